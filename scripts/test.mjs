@@ -1,0 +1,6 @@
+// `npm test`: everything a fresh clone needs, then every test. Arguments go to vitest: `npm test -- claim`.
+import { ensureBuilt, ensureInstalled, run, tool } from "./ensure.mjs";
+
+ensureInstalled();
+ensureBuilt();
+run(tool("vitest"), ["run", ...process.argv.slice(2)]);
