@@ -1,1 +1,41 @@
-export {};
+// Everything an application needs, and nothing else.
+
+export {
+  Client,
+  type ClientOptions,
+  createClient,
+  type EnqueueItem,
+  type TransactionClient,
+} from "./enqueue/client.js";
+export type { EnqueueOptions } from "./enqueue/new-job.js";
+export { type Backoff, exponential, fixed } from "./model/backoff.js";
+export type { Clock } from "./model/clock.js";
+export type { Duration } from "./model/duration.js";
+export type { ErrorRecord } from "./model/error-record.js";
+export {
+  ConfigError,
+  DatabaseError,
+  FairmillError,
+  InputInvalidError,
+  type InputIssue,
+  JobCancelledError,
+  JobNotFoundError,
+  LeaseLostError,
+  NonRetryableError,
+  PayloadTooLargeError,
+  ShutdownError,
+  TimeoutError,
+} from "./model/errors.js";
+export { defineJob, type JobDefinition, type JobOptions } from "./model/job-definition.js";
+export type { Enqueued } from "./model/new-job.js";
+export { cancel, snooze } from "./model/outcome.js";
+export type { StandardSchema } from "./model/standard-schema.js";
+export { type JobState, TRANSITIONS } from "./model/states.js";
+export type { WorkerEvents } from "./observe/events.js";
+export { createLogger, type Logger, silentLogger } from "./observe/log.js";
+export type { JobContext } from "./run/context.js";
+export { type Handler, type HandlerFunction, handle } from "./run/handler.js";
+export type { Queryable } from "./store/database.js";
+export type { Failure, Job, JobFilter } from "./store/read-jobs.js";
+export type { WorkerOptions } from "./worker/settings.js";
+export { createWorker, Worker } from "./worker/worker.js";

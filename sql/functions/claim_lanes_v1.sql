@@ -1,0 +1,46 @@
+-- Claims jobs lane by lane: the hot statement of every worker. The arrays describe the lanes to probe, in order of preference:
+--   queues, priorities, tenants  the lane
+--   floors                       only ids above this one: a hint that skips over entries known to be gone
+--   quanta                       at most so many jobs of this lane
+--   kinds                        only these kinds; null: any
+--   jobs_max                     stop when so many are claimed
+-- Each claimed job gets a new lease_no, its attempt counted, and this worker's name: from now on only this fence may write to it.
+-- Locks: the claimed rows; rows that somebody else holds are skipped.
+-- Plan expected: nested loop, one range of job_ready per lane, then the rows by their place. The order by names all four columns of
+-- the index, and the bounds are row comparisons, so that no other index can serve: statistics cannot talk the planner out of it.
+create or replace function fairmill.claim_lanes_v1(
+  worker_id text, queues text[], priorities smallint[], tenants text[], floors bigint[], quanta integer[], kinds text[], jobs_max integer)
+returns table (id bigint, lease_no integer, queue text, priority smallint, tenant text, kind text, key text, attempt smallint,
+               crashes smallint, max_attempts smallint, created_at_ms bigint, payload jsonb)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_bitmapscan = off
+set enable_sort = off
+as $$
+#variable_conflict use_column
+begin
+  return query
+    update fairmill.job j
+    set state = 'running', worker = worker_id, lease_no = j.lease_no + 1, attempt = j.attempt + 1, started_at = clock_timestamp()
+    where j.ctid = any (array(
+      select found.ctid
+      from unnest(queues, priorities, tenants, floors, quanta) as lane (queue, priority, tenant, floor, quantum)
+      cross join lateral (
+        select r.ctid from fairmill.job r
+        where r.state = 'ready'
+          and (r.queue, r.priority, r.tenant, r.id) > (lane.queue, lane.priority, lane.tenant, lane.floor)
+          and (r.queue, r.priority, r.tenant) <= (lane.queue, lane.priority, lane.tenant)
+          and (kinds is null or r.kind = any (kinds))
+          and (r.expire_at is null or r.expire_at > now())
+        order by r.queue, r.priority, r.tenant, r.id
+        limit lane.quantum
+        for update skip locked) found
+      limit jobs_max))
+    returning j.id, j.lease_no, j.queue, j.priority, j.tenant, j.kind, j.key, j.attempt, j.crashes, j.max_attempts,
+              (date_part('epoch', j.created_at) * 1000)::bigint, j.payload;
+end
+$$;

@@ -1,0 +1,15 @@
+-- Stores one job: the plain SQL entry point, with named arguments.
+--   select id from fairmill.enqueue_v1('mail.send', '{"to": "a@example.com"}', tenant => 'acme');
+create or replace function fairmill.enqueue_v1(
+  kind text, payload jsonb default '{}', tenant text default 'default', queue text default 'default', priority integer default 0,
+  run_at timestamptz default null, delay interval default null, expire interval default null,
+  max_attempts integer default 3, key text default null, idempotency_key text default null)
+returns table (id bigint, created boolean)
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  select made.id, made.created from fairmill.enqueue_many_v1(jsonb_build_array(jsonb_strip_nulls(jsonb_build_object(
+    'kind', kind, 'tenant', tenant, 'queue', queue, 'priority', priority, 'max_attempts', max_attempts, 'key', key,
+    'run_at', run_at, 'delay_ms', extract(epoch from delay) * 1000, 'expire_ms', extract(epoch from expire) * 1000,
+    'idempotency_key', idempotency_key)) || jsonb_build_object('payload', payload))) made
+$$;

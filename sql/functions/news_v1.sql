@@ -1,0 +1,29 @@
+-- What a busy worker must know at its next claim: lanes of jobs that came in above an id, and the queues' rescan marks.
+--   queues  the worker's queues;  tail: the highest id it has seen;  jobs_max: look at no more than so many new jobs
+-- Result: a row per lane in which jobs came in; a row per queue (tenant null) with its rescan_no; one row (queue null) with the new
+-- tail as id. When jobs_max or more came in, the tail jumps to the newest job and is_full is true: the worker then asks for all lanes.
+-- Plan expected: a range of the primary key above the tail, at most jobs_max rows.
+create or replace function fairmill.news_v1(queues text[], tail bigint, jobs_max integer default 200)
+returns table (queue text, priority smallint, tenant text, id bigint, rescan_no bigint, is_full boolean)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+begin
+  return query
+    with came as materialized (
+      select j.id, j.queue, j.priority, j.tenant, j.state from fairmill.job j where j.id > tail order by j.id limit jobs_max),
+    seen as (select count(*) >= jobs_max as is_full, max(came.id) as id from came)
+    select came.queue, came.priority, came.tenant, max(came.id), null::bigint, null::boolean
+    from came where came.state = 'ready' and came.queue = any (queues)
+    group by came.queue, came.priority, came.tenant
+    union all
+    select null, null, null, case when seen.is_full then (select max(j.id) from fairmill.job j) else coalesce(seen.id, tail) end, null, seen.is_full
+    from seen
+    union all
+    select q.name, null, null, null, q.rescan_no, null from fairmill.queue q where q.name = any (queues);
+end
+$$;

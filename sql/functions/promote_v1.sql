@@ -1,0 +1,28 @@
+-- Makes due jobs ready. Returns how many; call again while it returns jobs_max.
+-- Locks: the due jobs (others' are skipped), then the rescan mark of their queues.
+-- Plan expected: a range of job_scheduled up to now.
+create or replace function fairmill.promote_v1(jobs_max integer default 1000)
+returns integer
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+declare
+  v_count  integer;
+  v_queues text[];
+begin
+  with due as (
+    update fairmill.job j set state = 'ready'
+    where j.id = any (array(select s.id from fairmill.job s where s.state = 'scheduled' and s.run_at <= clock_timestamp()
+                            order by s.run_at, s.id limit jobs_max for update skip locked))
+    returning j.queue)
+  select count(*), array_agg(distinct d.queue) into v_count, v_queues from due d;
+  if v_count > 0 then
+    perform fairmill.rescan_v1(v_queues);
+  end if;
+  return v_count;
+end
+$$;

@@ -1,0 +1,28 @@
+-- Releases jobs that the database gave to a worker but the worker does not know of: the answer to its claim was lost on the way.
+--   known  the ids that the worker has in its hands. No attempt is spent.
+-- Safe at any moment: should the answer come after all, the fence refuses what is done with it.
+create or replace function fairmill.release_unknown_v1(worker_id text, known bigint[])
+returns integer
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+declare
+  v_queues text[];
+  v_count  integer;
+begin
+  with released as (
+    update fairmill.job j set state = 'ready', worker = null, started_at = null, attempt = j.attempt - 1
+    where j.id = any (array(select r.id from fairmill.job r where r.worker = worker_id and r.state = 'running' and r.id <> all (known)
+                            order by r.id for update))
+      and j.worker is not distinct from worker_id and j.state = 'running'
+    returning j.queue)
+  select count(*), array_agg(distinct r.queue) into v_count, v_queues from released r;
+  if v_count > 0 then
+    perform fairmill.rescan_v1(v_queues);
+  end if;
+  return v_count;
+end
+$$;

@@ -1,0 +1,48 @@
+-- Removes what is old: whole days of history by dropping their partition, rows of the rest partition, idempotency keys of jobs that
+-- ended, and workers that are gone, in bounded portions. Never waits long for a lock: what is busy now is removed by a later call.
+create or replace function fairmill.retention_v1(history_keep interval default '30 days', rows_max integer default 5000)
+returns integer
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '500ms'
+set timezone = 'UTC'
+as $$
+#variable_conflict use_column
+declare
+  v_before  timestamptz := now() - history_keep;
+  v_name    text;
+  v_count   integer;
+  v_removed integer := 0;
+begin
+  for v_name in
+    select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = 'fairmill.job_history'::regclass and c.relname ~ '^job_history_\d{8}$'
+      and to_date(right(c.relname, 8), 'YYYYMMDD') + 1 <= v_before
+    order by c.relname
+  loop
+    begin
+      execute format('drop table fairmill.%I', v_name);
+      v_removed := v_removed + 1;
+    exception when lock_not_available then
+      exit;
+    end;
+  end loop;
+
+  delete from fairmill.job_history_rest r where r.ctid = any (array(
+    select x.ctid from fairmill.job_history_rest x where x.ended_at < v_before limit rows_max));
+  get diagnostics v_count = row_count;
+  v_removed := v_removed + v_count;
+
+  delete from fairmill.idempotency k where k.ctid = any (array(
+    select x.ctid from fairmill.idempotency x
+    where x.created_at < v_before and not exists (select from fairmill.job j where j.id = x.job_id)
+    order by x.created_at limit rows_max for update skip locked));
+  get diagnostics v_count = row_count;
+  v_removed := v_removed + v_count;
+
+  delete from fairmill.worker w where w.state <> 'alive' and w.ended_at < now() - interval '1 day'
+    and not exists (select from fairmill.job j where j.state = 'running' and j.worker = w.id);
+  get diagnostics v_count = row_count;
+  return v_removed + v_count;
+end
+$$;

@@ -1,0 +1,65 @@
+-- Settles a group of running jobs in one transaction. Only the holder of the fence (worker and lease_no) is heard.
+--   worker_id  who ran them;  ids, leases: the jobs and the lease_no each was claimed with, sorted by id
+--   verdicts   done | dead | cancelled: the job ends and moves to the history
+--              retry   wait delay_ms, then again; the attempt is spent and its error kept
+--              snooze  wait delay_ms, then again; the attempt is given back
+--              release back to the queue at once; the attempt is given back
+--   details    null, or an array beside ids: result | error, outcome, delay_ms
+-- Result: how many were accepted, and the ids that were not: their lease was lost. Repeating a call is safe: what it settled
+-- before counts as accepted. A job that somebody asked to cancel does not wait again: it ends as cancelled.
+-- Locks: the jobs by id, then the rescan mark of their queues.
+-- Plan expected: nested loop from the arrays to the primary key of job. Only running jobs have a worker, so the worker alone is
+-- compared, and by IS NOT DISTINCT FROM: neither clause then fits the index on running jobs, which would be walked once per id.
+create or replace function fairmill.settle_v1(worker_id text, ids bigint[], leases integer[], verdicts text[], details jsonb default null,
+  out accepted integer, out refused bigint[])
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+declare
+  v_waiting  integer := 0;
+  v_ended    integer := 0;
+  v_verdicts text[] := verdicts;
+  v_at       timestamptz := clock_timestamp();
+begin
+  if worker_id is null then
+    raise exception 'settle_v1 needs the worker that ran the jobs' using errcode = 'FM001';
+  end if;
+  if verdicts && array['retry', 'snooze', 'release'] then
+    v_verdicts := fairmill.heed_cancel_v1(ids, verdicts);
+    v_waiting := fairmill.settle_waiting_v1(worker_id, ids, leases, v_verdicts, details);
+  end if;
+
+  if v_verdicts && array['done', 'dead', 'cancelled'] then
+    with ended as (
+      delete from fairmill.job j
+      using unnest(ids, leases, v_verdicts) with ordinality as v (id, lease_no, verdict, n)
+      where j.id = v.id and j.lease_no = v.lease_no and j.worker is not distinct from worker_id
+        and v.verdict in ('done', 'dead', 'cancelled')
+      returning j.*, v.verdict, details -> (v.n - 1)::integer as detail)
+    insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant, kind, key, worker,
+      created_at, run_at, expire_at, started_at, ended_at, payload, progress, failures, result, error)
+    select e.id, e.lease_no, e.priority, e.attempt, e.crashes, e.max_attempts, e.verdict, e.queue, e.tenant, e.kind, e.key, e.worker,
+      e.created_at, e.run_at, e.expire_at, e.started_at, v_at, e.payload, e.progress,
+      case when e.detail ? 'error' then coalesce(e.failures, '[]') || fairmill.failure_v1(
+        e.attempt, e.lease_no, e.worker, e.started_at, v_at, e.detail ->> 'outcome', e.detail -> 'error') else e.failures end,
+      e.detail -> 'result', e.detail -> 'error'
+    from ended e;
+    get diagnostics v_ended = row_count;
+  end if;
+
+  accepted := v_waiting + v_ended;
+  refused := '{}';
+  if accepted < cardinality(ids) then
+    -- Some fence did not hold, or this call repeats an earlier one: look at each of them.
+    select coalesce(array_agg(v.id), '{}') into refused from unnest(ids, leases, verdicts) as v (id, lease_no, verdict)
+    where not fairmill.was_settled_v1(worker_id, v.id, v.lease_no, v.verdict);
+    accepted := cardinality(ids) - cardinality(refused);
+  end if;
+end
+$$;

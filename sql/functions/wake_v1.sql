@@ -1,0 +1,15 @@
+-- Tells sleeping workers that one of these queues has work. Sends nothing when nobody listens: a notification takes a lock that
+-- serialises commits, so it is sent only where it shortens somebody's wait. Polling finds the work in any case.
+create or replace function fairmill.wake_v1(queues text[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+begin
+  perform pg_notify('fairmill', q.name)
+  from unnest(queues) as q (name)
+  where exists (select from fairmill.worker w
+                where w.listening and w.state = 'alive' and w.lease_until > now() and q.name = any (w.queues));
+end
+$$;

@@ -1,0 +1,131 @@
+// Claims for one worker: keeps a ring of lanes per queue, fills it by scans and news, and turns demand into claims.
+//
+//  1. Scan the lanes of a queue when its ring may be wrong: at start, when woken, when its rescan mark moved, and every few seconds.
+//  2. Take probes off the rings, claim along them, look for news in the same round trip.
+//  3. Tell the rings what came of it, and hand out the claims interleaved by lane.
+import type { Claim } from "../model/claim.js";
+import type { Clock } from "../model/clock.js";
+import { claimAlong, type LaneName, type Probe, readLanes } from "../store/claim.js";
+import type { Database } from "../store/database.js";
+import { interleave } from "./interleave.js";
+import { LaneRing } from "./lane-ring.js";
+
+export interface ClaimerOptions {
+  readonly queues: readonly string[];
+  readonly kinds: readonly string[];
+  readonly lowerShare: number;
+  /** While busy, look at all lanes this often: finds what arrivals and marks do not tell, such as late commits with lower ids. */
+  readonly rescanMs: number;
+}
+
+/** Lanes read by one statement; a longer list is read page by page, one page a turn. */
+const SCAN_PAGE_LANES = 5_000;
+
+interface QueueView {
+  readonly name: string;
+  readonly ring: LaneRing;
+  /** Something may be waiting that the ring does not know. */
+  isStale: boolean;
+  scannedAtMs: number;
+  /** Where an unfinished scan goes on. */
+  cursor: LaneName | undefined;
+  rescanNo: string | undefined;
+}
+
+export class Claimer {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #options: ClaimerOptions;
+  readonly #views: QueueView[];
+  #tail = "0";
+
+  constructor(db: Database, clock: Clock, options: ClaimerOptions) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#options = options;
+    this.#views = options.queues.map((name) => ({
+      name,
+      ring: new LaneRing({ queue: name, lowerShare: options.lowerShare }),
+      isStale: true,
+      scannedAtMs: Number.NEGATIVE_INFINITY,
+      cursor: undefined,
+      rescanNo: undefined,
+    }));
+  }
+
+  /** Work may have arrived: look at all lanes at the next claim. */
+  markStale(queue?: string): void {
+    for (const view of this.#views) if (queue === undefined || view.name === queue) view.isStale = true;
+  }
+
+  /** Whether another claim may bring something without anybody's news. */
+  get hasWork(): boolean {
+    return this.#views.some((view) => view.isStale || view.ring.size > 0 || view.cursor !== undefined);
+  }
+
+  /** Claims up to the demand of each queue, for the worker of this name. */
+  async claim(worker: string, demand: ReadonlyMap<string, number>): Promise<Claim[]> {
+    const wanting = this.#views.filter((view) => (demand.get(view.name) ?? 0) > 0);
+    await Promise.all(wanting.filter((view) => this.#needsScan(view)).map((view) => this.#scan(view)));
+
+    const parts = wanting
+      .map((view) => ({ view, jobsMax: demand.get(view.name)!, probes: view.ring.take(demand.get(view.name)!) }))
+      .filter(({ probes }) => probes.length > 0);
+    if (parts.length === 0) return [];
+    // One statement per queue, because each stops at its own demand; together still one round trip each in parallel.
+    const claims = await Promise.all(
+      parts.map(({ view, jobsMax, probes }) => this.#claimFrom(worker, view, jobsMax, probes)),
+    );
+    return claims.length === 1 ? claims[0]! : interleave(claims);
+  }
+
+  #needsScan(view: QueueView): boolean {
+    if (view.isStale || view.cursor !== undefined) return true;
+    return view.ring.size > 0 && this.#clock.monotonic() - view.scannedAtMs >= this.#options.rescanMs;
+  }
+
+  async #scan(view: QueueView): Promise<void> {
+    // Taken down before the question is asked: news that come in meanwhile raise it again.
+    view.isStale = false;
+    const after = view.cursor;
+    try {
+      const lanes = await readLanes(this.#db, view.name, after, SCAN_PAGE_LANES);
+      for (const lane of lanes) view.ring.add(lane, true);
+      view.cursor = lanes.length === SCAN_PAGE_LANES ? lanes.at(-1) : undefined;
+      if (view.cursor === undefined) view.scannedAtMs = this.#clock.monotonic();
+    } catch (error) {
+      view.isStale = true;
+      throw error;
+    }
+  }
+
+  async #claimFrom(worker: string, view: QueueView, jobsMax: number, probes: readonly Probe[]): Promise<Claim[]> {
+    const { kinds } = this.#options;
+    const { claims, news } = await claimAlong(this.#db, worker, probes, kinds, jobsMax, [view.name], this.#tail);
+    const lanes = byLane(probes, claims);
+    view.ring.report(
+      probes,
+      lanes.map((lane) => lane.length),
+      lanes.map((lane) => lane.at(-1)?.id),
+      claims.length >= jobsMax,
+    );
+    if (news) {
+      for (const lane of news.lanes) view.ring.add(lane, false);
+      const rescanNo = news.rescanNos.get(view.name);
+      if (rescanNo !== view.rescanNo || news.isFull) view.isStale = true;
+      view.rescanNo = rescanNo;
+      this.#tail = news.tail;
+    }
+    return interleave(lanes.filter((lane) => lane.length > 0));
+  }
+}
+
+/** The claims of each probe, by rising id. */
+function byLane(probes: readonly Probe[], claims: readonly Claim[]): Claim[][] {
+  const index = new Map<string, number>();
+  for (const [i, probe] of probes.entries()) index.set(`${probe.priority} ${probe.tenant}`, i);
+  const lanes: Claim[][] = probes.map(() => []);
+  for (const claim of claims) lanes[index.get(`${claim.priority} ${claim.tenant}`)!]!.push(claim);
+  for (const lane of lanes) lane.sort((a, b) => Number(a.id) - Number(b.id));
+  return lanes;
+}

@@ -1,0 +1,115 @@
+// The ear of a worker: one connection that listens for notifications. It only shortens waiting; polling finds the work in any case.
+// A connection that is lost is opened again, and whoever listens is told to look, because something may have been missed meanwhile.
+// Behind a transaction pooler notifications never arrive: the test at the start notices, and the worker polls faster instead.
+import type { Clock } from "../model/clock.js";
+import { sleep } from "../model/clock.js";
+import type { Database } from "../store/database.js";
+
+type Connection = Awaited<ReturnType<Database["dedicated"]>>;
+
+export interface WakeOptions {
+  /** Work arrived in a queue. */
+  readonly onQueue: (queue: string) => void;
+  /** Somebody asked to cancel a job of this worker. */
+  readonly onCancel: (worker: string) => void;
+  /** The ear works again (true) or not (false). */
+  readonly onChange: (working: boolean) => void;
+  readonly onTrouble: (error: unknown) => void;
+}
+
+const ANSWER_MS_MAX = 2_000;
+const TEST_EVERY_MS = 30_000;
+const REOPEN_AFTER_MS = 1_000;
+const CANCEL = "!cancel ";
+const TEST = "!test ";
+
+export class WakeUp {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #options: WakeOptions;
+  readonly #stop = new AbortController();
+  #connection: Connection | undefined;
+  #heard = new Map<string, () => void>();
+  #tests = 0;
+  #loop: Promise<void> | undefined;
+  #working = false;
+
+  constructor(db: Database, clock: Clock, options: WakeOptions) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#options = options;
+  }
+
+  get working(): boolean {
+    return this.#working;
+  }
+
+  start(): void {
+    this.#loop = this.#listen();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#connection?.end().catch(() => {});
+    await this.#loop;
+  }
+
+  async #listen(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      try {
+        const { lost } = await this.#open();
+        while (!signal.aborted && (await this.#test())) {
+          this.#say(true);
+          await Promise.race([sleep(this.#clock, TEST_EVERY_MS, signal), lost]);
+        }
+      } catch (error) {
+        if (!signal.aborted) this.#options.onTrouble(error);
+      }
+      this.#say(false);
+      await this.#connection?.end().catch(() => {});
+      await sleep(this.#clock, REOPEN_AFTER_MS * (1 + this.#clock.random()), signal);
+    }
+  }
+
+  /** Opens the connection; `lost` resolves when it is gone. */
+  async #open(): Promise<{ lost: Promise<void> }> {
+    const connection = await this.#db.dedicated("fairmill listen");
+    this.#connection = connection;
+    if (this.#stop.signal.aborted) await connection.end();
+    connection.on("notification", ({ payload = "" }) => this.#hear(payload));
+    await connection.query(`listen "${this.#db.schema}"`);
+    return { lost: new Promise((resolve) => connection.on("end", () => resolve())) };
+  }
+
+  #hear(payload: string): void {
+    if (payload.startsWith(TEST)) this.#heard.get(payload)?.();
+    else if (payload.startsWith(CANCEL)) this.#options.onCancel(payload.slice(CANCEL.length));
+    else this.#options.onQueue(payload);
+  }
+
+  /** Sends a notification to ourselves over the same connection: false when it does not come back. */
+  async #test(): Promise<boolean> {
+    const payload = `${TEST}${process.pid}.${this.#tests++}.${this.#clock.random()}`;
+    const stopWaiting = new AbortController();
+    let heard = false;
+    this.#heard.set(payload, () => {
+      heard = true;
+      stopWaiting.abort();
+    });
+    try {
+      const sent = this.#connection!.query("select pg_notify($1, $2)", [this.#db.schema, payload]);
+      sent.catch(() => stopWaiting.abort());
+      await sleep(this.#clock, ANSWER_MS_MAX, stopWaiting.signal);
+      return heard;
+    } finally {
+      this.#heard.delete(payload);
+    }
+  }
+
+  #say(working: boolean): void {
+    if (this.#working === working) return;
+    this.#working = working;
+    this.#options.onChange(working);
+  }
+}

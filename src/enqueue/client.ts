@@ -1,0 +1,245 @@
+// The client: what an application uses to enqueue jobs, to look at them and to steer them.
+import { type Clock, sleep, systemClock } from "../model/clock.js";
+import { type Duration, toMs } from "../model/duration.js";
+import { ConfigError, FairmillError, JobNotFoundError } from "../model/errors.js";
+import type { JobDefinition } from "../model/job-definition.js";
+import type { Enqueued, NewJob } from "../model/new-job.js";
+import { refuseUnknown } from "../model/settings.js";
+import { isEnded } from "../model/states.js";
+import { type CancelAnswer, cancelJob, type RetryAnswer, retryJob } from "../store/control-jobs.js";
+import { Database, type Pool, type Queryable } from "../store/database.js";
+import { ENQUEUE_ROWS_MAX, storeJobsIn } from "../store/enqueue.js";
+import { explainFailure } from "../store/failures.js";
+import { migrate, pendingMigrations } from "../store/migrate.js";
+import { type Job, type JobFilter, readJob, readJobs } from "../store/read-jobs.js";
+import { type EnqueueOptions, newJob } from "./new-job.js";
+import { Sender } from "./sender.js";
+
+export interface ClientOptions {
+  /** PostgreSQL's address; default DATABASE_URL. */
+  readonly databaseUrl?: string;
+  /** Or a `pg` pool of yours. */
+  readonly db?: Pool;
+  /** Default "fairmill". */
+  readonly schema?: string;
+  /** Connections of the client's own pool; default 10. */
+  readonly connectionsMax?: number;
+  /** For tests. */
+  readonly clock?: Clock;
+}
+
+export type EnqueueItem<In> = EnqueueOptions & { readonly input: In };
+
+/** What a stream of jobs came to. */
+export interface EnqueuedCount {
+  readonly count: number;
+  readonly created: number;
+}
+
+/** Enqueues inside a transaction of the caller: the jobs exist when it commits, and never did when it does not. */
+export interface TransactionClient {
+  enqueue<In>(definition: JobDefinition<In, unknown>, input: In, options?: EnqueueOptions): Promise<Enqueued>;
+  enqueueMany<In>(definition: JobDefinition<In, unknown>, items: Iterable<EnqueueItem<In>>): Promise<Enqueued[]>;
+}
+
+/** Jobs that a stream sends at a time. */
+const STREAM_ROWS = 2_000;
+
+export class Client {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #sender: Sender;
+
+  constructor(options: ClientOptions = {}) {
+    refuseUnknown(options, ["databaseUrl", "db", "schema", "connectionsMax", "clock"], "createClient");
+    this.#db = new Database(options, {
+      connectionsMax: options.connectionsMax ?? 10,
+      applicationName: "fairmill client",
+    });
+    this.#clock = options.clock ?? systemClock;
+    this.#sender = new Sender(this.#db, this.#clock);
+  }
+
+  /** Brings the schema up to date; safe to call at every start, from several processes at once. Returns what was applied. */
+  migrate(): Promise<string[]> {
+    return this.#explained(() => migrate(this.#db));
+  }
+
+  /** What `migrate` would apply. */
+  pendingMigrations(): Promise<string[]> {
+    return this.#explained(() => pendingMigrations(this.#db));
+  }
+
+  /** Stores a job, durably. Concurrent calls of one process share transactions. */
+  async enqueue<In>(
+    definition: JobDefinition<In, unknown>,
+    input: In,
+    options: EnqueueOptions = {},
+  ): Promise<Enqueued> {
+    const job = newJob(definition, input, options);
+    return this.#sender.one(job instanceof Promise ? await job : job);
+  }
+
+  /** Stores many jobs in one transaction. Nothing is stored when one of them is not valid. */
+  enqueueMany<In>(definition: JobDefinition<In, unknown>, items: Iterable<EnqueueItem<In>>): Promise<Enqueued[]>;
+  /** Stores a stream of jobs, a few thousand at a time, in bounded memory. What was stored before an error stays. */
+  enqueueMany<In>(
+    definition: JobDefinition<In, unknown>,
+    items: AsyncIterable<EnqueueItem<In>>,
+  ): Promise<EnqueuedCount>;
+  enqueueMany<In>(
+    definition: JobDefinition<In, unknown>,
+    items: Iterable<EnqueueItem<In>> | AsyncIterable<EnqueueItem<In>>,
+  ): Promise<Enqueued[] | EnqueuedCount> {
+    return Symbol.asyncIterator in items ? this.#enqueueStream(definition, items) : this.#enqueueAll(definition, items);
+  }
+
+  async #enqueueAll<In>(definition: JobDefinition<In, unknown>, items: Iterable<EnqueueItem<In>>): Promise<Enqueued[]> {
+    const jobs = await newJobs(definition, items);
+    if (jobs.length === 0) return [];
+    if (jobs.length <= ENQUEUE_ROWS_MAX) return this.#sender.many(jobs);
+    return this.#explained(() =>
+      this.#db.transaction(async (tx) => {
+        const stored: Enqueued[] = [];
+        for (let i = 0; i < jobs.length; i += ENQUEUE_ROWS_MAX)
+          stored.push(...(await storeJobsIn(tx, this.#db.schema, jobs.slice(i, i + ENQUEUE_ROWS_MAX))));
+        return stored;
+      }),
+    );
+  }
+
+  async #enqueueStream<In>(
+    definition: JobDefinition<In, unknown>,
+    items: AsyncIterable<EnqueueItem<In>>,
+  ): Promise<EnqueuedCount> {
+    let count = 0;
+    let created = 0;
+    let page: NewJob[] = [];
+    // While one page is on its way, the next is read.
+    let sending: Promise<void> = Promise.resolve();
+    const send = async (jobs: NewJob[]) => {
+      const stored = await this.#sender.many(jobs);
+      count += stored.length;
+      for (const one of stored) if (one.created) created++;
+    };
+    for await (const { input, ...options } of items) {
+      const job = newJob(definition, input, options);
+      page.push(job instanceof Promise ? await job : job);
+      if (page.length < STREAM_ROWS) continue;
+      await sending;
+      sending = send(page);
+      sending.catch(() => {});
+      page = [];
+    }
+    await sending;
+    if (page.length > 0) await send(page);
+    return { count, created };
+  }
+
+  /** The same calls inside the caller's transaction: `await client.in(tx).enqueue(job, input)`. */
+  in(tx: Queryable): TransactionClient {
+    if (typeof tx?.query !== "function")
+      throw new ConfigError(
+        "tx",
+        "client.in(tx): tx must have a query(text, values) method, like a pg client inside a transaction.",
+      );
+    const store = (jobs: readonly NewJob[]) =>
+      storeJobsIn(tx, this.#db.schema, jobs).catch((error: unknown) => {
+        throw explainFailure(error, this.#db.schema);
+      });
+    return {
+      enqueue: async (definition, input, options = {}) => (await store([await newJob(definition, input, options)]))[0]!,
+      enqueueMany: async (definition, items) => {
+        const jobs = await newJobs(definition, items);
+        const stored: Enqueued[] = [];
+        for (let i = 0; i < jobs.length; i += ENQUEUE_ROWS_MAX)
+          stored.push(...(await store(jobs.slice(i, i + ENQUEUE_ROWS_MAX))));
+        return stored;
+      },
+    };
+  }
+
+  /** The job as it stands, live or ended; undefined when there is none. */
+  job(id: string): Promise<Job | undefined> {
+    return this.#explained(() => readJob(this.#db, checkId(id)));
+  }
+
+  /** A page of jobs, newest first. */
+  jobs(filter: JobFilter = {}): Promise<Job[]> {
+    refuseUnknown(filter, ["state", "queue", "kind", "tenant", "before", "limit"], "jobs");
+    if (filter.before !== undefined) checkId(filter.before);
+    return this.#explained(() => readJobs(this.#db, filter));
+  }
+
+  /** Cancels a job: at once when it waits ("cancelled"), by its signal when it runs ("requested"). */
+  cancel(id: string): Promise<CancelAnswer> {
+    return this.#explained(() => cancelJob(this.#db, checkId(id)));
+  }
+
+  /** Runs a dead or cancelled job again, or a waiting one now. */
+  retry(id: string): Promise<RetryAnswer> {
+    return this.#explained(() => retryJob(this.#db, checkId(id)));
+  }
+
+  /** Waits for the job's end and returns its result; throws when it ended otherwise, or when the time is over. */
+  async result(id: string, options: { timeout?: Duration } = {}): Promise<unknown> {
+    const endMs = this.#clock.monotonic() + toMs(options.timeout ?? "30s", "timeout");
+    for (let pauseMs = 10; ; pauseMs = Math.min(500, pauseMs * 1.5)) {
+      const job = await this.job(id);
+      if (!job) throw new JobNotFoundError(id);
+      if (job.state === "done") return job.result;
+      if (isEnded(job.state))
+        throw new FairmillError(
+          "FAIRMILL_JOB_FAILED",
+          `Job ${id} ended as ${job.state}${job.error ? `: ${job.error.message}` : "."}`,
+        );
+      const leftMs = endMs - this.#clock.monotonic();
+      if (leftMs <= 0)
+        throw new FairmillError(
+          "FAIRMILL_RESULT_TIMEOUT",
+          `Job ${id} is still ${job.state}; it goes on, only the waiting ended.`,
+        );
+      await sleep(this.#clock, Math.min(pauseMs, leftMs));
+    }
+  }
+
+  /** Waits for what is under way and closes the client's own connections. */
+  async close(): Promise<void> {
+    await this.#sender.drained();
+    await this.#db.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #explained<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw explainFailure(error, this.#db.schema);
+    }
+  }
+}
+
+export const createClient = (options?: ClientOptions): Client => new Client(options);
+
+async function newJobs<In>(
+  definition: JobDefinition<In, unknown>,
+  items: Iterable<EnqueueItem<In>>,
+): Promise<NewJob[]> {
+  const jobs: NewJob[] = [];
+  for (const { input, ...options } of items) {
+    const job = newJob(definition, input, options);
+    jobs.push(job instanceof Promise ? await job : job);
+  }
+  return jobs;
+}
+
+function checkId(id: string): string {
+  if (/^\d{1,18}$/.test(String(id))) return String(id);
+  throw new ConfigError(
+    "id",
+    `${JSON.stringify(id)} is not a job id: ids are whole numbers, as enqueue returned them.`,
+  );
+}

@@ -1,0 +1,75 @@
+// From what the caller says to the job that is stored: validated input, checked options, defaults from the definition.
+import { type Duration, toMs } from "../model/duration.js";
+import { ConfigError } from "../model/errors.js";
+import type { JobDefinition } from "../model/job-definition.js";
+import { serializeInput } from "../model/json-content.js";
+import type { NewJob } from "../model/new-job.js";
+import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
+import { validateInput } from "../model/validate-input.js";
+
+export interface EnqueueOptions {
+  /** Whose lane the job waits in; default "default". */
+  readonly tenant?: string;
+  /** Default: the definition's. */
+  readonly priority?: number;
+  /** Not before this moment. */
+  readonly runAt?: Date | string | number;
+  /** Not before this long from now. Give `runAt` or `delay`, not both. */
+  readonly delay?: Duration;
+  /** Enqueuing again with the same key (per tenant and kind) returns the first job. */
+  readonly idempotencyKey?: string;
+  /** Default: what the definition's `key` makes of the input. */
+  readonly key?: string;
+}
+
+const KNOWN = ["tenant", "priority", "runAt", "delay", "idempotencyKey", "key"] as const;
+
+/** Synchronous where the schema is, so that bulk enqueues do not pay a promise per job. */
+export function newJob<In>(
+  definition: JobDefinition<In, unknown>,
+  input: In,
+  options: EnqueueOptions,
+): NewJob | Promise<NewJob> {
+  const valid = validateInput(definition, input);
+  return valid instanceof Promise
+    ? valid.then(() => build(definition, input, options))
+    : build(definition, input, options);
+}
+
+function build<In>(definition: JobDefinition<In, unknown>, input: In, options: EnqueueOptions): NewJob {
+  refuseUnknown(options, KNOWN, `enqueue("${definition.kind}")`);
+  if (options.runAt !== undefined && options.delay !== undefined)
+    throw new ConfigError("delay", `enqueue("${definition.kind}"): give runAt or delay, not both.`);
+  const key = options.key ?? definition.key?.(input);
+  return {
+    kind: definition.kind,
+    queue: definition.queue,
+    tenant: options.tenant === undefined ? "default" : nameOf(options.tenant, "tenant"),
+    priority:
+      options.priority === undefined ? definition.priority : wholeNumber(options.priority, -1000, 1000, "priority"),
+    attemptsMax: definition.attemptsMax,
+    expireMs: definition.expireMs,
+    key: key === undefined ? undefined : nameOf(key, "key"),
+    runAt: options.runAt === undefined ? undefined : moment(options.runAt),
+    delayMs: options.delay === undefined ? undefined : toMs(options.delay, "delay"),
+    idempotencyKey: options.idempotencyKey === undefined ? undefined : idempotencyKey(options.idempotencyKey),
+    // What is stored is what was given, not what the schema made of it: the handler validates it again.
+    payload: serializeInput(definition.kind, input),
+  };
+}
+
+function moment(runAt: Date | string | number): string {
+  const date = new Date(runAt);
+  if (Number.isNaN(date.getTime()))
+    throw new ConfigError("runAt", `runAt: ${JSON.stringify(runAt)} is not a moment. Pass a Date or an ISO text.`);
+  return date.toISOString();
+}
+
+function idempotencyKey(key: string): string {
+  if (typeof key === "string" && key.length >= 1 && key.length <= 500 && !key.includes("\0") && key.isWellFormed())
+    return key;
+  throw new ConfigError(
+    "idempotencyKey",
+    `idempotencyKey: ${JSON.stringify(key)} is not a text of 1 to 500 characters.`,
+  );
+}

@@ -1,0 +1,84 @@
+// Sends new jobs to the database: single calls of one process leave together, a bad one fails alone, and what can be repeated
+// without storing a job twice is repeated.
+import { Batcher } from "../model/batcher.js";
+import { type Clock, sleep } from "../model/clock.js";
+import { DatabaseError } from "../model/errors.js";
+import type { Enqueued, NewJob } from "../model/new-job.js";
+import { type Database, NotSentError } from "../store/database.js";
+import { ENQUEUE_ROWS_MAX, storeJobs } from "../store/enqueue.js";
+import { explainFailure, isConnectionLoss, wasRolledBack } from "../store/failures.js";
+
+const TRIES_MAX = 5;
+const RETRY_MS = 100;
+
+export class Sender {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #batcher: Batcher<NewJob, Enqueued>;
+
+  constructor(db: Database, clock: Clock) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#batcher = new Batcher<NewJob, Enqueued>({
+      itemsMax: 1_000,
+      groupsInFlightMax: 2,
+      send: (jobs) => this.#sendEach(jobs),
+    });
+  }
+
+  /** One job, together with whatever else this process enqueues at this moment. */
+  one(job: NewJob): Promise<Enqueued> {
+    return this.#batcher.add(job);
+  }
+
+  /** Many jobs in one transaction: all of them or none. */
+  many(jobs: readonly NewJob[]): Promise<Enqueued[]> {
+    if (jobs.length > ENQUEUE_ROWS_MAX) throw new RangeError(`At most ${ENQUEUE_ROWS_MAX} jobs in one statement.`);
+    return this.#store(jobs);
+  }
+
+  drained(): Promise<void> {
+    return this.#batcher.drained();
+  }
+
+  /** Callers who were put together by chance must not share each other's errors. */
+  async #sendEach(jobs: readonly NewJob[]): Promise<(Enqueued | { error: unknown })[]> {
+    try {
+      return await this.#store(jobs);
+    } catch (error) {
+      if (jobs.length === 1 || error instanceof DatabaseError) throw error;
+      return Promise.all(
+        jobs.map((job) =>
+          this.#store([job]).then(
+            ([one]) => one!,
+            (own: unknown) => ({ error: own }),
+          ),
+        ),
+      );
+    }
+  }
+
+  async #store(jobs: readonly NewJob[]): Promise<Enqueued[]> {
+    const isRepeatable = jobs.every((job) => job.idempotencyKey !== undefined);
+    for (let tries = 1; ; tries++) {
+      try {
+        return await storeJobs(this.#db, jobs);
+      } catch (error) {
+        const maySendAgain =
+          error instanceof NotSentError || wasRolledBack(error) || (isRepeatable && isConnectionLoss(error));
+        if (!maySendAgain || tries === TRIES_MAX)
+          throw maySendAgain ? explainFailure(error, this.#db.schema) : this.#final(error);
+        await sleep(this.#clock, RETRY_MS * 2 ** (tries - 1) * (0.5 + this.#clock.random()));
+      }
+    }
+  }
+
+  #final(error: unknown): unknown {
+    if (!isConnectionLoss(error)) return explainFailure(error, this.#db.schema);
+    return new DatabaseError(
+      "FAIRMILL_OUTCOME_UNKNOWN",
+      "The connection broke before the database answered: the jobs may be stored or not. Enqueue with an idempotencyKey, and the call is repeated safely.",
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,18 @@
+// The value that a claim hands to the runner: a job with the fence under which it may be settled.
+
+export interface Claim {
+  readonly id: string;
+  /** With `worker`, the fence: every write about this run names both. */
+  readonly leaseNo: number;
+  readonly worker: string;
+  readonly queue: string;
+  readonly priority: number;
+  readonly tenant: string;
+  readonly kind: string;
+  readonly key: string | null;
+  readonly attempt: number;
+  readonly crashes: number;
+  readonly maxAttempts: number;
+  readonly createdAtMs: number;
+  readonly payload: unknown;
+}

@@ -1,0 +1,40 @@
+// The only place that reads the machine's clock, sets timers or rolls dice. Everything else is handed a `Clock`.
+
+export interface Clock {
+  /** Milliseconds since 1970: for people and logs. */
+  now(): number;
+  /** Milliseconds that never run backwards, comparable between threads of one process: for measuring. */
+  monotonic(): number;
+  /** Calls `then` once after `ms`; the returned function forgets it. A timer alone does not keep the process alive. */
+  after(ms: number, then: () => void): () => void;
+  /** A number in [0, 1). */
+  random(): number;
+}
+
+/** Timers take at most this many milliseconds (2^31 - 1): a longer one would fire at once. */
+const TIMER_MS_MAX = 2_147_483_647;
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => Number(process.hrtime.bigint()) / 1e6,
+  after: (ms, then) => {
+    const timer = setTimeout(then, Math.min(Math.max(0, ms), TIMER_MS_MAX));
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+  random: () => Math.random(),
+};
+
+/** Waits `ms`, or until the signal aborts: never rejects, the caller looks at the signal. */
+export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const end = () => {
+      forget();
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const forget = clock.after(ms, end);
+    signal?.addEventListener("abort", end, { once: true });
+  });
+}

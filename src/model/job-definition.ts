@@ -1,0 +1,69 @@
+// What a kind of job is: its name, its input, its queue, its limits of time and tries. Shared by those who enqueue and those who run.
+import { type Backoff, exponential } from "./backoff.js";
+import { type Duration, toMs } from "./duration.js";
+import { ConfigError } from "./errors.js";
+import { nameOf, refuseUnknown, wholeNumber } from "./settings.js";
+import type { SchemaInput, SchemaOutput, StandardSchema } from "./standard-schema.js";
+
+export interface JobOptions<Schema extends StandardSchema | undefined, Input> {
+  /** The name under which enqueue and handler find each other. */
+  readonly kind: string;
+  /** Validates the input at enqueue and again at run: any Standard Schema library. */
+  readonly input?: Schema;
+  /** Default "default". */
+  readonly queue?: string;
+  /** -1000 to 1000, higher goes first; default 0. */
+  readonly priority?: number;
+  /** Time limit of one run; default "5m". */
+  readonly timeout?: Duration;
+  /** Time to live in the queue: a job that has waited longer ends as dead. Default: none. */
+  readonly expire?: Duration;
+  readonly retry?: { readonly attempts?: number; readonly backoff?: Backoff };
+  /** A finer key inside the tenant: a user, an account, a resource. */
+  readonly key?: (input: Input) => string;
+}
+
+/** A checked definition. `In` is what enqueue takes, `Out` what the handler gets (they differ where the schema transforms). */
+export interface JobDefinition<In = unknown, Out = In> {
+  readonly kind: string;
+  readonly queue: string;
+  readonly priority: number;
+  readonly timeoutMs: number;
+  readonly expireMs: number | undefined;
+  readonly attemptsMax: number;
+  readonly backoff: Backoff;
+  readonly key: ((input: In) => string) | undefined;
+  readonly schema: StandardSchema<In, Out> | undefined;
+}
+
+const KNOWN = ["kind", "input", "queue", "priority", "timeout", "expire", "retry", "key"] as const;
+
+/** Declares a kind of job. Without a schema, name the input's type: `defineJob<{ userId: string }>({ kind: "…" })`. */
+export function defineJob<Schema extends StandardSchema>(
+  options: JobOptions<Schema, SchemaInput<Schema>> & { readonly input: Schema },
+): JobDefinition<SchemaInput<Schema>, SchemaOutput<Schema>>;
+export function defineJob<Input = unknown>(
+  options: JobOptions<undefined, Input> & { readonly input?: undefined },
+): JobDefinition<Input, Input>;
+// biome-ignore lint/suspicious/noExplicitAny: the overloads above are what callers see.
+export function defineJob(options: JobOptions<any, any>): JobDefinition<any, any> {
+  const where = `defineJob(${JSON.stringify(options.kind)})`;
+  refuseUnknown(options, KNOWN, where);
+  refuseUnknown(options.retry ?? {}, ["attempts", "backoff"], `${where}.retry`);
+  if (options.input !== undefined && typeof options.input["~standard"]?.validate !== "function")
+    throw new ConfigError(
+      "input",
+      `${where}: input is not a Standard Schema. Use zod, valibot, arktype or another library that is.`,
+    );
+  return Object.freeze({
+    kind: nameOf(options.kind, "kind"),
+    queue: nameOf(options.queue ?? "default", "queue"),
+    priority: wholeNumber(options.priority ?? 0, -1000, 1000, "priority"),
+    timeoutMs: toMs(options.timeout ?? "5m", "timeout"),
+    expireMs: options.expire === undefined ? undefined : toMs(options.expire, "expire"),
+    attemptsMax: wholeNumber(options.retry?.attempts ?? 3, 1, 1000, "retry.attempts"),
+    backoff: options.retry?.backoff ?? exponential(),
+    key: options.key,
+    schema: options.input,
+  });
+}

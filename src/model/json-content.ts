@@ -1,0 +1,101 @@
+// What PostgreSQL can keep as JSON, and what it cannot. Input is refused with the path of the fault; results are cleaned.
+import { InputInvalidError, type InputIssue, PayloadTooLargeError } from "./errors.js";
+
+export const PAYLOAD_BYTES_MAX = 1024 * 1024;
+export const PAYLOAD_DEPTH_MAX = 64;
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: NUL is exactly what is looked for.
+const NUL = /\u0000/g;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: see above.
+const SUSPECT = /[\u0000\ud800-\udfff]/;
+
+/** The text without NUL and without lone surrogates, which jsonb refuses. */
+export function cleanText(text: string): string {
+  return SUSPECT.test(text) ? text.replace(NUL, "\ufffd").toWellFormed() : text;
+}
+
+/** Serialises a job's input, or throws: InputInvalidError names the place, PayloadTooLargeError the limit. */
+export function serializeInput(kind: string, input: unknown): string {
+  const issues: InputIssue[] = [];
+  const text = inspect(kind, input === undefined ? {} : input, "", 1, issues)
+    ? undefined
+    : JSON.stringify(input ?? (input === null ? null : {}));
+  if (issues.length > 0 || text === undefined) throw new InputInvalidError(kind, issues);
+  const bytes = text.length > PAYLOAD_BYTES_MAX / 3 ? Buffer.byteLength(text) : text.length;
+  if (bytes > PAYLOAD_BYTES_MAX)
+    throw new PayloadTooLargeError(kind, `${bytes} bytes of JSON where ${PAYLOAD_BYTES_MAX} are kept`);
+  return text;
+}
+
+/** Walks the value; true when a fault was found. Issues stop at ten: enough to see what is wrong. */
+function inspect(kind: string, value: unknown, path: string, depth: number, issues: InputIssue[]): boolean {
+  switch (typeof value) {
+    case "string":
+      return isBadText(value) && fault(issues, path, "text with NUL or half a surrogate pair");
+    case "number":
+      return !Number.isFinite(value) && fault(issues, path, `${value} is not a JSON number`);
+    case "boolean":
+      return false;
+    case "object":
+      break;
+    case "undefined":
+      return fault(issues, path, "undefined is not JSON: leave it out or use null");
+    default:
+      return fault(issues, path, `a ${typeof value} is not JSON`);
+  }
+  if (value === null) return false;
+  if (depth > PAYLOAD_DEPTH_MAX) throw new PayloadTooLargeError(kind, `nested deeper than ${PAYLOAD_DEPTH_MAX} levels`);
+  if (typeof (value as { toJSON?: unknown }).toJSON === "function")
+    return inspect(kind, (value as { toJSON(): unknown }).toJSON(), path, depth + 1, issues);
+
+  let bad = false;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      bad = inspect(kind, value[i], `${path}[${i}]`, depth + 1, issues) || bad;
+      if (issues.length >= 10) break;
+    }
+    return bad;
+  }
+  for (const key of Object.keys(value)) {
+    const at = path === "" ? key : `${path}.${key}`;
+    if (key === "__proto__") bad = fault(issues, at, "the key __proto__ is refused") || bad;
+    else if (isBadText(key)) bad = fault(issues, path, "a key with NUL or half a surrogate pair") || bad;
+    else {
+      const member = (value as Record<string, unknown>)[key];
+      // JSON.stringify leaves members that are undefined out: so do we.
+      if (member !== undefined) bad = inspect(kind, member, at, depth + 1, issues) || bad;
+    }
+    if (issues.length >= 10) break;
+  }
+  return bad;
+}
+
+const isBadText = (text: string) => SUSPECT.test(text) && (text.includes("\u0000") || !text.isWellFormed());
+
+function fault(issues: InputIssue[], path: string, message: string): true {
+  issues.push({ path, message });
+  return true;
+}
+
+/** Serialises what a handler returned. Never throws: `undefined` means that there is nothing to keep, `problem` says why. */
+export function serializeResult(value: unknown): { json: string | undefined; problem?: string } {
+  if (value === undefined) return { json: undefined };
+  try {
+    const json = JSON.stringify(value);
+    if (json === undefined) return { json: undefined, problem: `a ${typeof value} is not JSON` };
+    if (json.length > PAYLOAD_BYTES_MAX / 3 && Buffer.byteLength(json) > PAYLOAD_BYTES_MAX)
+      return { json: undefined, problem: `it has more than ${PAYLOAD_BYTES_MAX} bytes of JSON` };
+    // JSON.stringify writes lone surrogates and NUL as \ud800 and \u0000: both are refused by jsonb.
+    return { json: /\\u(?:0000|d[89a-f])/.test(json) ? JSON.stringify(cleanValue(JSON.parse(json))) : json };
+  } catch (error) {
+    return { json: undefined, problem: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function cleanValue(value: unknown): unknown {
+  if (typeof value === "string") return cleanText(value);
+  if (Array.isArray(value)) return value.map(cleanValue);
+  if (typeof value === "object" && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([key, member]) => [cleanText(key), cleanValue(member)]));
+  return value;
+}

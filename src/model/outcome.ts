@@ -1,0 +1,93 @@
+// What a run came to, and what becomes of the job: decided here, purely, without a database and without a clock.
+import type { Backoff } from "./backoff.js";
+import { type Duration, toMs } from "./duration.js";
+import { type ErrorRecord, recordError } from "./error-record.js";
+import {
+  FairmillError,
+  JobCancelledError,
+  LeaseLostError,
+  NonRetryableError,
+  ShutdownError,
+  TimeoutError,
+} from "./errors.js";
+
+const MARK = Symbol.for("fairmill.outcome");
+
+/** Returned by a handler instead of a result. */
+export type Directive =
+  | { readonly [MARK]: "cancel"; readonly reason: string | undefined }
+  | { readonly [MARK]: "snooze"; readonly delayMs: number };
+
+/** `return cancel("the user left")`: the job ends as cancelled. */
+export const cancel = (reason?: string): Directive => ({ [MARK]: "cancel", reason });
+
+/** `return snooze("1m")`: run again later; the attempt is not spent. */
+export const snooze = (delay: Duration): Directive => ({ [MARK]: "snooze", delayMs: toMs(delay, "snooze") });
+
+const isDirective = (value: unknown): value is Directive =>
+  typeof value === "object" && value !== null && MARK in value;
+
+/** What the run came to. `abortedBy` is why the signal was aborted, if it was. */
+export type Outcome =
+  | { readonly type: "returned"; readonly value: unknown }
+  | { readonly type: "threw"; readonly error: unknown; readonly abortedBy?: unknown };
+
+/** What is to be written. */
+export type Verdict =
+  | { readonly verdict: "done"; readonly result: unknown }
+  | { readonly verdict: "cancelled"; readonly error?: ErrorRecord }
+  | { readonly verdict: "dead"; readonly outcome: FailureOutcome; readonly error: ErrorRecord }
+  | {
+      readonly verdict: "retry";
+      readonly outcome: FailureOutcome;
+      readonly error: ErrorRecord;
+      readonly delayMs: number;
+    }
+  | { readonly verdict: "snooze"; readonly delayMs: number }
+  | { readonly verdict: "release" };
+
+export type FailureOutcome = "failed" | "timeout" | "invalid";
+
+/** What the decision needs to know of the job. */
+export interface AttemptFacts {
+  readonly attempt: number;
+  readonly crashes: number;
+  readonly maxAttempts: number;
+}
+
+export function decide(job: AttemptFacts, outcome: Outcome, backoff: Backoff, random: number): Verdict {
+  if (outcome.type === "returned") return decideReturned(outcome.value);
+  const { error, abortedBy } = outcome;
+  if (abortedBy instanceof JobCancelledError) return { verdict: "cancelled" };
+  // After a lost lease the fence decides: if the job is still this worker's it goes back at once, else nothing is written.
+  if (abortedBy instanceof ShutdownError || abortedBy instanceof LeaseLostError) return { verdict: "release" };
+  return decideFailed(job, abortedBy instanceof TimeoutError ? abortedBy : error, backoff, random);
+}
+
+function decideReturned(value: unknown): Verdict {
+  if (!isDirective(value)) return { verdict: "done", result: value };
+  if (value[MARK] === "snooze") return { verdict: "snooze", delayMs: value.delayMs };
+  return value.reason === undefined
+    ? { verdict: "cancelled" }
+    : { verdict: "cancelled", error: { name: "Cancelled", message: value.reason } };
+}
+
+function decideFailed(job: AttemptFacts, error: unknown, backoff: Backoff, random: number): Verdict {
+  const outcome: FailureOutcome =
+    error instanceof TimeoutError ? "timeout" : isInvalidPayload(error) ? "invalid" : "failed";
+  const record = recordError(error);
+  // Attempts that ended with the death of the worker do not use up the job's allowance.
+  const failedAttempts = job.attempt - job.crashes;
+  if (outcome === "invalid" || isNonRetryable(error) || failedAttempts >= job.maxAttempts)
+    return { verdict: "dead", outcome, error: record };
+  return { verdict: "retry", outcome, error: record, delayMs: backoff(failedAttempts, random) };
+}
+
+/** A payload that no longer fits its schema will not fit at the next attempt either. */
+const isInvalidPayload = (error: unknown) =>
+  error instanceof FairmillError && error.code === "FAIRMILL_PAYLOAD_OUTDATED";
+
+/** Our own class, or any error that says so of itself. */
+const isNonRetryable = (error: unknown) =>
+  error instanceof NonRetryableError ||
+  (typeof error === "object" && error !== null && (error as { retryable?: unknown }).retryable === false);

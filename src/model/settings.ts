@@ -1,0 +1,43 @@
+// Settings are checked when they are given: unknown names are refused, with the name that was probably meant.
+import { ConfigError } from "./errors.js";
+
+/** Throws when `given` has a key that `known` does not list. `where` says whose settings these are. */
+export function refuseUnknown(given: object, known: readonly string[], where: string): void {
+  for (const key of Object.keys(given)) {
+    if (known.includes(key)) continue;
+    const near = known.toSorted((a, b) => distance(key, a) - distance(key, b))[0];
+    const hint = near !== undefined && distance(key, near) <= 3 ? ` Did you mean "${near}"?` : "";
+    throw new ConfigError(key, `${where}: unknown setting "${key}".${hint} Known: ${known.join(", ")}.`);
+  }
+}
+
+/** Throws unless the value is a whole number within the bounds. */
+export function wholeNumber(value: unknown, min: number, max: number, setting: string): number {
+  if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max) return value;
+  throw new ConfigError(setting, `${setting}: ${JSON.stringify(value)} is not a whole number from ${min} to ${max}.`);
+}
+
+/** Throws unless the value is a text of 1 to 200 characters that PostgreSQL can keep: names of queues, kinds, tenants. */
+export function nameOf(value: unknown, setting: string): string {
+  if (
+    typeof value === "string" &&
+    value.length >= 1 &&
+    value.length <= 200 &&
+    !value.includes("\0") &&
+    value.isWellFormed()
+  )
+    return value;
+  throw new ConfigError(setting, `${setting}: ${JSON.stringify(value)} is not a name of 1 to 200 characters.`);
+}
+
+/** How many single-letter edits lie between two words. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++)
+      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1));
+    row = next;
+  }
+  return row[b.length]!;
+}

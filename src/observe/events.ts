@@ -1,0 +1,32 @@
+// What a worker announces while it works. Tests, metrics and dashboards listen; nobody has to.
+import { EventEmitter } from "node:events";
+import type { Claim } from "../model/claim.js";
+import type { Verdict } from "../model/outcome.js";
+
+export interface WorkerEvents {
+  /** Registered and claiming. */
+  started: [{ worker: string }];
+  /** Notifications arrive (true), or only polling finds work (false). */
+  listening: [{ working: boolean }];
+  /** A claim brought jobs. */
+  claimed: [{ worker: string; claims: readonly Claim[] }];
+  /** Nothing was found; the worker sleeps until it is woken or polls. */
+  idle: [{ worker: string }];
+  /** A handler began. */
+  running: [{ claim: Claim }];
+  /** A handler came to an end and the job's fate is decided, not yet written. */
+  ended: [{ claim: Claim; verdict: Verdict; durationMs: number }];
+  /** The fate of these jobs is written, durably. */
+  settled: [{ worker: string; ids: readonly string[] }];
+  /** Settles that were refused: somebody else holds or ended these jobs. */
+  refused: [{ worker: string; ids: readonly string[] }];
+  /** The database declared this incarnation dead, or it could not renew its lease in time. */
+  lost: [{ worker: string }];
+  /** Upkeep changed something. */
+  upkeep: [{ promoted: number; expired: number; recovered: number; ended: number; removed: number }];
+  /** Something failed that will be tried again. */
+  trouble: [{ doing: string; error: unknown }];
+  stopped: [{ worker: string; released: number }];
+}
+
+export class WorkerEmitter extends EventEmitter<WorkerEvents> {}

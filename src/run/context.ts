@@ -1,0 +1,94 @@
+// What a handler is given: its input, who it is, a signal that says when to stop, and ways to report.
+import type { Claim } from "../model/claim.js";
+import type { Logger } from "../observe/log.js";
+
+export interface JobContext<Input = unknown> {
+  readonly input: Input;
+  readonly id: string;
+  readonly kind: string;
+  readonly queue: string;
+  readonly tenant: string;
+  readonly key: string | null;
+  /** 1 for the first attempt. */
+  readonly attempt: number;
+  readonly leaseNo: number;
+  readonly createdAt: Date;
+  /** Aborts on the time limit, on cancel, on a lost lease and on shutdown; `signal.reason` says which. */
+  readonly signal: AbortSignal;
+  /** A logger that names this job in every line. */
+  readonly log: Logger;
+  /** Keeps a JSON value as the job's progress; cheap to call often, the latest value wins. */
+  progress(value: unknown): void;
+}
+
+/** The context, and the runner's handle on it. The signal is made when it is first asked for: most handlers never do. */
+export class RunContext<Input> implements JobContext<Input> {
+  readonly #claim: Claim;
+  readonly #logger: Logger;
+  readonly #report: (claim: Claim, value: unknown) => void;
+  readonly input: Input;
+  #controller: AbortController | undefined;
+  #log: Logger | undefined;
+  #abortedBy: unknown;
+
+  constructor(claim: Claim, input: Input, logger: Logger, report: (claim: Claim, value: unknown) => void) {
+    this.#claim = claim;
+    this.#logger = logger;
+    this.#report = report;
+    this.input = input;
+  }
+
+  get id(): string {
+    return this.#claim.id;
+  }
+  get kind(): string {
+    return this.#claim.kind;
+  }
+  get queue(): string {
+    return this.#claim.queue;
+  }
+  get tenant(): string {
+    return this.#claim.tenant;
+  }
+  get key(): string | null {
+    return this.#claim.key;
+  }
+  get attempt(): number {
+    return this.#claim.attempt;
+  }
+  get leaseNo(): number {
+    return this.#claim.leaseNo;
+  }
+  get createdAt(): Date {
+    return new Date(this.#claim.createdAtMs);
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#abortedBy !== undefined) this.#controller.abort(this.#abortedBy);
+    }
+    return this.#controller.signal;
+  }
+
+  get log(): Logger {
+    const { id, kind, tenant, attempt, worker } = this.#claim;
+    this.#log ??= this.#logger.child({ worker, job: id, kind, tenant, attempt });
+    return this.#log;
+  }
+
+  progress(value: unknown): void {
+    this.#report(this.#claim, value);
+  }
+
+  /** Why the handler was told to stop; undefined when it was not. The first reason stands. */
+  get abortedBy(): unknown {
+    return this.#abortedBy;
+  }
+
+  abort(reason: Error): void {
+    if (this.#abortedBy !== undefined) return;
+    this.#abortedBy = reason;
+    this.#controller?.abort(reason);
+  }
+}

@@ -1,0 +1,152 @@
+// A database as the rest of Fairmill sees it: statements with the schema's name put in, one round trip for several of them where the
+// driver can, and connections of its own for those who listen. Nothing here needs session state.
+import pg from "pg";
+import { ConfigError, DatabaseError } from "../model/errors.js";
+import { checkSchemaName, DEFAULT_SCHEMA, qualify } from "./schema-name.js";
+
+/** What a caller's transaction must offer: `pg`'s clients and pools do, and so do our adapters. */
+export interface Queryable {
+  query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
+}
+
+export interface DatabaseOptions {
+  /** PostgreSQL's address; Fairmill keeps a pool of its own. */
+  readonly databaseUrl?: string | undefined;
+  /** Or a `pg` pool of yours, which stays yours to end. */
+  readonly db?: pg.Pool | undefined;
+  /** Default "fairmill". */
+  readonly schema?: string | undefined;
+}
+
+/** A `pg` pool. */
+export type Pool = pg.Pool;
+
+export type Statement = readonly [text: string, values: readonly unknown[]];
+
+/** A statement that got no answer in this time has lost its connection: a half-open one would otherwise hold its caller for ever. */
+const ANSWER_MS_MAX = 60_000;
+const CONNECT_MS_MAX = 10_000;
+
+/** No connection could be had, so nothing was sent: repeating is safe. */
+export class NotSentError extends DatabaseError {
+  constructor(cause: unknown) {
+    const message = cause instanceof Error ? cause.message || (cause as { code?: string }).code : String(cause);
+    super(
+      "FAIRMILL_DATABASE_UNREACHABLE",
+      `The database could not be reached (${message}). Check that PostgreSQL runs and that the database URL is right.`,
+      { cause },
+    );
+  }
+}
+
+export class Database {
+  readonly schema: string;
+  readonly #pool: pg.Pool;
+  readonly #owned: boolean;
+  readonly #url: string | undefined;
+
+  constructor(options: DatabaseOptions, pool: { connectionsMax: number; applicationName: string }) {
+    this.schema = checkSchemaName(options.schema ?? process.env["FAIRMILL_SCHEMA"] ?? DEFAULT_SCHEMA);
+    if (options.db && options.databaseUrl)
+      throw new ConfigError("db", "Pass either databaseUrl or db, not both: they may be different databases.");
+    this.#url = options.databaseUrl ?? (options.db ? undefined : process.env["DATABASE_URL"]);
+    if (options.db) {
+      this.#pool = options.db;
+      this.#owned = false;
+      return;
+    }
+    if (!this.#url)
+      throw new ConfigError("databaseUrl", "Pass databaseUrl or db, or set DATABASE_URL: Fairmill needs a PostgreSQL.");
+    this.#owned = true;
+    this.#pool = new pg.Pool({
+      ...connection(this.#url),
+      max: pool.connectionsMax,
+      pipeline: true,
+      application_name: pool.applicationName,
+      idleTimeoutMillis: 30_000,
+      query_timeout: ANSWER_MS_MAX,
+    } as pg.PoolConfig);
+    // An idle connection that breaks is no news: the next statement opens another one.
+    this.#pool.on("error", () => {});
+  }
+
+  async query<Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+    const result = await this.#pool.query(qualify(text, this.schema), values as unknown[]);
+    return result.rows as Row[];
+  }
+
+  /** Sends the statements together, each its own transaction, in order. Resolves or rejects for each of them by itself. */
+  async together(statements: readonly Statement[]): Promise<PromiseSettledResult<unknown[]>[]> {
+    const client = await this.#checkOut();
+    let broken: Error | undefined;
+    const results = await Promise.allSettled(
+      statements.map(
+        async ([text, values]) => (await client.query(qualify(text, this.schema), values as unknown[])).rows,
+      ),
+    );
+    for (const result of results) {
+      // An error without an SQL state is the connection's: the pool must not hand it out again.
+      if (result.status === "rejected" && !(result.reason instanceof pg.DatabaseError)) broken = result.reason as Error;
+    }
+    client.release(broken);
+    return results;
+  }
+
+  /** A failure here is a failure before anything was sent: whoever asked may ask again. */
+  async #checkOut(): Promise<pg.PoolClient> {
+    try {
+      return await this.#pool.connect();
+    } catch (error) {
+      throw new NotSentError(error);
+    }
+  }
+
+  /** Runs `work` in a transaction. */
+  async transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
+    const client = await this.#checkOut();
+    let broken: Error | undefined;
+    try {
+      await client.query("begin");
+      const value = await work({ query: (text, values) => client.query(qualify(text, this.schema), values) });
+      await client.query("commit");
+      return value;
+    } catch (error) {
+      await client.query("rollback").catch((e: Error) => {
+        broken = e;
+      });
+      throw error;
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  /** A connection outside the pool, for LISTEN. It must reach the server directly, not through a transaction pooler. */
+  async dedicated(applicationName: string): Promise<pg.Client> {
+    const url = process.env["DATABASE_DIRECT_URL"] ?? this.#url;
+    const options = url ? connection(url) : ((this.#pool as unknown as { options: pg.ClientConfig }).options ?? {});
+    const client = new pg.Client({ ...options, application_name: applicationName } as pg.ClientConfig);
+    client.on("error", () => {});
+    await client.connect();
+    return client;
+  }
+
+  /** The address, for threads that open a connection themselves; undefined when the caller brought a pool. */
+  get connectionSettings(): Record<string, unknown> {
+    if (this.#url) return connection(this.#url);
+    const { host, port, user, password, database, connectionString } = (
+      this.#pool as unknown as { options: Record<string, unknown> }
+    ).options;
+    return { host, port, user, password, database, connectionString };
+  }
+
+  async close(): Promise<void> {
+    if (this.#owned) await this.#pool.end();
+  }
+}
+
+const connection = (url: string) => ({
+  connectionString: url,
+  connectionTimeoutMillis: CONNECT_MS_MAX,
+  keepAlive: true,
+  keepAliveInitialDelayMillis: 10_000,
+});

@@ -1,0 +1,59 @@
+// Writing new jobs: the call of enqueue_many_v1, with what all jobs have in common sent once.
+import type { Enqueued, NewJob } from "../model/new-job.js";
+import type { Database, Queryable, Statement } from "./database.js";
+import { qualify } from "./schema-name.js";
+
+const ENQUEUE = "select id, created from fairmill.enqueue_many_v1($1, $2, $3)";
+const WAKE = "select fairmill.wake_v1($1)";
+
+/** Jobs of one statement. More are sent as several: a statement must not grow without bound. */
+export const ENQUEUE_ROWS_MAX = 5_000;
+
+const SHARED = [
+  ["kind", "kind"],
+  ["queue", "queue"],
+  ["tenant", "tenant"],
+  ["priority", "priority"],
+  ["attemptsMax", "max_attempts"],
+  ["expireMs", "expire_ms"],
+] as const satisfies readonly (readonly [keyof NewJob, string])[];
+
+const OWN = [
+  ["key", "key"],
+  ["runAt", "run_at"],
+  ["delayMs", "delay_ms"],
+  ["idempotencyKey", "idempotency_key"],
+] as const satisfies readonly (readonly [keyof NewJob, string])[];
+
+function enqueueStatement(jobs: readonly NewJob[], wake: boolean): Statement {
+  const first = jobs[0]!;
+  const varying = SHARED.filter(([field]) => jobs.some((job) => job[field] !== first[field]));
+  const shared = Object.fromEntries(
+    SHARED.filter((pair) => !varying.includes(pair)).map(([field, column]) => [column, first[field]]),
+  );
+  const own = [...varying, ...OWN];
+  const texts = jobs.map((job) => {
+    let text = `{"payload":${job.payload}`;
+    for (const [field, column] of own) {
+      const value = job[field];
+      if (value !== undefined) text += `,"${column}":${JSON.stringify(value)}`;
+    }
+    return `${text}}`;
+  });
+  return [ENQUEUE, [`[${texts.join(",")}]`, JSON.stringify(shared), wake]];
+}
+
+/** Stores jobs in a transaction of their own, durably, and wakes sleeping workers beside it, in the same round trip. */
+export async function storeJobs(db: Database, jobs: readonly NewJob[]): Promise<Enqueued[]> {
+  const queues = [...new Set(jobs.map((job) => job.queue))];
+  const [stored] = await db.together([enqueueStatement(jobs, false), [WAKE, [queues]]]);
+  // A wake-up that failed costs latency only: workers poll.
+  if (stored!.status === "rejected") throw stored!.reason;
+  return stored!.value as Enqueued[];
+}
+
+/** Stores jobs inside the caller's transaction: they exist when it commits. */
+export async function storeJobsIn(tx: Queryable, schema: string, jobs: readonly NewJob[]): Promise<Enqueued[]> {
+  const [text, values] = enqueueStatement(jobs, true);
+  return (await tx.query(qualify(text, schema), values as unknown[])).rows as Enqueued[];
+}

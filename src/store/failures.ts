@@ -1,0 +1,53 @@
+// Which database failures pass by themselves, and which of them leave open whether the statement took effect.
+import { DatabaseError } from "../model/errors.js";
+
+const code = (error: unknown): string => String((error as { code?: unknown })?.code ?? "");
+const message = (error: unknown): string => String((error as { message?: unknown })?.message ?? "");
+
+/** The transaction was rolled back for certain and may simply be tried again. */
+const ROLLED_BACK = new Set(["40001", "40P01", "55P03", "53300", "57P03", "57014"]);
+const NETWORK = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EPIPE",
+  "ETIMEDOUT",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+]);
+
+export const wasRolledBack = (error: unknown): boolean => ROLLED_BACK.has(code(error));
+
+/** The server or the connection to it went away; if a statement was under way, nobody knows what became of it. */
+export const isConnectionLoss = (error: unknown): boolean =>
+  code(error) === "FAIRMILL_DATABASE_UNREACHABLE" ||
+  NETWORK.has(code(error)) ||
+  /^(08|57P0[12]|58|XX000$)/.test(code(error)) ||
+  /connection terminated|connection ended|timeout exceeded|query read timeout|client has encountered|not queryable|Cannot use a pool/i.test(
+    message(error),
+  );
+
+/** Worth trying again after a pause, wherever repeating is safe. */
+export const isTransient = (error: unknown): boolean => wasRolledBack(error) || isConnectionLoss(error);
+
+/** The schema is missing or older than this library. */
+export const isUnmigrated = (error: unknown): boolean => ["3F000", "42P01", "42883"].includes(code(error));
+
+/** Wraps what the driver threw in an error that says what to do. */
+export function explainFailure(error: unknown, schema: string): unknown {
+  if (error instanceof DatabaseError) return error;
+  if (isUnmigrated(error))
+    return new DatabaseError(
+      "FAIRMILL_NOT_MIGRATED",
+      `The schema "${schema}" is missing or older than this library (${message(error)}). Run "fairmill migrate" or client.migrate().`,
+      { cause: error },
+    );
+  if (isConnectionLoss(error))
+    return new DatabaseError(
+      "FAIRMILL_DATABASE_UNREACHABLE",
+      `The database did not answer (${message(error) || code(error)}). Check that PostgreSQL runs and that the database URL is right.`,
+      { cause: error },
+    );
+  return error;
+}

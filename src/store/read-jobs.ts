@@ -1,0 +1,158 @@
+// Reading jobs: one by its id, or a page of them, newest first. Pages are cut by id, never counted.
+import type { ErrorRecord } from "../model/error-record.js";
+import type { JobState } from "../model/states.js";
+import type { Database } from "./database.js";
+
+/** A job as it stands, live or ended. */
+export interface Job {
+  readonly id: string;
+  readonly state: JobState;
+  readonly kind: string;
+  readonly queue: string;
+  readonly tenant: string;
+  readonly priority: number;
+  readonly key: string | null;
+  readonly attempt: number;
+  readonly crashes: number;
+  readonly maxAttempts: number;
+  readonly leaseNo: number;
+  /** Who runs it, or ran it last. */
+  readonly worker: string | null;
+  readonly createdAt: Date;
+  readonly runAt: Date | null;
+  readonly expireAt: Date | null;
+  readonly startedAt: Date | null;
+  readonly completedAt: Date | null;
+  readonly cancelRequestedAt: Date | null;
+  readonly payload: unknown;
+  readonly progress: unknown;
+  readonly result: unknown;
+  readonly error: ErrorRecord | null;
+  /** Every attempt that did not succeed, oldest first. */
+  readonly failures: readonly Failure[];
+}
+
+export interface Failure {
+  readonly attempt: number;
+  readonly leaseNo: number;
+  readonly worker: string;
+  readonly startedAt: Date;
+  readonly endedAt: Date;
+  readonly outcome: string;
+  readonly error: ErrorRecord | null;
+}
+
+export interface JobFilter {
+  readonly state?: JobState;
+  readonly queue?: string;
+  readonly kind?: string;
+  readonly tenant?: string;
+  /** Only jobs with a lower id: the last id of the page before. */
+  readonly before?: string;
+  /** Page size, at most 200; default 50. */
+  readonly limit?: number;
+}
+
+export const PAGE_ROWS_MAX = 200;
+
+const LIVE = `id, state, kind, queue, tenant, priority, key, attempt, crashes, max_attempts, lease_no, worker, created_at, run_at, expire_at,
+  started_at, null::timestamptz as ended_at, cancel_requested_at, payload, progress, null::jsonb as result, null::jsonb as error, failures`;
+const ENDED = `id, state, kind, queue, tenant, priority, key, attempt, crashes, max_attempts, lease_no, worker, created_at, run_at, expire_at,
+  started_at, ended_at, null::timestamptz as cancel_requested_at, payload, progress, result, error, failures`;
+
+const JOB = `select ${LIVE} from fairmill.job where id = $1 union all select ${ENDED} from fairmill.job_history where id = $1 limit 1`;
+
+const WANTED = `($1::text is null or state = $1) and ($2::text is null or queue = $2) and ($3::text is null or kind = $3)
+  and ($4::text is null or tenant = $4) and ($5::bigint is null or id < $5)`;
+const PAGE = `select * from (
+  (select ${LIVE} from fairmill.job where ${WANTED} order by id desc limit $6)
+  union all
+  (select ${ENDED} from fairmill.job_history where ${WANTED} order by id desc limit $6)) as found order by id desc limit $6`;
+
+interface Row {
+  id: string;
+  state: JobState;
+  kind: string;
+  queue: string;
+  tenant: string;
+  priority: number;
+  key: string | null;
+  attempt: number;
+  crashes: number;
+  max_attempts: number;
+  lease_no: number;
+  worker: string | null;
+  created_at: Date;
+  run_at: Date | null;
+  expire_at: Date | null;
+  started_at: Date | null;
+  ended_at: Date | null;
+  cancel_requested_at: Date | null;
+  payload: unknown;
+  progress: unknown;
+  result: unknown;
+  error: ErrorRecord | null;
+  failures:
+    | {
+        attempt: number;
+        lease_no: number;
+        worker: string;
+        started_at: string;
+        ended_at: string;
+        outcome: string;
+        error: ErrorRecord | null;
+      }[]
+    | null;
+}
+
+export async function readJob(db: Database, id: string): Promise<Job | undefined> {
+  const [row] = await db.query<Row>(JOB, [id]);
+  return row && toJob(row);
+}
+
+export async function readJobs(db: Database, filter: JobFilter): Promise<Job[]> {
+  const limit = Math.min(PAGE_ROWS_MAX, Math.max(1, filter.limit ?? 50));
+  const rows = await db.query<Row>(PAGE, [
+    filter.state ?? null,
+    filter.queue ?? null,
+    filter.kind ?? null,
+    filter.tenant ?? null,
+    filter.before ?? null,
+    limit,
+  ]);
+  return rows.map(toJob);
+}
+
+const toJob = (row: Row): Job => ({
+  id: row.id,
+  state: row.state,
+  kind: row.kind,
+  queue: row.queue,
+  tenant: row.tenant,
+  priority: row.priority,
+  key: row.key,
+  attempt: row.attempt,
+  crashes: row.crashes,
+  maxAttempts: row.max_attempts,
+  leaseNo: row.lease_no,
+  worker: row.worker,
+  createdAt: row.created_at,
+  runAt: row.run_at,
+  expireAt: row.expire_at,
+  startedAt: row.started_at,
+  completedAt: row.ended_at,
+  cancelRequestedAt: row.cancel_requested_at,
+  payload: row.payload,
+  progress: row.progress,
+  result: row.result,
+  error: row.error,
+  failures: (row.failures ?? []).map((failure) => ({
+    attempt: failure.attempt,
+    leaseNo: failure.lease_no,
+    worker: failure.worker,
+    startedAt: new Date(failure.started_at),
+    endedAt: new Date(failure.ended_at),
+    outcome: failure.outcome,
+    error: failure.error,
+  })),
+});

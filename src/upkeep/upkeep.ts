@@ -1,0 +1,84 @@
+// Upkeep, as every worker does it: promotes due jobs, expires old ones, recovers those of dead workers, keeps the history's
+// partitions. One bounded call; the database answers when the next thing falls due, and the loop sleeps until then.
+import { type Clock, sleep } from "../model/clock.js";
+import type { Database } from "../store/database.js";
+import { tickUpkeep, type UpkeepReport, type UpkeepSettings } from "../store/upkeep.js";
+
+export interface UpkeepOptions extends UpkeepSettings {
+  /** Look at least this often. */
+  readonly everyMs: number;
+  readonly onReport: (report: UpkeepReport) => void;
+  readonly onTrouble: (error: unknown) => void;
+}
+
+/** Two workers that wake for the same due moment should not collide every time. */
+const SPREAD_MS = 20;
+
+export class Upkeep {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #options: UpkeepOptions;
+  readonly #stop = new AbortController();
+  #nap: AbortController | undefined;
+  #wakeAtMs = Number.POSITIVE_INFINITY;
+  #loop: Promise<void> | undefined;
+
+  constructor(db: Database, clock: Clock, options: UpkeepOptions) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#loop = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#nap?.abort();
+    await this.#loop;
+  }
+
+  /** One round: everything that is due now. Returns when the next round should be, in milliseconds. */
+  async runOnce(): Promise<number> {
+    const report = await tickUpkeep(this.#db, this.#options);
+    this.#options.onReport(report);
+    return Math.min(this.#options.everyMs, Math.max(0, report.nextInMs ?? Number.POSITIVE_INFINITY));
+  }
+
+  /** Something falls due in `ms`: do not sleep longer than that. */
+  dueIn(ms: number): void {
+    const atMs = this.#clock.monotonic() + ms;
+    if (atMs >= this.#wakeAtMs) return;
+    this.#wakeAtMs = atMs;
+    this.#nap?.abort();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      // What is announced from here on may not be seen by the round that begins now.
+      this.#wakeAtMs = Number.POSITIVE_INFINITY;
+      let nextMs = this.#options.everyMs;
+      try {
+        nextMs = await this.runOnce();
+      } catch (error) {
+        this.#options.onTrouble(error);
+        nextMs = Math.min(nextMs, 1_000);
+      }
+      if (nextMs > 0) nextMs += SPREAD_MS * this.#clock.random();
+      this.#wakeAtMs = Math.min(this.#wakeAtMs, this.#clock.monotonic() + nextMs);
+      await this.#sleepUntilDue();
+    }
+  }
+
+  /** The moment may be moved forward while we sleep. */
+  async #sleepUntilDue(): Promise<void> {
+    for (;;) {
+      const leftMs = this.#wakeAtMs - this.#clock.monotonic();
+      if (leftMs <= 0 || this.#stop.signal.aborted) return;
+      this.#nap = new AbortController();
+      await sleep(this.#clock, leftMs, this.#nap.signal);
+    }
+  }
+}

@@ -1,0 +1,126 @@
+// The settings of a worker: one object of defaults, everything checked, unknown names refused, frozen.
+import type { Clock } from "../model/clock.js";
+import { type Duration, toMs } from "../model/duration.js";
+import { ConfigError } from "../model/errors.js";
+import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
+import type { Logger } from "../observe/log.js";
+import type { Handler } from "../run/handler.js";
+import type { Pool } from "../store/database.js";
+
+export interface WorkerOptions {
+  /** PostgreSQL's address; default DATABASE_URL. */
+  readonly databaseUrl?: string;
+  /** Or a `pg` pool of yours. */
+  readonly db?: Pool;
+  readonly schema?: string;
+  readonly handlers: readonly Handler[];
+  /** Jobs at once per queue. Default: every queue that the handlers name, with `concurrency` each. */
+  readonly queues?: Readonly<Record<string, { readonly concurrency?: number }>>;
+  /** Jobs at once for queues that do not say; default FAIRMILL_WORKER_CONCURRENCY or 10. */
+  readonly concurrency?: number;
+  /** How long the worker's jobs stay its own after its last heartbeat; default "15s". */
+  readonly lease?: Duration;
+  /** Default: a third of the lease. */
+  readonly heartbeat?: Duration;
+  /** Stop the heartbeats when the process hangs for longer than this; default: the lease. */
+  readonly stall?: Duration;
+  /** How often an idle worker looks for work although nobody woke it; default "10s", or "1s" where notifications do not arrive. */
+  readonly poll?: Duration;
+  /** How long `stop()` lets running jobs go on; default "25s". */
+  readonly grace?: Duration;
+  /** How long a handler may go on after its signal aborted; default "5s". */
+  readonly abortGrace?: Duration;
+  /** Part of the work that each lower priority is sure of; default 0.1. */
+  readonly lowerPriorityShare?: number;
+  /** Worker deaths after which a job counts as poison; default 3. */
+  readonly crashesMax?: number;
+  /** How long ended jobs are kept; default "30d". */
+  readonly keepHistory?: Duration;
+  readonly logger?: Logger;
+  /** For tests. */
+  readonly clock?: Clock;
+}
+
+const KNOWN = [
+  "databaseUrl",
+  "db",
+  "schema",
+  "handlers",
+  "queues",
+  "concurrency",
+  "lease",
+  "heartbeat",
+  "stall",
+  "poll",
+  "grace",
+  "abortGrace",
+  "lowerPriorityShare",
+  "crashesMax",
+  "keepHistory",
+  "logger",
+  "clock",
+] as const;
+
+export interface WorkerSettings {
+  /** Jobs at once, by queue. */
+  readonly concurrency: ReadonlyMap<string, number>;
+  readonly leaseMs: number;
+  readonly beatMs: number;
+  readonly stallMs: number;
+  readonly pollMs: number | undefined;
+  readonly graceMs: number;
+  readonly abortGraceMs: number;
+  readonly lowerShare: number;
+  readonly crashesMax: number;
+  readonly historyKeepMs: number;
+}
+
+export function checkWorkerOptions(options: WorkerOptions): WorkerSettings {
+  refuseUnknown(options, KNOWN, "createWorker");
+  if (!Array.isArray(options.handlers) || options.handlers.length === 0)
+    throw new ConfigError("handlers", "handlers: pass at least one: handlers: [handle(job, async (ctx) => { … })].");
+  const leaseMs = toMs(options.lease ?? "15s", "lease");
+  const beatMs = options.heartbeat === undefined ? leaseMs / 3 : toMs(options.heartbeat, "heartbeat");
+  if (leaseMs < 300) throw new ConfigError("lease", "lease: less than 300 ms leaves no time for a heartbeat.");
+  if (beatMs * 2 > leaseMs)
+    throw new ConfigError("heartbeat", "heartbeat: must be at most half of the lease, or one lost beat ends it.");
+  const lowerShare = options.lowerPriorityShare ?? 0.1;
+  if (!(lowerShare >= 0 && lowerShare <= 0.5))
+    throw new ConfigError("lowerPriorityShare", "lowerPriorityShare: must lie between 0 and 0.5.");
+  return Object.freeze({
+    concurrency: concurrencyByQueue(options),
+    leaseMs,
+    beatMs,
+    stallMs: options.stall === undefined ? leaseMs : toMs(options.stall, "stall"),
+    pollMs: options.poll === undefined ? undefined : toMs(options.poll, "poll"),
+    graceMs: toMs(options.grace ?? "25s", "grace"),
+    abortGraceMs: toMs(options.abortGrace ?? "5s", "abortGrace"),
+    lowerShare,
+    crashesMax: wholeNumber(options.crashesMax ?? 3, 1, 1000, "crashesMax"),
+    historyKeepMs: toMs(options.keepHistory ?? "30d", "keepHistory"),
+  });
+}
+
+function concurrencyByQueue(options: WorkerOptions): ReadonlyMap<string, number> {
+  const fromEnvironment = process.env["FAIRMILL_WORKER_CONCURRENCY"];
+  const usual = wholeNumber(
+    options.concurrency ?? (fromEnvironment ? Number(fromEnvironment) : 10),
+    1,
+    10_000,
+    "concurrency",
+  );
+  if (options.queues === undefined)
+    return new Map(
+      [...new Set(options.handlers.map(({ definition }) => definition.queue))].map((queue) => [queue, usual]),
+    );
+  const byQueue = new Map<string, number>();
+  for (const [queue, settings] of Object.entries(options.queues)) {
+    refuseUnknown(settings, ["concurrency"], `queues.${queue}`);
+    byQueue.set(
+      nameOf(queue, "queues"),
+      wholeNumber(settings.concurrency ?? usual, 1, 10_000, `queues.${queue}.concurrency`),
+    );
+  }
+  if (byQueue.size === 0) throw new ConfigError("queues", "queues: name at least one queue, or leave the setting out.");
+  return byQueue;
+}
