@@ -37,5 +37,6 @@ export type { JobContext } from "./run/context.js";
 export { type Handler, type HandlerFunction, handle } from "./run/handler.js";
 export type { Queryable } from "./store/database.js";
 export type { Failure, Job, JobFilter } from "./store/read-jobs.js";
+export { type Config, defineConfig } from "./worker/config.js";
 export type { WorkerOptions } from "./worker/settings.js";
 export { createWorker, Worker } from "./worker/worker.js";

@@ -61,8 +61,11 @@ begin
   select v_ids[n], v_created[n] from generate_subscripts(v_ids, 1) as n where v_keyed;
 
   if wake then
-    perform fairmill.wake_v1(array(
-      select distinct coalesce(given.job ->> 'queue', v_queue) from jsonb_array_elements(jobs) as given (job)));
+    -- A job that has its time later wakes nobody now, but somebody then.
+    perform fairmill.wake_v1(array_agg(distinct given.queue) filter (where given.due_in_ms <= 0), min(given.due_in_ms) filter (where given.due_in_ms > 0))
+    from (select coalesce(e.job ->> 'queue', v_queue) as queue,
+            coalesce(extract(epoch from coalesce((e.job ->> 'run_at')::timestamptz, v_run_at) - now()) * 1000, (e.job ->> 'delay_ms')::float8, 0)::float8 as due_in_ms
+          from jsonb_array_elements(jobs) as e (job)) given;
   end if;
 end
 $$;

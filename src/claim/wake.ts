@@ -10,6 +10,8 @@ type Connection = Awaited<ReturnType<Database["dedicated"]>>;
 export interface WakeOptions {
   /** Work arrived in a queue. */
   readonly onQueue: (queue: string) => void;
+  /** A scheduled job falls due in so many milliseconds. */
+  readonly onSchedule: (ms: number) => void;
   /** Somebody asked to cancel a job of this worker. */
   readonly onCancel: (worker: string) => void;
   /** The ear works again (true) or not (false). */
@@ -21,6 +23,7 @@ const ANSWER_MS_MAX = 2_000;
 const TEST_EVERY_MS = 30_000;
 const REOPEN_AFTER_MS = 1_000;
 const CANCEL = "!cancel ";
+const DUE = "!due ";
 const TEST = "!test ";
 
 export class WakeUp {
@@ -85,6 +88,7 @@ export class WakeUp {
   #hear(payload: string): void {
     if (payload.startsWith(TEST)) this.#heard.get(payload)?.();
     else if (payload.startsWith(CANCEL)) this.#options.onCancel(payload.slice(CANCEL.length));
+    else if (payload.startsWith(DUE)) this.#options.onSchedule(Number(payload.slice(DUE.length)) || 0);
     else this.#options.onQueue(payload);
   }
 

@@ -62,7 +62,7 @@ export class Sender {
     const isRepeatable = jobs.every((job) => job.idempotencyKey !== undefined);
     for (let tries = 1; ; tries++) {
       try {
-        return await storeJobs(this.#db, jobs);
+        return await storeJobs(this.#db, jobs, this.#clock.now());
       } catch (error) {
         const maySendAgain =
           error instanceof NotSentError || wasRolledBack(error) || (isRepeatable && isConnectionLoss(error));

@@ -53,7 +53,7 @@ export function forPeople(line: string): string {
 }
 
 /** A name from outside must not move the cursor or start a new line. */
-const visible = (text: string, keepLines = false) =>
+export const visible = (text: string, keepLines = false) =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is made visible.
   text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (c) =>
     keepLines && c === "\n" ? c : `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`,

@@ -88,17 +88,25 @@ export class Database {
       // An error without an SQL state is the connection's: the pool must not hand it out again.
       if (result.status === "rejected" && !(result.reason instanceof pg.DatabaseError)) broken = result.reason as Error;
     }
-    client.release(broken);
+    this.#checkIn(client, broken);
     return results;
   }
 
   /** A failure here is a failure before anything was sent: whoever asked may ask again. */
   async #checkOut(): Promise<pg.PoolClient> {
     try {
-      return await this.#pool.connect();
+      const client = await this.#pool.connect();
+      // A connection that breaks while it is checked out fails its statements; without a listener it would also end the process.
+      client.on("error", ignore);
+      return client;
     } catch (error) {
       throw new NotSentError(error);
     }
+  }
+
+  #checkIn(client: pg.PoolClient, broken: Error | undefined): void {
+    client.release(broken);
+    client.off("error", ignore);
   }
 
   /** Runs `work` in a transaction. */
@@ -116,7 +124,7 @@ export class Database {
       });
       throw error;
     } finally {
-      client.release(broken);
+      this.#checkIn(client, broken);
     }
   }
 
@@ -143,6 +151,8 @@ export class Database {
     if (this.#owned) await this.#pool.end();
   }
 }
+
+const ignore = () => {};
 
 const connection = (url: string) => ({
   connectionString: url,

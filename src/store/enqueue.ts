@@ -4,7 +4,9 @@ import type { Database, Queryable, Statement } from "./database.js";
 import { qualify } from "./schema-name.js";
 
 const ENQUEUE = "select id, created from fairmill.enqueue_many_v1($1, $2, $3)";
-const WAKE = "select fairmill.wake_v1($1)";
+const WAKE = "select fairmill.wake_v1($1, $2)";
+/** Workers look for what falls due this often by themselves. */
+const DUE_SOON_MS = 10_000;
 
 /** Jobs of one statement. More are sent as several: a statement must not grow without bound. */
 export const ENQUEUE_ROWS_MAX = 5_000;
@@ -44,12 +46,25 @@ function enqueueStatement(jobs: readonly NewJob[], wake: boolean): Statement {
 }
 
 /** Stores jobs in a transaction of their own, durably, and wakes sleeping workers beside it, in the same round trip. */
-export async function storeJobs(db: Database, jobs: readonly NewJob[]): Promise<Enqueued[]> {
-  const queues = [...new Set(jobs.map((job) => job.queue))];
-  const [stored] = await db.together([enqueueStatement(jobs, false), [WAKE, [queues]]]);
+export async function storeJobs(db: Database, jobs: readonly NewJob[], nowMs: number): Promise<Enqueued[]> {
+  const wake = wakeStatement(jobs, nowMs);
+  const [stored] = await db.together(wake ? [enqueueStatement(jobs, false), wake] : [enqueueStatement(jobs, false)]);
   // A wake-up that failed costs latency only: workers poll.
   if (stored!.status === "rejected") throw stored!.reason;
   return stored!.value as Enqueued[];
+}
+
+/** Whom to wake: the queues of jobs that are ready now, and whoever looks after those that fall due soon. */
+function wakeStatement(jobs: readonly NewJob[], nowMs: number): Statement | undefined {
+  const queues = new Set<string>();
+  let dueInMs = Number.POSITIVE_INFINITY;
+  for (const job of jobs) {
+    const waitMs = job.runAt !== undefined ? Date.parse(job.runAt) - nowMs : (job.delayMs ?? 0);
+    if (waitMs <= 0) queues.add(job.queue);
+    else dueInMs = Math.min(dueInMs, waitMs);
+  }
+  if (queues.size === 0 && dueInMs > DUE_SOON_MS) return undefined;
+  return [WAKE, [[...queues], Number.isFinite(dueInMs) ? dueInMs : null]];
 }
 
 /** Stores jobs inside the caller's transaction: they exist when it commits. */

@@ -1,0 +1,84 @@
+// A project's settings in one file, `fairmill.config.ts`: what the commands read and what their worker runs.
+import { ConfigError } from "../model/errors.js";
+import type { JobDefinition } from "../model/job-definition.js";
+import { refuseUnknown } from "../model/settings.js";
+import type { Handler } from "../run/handler.js";
+import type { WorkerOptions } from "./settings.js";
+
+export interface Config extends Omit<WorkerOptions, "db" | "clock" | "handlers"> {
+  /** What `fairmill work` and `fairmill dev` run. */
+  readonly handlers?: readonly Handler[];
+  /** Jobs that are only enqueued here and run elsewhere: `fairmill enqueue` validates by them. */
+  // biome-ignore lint/suspicious/noExplicitAny: a list of definitions holds jobs of all inputs.
+  readonly jobs?: readonly JobDefinition<any, any>[];
+}
+
+/** A record and not a list: a setting that the type has and this lacks, or the other way round, does not compile. */
+const KNOWN: Record<keyof Config, true> = {
+  databaseUrl: true,
+  schema: true,
+  handlers: true,
+  jobs: true,
+  queues: true,
+  concurrency: true,
+  lease: true,
+  heartbeat: true,
+  stall: true,
+  poll: true,
+  grace: true,
+  abortGrace: true,
+  lowerPriorityShare: true,
+  crashesMax: true,
+  keepHistory: true,
+  logger: true,
+};
+
+/** The default export of `fairmill.config.ts`. Returns what it is given, once it is checked. */
+export function defineConfig(config: Config): Config {
+  return checkConfig(config, "defineConfig");
+}
+
+/** Configs may also be plain objects that nobody passed through `defineConfig`. `where` begins the message. */
+export function checkConfig(config: unknown, where: string): Config {
+  if (typeof config !== "object" || config === null || Array.isArray(config))
+    throw new ConfigError("config", `${where}: the settings must be an object, like { handlers: [handle(job, run)] }.`);
+  refuseUnknown(config, Object.keys(KNOWN), where);
+  const { databaseUrl, handlers, jobs } = config as Config;
+  if (databaseUrl !== undefined && typeof databaseUrl !== "string")
+    throw new ConfigError("databaseUrl", `${where}: databaseUrl must be a text, like "postgres://user@host/database".`);
+  checkEach(handlers, "handlers", `${where}: handlers`, isHandler, "made by handle(job, async (ctx) => { … })");
+  checkEach(jobs, "jobs", `${where}: jobs`, isDefinition, 'made by defineJob({ kind: "…" })');
+  return config;
+}
+
+function checkEach(
+  values: unknown,
+  setting: string,
+  where: string,
+  fits: (value: unknown) => boolean,
+  made: string,
+): void {
+  if (values === undefined) return;
+  if (!Array.isArray(values)) throw new ConfigError(setting, `${where} must be a list of values ${made}.`);
+  for (const [index, value] of values.entries())
+    if (!fits(value)) throw new ConfigError(setting, `${where}[${index}] is ${nameKind(value)}; it must be ${made}.`);
+}
+
+const isDefinition = (value: unknown) =>
+  typeof value === "object" &&
+  value !== null &&
+  typeof (value as JobDefinition).kind === "string" &&
+  typeof (value as JobDefinition).backoff === "function";
+
+const isHandler = (value: unknown) =>
+  typeof value === "object" &&
+  value !== null &&
+  isDefinition((value as Handler).definition) &&
+  typeof (value as Handler).run === "function";
+
+/** The two mistakes people make are named. */
+function nameKind(value: unknown): string {
+  if (typeof value === "function") return "a bare function";
+  if (isDefinition(value)) return "a job definition without a function";
+  return value === null ? "null" : Array.isArray(value) ? "a list" : `of type ${typeof value}`;
+}

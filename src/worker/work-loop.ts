@@ -1,0 +1,138 @@
+// The loop of a worker: demand → claim → run, and sleep when there is nothing to do.
+//
+//  1. Wait for a free place.          3. Nothing there: say that notifications are welcome, look once more, sleep.
+//  2. Claim for the free places.      4. Woken, or time to look although nobody rang: begin again.
+import type { Claimer } from "../claim/claimer.js";
+import { sleep } from "../model/clock.js";
+import { isTransient } from "../store/failures.js";
+import { releaseUnknown, setListening } from "../store/workers.js";
+import { Doorbell } from "./doorbell.js";
+import type { Hands } from "./hands.js";
+import type { Incarnation } from "./incarnation.js";
+import { type Parts, RETRY_MS } from "./parts.js";
+
+export interface WorkLoopOptions {
+  readonly claimer: Claimer;
+  readonly hands: Hands;
+  readonly incarnation: Incarnation;
+  /** Whether notifications arrive. */
+  readonly isListening: () => boolean;
+}
+
+/** Polling when notifications arrive, and when they do not. */
+const POLL_MS = { listening: 10_000, deaf: 1_000 } as const;
+/** After a failed claim nobody knows what was claimed: look for jobs that are ours without our knowing, for this long. */
+const RECONCILE_FOR_MS = 60_000;
+const RECONCILE_EVERY_MS = 5_000;
+/** Claims in a row that filled every place: from then on the worker does not want to be woken, it looks anyway. */
+const BUSY_TURNS = 8;
+
+export class WorkLoop {
+  readonly #parts: Parts;
+  readonly #options: WorkLoopOptions;
+  readonly #bell = new Doorbell();
+  readonly #stopping = new AbortController();
+  #loop: Promise<void> | undefined;
+  /** The life that the database lists as wanting notifications. */
+  #listed: string | undefined;
+  #busyTurns = 0;
+  #reconcileUntilMs = 0;
+  #reconciledAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(parts: Parts, options: WorkLoopOptions) {
+    this.#parts = parts;
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#loop = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#bell.ring();
+    this.#options.hands.notify();
+    await this.#loop;
+  }
+
+  /** Work may have arrived. */
+  wake(queue?: string): void {
+    this.#options.claimer.markStale(queue);
+    this.#bell.ring();
+  }
+
+  async #run(): Promise<void> {
+    const { clock, trouble } = this.#parts;
+    const { signal } = this.#stopping;
+    let retryMs: number = RETRY_MS.min;
+    while (!signal.aborted) {
+      try {
+        await this.#options.incarnation.alive();
+        await this.#reconcile();
+        await this.#turn();
+        retryMs = RETRY_MS.min;
+      } catch (error) {
+        trouble("claiming", error);
+        // The claim may have happened although its answer did not arrive.
+        this.#reconcileUntilMs = clock.monotonic() + RECONCILE_FOR_MS;
+        this.#options.claimer.markStale();
+        await sleep(clock, retryMs * (0.5 + clock.random()), signal);
+        retryMs = isTransient(error) ? Math.min(RETRY_MS.max, retryMs * 2) : RETRY_MS.max;
+      }
+    }
+  }
+
+  async #turn(): Promise<void> {
+    const { claimer, hands, incarnation } = this.#options;
+    const demand = hands.demand();
+    if (demand.size === 0) return hands.changed();
+    let wanted = 0;
+    for (const count of demand.values()) wanted += count;
+
+    const worker = incarnation.id;
+    const claims = claimer.hasWork ? await claimer.claim(worker, demand) : [];
+    if (claims.length > 0) {
+      this.#parts.events.emit("claimed", { worker, claims });
+      hands.take(claims);
+    }
+    this.#busyTurns = claims.length >= wanted ? this.#busyTurns + 1 : 0;
+    if (this.#busyTurns === BUSY_TURNS) await this.#list(false);
+    if (claimer.hasWork) return;
+    // Whoever enqueued before we were listed did not ring: look once more before going to sleep.
+    if (await this.#list(this.#options.isListening())) return claimer.markStale();
+    await this.#sleep();
+  }
+
+  async #sleep(): Promise<void> {
+    const { clock, events, settings } = this.#parts;
+    events.emit("idle", { worker: this.#options.incarnation.id });
+    const pollMs = settings.pollMs ?? (this.#options.isListening() ? POLL_MS.listening : POLL_MS.deaf);
+    const nap = new AbortController();
+    const timer = sleep(clock, pollMs * (0.8 + 0.4 * clock.random()), nap.signal);
+    let isTimeToLook = false;
+    await this.#bell.wait(timer.then(() => (isTimeToLook = !nap.signal.aborted)));
+    nap.abort();
+    if (isTimeToLook) this.#options.claimer.markStale();
+  }
+
+  /** Says in the database whether this worker wants notifications. True when that changed to yes. */
+  async #list(isWanted: boolean): Promise<boolean> {
+    const { id } = this.#options.incarnation;
+    if ((this.#listed === id) === isWanted) return false;
+    await setListening(this.#parts.db, id, isWanted);
+    this.#listed = isWanted ? id : undefined;
+    return isWanted;
+  }
+
+  /** Gives back what the database says is ours and we know nothing of: the answer to a claim was lost. */
+  async #reconcile(): Promise<void> {
+    const { clock, db, log } = this.#parts;
+    const nowMs = clock.monotonic();
+    if (nowMs > this.#reconcileUntilMs || nowMs - this.#reconciledAtMs < RECONCILE_EVERY_MS) return;
+    const { id } = this.#options.incarnation;
+    const released = await releaseUnknown(db, id, this.#options.hands.idsOf(id));
+    this.#reconciledAtMs = nowMs;
+    if (released > 0)
+      log.warn({ worker: id, released }, "Released jobs whose claim was answered into a broken connection");
+  }
+}

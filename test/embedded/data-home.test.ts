@@ -1,0 +1,127 @@
+import { chmod, chown, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { decideHome } from "../../src/embedded/data-home.js";
+import { readEmbeddedUrl, startEmbedded } from "../../src/embedded/index.js";
+import { isSafeBase } from "../../src/embedded/staging-folder.js";
+import { copyOf, FAST, newDataDir, query, run, scratchFolder, watched, weAreRoot } from "./scratch.js";
+
+const NOBODY = 65534;
+const TMPDIR = process.env["TMPDIR"];
+
+describe.runIf(weAreRoot)("as root, a data folder that the server's user can enter", () => {
+  let stopped: string;
+  beforeAll(async () => {
+    stopped = await newDataDir();
+  });
+
+  test("holds the cluster, which belongs to that user, while the password file is ours", async () => {
+    const server = await startEmbedded({ dataDir: stopped, ...FAST });
+    expect(server.dataDir).toBe(join(stopped, "cluster"));
+    expect((await stat(server.dataDir)).uid).not.toBe(0);
+    expect((await stat(join(stopped, "connection.json"))).uid).toBe(0);
+    await server.stop();
+  });
+
+  test("may hold a cluster that root copied: it is given back to the server's user", async () => {
+    const dataDir = await copyOf(stopped);
+    await run("chown", ["-R", "0:0", join(dataDir, "cluster")]);
+    const server = await startEmbedded({ dataDir, ...FAST });
+    expect(await query(server.url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
+    expect((await stat(join(server.dataDir, "base"))).uid).not.toBe(0);
+    await server.stop();
+  });
+
+  test("may hold a cluster of another user: it is run as that user", async () => {
+    const dataDir = await copyOf(stopped);
+    await run("chown", ["-R", `${NOBODY}:${NOBODY}`, join(dataDir, "cluster")]);
+    const server = await startEmbedded({ dataDir, ...FAST });
+    expect((await stat(join(server.dataDir, "postmaster.pid"))).uid).toBe(NOBODY);
+    await server.stop();
+  });
+
+  test("says so when the cluster became unreachable for its user", async () => {
+    await chmod(join(stopped, ".."), 0o700);
+    await expect(startEmbedded({ dataDir: stopped, ...FAST })).rejects.toThrow(/cannot enter that folder/);
+  });
+});
+
+describe.runIf(weAreRoot)("as root, a data folder under a closed one", () => {
+  let temporary: string;
+  let dataDir: string;
+
+  beforeEach(async () => {
+    const home = await scratchFolder();
+    await chmod(home, 0o700);
+    dataDir = watched(join(home, "project", ".fairmill", "postgres"));
+    temporary = await scratchFolder();
+    process.env["TMPDIR"] = temporary;
+    return () => {
+      if (TMPDIR === undefined) delete process.env["TMPDIR"];
+      else process.env["TMPDIR"] = TMPDIR;
+    };
+  });
+
+  test("has its cluster in a temporary place, and finds it again", async () => {
+    const server = await startEmbedded({ dataDir, ...FAST });
+    await query(server.url, "CREATE TABLE kept AS SELECT 42 AS answer");
+    const home = join(server.dataDir, "..");
+    expect(home.startsWith(join(temporary, "fairmill-postgres-"))).toBe(true);
+    expect((await readFile(join(dataDir, "location"), "utf8")).trim()).toBe(home);
+    expect((await stat(join(dataDir, "connection.json"))).mode & 0o777).toBe(0o600);
+    expect(await readEmbeddedUrl(dataDir)).toBe(server.url);
+    expect(await startEmbedded({ dataDir })).toMatchObject({ adopted: true, dataDir: server.dataDir });
+    await server.stop();
+
+    const again = await startEmbedded({ dataDir, ...FAST });
+    expect(again.dataDir).toBe(server.dataDir);
+    expect(await query(again.url, "SELECT answer FROM kept")).toEqual([{ answer: 42 }]);
+    await again.stop();
+
+    await chown(home, NOBODY, NOBODY);
+    await expect(startEmbedded({ dataDir, ...FAST })).rejects.toThrow(/belongs to somebody else/);
+    await chown(home, 0, 0);
+    await chmod(home, 0o777);
+    await expect(startEmbedded({ dataDir, ...FAST })).rejects.toThrow(/open to others/);
+  });
+
+  test("has a new one when the pointer was removed; the old cluster is neither used nor destroyed", async () => {
+    await mkdir(dataDir, { recursive: true });
+    const { home } = await decideHome(dataDir, false);
+    // An interrupted first start comes back to the same folder.
+    expect((await decideHome(dataDir, false)).home).toBe(home);
+    await mkdir(join(home, "cluster"));
+    const next = await decideHome(dataDir, false);
+    expect(next).toMatchObject({ isNew: true, home: expect.stringMatching(new RegExp(`^${home}-[0-9a-f]+$`)) });
+    expect(await readdir(home)).toEqual(["cluster"]);
+  });
+
+  test("misses durable data aloud when the temporary place was cleaned, and makes a test's cluster anew", async () => {
+    await mkdir(dataDir, { recursive: true });
+    const { home } = await decideHome(dataDir, false);
+    await run("sh", ["-c", 'echo "$1" > "$2"', "sh", home, join(dataDir, "location")]);
+    await rm(home, { recursive: true });
+    await expect(startEmbedded({ dataDir })).rejects.toMatchObject({
+      code: "FAIRMILL_EMBEDDED_START",
+      message: expect.stringMatching(/is gone[\s\S]*Remove .*location to begin with an empty database/),
+    });
+    expect(await decideHome(dataDir, false)).toMatchObject({ isNew: true, home });
+  });
+
+  test("does not use a folder that a stranger put there", async () => {
+    await mkdir(dataDir, { recursive: true });
+    const { home: predictable } = await decideHome(dataDir, false);
+    await chown(predictable, NOBODY, NOBODY);
+    expect((await decideHome(dataDir, false)).home.startsWith(`${predictable}-`)).toBe(true);
+    expect(await readdir(predictable)).toEqual([]);
+  });
+
+  test("does not use a temporary place where anybody may replace our folder", async () => {
+    expect(await isSafeBase(temporary)).toBe(true);
+    await chmod(temporary, 0o777);
+    expect(await isSafeBase(temporary)).toBe(false);
+    await chmod(temporary, 0o1777);
+    expect(await isSafeBase(temporary)).toBe(true);
+    expect(await isSafeBase(join(temporary, "nowhere"))).toBe(false);
+  });
+});

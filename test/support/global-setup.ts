@@ -1,0 +1,51 @@
+// One PostgreSQL for the whole run, with a migrated template database that every test file clones.
+// TEST_DATABASE_URL names another server to use (a superuser's address); otherwise the embedded one is started.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createClient } from "fairmill";
+import pg from "pg";
+import type { TestProject } from "vitest/node";
+import { startEmbedded } from "../../dist/embedded/index.js";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    serverUrl: string;
+  }
+}
+
+export const TEMPLATE = "fairmill_template";
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const folder = await mkdtemp(join(tmpdir(), "fairmill-test-"));
+  const given = process.env["TEST_DATABASE_URL"];
+  const server = given
+    ? undefined
+    : await startEmbedded({
+        dataDir: join(folder, "postgres"),
+        durable: false,
+        settings: { max_connections: "300", max_wal_size: "4GB" },
+      });
+  const serverUrl = given ?? server!.url;
+
+  const admin = new pg.Client(serverUrl);
+  await admin.connect();
+  await admin.query(`drop database if exists ${TEMPLATE} with (force)`);
+  await admin.query(`create database ${TEMPLATE} encoding 'UTF8' lc_collate 'C' lc_ctype 'C' template template0`);
+  await admin.end();
+  const client = createClient({ databaseUrl: databaseAt(serverUrl, TEMPLATE) });
+  await client.migrate();
+  await client.close();
+
+  project.provide("serverUrl", serverUrl);
+  return async () => {
+    await server?.stop();
+    await rm(folder, { recursive: true, force: true });
+  };
+}
+
+export function databaseAt(serverUrl: string, name: string): string {
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  return url.href;
+}

@@ -1,0 +1,164 @@
+// Real worker processes on a real PostgreSQL, killed, stopped and restarted: nothing is lost, nothing is settled twice.
+import { createClient, defineJob } from "fairmill";
+import { expect, test } from "vitest";
+import { useDatabase } from "../support/database.js";
+import { startWorkerProcess, type WorkerProcess } from "../support/processes.js";
+import { endsOf, installWitness, readWitness } from "../support/transitions.js";
+import { waitUntil } from "../support/wait.js";
+
+const db = useDatabase();
+const slow = defineJob<{ ms: number }>({ kind: "slow" });
+const held = defineJob({ kind: "held" });
+const blocking = defineJob<{ ms: number }>({ kind: "blocking" });
+const poison = defineJob({ kind: "poison" });
+
+const left = async () => Number((await db.query<{ n: string }>("select count(*) as n from fairmill.job"))[0]!.n);
+const ended = async (state: string) =>
+  Number(
+    (await db.query<{ n: string }>("select count(*) as n from fairmill.job_history where state = $1", [state]))[0]!.n,
+  );
+
+/** A dice that can be thrown again: the seed is printed with a failure. */
+function dice(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+test("A1 A12: four worker processes killed and restarted at random settle every one of 20,000 jobs once and lose none", async () => {
+  const seed = Number(process.env["TEST_SEED"] ?? Date.now() % 1_000_000);
+  console.log(`seed ${seed}`);
+  const random = dice(seed);
+  const client = createClient({ databaseUrl: db.url });
+  await installWitness(db.pool);
+  for (let i = 0; i < 4; i++)
+    await client.enqueueMany(
+      slow,
+      Array.from({ length: 5_000 }, (_, n) => ({ input: { ms: n % 20 }, tenant: `t${n % 7}` })),
+    );
+  // A job that is in hand when its worker dies counts a crash: with kills this frequent the allowance must not be what ends it.
+  const start = () => startWorkerProcess(db.url, ["slow"], { lease: 600, concurrency: 15, crashesMax: 1000 });
+  const fleet: WorkerProcess[] = await Promise.all([start(), start(), start(), start()]);
+
+  let kills = 0;
+  while ((await left()) > 0) {
+    const victim = Math.floor(random() * fleet.length);
+    await fleet[victim]!.kill();
+    kills++;
+    fleet[victim] = await start();
+  }
+  await Promise.all(fleet.map((worker) => worker.stop()));
+  await client.close();
+
+  const seen = await readWitness(db.pool);
+  expect(seen.size).toBe(20_000);
+  expect([...seen.values()].filter((steps) => endsOf(steps) !== 1)).toEqual([]);
+  expect(await ended("done")).toBe(20_000);
+  expect(kills).toBeGreaterThan(5);
+  expect(fleet.flatMap((worker) => worker.messages.filter((message) => message.unhandled))).toEqual([]);
+  console.log(`kills ${kills}`);
+}, 180_000);
+
+test("P3: a worker stopped for longer than its lease is refused when it goes on, and the second run stands", async () => {
+  const client = createClient({ databaseUrl: db.url });
+  const { id } = await client.enqueue(held, {});
+  const first = await startWorkerProcess(db.url, ["held"], { lease: 600 });
+  await first.heard((message) => message.held === id, "the first run");
+  first.signal("SIGSTOP");
+
+  const second = await startWorkerProcess(db.url, ["held"], { lease: 600 });
+  await second.heard((message) => message.held === id, "the second run");
+  first.tell("let go");
+  first.signal("SIGCONT");
+  await first.heard((message) => message.refused?.includes(id) === true, "the refusal");
+  expect((await client.job(id))?.state).toBe("running");
+  second.tell("let go");
+  expect(await client.result(id)).toEqual({ by: second.child.pid });
+
+  const job = await client.job(id);
+  expect(job).toMatchObject({ attempt: 2, crashes: 1, leaseNo: 2 });
+  expect(job!.failures).toMatchObject([{ attempt: 1, outcome: "crashed", error: { code: "FAIRMILL_WORKER_LOST" } }]);
+  await Promise.all([first.stop(), second.stop()]);
+  await client.close();
+});
+
+test("A7: the job of a killed worker is taken over by a living one", async () => {
+  const client = createClient({ databaseUrl: db.url });
+  const { id } = await client.enqueue(held, {});
+  const first = await startWorkerProcess(db.url, ["held"], { lease: 600 });
+  await first.heard((message) => message.held === id, "the first run");
+  const second = await startWorkerProcess(db.url, ["held"], { lease: 600 });
+  await first.kill();
+  await second.heard((message) => message.held === id && message.attempt === 2, "the takeover");
+  second.tell("let go");
+  expect(await client.result(id)).toEqual({ by: second.child.pid });
+  await second.stop();
+  await client.close();
+});
+
+test("A7: where no worker lives, SQL alone gives a dead worker's job back", async () => {
+  const client = createClient({ databaseUrl: db.url });
+  const { id } = await client.enqueue(held, {});
+  const worker = await startWorkerProcess(db.url, ["held"], { lease: 600 });
+  await worker.heard((message) => message.held === id, "the run");
+  await worker.kill();
+  await waitUntil("the job is ready again", async () => {
+    await db.query("select fairmill.tick_upkeep_v1()");
+    return (await client.job(id))!.state === "ready";
+  });
+  await client.close();
+});
+
+test("a job that kills its process three times ends as dead, and the jobs beside it are not blamed", async () => {
+  const client = createClient({ databaseUrl: db.url });
+  const guilty = await client.enqueue(poison, {});
+  // Claimed together with the poison, in hand whenever it strikes.
+  const innocents = await client.enqueueMany(
+    slow,
+    Array.from({ length: 5 }, () => ({ input: { ms: 50 } })),
+  );
+  let deaths = 0;
+  const isOver = async () => (await left()) === 0;
+  while (!(await isOver())) {
+    const worker = await startWorkerProcess(db.url, ["poison", "slow"], { lease: 600 }).catch(() => undefined);
+    if (await Promise.race([worker?.gone.then(() => false), waitUntil("all jobs have ended", isOver)]))
+      await worker!.stop();
+    else deaths++;
+  }
+  expect(deaths).toBe(3);
+  expect(await client.job(guilty.id)).toMatchObject({
+    state: "dead",
+    crashes: 3,
+    attempt: 3,
+    error: { code: "FAIRMILL_POISON" },
+  });
+  for (const { id } of innocents) expect((await client.job(id))!.state).toBe("done");
+  await client.close();
+}, 60_000);
+
+test("a handler that blocks the event loop for longer than the lease keeps its job: the heartbeat has a thread of its own", async () => {
+  const client = createClient({ databaseUrl: db.url });
+  const { id } = await client.enqueue(blocking, { ms: 2_500 });
+  const first = await startWorkerProcess(db.url, ["blocking"], { lease: 600, stall: "10s" });
+  const second = await startWorkerProcess(db.url, ["blocking"], { lease: 600, stall: "10s" });
+  const result = (await client.result(id)) as { by: number };
+  expect([first.child.pid, second.child.pid]).toContain(result.by);
+  expect(await client.job(id)).toMatchObject({ attempt: 1, crashes: 0 });
+  await Promise.all([first.stop(), second.stop()]);
+  await client.close();
+});
+
+test("a process that hangs for longer than it may loses its jobs to others", async () => {
+  const client = createClient({ databaseUrl: db.url });
+  const { id } = await client.enqueue(blocking, { ms: 4_000 });
+  const first = await startWorkerProcess(db.url, ["blocking"], { lease: 600, stall: 600 });
+  await first.heard((message) => message.held === id, "the first run");
+  const second = await startWorkerProcess(db.url, ["blocking"], { lease: 600, stall: "30s" });
+  await second.heard((message) => message.held === id && message.attempt === 2, "the takeover");
+  await first.kill();
+  expect(await client.result(id)).toEqual({ by: second.child.pid });
+  await second.stop();
+  await client.close();
+});
