@@ -10,6 +10,7 @@ returns table (id bigint, created boolean)
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
+set jit = off
 as $$
 #variable_conflict use_column
 declare
@@ -64,7 +65,9 @@ begin
     -- A job that has its time later wakes nobody now, but somebody then.
     perform fairmill.wake_v1(array_agg(distinct given.queue) filter (where given.due_in_ms <= 0), min(given.due_in_ms) filter (where given.due_in_ms > 0))
     from (select coalesce(e.job ->> 'queue', v_queue) as queue,
-            coalesce(extract(epoch from coalesce((e.job ->> 'run_at')::timestamptz, v_run_at) - now()) * 1000, (e.job ->> 'delay_ms')::float8, 0)::float8 as due_in_ms
+            -- In the order in which the insert looks for it: what the job says itself goes before what all have in common.
+            coalesce(extract(epoch from (e.job ->> 'run_at')::timestamptz - now()) * 1000, (e.job ->> 'delay_ms')::float8,
+                     extract(epoch from v_run_at - now()) * 1000, 0)::float8 as due_in_ms
           from jsonb_array_elements(jobs) as e (job)) given;
   end if;
 end

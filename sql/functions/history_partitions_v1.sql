@@ -19,6 +19,8 @@ begin
     continue when to_regclass('fairmill.' || v_name) is not null;
     begin
       execute format('create table fairmill.%I (like fairmill.job_history including defaults including constraints)', v_name);
+      -- Whatever the database grants by default: the way to the history is its parent table.
+      execute format('revoke all on fairmill.%I from public', v_name);
       -- Nobody may add to the rest partition between the move and the attach.
       lock table fairmill.job_history_rest in access exclusive mode;
       execute format('with moved as (delete from fairmill.job_history_rest where ended_at >= %L and ended_at < %L returning *)

@@ -8,6 +8,7 @@ returns table (priority smallint, tenant text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
+set jit = off
 set enable_seqscan = off
 set enable_bitmapscan = off
 set enable_sort = off
@@ -18,7 +19,9 @@ begin
     with recursive lane (priority, tenant) as (
       (select j.priority, j.tenant from fairmill.job j
        where j.state = 'ready' and j.queue = queue_name
-         and (after_priority is null or (j.priority, j.tenant) < (after_priority, after_tenant collate "C"))
+         -- One bound for both cases (above every smallint: from the start): an OR could not be answered by the index, and the first
+         -- probe of a page would walk over all jobs of the pages before it.
+         and (j.priority, j.tenant) < (coalesce(after_priority::integer, 32768), coalesce(after_tenant, '') collate "C")
        order by j.queue desc, j.priority desc, j.tenant desc limit 1)
       union all
       select next.priority, next.tenant from lane

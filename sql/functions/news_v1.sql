@@ -8,6 +8,7 @@ returns table (queue text, priority smallint, tenant text, id bigint, rescan_no 
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
+set jit = off
 set enable_seqscan = off
 set enable_bitmapscan = off
 as $$

@@ -1,11 +1,13 @@
 -- Releases jobs that the database gave to a worker but the worker does not know of: the answer to its claim was lost on the way.
 --   known  the ids that the worker has in its hands. No attempt is spent.
--- Safe at any moment: should the answer come after all, the fence refuses what is done with it.
+-- Safe at any moment: should the answer come after all, the fence refuses what is done with it. For that lease_no is raised here as
+-- it is by a claim: nothing else would tell a snooze or release that comes too late from one that is repeated.
 create or replace function fairmill.release_unknown_v1(worker_id text, known bigint[])
 returns integer
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
+set jit = off
 set enable_seqscan = off
 as $$
 #variable_conflict use_column
@@ -14,7 +16,7 @@ declare
   v_count  integer;
 begin
   with released as (
-    update fairmill.job j set state = 'ready', worker = null, started_at = null, attempt = j.attempt - 1
+    update fairmill.job j set state = 'ready', worker = null, started_at = null, attempt = j.attempt - 1, lease_no = j.lease_no + 1
     where j.id = any (array(select r.id from fairmill.job r where r.worker = worker_id and r.state = 'running' and r.id <> all (known)
                             order by r.id for update))
       and j.worker is not distinct from worker_id and j.state = 'running'

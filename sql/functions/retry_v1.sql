@@ -4,6 +4,7 @@ create or replace function fairmill.retry_v1(job_id bigint)
 returns text
 language plpgsql
 set search_path = pg_catalog, pg_temp
+set jit = off
 set enable_seqscan = off
 as $$
 #variable_conflict use_column

@@ -15,6 +15,7 @@ create or replace function fairmill.settle_v1(worker_id text, ids bigint[], leas
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
+set jit = off
 set enable_seqscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off

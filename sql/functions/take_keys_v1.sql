@@ -20,16 +20,21 @@ begin
     where given.job ->> 'idempotency_key' is not null
     order by 2, 3, 4, 1
   loop
-    insert into fairmill.idempotency (tenant, kind, key, job_id)
-    values (v_job.tenant, v_job.kind, v_job.key, ids[v_job.n])
-    on conflict do nothing;
-    if not found then
+    -- Once, or twice: a key that stood in the way may be removed by retention before we ask whose it is, and then it is free.
+    loop
+      insert into fairmill.idempotency (tenant, kind, key, job_id)
+      values (v_job.tenant, v_job.kind, v_job.key, ids[v_job.n])
+      on conflict do nothing;
+      exit when found;
       -- A new statement has a new snapshot, so the row that stood in the way is visible here.
-      select i.job_id into strict v_id from fairmill.idempotency i
+      select i.job_id into v_id from fairmill.idempotency i
       where i.tenant = v_job.tenant and i.kind = v_job.kind and i.key = v_job.key;
-      ids[v_job.n] := v_id;
-      created[v_job.n] := false;
-    end if;
+      if found then
+        ids[v_job.n] := v_id;
+        created[v_job.n] := false;
+        exit;
+      end if;
+    end loop;
   end loop;
 end
 $$;

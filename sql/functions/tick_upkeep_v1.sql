@@ -5,6 +5,7 @@ create or replace function fairmill.tick_upkeep_v1(jobs_max integer default 1000
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
+set jit = off
 set enable_seqscan = off
 set enable_bitmapscan = off
 as $$

@@ -5,6 +5,7 @@
 //  3. Tell the rings what came of it, and hand out the claims interleaved by lane.
 import type { Claim } from "../model/claim.js";
 import type { Clock } from "../model/clock.js";
+import { compareIds, isSortedById } from "../model/job-id.js";
 import { claimAlong, type LaneName, type Probe, readLanes } from "../store/claim.js";
 import type { Database } from "../store/database.js";
 import { interleave } from "./interleave.js";
@@ -20,6 +21,8 @@ export interface ClaimerOptions {
 
 /** Lanes read by one statement; a longer list is read page by page, one page a turn. */
 const SCAN_PAGE_LANES = 5_000;
+/** Jobs claimed by one statement. */
+const CLAIM_JOBS_MAX = 2_000;
 
 interface QueueView {
   readonly name: string;
@@ -30,6 +33,8 @@ interface QueueView {
   /** Where an unfinished scan goes on. */
   cursor: LaneName | undefined;
   rescanNo: string | undefined;
+  /** The highest id that was looked at for news. */
+  tail: string;
 }
 
 export class Claimer {
@@ -37,7 +42,6 @@ export class Claimer {
   readonly #clock: Clock;
   readonly #options: ClaimerOptions;
   readonly #views: QueueView[];
-  #tail = "0";
 
   constructor(db: Database, clock: Clock, options: ClaimerOptions) {
     this.#db = db;
@@ -50,6 +54,7 @@ export class Claimer {
       scannedAtMs: Number.NEGATIVE_INFINITY,
       cursor: undefined,
       rescanNo: undefined,
+      tail: "0",
     }));
   }
 
@@ -69,7 +74,10 @@ export class Claimer {
     await Promise.all(wanting.filter((view) => this.#needsScan(view)).map((view) => this.#scan(view)));
 
     const parts = wanting
-      .map((view) => ({ view, jobsMax: demand.get(view.name)!, probes: view.ring.take(demand.get(view.name)!) }))
+      .map((view) => {
+        const jobsMax = Math.min(CLAIM_JOBS_MAX, demand.get(view.name)!);
+        return { view, jobsMax, probes: view.ring.take(jobsMax) };
+      })
       .filter(({ probes }) => probes.length > 0);
     if (parts.length === 0) return [];
     // One statement per queue, because each stops at its own demand; together still one round trip each in parallel.
@@ -101,31 +109,24 @@ export class Claimer {
 
   async #claimFrom(worker: string, view: QueueView, jobsMax: number, probes: readonly Probe[]): Promise<Claim[]> {
     const { kinds } = this.#options;
-    const { claims, news } = await claimAlong(this.#db, worker, probes, kinds, jobsMax, [view.name], this.#tail);
-    const lanes = byLane(probes, claims);
+    const { lanes, news } = await claimAlong(this.#db, worker, probes, kinds, jobsMax, [view.name], view.tail);
+    for (const lane of lanes) if (!isSortedById(lane, idOf)) lane.sort((a, b) => compareIds(a.id, b.id));
+    const count = lanes.reduce((sum, lane) => sum + lane.length, 0);
     view.ring.report(
       probes,
       lanes.map((lane) => lane.length),
       lanes.map((lane) => lane.at(-1)?.id),
-      claims.length >= jobsMax,
+      count >= jobsMax,
     );
     if (news) {
       for (const lane of news.lanes) view.ring.add(lane, false);
       const rescanNo = news.rescanNos.get(view.name);
       if (rescanNo !== view.rescanNo || news.isFull) view.isStale = true;
       view.rescanNo = rescanNo;
-      this.#tail = news.tail;
+      view.tail = news.tail;
     }
     return interleave(lanes.filter((lane) => lane.length > 0));
   }
 }
 
-/** The claims of each probe, by rising id. */
-function byLane(probes: readonly Probe[], claims: readonly Claim[]): Claim[][] {
-  const index = new Map<string, number>();
-  for (const [i, probe] of probes.entries()) index.set(`${probe.priority} ${probe.tenant}`, i);
-  const lanes: Claim[][] = probes.map(() => []);
-  for (const claim of claims) lanes[index.get(`${claim.priority} ${claim.tenant}`)!]!.push(claim);
-  for (const lane of lanes) lane.sort((a, b) => Number(a.id) - Number(b.id));
-  return lanes;
-}
+const idOf = (claim: Claim) => claim.id;

@@ -1,12 +1,13 @@
 // Decides where the cluster of a data folder lies: in the folder itself, or, when the server's user cannot enter there, in a
 // staging folder that a pointer file in the data folder names.
 
-import { createHash, randomBytes } from "node:crypto";
-import { lchown, lstat, open, readdir, readFile, rename } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { chmod, lchown, lstat, open, readdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { EmbeddedStartError, systemCode } from "./errors.js";
 import { chooseServerUser, type ServerUser } from "./server-user.js";
-import { canHoldCluster, claimFolder, isOurFolder, isSafeBase, stagingBases } from "./staging-folder.js";
+import { stageHome } from "./staged-home.js";
+import { canHoldCluster, isOurFolder } from "./staging-folder.js";
 
 const POINTER = "location";
 
@@ -17,6 +18,12 @@ export interface DataHome {
   readonly user: ServerUser;
   /** True when there is no cluster yet. */
   readonly isNew: boolean;
+}
+
+/** The staging folder of a data folder, if it has one. */
+export async function stagedHome(dataDir: string): Promise<string | undefined> {
+  const pointed = await readPointer(dataDir);
+  return pointed !== undefined && (await isOurFolder(pointed)) ? pointed : undefined;
 }
 
 /** Where the cluster of a data folder was put earlier, without deciding anything; `undefined` when there is none. */
@@ -37,14 +44,15 @@ export async function decideHome(dataDir: string, durable: boolean): Promise<Dat
   }
   // The pointer is written when the cluster is finished: a pointer without a cluster means that there was one.
   if (pointed !== undefined && durable) throw lostData(dataDir, pointed);
-  const chosen = (await canHoldCluster(dataDir, user)) ? dataDir : await stage(dataDir, durable, user);
+  if (user.switched) await letUserPass(dataDir);
+  const chosen = (await canHoldCluster(dataDir, user)) ? dataDir : await stageHome(dataDir, durable, user);
   return { home: chosen, clusterDir: clusterIn(chosen), user, isNew: true };
 }
 
 /** Called when the cluster of a new home is finished. */
 export async function rememberHome(dataDir: string, home: string): Promise<void> {
   if (home === dataDir) return;
-  const unfinished = join(dataDir, `${POINTER}.${unguessable()}`);
+  const unfinished = join(dataDir, `${POINTER}.${randomBytes(6).toString("hex")}`);
   const file = await open(unfinished, "wx", 0o644);
   try {
     await file.writeFile(`${home}\n`);
@@ -56,27 +64,11 @@ export async function rememberHome(dataDir: string, home: string): Promise<void>
   await rename(unfinished, join(dataDir, POINTER));
 }
 
-async function stage(dataDir: string, durable: boolean, user: ServerUser): Promise<string> {
-  // The hash tells two projects apart, and lets an interrupted first start find its folder again.
-  const name = `fairmill-postgres-${createHash("sha256").update(dataDir).digest("hex").slice(0, 16)}`;
-  for (const base of stagingBases(durable)) {
-    if (!(await isSafeBase(base))) continue;
-    const own = (await claimVacant(join(base, name))) ?? (await claimVacant(join(base, `${name}-${unguessable()}`)));
-    if (own !== undefined && (await canHoldCluster(own, user))) return own;
-  }
-  throw new EmbeddedStartError(
-    `The user that runs PostgreSQL (id ${user.uid}) can use neither ${dataDir} nor a temporary folder.`,
-    { advice: "Choose a data folder that this user can enter, or set DATABASE_URL." },
-  );
-}
-
-/**
- * Not a stranger's folder, who may sit on the predictable name, and not one with a cluster: its pointer was removed, so somebody
- * wants an empty database, but a server may still run on the old one.
- */
-async function claimVacant(path: string): Promise<string | undefined> {
-  const own = await claimFolder(path);
-  return own !== undefined && (await ownerOf(clusterIn(own))) === undefined ? own : undefined;
+/** Our own new folder may be closed only because of a umask or mkdtemp: passing through it gives nothing away. */
+async function letUserPass(dataDir: string): Promise<void> {
+  const { uid, mode } = await lstat(dataDir);
+  const isNew = (await readdir(dataDir)).every((name) => name.startsWith("starting."));
+  if (isNew && uid === process.geteuid?.()) await chmod(dataDir, (mode & 0o777) | 0o011);
 }
 
 async function checkExisting(home: string, owner: { uid: number }, user: ServerUser): Promise<void> {
@@ -133,10 +125,6 @@ async function readPointer(dataDir: string): Promise<string | undefined> {
     if (systemCode(error) === "ENOENT" || systemCode(error) === "ENOTDIR") return undefined;
     throw error;
   }
-}
-
-function unguessable(): string {
-  return randomBytes(6).toString("hex");
 }
 
 async function ownerOf(path: string): Promise<{ uid: number; gid: number } | undefined> {

@@ -5,6 +5,7 @@ export {
   type EmbeddedOptions,
   type EmbeddedPostgres,
   readEmbeddedUrl,
+  removeEmbedded,
   startEmbedded,
   stopEmbedded,
 } from "./start-embedded.js";

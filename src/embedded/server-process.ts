@@ -19,10 +19,10 @@ export interface ServerProcess {
 }
 
 /**
- * The server is the shell's own child: as long as the shell has not waited for it, nobody else gets its process id, so a signal
- * can hit nothing else. The signal is repeated because a server that has only just begun ignores it; a server that does not end
- * is stopped harder, so that nothing stays behind. Descriptor 3 stays open in the server's processes alone: it closes when the
- * last of them is gone.
+ * The guardian's program. It waits for one line, or the end of the pipe, and then stops its child, the server. The signal is
+ * repeated because a server that has only just begun ignores it; a server that does not end is stopped harder, so that nothing
+ * stays behind. Descriptor 3 stays open in the server's processes alone, so it closes when the last of them is gone; the guardian
+ * is dismissed then with the line "gone", before the process id of its child can belong to anybody else.
  */
 const GUARDIAN = `
 "$@" </dev/null &
@@ -30,7 +30,9 @@ server=$!
 exec 3>&-
 trap '' HUP INT TERM QUIT PIPE
 signal=INT
-read -r mode && [ "$mode" = immediate ] && signal=QUIT
+read -r order
+[ "$order" = gone ] && exit 0
+[ "$order" = immediate ] && signal=QUIT
 (
   rounds=0
   while kill -$signal "$server" 2>/dev/null; do
@@ -67,6 +69,10 @@ export function spawnGuarded(how: Spawning): ServerProcess {
   lifeline.on("error", () => {}).resume();
   const orders = guardian.stdin as Socket;
   orders.on("error", () => {});
+  const give = (order: StopMode | "gone") => {
+    if (!orders.writableEnded) orders.end(`${order}\n`);
+  };
+  ended.then(() => give("gone"));
   // Our process may end while the server runs; that is what the guardian is for.
   guardian.unref();
   lifeline.unref();
@@ -78,11 +84,11 @@ export function spawnGuarded(how: Spawning): ServerProcess {
       if (guardian.exitCode !== null || guardian.signalCode !== null) return false;
       guardian.ref();
       lifeline.ref();
-      orders.end(`${mode}\n`);
+      give(mode);
       await exited;
       // A guardian that was killed did not stop anything.
       if (guardian.exitCode !== 0) return false;
-      // A server that was killed leaves its helpers for a moment.
+      // A server that was killed leaves its child processes for a moment.
       return await settlesBefore(deadlineIn(5_000), ended);
     },
   };

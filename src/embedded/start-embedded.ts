@@ -2,13 +2,13 @@
 // make the cluster and start one. Everything happens under the folder's start claim.
 
 import { constants } from "node:fs";
-import { access, mkdir, realpath } from "node:fs/promises";
+import { access, mkdir, realpath, rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import { FairmillError } from "../model/errors.js";
 import { adoptable, endServer } from "./adopt-server.js";
 import { type ConnectionRecord, readConnection } from "./connection-file.js";
 import { createCluster } from "./create-cluster.js";
-import { decideHome, knownCluster, rememberHome } from "./data-home.js";
+import { decideHome, knownCluster, rememberHome, stagedHome } from "./data-home.js";
 import { EmbeddedMissingError, EmbeddedStartError } from "./errors.js";
 import type { BinarySource } from "./find-binaries.js";
 import { OwnedServer } from "./owned-server.js";
@@ -103,6 +103,16 @@ export async function stopEmbedded(dataDir: string, mode: StopMode = "fast"): Pr
   throw new EmbeddedStartError(`The PostgreSQL on ${clusterDir} does not stop.`, {
     advice: `Look at server.log in ${folder}.`,
   });
+}
+
+/** Stops the server and removes all of its data, also what lies in a temporary folder. */
+export async function removeEmbedded(dataDir: string): Promise<void> {
+  await stopEmbedded(dataDir, "immediate");
+  const folder = await realpath(resolve(dataDir)).catch(() => undefined);
+  if (folder === undefined) return;
+  const home = await stagedHome(folder);
+  if (home !== undefined) await rm(home, { recursive: true, force: true });
+  await rm(folder, { recursive: true, force: true });
 }
 
 function adoptedServer(running: ConnectionRecord): EmbeddedPostgres {

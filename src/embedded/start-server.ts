@@ -2,6 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { endServer } from "./adopt-server.js";
 import { connectionUrl, writeConnection } from "./connection-file.js";
 import { PASSWORD_FILE } from "./create-cluster.js";
 import type { DataHome } from "./data-home.js";
@@ -17,6 +18,7 @@ import { serverArguments } from "./server-settings.js";
 
 /** Recovery after a crash replays the log; on a slow disk that takes long. */
 const READY_WAIT_MS = 180_000;
+const STOP_WAIT_MS = 60_000;
 /** How long a killed server may hold its shared memory, or a stranger our port, before we give up. */
 const RETRY_WAIT_MS = 20_000;
 
@@ -106,8 +108,9 @@ async function becomesReady(server: ServerProcess, clusterDir: string): Promise<
     return running?.status === "ready" ? running.pid : undefined;
   });
   if (typeof outcome === "number") return outcome;
-  // The guardian of a server that ended or hangs has to go too.
-  await settlesBefore(deadlineIn(60_000), server.stop("immediate"));
+  // A server that hangs has to go, and so has the guardian of one that ended.
+  await settlesBefore(deadlineIn(STOP_WAIT_MS), server.stop("immediate"));
+  if (outcome === undefined) await endServer(clusterDir, "immediate");
   return undefined;
 }
 

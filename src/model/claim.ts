@@ -13,6 +13,5 @@ export interface Claim {
   readonly attempt: number;
   readonly crashes: number;
   readonly maxAttempts: number;
-  readonly createdAtMs: number;
   readonly payload: unknown;
 }

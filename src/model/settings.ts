@@ -31,7 +31,7 @@ export function nameOf(value: unknown, setting: string): string {
 }
 
 /** How many single-letter edits lie between two words. */
-function distance(a: string, b: string): number {
+export function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];

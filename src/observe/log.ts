@@ -8,6 +8,8 @@ export interface Logger {
   warn(facts: object, message?: string): void;
   error(facts: object, message?: string): void;
   child(bindings: object): Logger;
+  /** Where a logger has it, lines that nobody would see are not even put together. */
+  isLevelEnabled?(level: string): boolean;
 }
 
 const nothing = () => {};
@@ -17,6 +19,7 @@ export const silentLogger: Logger = {
   warn: nothing,
   error: nothing,
   child: () => silentLogger,
+  isLevelEnabled: () => false,
 };
 
 export function createLogger(options: { level?: string | undefined; pretty?: boolean | undefined } = {}): Logger {

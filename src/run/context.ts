@@ -12,7 +12,6 @@ export interface JobContext<Input = unknown> {
   /** 1 for the first attempt. */
   readonly attempt: number;
   readonly leaseNo: number;
-  readonly createdAt: Date;
   /** Aborts on the time limit, on cancel, on a lost lease and on shutdown; `signal.reason` says which. */
   readonly signal: AbortSignal;
   /** A logger that names this job in every line. */
@@ -58,9 +57,6 @@ export class RunContext<Input> implements JobContext<Input> {
   }
   get leaseNo(): number {
     return this.#claim.leaseNo;
-  }
-  get createdAt(): Date {
-    return new Date(this.#claim.createdAtMs);
   }
 
   get signal(): AbortSignal {

@@ -4,11 +4,13 @@
 import type { Claim } from "../model/claim.js";
 import type { Clock } from "../model/clock.js";
 import { InputInvalidError, NonRetryableError, TimeoutError } from "../model/errors.js";
-import { decide, type Outcome, type Verdict } from "../model/outcome.js";
+import { decide, type Outcome } from "../model/outcome.js";
 import { PayloadOutdatedError, validateInput } from "../model/validate-input.js";
 import type { Logger } from "../observe/log.js";
 import { RunContext } from "./context.js";
 import type { Handler } from "./handler.js";
+import { Run, type RunEnds } from "./run.js";
+import { TimeLimit } from "./time-limit.js";
 
 export interface RunnerOptions {
   readonly handlers: ReadonlyMap<string, Handler>;
@@ -19,71 +21,88 @@ export interface RunnerOptions {
   readonly onProgress: (claim: Claim, value: unknown) => void;
 }
 
-export interface Run {
-  readonly claim: Claim;
-  readonly startedAtMs: number;
-  /** The verdict, as soon as it is known. */
-  readonly verdict: Promise<Verdict>;
-  /** Resolves when the handler has really ended. */
-  readonly over: Promise<void>;
-  abort(reason: Error): void;
-}
-
 export class Runner {
   readonly #options: RunnerOptions;
+  readonly #ends: RunEnds;
+  readonly #limits = new Map<string, TimeLimit<Run>>();
 
-  constructor(options: RunnerOptions) {
+  constructor(options: RunnerOptions, ends: RunEnds) {
     this.#options = options;
+    this.#ends = ends;
+    for (const [kind, { definition }] of options.handlers) {
+      if (definition.timeoutMs > 0)
+        this.#limits.set(
+          kind,
+          new TimeLimit(options.clock, definition.timeoutMs, (run) =>
+            run.abort(new TimeoutError(definition.timeoutMs)),
+          ),
+        );
+    }
   }
 
-  start(claim: Claim): Run {
-    const { clock } = this.#options;
+  /** Prepares a run; `begin` calls the handler. Two steps, so that the caller knows the run before it can end. */
+  prepare(claim: Claim): Run {
+    return new Run(claim, this.#options.clock.monotonic(), (run, reason) => this.#abort(run, reason));
+  }
+
+  begin(run: Run): void {
+    const { claim } = run;
     const handler = this.#options.handlers.get(claim.kind);
-    let context: RunContext<unknown> | undefined;
-    let abortedEarly: Error | undefined;
-    let giveUp: ((outcome: Outcome) => void) | undefined;
-    const forget: (() => void)[] = [];
+    try {
+      if (!handler) throw new NonRetryableError(`This worker has no handler for job kind "${claim.kind}".`);
+      const input = checkPayload(handler, claim.payload);
+      // A handler that ends without waiting for anything is over here and now: no promise, no timer.
+      const ending = isThenable(input)
+        ? input.then((value) => this.#call(run, handler, value))
+        : this.#call(run, handler, input);
+      if (!isThenable(ending)) return this.#over(run, { type: "returned", value: ending });
+      this.#limits.get(claim.kind)?.add(run);
+      ending.then(
+        (value) => this.#over(run, { type: "returned", value }),
+        (error: unknown) => this.#over(run, { type: "threw", error, abortedBy: run.abortedBy }),
+      );
+    } catch (error) {
+      this.#over(run, { type: "threw", error, abortedBy: run.abortedBy });
+    }
+  }
 
-    const abort = (reason: Error) => {
-      if (!context) abortedEarly ??= reason;
-      else if (context.abortedBy === undefined) {
-        context.abort(reason);
-        forget.push(
-          clock.after(this.#options.abortGraceMs, () => giveUp?.({ type: "threw", error: reason, abortedBy: reason })),
-        );
-      }
-    };
-    const call = async (): Promise<Outcome> => {
-      try {
-        if (!handler) throw new NonRetryableError(`This worker has no handler for job kind "${claim.kind}".`);
-        const checked = checkPayload(handler, claim.payload);
-        context = new RunContext(
-          claim,
-          checked instanceof Promise ? await checked : checked,
-          this.#options.logger,
-          this.#options.onProgress,
-        );
-        if (abortedEarly) context.abort(abortedEarly);
-        const { timeoutMs } = handler.definition;
-        if (timeoutMs > 0) forget.push(clock.after(timeoutMs, () => abort(new TimeoutError(timeoutMs))));
-        return { type: "returned", value: await handler.run(context) };
-      } catch (error) {
-        return { type: "threw", error, abortedBy: context?.abortedBy ?? abortedEarly };
-      }
-    };
+  #call(run: Run, handler: Handler, input: unknown): unknown {
+    // A run that was aborted while its payload was being validated has a context already, and it knows the reason.
+    const early = run.context;
+    run.context = new RunContext(run.claim, input, this.#options.logger, this.#options.onProgress);
+    if (early) run.context.abort(early.abortedBy as Error);
+    return handler.run(run.context);
+  }
 
-    const ended = call();
-    const outcome = Promise.race([ended, new Promise<Outcome>((resolve) => (giveUp = resolve))]);
-    const finish = (result: Outcome): Verdict => {
-      for (const drop of forget) drop();
-      return decide(claim, result, handler?.definition.backoff ?? (() => 0), clock.random());
-    };
-    return { claim, startedAtMs: clock.monotonic(), verdict: outcome.then(finish), over: ended.then(() => {}), abort };
+  #abort(run: Run, reason: Error): void {
+    if (run.isDecided || run.abortedBy !== undefined) return;
+    run.context ??= new RunContext<unknown>(run.claim, undefined, this.#options.logger, this.#options.onProgress);
+    run.context.abort(reason);
+    this.#options.clock.after(this.#options.abortGraceMs, () =>
+      this.#decide(run, { type: "threw", error: reason, abortedBy: reason }),
+    );
+  }
+
+  #over(run: Run, outcome: Outcome): void {
+    this.#limits.get(run.claim.kind)?.delete(run);
+    this.#decide(run, outcome);
+    this.#ends.onOver(run);
+  }
+
+  #decide(run: Run, outcome: Outcome): void {
+    if (run.isDecided) return;
+    run.isDecided = true;
+    const backoff = this.#options.handlers.get(run.claim.kind)?.definition.backoff ?? (() => 0);
+    this.#ends.onVerdict(run, decide(run.claim, outcome, backoff, this.#options.clock.random()));
   }
 }
+
+const isThenable = (value: unknown): value is Promise<unknown> =>
+  typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 
 /** A payload that today's schema refuses gets its own error; anything else a validator throws is an ordinary failure. */
 function checkPayload(handler: Handler, payload: unknown): unknown {
+  if (handler.definition.schema === undefined) return payload;
   const outdated = (error: unknown): never => {
     throw error instanceof InputInvalidError ? new PayloadOutdatedError(error) : error;
   };

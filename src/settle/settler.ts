@@ -1,73 +1,109 @@
 // Writes verdicts, grouped: while one transaction is on its way to disk, the next group gathers. Every settle is fenced and safe to
 // repeat, so an answer that was lost on the way is no drama: the group is sent again until the database has answered.
-import { Batcher } from "../model/batcher.js";
 import { type Clock, sleep } from "../model/clock.js";
 import type { Database } from "../store/database.js";
 import { isTransient } from "../store/failures.js";
 import { type Settlement, settleJobs } from "../store/settle.js";
 
-export interface SettlerOptions {
+export interface SettlerOptions<Item extends Settlement> {
   readonly groupJobsMax: number;
-  readonly onSettled: (worker: string, ids: readonly string[]) => void;
-  readonly onRefused: (worker: string, ids: readonly string[]) => void;
+  /** These verdicts are durable; `refused` were not heard, because their lease was lost. */
+  readonly onSettled: (worker: string, accepted: readonly Item[], refused: readonly Item[]) => void;
+  /** These could not be written and never will be by us: recovery takes over. */
+  readonly onAbandoned: (items: readonly Item[], error: unknown) => void;
   readonly onTrouble: (error: unknown) => void;
 }
 
+/** Transactions on their way at once: while one waits for the disk, another one is prepared. */
+const GROUPS_IN_FLIGHT_MAX = 2;
 const RETRY_MS_MIN = 100;
 const RETRY_MS_MAX = 3_000;
 
-export class Settler {
+export class Settler<Item extends Settlement> {
   readonly #db: Database;
   readonly #clock: Clock;
-  readonly #options: SettlerOptions;
-  readonly #batcher: Batcher<Settlement, { accepted: boolean }>;
+  readonly #options: SettlerOptions<Item>;
   readonly #giveUp = new AbortController();
+  #waiting: Item[] = [];
+  #inFlight = 0;
+  #isScheduled = false;
+  #drained: (() => void)[] = [];
 
-  constructor(db: Database, clock: Clock, options: SettlerOptions) {
+  constructor(db: Database, clock: Clock, options: SettlerOptions<Item>) {
     this.#db = db;
     this.#clock = clock;
     this.#options = options;
-    this.#batcher = new Batcher({
-      itemsMax: options.groupJobsMax,
-      groupsInFlightMax: 2,
-      send: (group) => this.#send(group),
-    });
   }
 
-  /** Resolves when the verdict is durable (accepted) or was refused because the lease was lost. */
-  settle(settlement: Settlement): Promise<{ accepted: boolean }> {
-    return this.#batcher.add(settlement);
+  /** Takes a verdict; the callbacks say what became of it. */
+  add(item: Item): void {
+    this.#waiting.push(item);
+    this.#schedule();
   }
 
   /** Resolves when everything that was handed in has been answered. */
   drained(): Promise<void> {
-    return this.#batcher.drained();
+    return this.#waiting.length + this.#inFlight === 0
+      ? Promise.resolve()
+      : new Promise((resolve) => this.#drained.push(resolve));
   }
 
-  /** Stops repeating: what is not written now never will be by us, and recovery takes over. */
+  /** Stops repeating. */
   abandon(): void {
     this.#giveUp.abort();
   }
 
-  async #send(group: readonly Settlement[]): Promise<{ accepted: boolean }[]> {
-    // Normally one worker; two when this process began a new life while handlers of the old one were still ending.
-    const refused = new Set<string>();
-    for (const worker of new Set(group.map(({ claim }) => claim.worker))) {
-      const part = group.filter(({ claim }) => claim.worker === worker);
-      const lost = await this.#write(worker, part);
-      for (const id of lost) refused.add(`${worker} ${id}`);
-      if (lost.length > 0) this.#options.onRefused(worker, lost);
-      this.#options.onSettled(
-        worker,
-        lost.length === 0
-          ? part.map(({ claim }) => claim.id)
-          : part.map(({ claim }) => claim.id).filter((id) => !lost.includes(id)),
-      );
-    }
-    return group.map(({ claim }) => ({ accepted: !refused.has(`${claim.worker} ${claim.id}`) }));
+  /** At the end of this turn of the loop, so that jobs which ended together are settled together. */
+  #schedule(): void {
+    if (this.#isScheduled || this.#inFlight >= GROUPS_IN_FLIGHT_MAX) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      void this.#flush();
+    });
   }
 
-  async #write(worker: string, part: readonly Settlement[]): Promise<string[]> {
+  async #flush(): Promise<void> {
+    const group =
+      this.#waiting.length > this.#options.groupJobsMax
+        ? this.#waiting.splice(0, this.#options.groupJobsMax)
+        : this.#waiting;
+    if (group === this.#waiting) this.#waiting = [];
+    if (group.length === 0) return;
+    this.#inFlight++;
+    if (this.#waiting.length > 0) this.#schedule();
+    try {
+      await this.#write(group);
+    } catch (error) {
+      this.#options.onAbandoned(group, error);
+    }
+    this.#inFlight--;
+    if (this.#waiting.length > 0) this.#schedule();
+    else if (this.#inFlight === 0) for (const resolve of this.#drained.splice(0)) resolve();
+  }
+
+  async #write(group: readonly Item[]): Promise<void> {
+    // Normally one worker; two when this process began a new life while handlers of the old one were still ending.
+    const first = group[0]!.claim.worker;
+    if (group.every(({ claim }) => claim.worker === first)) return this.#writeOf(first, group);
+    for (const worker of new Set(group.map(({ claim }) => claim.worker)))
+      await this.#writeOf(
+        worker,
+        group.filter(({ claim }) => claim.worker === worker),
+      );
+  }
+
+  async #writeOf(worker: string, part: readonly Item[]): Promise<void> {
+    const refused = new Set(await this.#repeatedly(worker, part));
+    if (refused.size === 0) return this.#options.onSettled(worker, part, []);
+    this.#options.onSettled(
+      worker,
+      part.filter(({ claim }) => !refused.has(claim.id)),
+      part.filter(({ claim }) => refused.has(claim.id)),
+    );
+  }
+
+  async #repeatedly(worker: string, part: readonly Item[]): Promise<string[]> {
     for (let delayMs = RETRY_MS_MIN; ; delayMs = Math.min(RETRY_MS_MAX, delayMs * 2)) {
       try {
         return await settleJobs(this.#db, worker, part);

@@ -43,6 +43,12 @@ export function explainFailure(error: unknown, schema: string): unknown {
       `The schema "${schema}" is missing or older than this library (${message(error)}). Run "fairmill migrate" or client.migrate().`,
       { cause: error },
     );
+  if (code(error) === "42501")
+    return new DatabaseError(
+      "FAIRMILL_PERMISSION_DENIED",
+      `The database refused (${message(error)}). Connect as the role that owns the schema "${schema}", or ask its owner for the right.`,
+      { cause: error },
+    );
   if (isConnectionLoss(error))
     return new DatabaseError(
       "FAIRMILL_DATABASE_UNREACHABLE",

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { DatabaseError } from "../model/errors.js";
 import type { Database, Queryable } from "./database.js";
-import { qualify } from "./schema-name.js";
+import { checkSchemaName, qualify } from "./schema-name.js";
 
 interface Piece {
   /** "migrations/0001_core" or "functions/claim_v1". */
@@ -94,6 +94,8 @@ async function apply(tx: Queryable, piece: Piece): Promise<void> {
 
 /** The whole schema as one SQL script, for those who review or apply it by hand. */
 export async function printMigrations(schema: string): Promise<string> {
+  // The name becomes part of a script that somebody runs: it must be a name and nothing else.
+  checkSchemaName(schema);
   const pieces = [...(await readPieces("migrations")), ...(await readPieces("functions"))];
   const parts = pieces.map(
     (piece) =>

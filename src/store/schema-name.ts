@@ -3,11 +3,23 @@ import { ConfigError } from "../model/errors.js";
 
 export const DEFAULT_SCHEMA = "fairmill";
 
+/** The name is put into statements as it is, without quotes: a word that means something else in SQL there cannot be a name. */
+const RESERVED = new Set(
+  `all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation column
+  concurrently constraint create cross current_catalog current_date current_role current_schema current_time current_timestamp
+  current_user default deferrable desc distinct do else end except false fetch for foreign freeze from full grant group having ilike in
+  information_schema initially inner intersect into is isnull join lateral leading left like limit localtime localtimestamp natural not
+  notnull null offset on only or order outer overlaps placing primary public references returning right select session_user similar some
+  symmetric system_user table tablesample then to trailing true union unique user using variadic verbose when where window with`.split(
+    /\s+/,
+  ),
+);
+
 export function checkSchemaName(schema: string): string {
-  if (/^[a-z_][a-z0-9_]{0,39}$/.test(schema) && schema !== "public" && !schema.startsWith("pg_")) return schema;
+  if (/^[a-z_][a-z0-9_]{0,39}$/.test(schema) && !schema.startsWith("pg_") && !RESERVED.has(schema)) return schema;
   throw new ConfigError(
     "schema",
-    `schema: ${JSON.stringify(schema)} will not do. Use 1 to 40 of a-z, 0-9 and _, not "public" and not "pg_…".`,
+    `schema: ${JSON.stringify(schema)} will not do. Use 1 to 40 of a-z, 0-9 and _, not "public", not "pg_…", and no word that SQL reserves.`,
   );
 }
 

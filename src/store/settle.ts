@@ -1,5 +1,6 @@
 // The statements about running jobs: settle and progress. Each names the fence; what no longer fits changes nothing.
 import type { Claim } from "../model/claim.js";
+import { compareIds, isSortedById } from "../model/job-id.js";
 import { serializeResult } from "../model/json-content.js";
 import type { Verdict } from "../model/outcome.js";
 import type { Database } from "./database.js";
@@ -12,29 +13,46 @@ export interface Settlement {
 const SETTLE = "select accepted, refused from fairmill.settle_v1($1, $2, $3, $4, $5)";
 const PROGRESS = "select fairmill.progress_v1($1, $2, $3, $4) as refused";
 
+const idOf = ({ claim }: Settlement) => claim.id;
+
 /** Writes the verdicts of one worker's jobs in one durable transaction. Returns the ids whose lease was lost. Safe to repeat. */
 export async function settleJobs(db: Database, worker: string, settlements: readonly Settlement[]): Promise<string[]> {
   // By id, like everybody who locks several jobs.
-  const sorted = settlements.toSorted((a, b) => Number(a.claim.id) - Number(b.claim.id));
-  const details = sorted.map(({ verdict }) => detailOf(verdict));
+  const sorted = isSortedById(settlements, idOf)
+    ? settlements
+    : settlements.toSorted((a, b) => compareIds(a.claim.id, b.claim.id));
+  // Array literals are written by hand: ids, numbers and verdicts contain nothing that would have to be quoted.
+  let ids = "{";
+  let leases = "{";
+  let verdicts = "{";
+  let details = "[";
+  let hasDetails = false;
+  for (let i = 0; i < sorted.length; i++) {
+    const { claim, verdict } = sorted[i]!;
+    const comma = i === 0 ? "" : ",";
+    const detail = detailOf(verdict);
+    if (detail !== "null") hasDetails = true;
+    ids += comma + claim.id;
+    leases += comma + claim.leaseNo;
+    verdicts += comma + verdict.verdict;
+    details += comma + detail;
+  }
   const [row] = await db.query<{ accepted: number; refused: string[] }>(SETTLE, [
     worker,
-    arrayOf(sorted.map(({ claim }) => claim.id)),
-    arrayOf(sorted.map(({ claim }) => claim.leaseNo)),
-    arrayOf(sorted.map(({ verdict }) => verdict.verdict)),
-    details.every((detail) => detail === "null") ? null : `[${details.join(",")}]`,
+    `${ids}}`,
+    `${leases}}`,
+    `${verdicts}}`,
+    hasDetails ? `${details}]` : null,
   ]);
   if (!row || row.accepted + row.refused.length !== sorted.length)
     throw new Error(`settle_v1 answered for ${row?.accepted} + ${row?.refused.length} jobs, not for ${sorted.length}.`);
   return row.refused;
 }
 
-/** Ids, numbers and verdicts contain nothing that an array literal would have to quote. */
-const arrayOf = (plain: readonly (string | number)[]) => `{${plain.join(",")}}`;
-
 function detailOf(verdict: Verdict): string {
   switch (verdict.verdict) {
     case "done": {
+      if (verdict.result === undefined) return "null";
       const { json } = serializeResult(verdict.result);
       return json === undefined ? "null" : `{"result":${json}}`;
     }
@@ -59,8 +77,8 @@ export async function storeProgress(
 ): Promise<string[]> {
   const [row] = await db.query<{ refused: string[] }>(PROGRESS, [
     worker,
-    arrayOf(progresses.map(({ claim }) => claim.id)),
-    arrayOf(progresses.map(({ claim }) => claim.leaseNo)),
+    progresses.map(({ claim }) => claim.id),
+    progresses.map(({ claim }) => claim.leaseNo),
     `[${progresses.map(({ json }) => json).join(",")}]`,
   ]);
   return row?.refused ?? [];

@@ -21,6 +21,7 @@ const KNOWN: Record<keyof Config, true> = {
   jobs: true,
   queues: true,
   concurrency: true,
+  prefetch: true,
   lease: true,
   heartbeat: true,
   stall: true,

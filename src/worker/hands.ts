@@ -5,40 +5,68 @@
 import type { Claim } from "../model/claim.js";
 import type { LeaseLostError, ShutdownError } from "../model/errors.js";
 import type { Verdict } from "../model/outcome.js";
-import type { Run, Runner } from "../run/runner.js";
-import type { Settler } from "../settle/settler.js";
+import type { Run, RunEnds } from "../run/run.js";
+import { Runner, type RunnerOptions } from "../run/runner.js";
+import { Settler } from "../settle/settler.js";
 import type { Parts } from "./parts.js";
 import { Slots } from "./slots.js";
 import { logVerdict } from "./verdict-log.js";
 
-export interface HandsOptions {
-  readonly runner: Runner;
-  readonly settler: Settler;
+export interface HandsOptions extends Pick<RunnerOptions, "handlers" | "onProgress"> {
   /** A job waits for another turn: something falls due in so many milliseconds. */
   readonly onDue: (ms: number) => void;
 }
 
+/** A job on its way to its verdict, or with it on its way to the database. */
+interface InHand {
+  readonly claim: Claim;
+  readonly verdict: Verdict;
+  /** Missing when the job was never started. */
+  readonly run?: Run;
+  readonly durationMs: number;
+}
+
+/** Jobs settled by one transaction. */
+const SETTLE_JOBS_MAX = 2_000;
 /** Verdicts that may wait to be written, as a multiple of the places, before nothing more is claimed. */
 const UNSETTLED_MAX_FACTOR = 4;
 
-export class Hands {
+export class Hands implements RunEnds {
   readonly #parts: Parts;
-  readonly #options: HandsOptions;
+  readonly #onDue: (ms: number) => void;
+  readonly #runner: Runner;
+  readonly #settler: Settler<InHand>;
   readonly #slots: Slots;
-  readonly #runs = new Map<string, Run>();
+  /** Started and not yet settled. */
+  readonly #runs = new Set<Run>();
   readonly #counts = { claimed: 0, done: 0, failed: 0, refused: 0 };
+  #undecided = 0;
+  #isScheduled = false;
+  #decided: (() => void)[] = [];
   #suspect: Claim | undefined;
   /** Releases on their way: their jobs are still ours, and would be blamed if this process died. */
   #releasing = 0;
 
   constructor(parts: Parts, options: HandsOptions) {
+    const { db, clock, log, settings, trouble } = parts;
     this.#parts = parts;
-    this.#options = options;
-    this.#slots = new Slots(parts.settings.concurrency);
+    this.#onDue = options.onDue;
+    this.#slots = new Slots(settings.concurrency, settings.prefetch);
+    this.#runner = new Runner({ ...options, clock, logger: log, abortGraceMs: settings.abortGraceMs }, this);
+    this.#settler = new Settler(db, clock, {
+      groupJobsMax: SETTLE_JOBS_MAX,
+      onSettled: (worker, accepted, refused) => this.#settled(worker, accepted, refused),
+      onAbandoned: (items, error) => {
+        trouble("settling", error);
+        for (const item of items) this.#letGo(item);
+      },
+      onTrouble: (error) => trouble("settling", error),
+    });
   }
 
+  /** Jobs that are in hand, settled ones excepted. */
   get size(): number {
-    return this.#runs.size + (this.#suspect ? 1 : 0);
+    return this.#runs.size + this.#slots.waiting + (this.#suspect ? 1 : 0);
   }
 
   get stats(): object {
@@ -48,7 +76,7 @@ export class Hands {
   /** How many jobs each queue could take now. */
   demand(): Map<string, number> {
     const isFull = this.#runs.size - this.#slots.used > this.#slots.total * UNSETTLED_MAX_FACTOR;
-    return isFull || this.#suspect ? new Map() : this.#slots.free();
+    return isFull || this.#suspect ? new Map() : this.#slots.demand();
   }
 
   /** Resolves when `demand` may have changed. */
@@ -64,40 +92,77 @@ export class Hands {
   take(claims: readonly Claim[]): void {
     this.#counts.claimed += claims.length;
     for (const claim of claims) {
-      if (!this.#isSuspect(claim)) this.#start(claim);
+      if (!this.#isSuspect(claim)) this.#slots.add(claim);
       else if (this.#suspect) this.#release(claim);
       else this.#suspect = claim;
     }
-    this.#startSuspect();
+    this.#schedule();
   }
 
   /** Ids of the jobs that this worker has in its hands. */
   idsOf(worker: string): string[] {
-    const claims = [...this.#runs.values()].map((run) => run.claim);
+    const claims = [...[...this.#runs].map((run) => run.claim), ...this.#slots.line];
     if (this.#suspect) claims.push(this.#suspect);
     return claims.filter((claim) => claim.worker === worker).map((claim) => claim.id);
   }
 
   abort(worker: string, ids: readonly string[], reason: Error): void {
     const wanted = new Set(ids);
-    for (const run of this.#runs.values())
-      if (run.claim.worker === worker && wanted.has(run.claim.id)) run.abort(reason);
+    for (const run of this.#runs) if (run.claim.worker === worker && wanted.has(run.claim.id)) run.abort(reason);
   }
 
   abortAll(reason: LeaseLostError | ShutdownError): void {
-    for (const run of this.#runs.values()) run.abort(reason);
-    if (!this.#suspect) return;
-    this.#release(this.#suspect);
+    this.releaseWaiting();
+    for (const run of this.#runs) run.abort(reason);
+  }
+
+  /** Gives back what was claimed and not started. */
+  releaseWaiting(): void {
+    for (const claim of this.#slots.clear()) this.#release(claim);
+    const suspect = this.#suspect;
+    if (!suspect || [...this.#runs].some((run) => run.claim === suspect)) return;
     this.#suspect = undefined;
+    this.#release(suspect);
   }
 
-  /** Resolves when every job that is in hand now has its verdict. */
-  async decided(): Promise<void> {
-    await Promise.all([...this.#runs.values()].map((run) => run.verdict));
+  /** Resolves when no started job is without a verdict. */
+  decided(): Promise<void> {
+    return this.#undecided === 0 ? Promise.resolve() : new Promise((resolve) => this.#decided.push(resolve));
   }
 
-  refused(count: number): void {
-    this.#counts.refused += count;
+  /** Resolves when every verdict is written. */
+  settled(): Promise<void> {
+    return this.#settler.drained();
+  }
+
+  /** Stops trying to write what the database does not take. */
+  abandon(): void {
+    this.#settler.abandon();
+  }
+
+  onVerdict(run: Run, verdict: Verdict): void {
+    const { clock, events } = this.#parts;
+    const durationMs = clock.monotonic() - run.startedAtMs;
+    this.#undecided--;
+    if (this.#undecided === 0) for (const resolve of this.#decided.splice(0)) resolve();
+    if (events.listenerCount("ended") > 0) events.emit("ended", { claim: run.claim, verdict, durationMs });
+    this.#settler.add({ claim: run.claim, verdict, run, durationMs });
+  }
+
+  onOver(run: Run): void {
+    this.#slots.give(run.claim.queue);
+    if (this.#slots.waiting > 0) this.#schedule();
+  }
+
+  /** Starts at the end of this turn of the loop: first the next claim is sent, then the handlers run while it is under way. */
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      for (const claim of this.#slots.fill()) this.#start(claim);
+      this.#startSuspect();
+    });
   }
 
   #isSuspect(claim: Claim): boolean {
@@ -106,58 +171,61 @@ export class Hands {
 
   #startSuspect(): void {
     const suspect = this.#suspect;
-    if (!suspect || this.#runs.size > 0 || this.#releasing > 0) return;
-    this.#parts.log.warn(
-      { worker: suspect.worker, job: suspect.id, kind: suspect.kind, crashes: suspect.crashes },
-      "Running this job alone: workers died while they ran it",
-    );
+    if (!suspect || this.#runs.size + this.#slots.waiting + this.#releasing > 0) return;
+    const { worker, id, kind, crashes } = suspect;
+    this.#parts.log.warn({ worker, job: id, kind, crashes }, "Running this job alone: workers died while they ran it");
+    this.#slots.take(suspect.queue);
     this.#start(suspect);
   }
 
   #start(claim: Claim): void {
-    const { events, log } = this.#parts;
-    const { queue } = claim;
-    const run = this.#options.runner.start(claim);
-    const name = `${claim.worker} ${claim.id}`;
-    this.#slots.take(queue);
-    this.#runs.set(name, run);
-    log.debug(
-      { worker: claim.worker, job: claim.id, kind: claim.kind, tenant: claim.tenant, attempt: claim.attempt },
-      "Job claimed",
-    );
+    const { events } = this.#parts;
+    const run = this.#runner.prepare(claim);
+    this.#runs.add(run);
+    this.#undecided++;
     if (events.listenerCount("running") > 0) events.emit("running", { claim });
-    run.over.then(() => this.#slots.give(queue));
-    run.verdict
-      .then((verdict) => this.#settle(run, verdict))
-      .catch((error: unknown) => this.#parts.trouble("settling", error))
-      .finally(() => {
-        this.#runs.delete(name);
-        if (this.#suspect === claim) this.#suspect = undefined;
-        this.#startSuspect();
-        this.#slots.notify();
-      });
+    this.#runner.begin(run);
   }
 
   #release(claim: Claim): void {
     this.#releasing++;
-    this.#options.settler
-      .settle({ claim, verdict: { verdict: "release" } })
-      .catch((error: unknown) => this.#parts.trouble("releasing", error))
-      .finally(() => {
-        this.#releasing--;
-        this.#startSuspect();
-      });
+    this.#settler.add({ claim, verdict: { verdict: "release" }, durationMs: 0 });
   }
 
-  async #settle(run: Run, verdict: Verdict): Promise<void> {
-    const { clock, events, log } = this.#parts;
-    const durationMs = clock.monotonic() - run.startedAtMs;
-    if (events.listenerCount("ended") > 0) events.emit("ended", { claim: run.claim, verdict, durationMs });
-    const { accepted } = await this.#options.settler.settle({ claim: run.claim, verdict });
-    if (!accepted) return;
+  #settled(worker: string, accepted: readonly InHand[], refused: readonly InHand[]): void {
+    const { events, log } = this.#parts;
+    for (const item of accepted) {
+      this.#letGo(item);
+      this.#count(item.verdict);
+      logVerdict(log, item.claim, item.verdict, item.durationMs);
+    }
+    for (const item of refused) this.#letGo(item);
+    if (events.listenerCount("settled") > 0)
+      events.emit("settled", { worker, ids: accepted.map(({ claim }) => claim.id) });
+    if (refused.length > 0) this.#refused(worker, refused);
+    this.#startSuspect();
+    this.#slots.notify();
+  }
+
+  #letGo({ claim, run }: InHand): void {
+    if (run) this.#runs.delete(run);
+    else this.#releasing--;
+    if (this.#suspect === claim) this.#suspect = undefined;
+  }
+
+  #count(verdict: Verdict): void {
     if (verdict.verdict === "done") this.#counts.done++;
     if (verdict.verdict === "dead" || verdict.verdict === "retry") this.#counts.failed++;
-    if (verdict.verdict === "retry" || verdict.verdict === "snooze") this.#options.onDue(verdict.delayMs);
-    logVerdict(log, run.claim, verdict, durationMs);
+    if (verdict.verdict === "retry" || verdict.verdict === "snooze") this.#onDue(verdict.delayMs);
+  }
+
+  #refused(worker: string, refused: readonly InHand[]): void {
+    const ids = refused.map(({ claim }) => claim.id);
+    this.#counts.refused += ids.length;
+    this.#parts.log.warn(
+      { worker, jobs: ids.slice(0, 20), count: ids.length },
+      "Settle refused: the lease was lost, another worker has the job",
+    );
+    this.#parts.events.emit("refused", { worker, ids });
   }
 }

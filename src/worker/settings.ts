@@ -15,9 +15,14 @@ export interface WorkerOptions {
   readonly schema?: string;
   readonly handlers: readonly Handler[];
   /** Jobs at once per queue. Default: every queue that the handlers name, with `concurrency` each. */
-  readonly queues?: Readonly<Record<string, { readonly concurrency?: number }>>;
+  readonly queues?: Readonly<Record<string, { readonly concurrency?: number; readonly prefetch?: number }>>;
   /** Jobs at once for queues that do not say; default FAIRMILL_WORKER_CONCURRENCY or 10. */
   readonly concurrency?: number;
+  /**
+   * Jobs claimed ahead per queue, waiting in this process for a free place; default 0. For very short jobs: they start without a
+   * round trip, but belong to this worker meanwhile.
+   */
+  readonly prefetch?: number;
   /** How long the worker's jobs stay its own after its last heartbeat; default "15s". */
   readonly lease?: Duration;
   /** Default: a third of the lease. */
@@ -48,6 +53,7 @@ const KNOWN = [
   "handlers",
   "queues",
   "concurrency",
+  "prefetch",
   "lease",
   "heartbeat",
   "stall",
@@ -64,6 +70,8 @@ const KNOWN = [
 export interface WorkerSettings {
   /** Jobs at once, by queue. */
   readonly concurrency: ReadonlyMap<string, number>;
+  /** Jobs claimed ahead, by queue. */
+  readonly prefetch: ReadonlyMap<string, number>;
   readonly leaseMs: number;
   readonly beatMs: number;
   readonly stallMs: number;
@@ -88,7 +96,7 @@ export function checkWorkerOptions(options: WorkerOptions): WorkerSettings {
   if (!(lowerShare >= 0 && lowerShare <= 0.5))
     throw new ConfigError("lowerPriorityShare", "lowerPriorityShare: must lie between 0 and 0.5.");
   return Object.freeze({
-    concurrency: concurrencyByQueue(options),
+    ...placesByQueue(options),
     leaseMs,
     beatMs,
     stallMs: options.stall === undefined ? leaseMs : toMs(options.stall, "stall"),
@@ -101,7 +109,7 @@ export function checkWorkerOptions(options: WorkerOptions): WorkerSettings {
   });
 }
 
-function concurrencyByQueue(options: WorkerOptions): ReadonlyMap<string, number> {
+function placesByQueue(options: WorkerOptions): Pick<WorkerSettings, "concurrency" | "prefetch"> {
   const fromEnvironment = process.env["FAIRMILL_WORKER_CONCURRENCY"];
   const usual = wholeNumber(
     options.concurrency ?? (fromEnvironment ? Number(fromEnvironment) : 10),
@@ -109,18 +117,20 @@ function concurrencyByQueue(options: WorkerOptions): ReadonlyMap<string, number>
     10_000,
     "concurrency",
   );
-  if (options.queues === undefined)
-    return new Map(
-      [...new Set(options.handlers.map(({ definition }) => definition.queue))].map((queue) => [queue, usual]),
-    );
-  const byQueue = new Map<string, number>();
-  for (const [queue, settings] of Object.entries(options.queues)) {
-    refuseUnknown(settings, ["concurrency"], `queues.${queue}`);
-    byQueue.set(
+  const ahead = wholeNumber(options.prefetch ?? 0, 0, 10_000, "prefetch");
+  const named: NonNullable<WorkerOptions["queues"]> =
+    options.queues ?? Object.fromEntries(options.handlers.map(({ definition }) => [definition.queue, {}]));
+  const concurrency = new Map<string, number>();
+  const prefetch = new Map<string, number>();
+  for (const [queue, settings] of Object.entries(named)) {
+    refuseUnknown(settings, ["concurrency", "prefetch"], `queues.${queue}`);
+    concurrency.set(
       nameOf(queue, "queues"),
       wholeNumber(settings.concurrency ?? usual, 1, 10_000, `queues.${queue}.concurrency`),
     );
+    prefetch.set(queue, wholeNumber(settings.prefetch ?? ahead, 0, 10_000, `queues.${queue}.prefetch`));
   }
-  if (byQueue.size === 0) throw new ConfigError("queues", "queues: name at least one queue, or leave the setting out.");
-  return byQueue;
+  if (concurrency.size === 0)
+    throw new ConfigError("queues", "queues: name at least one queue, or leave the setting out.");
+  return { concurrency, prefetch };
 }

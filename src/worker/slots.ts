@@ -1,43 +1,92 @@
-// The places of a worker: how many jobs each queue may run at once, how many are free, and who waits for one to become free.
+// The places of a worker: how many jobs each queue may run at once, which claimed ones wait for a place in this process, and who
+// waits for one to become free.
+import type { Claim } from "../model/claim.js";
+
+interface Places {
+  readonly max: number;
+  readonly ahead: number;
+  used: number;
+  /** Claimed and not started, in their order. */
+  waiting: Claim[];
+}
 
 export class Slots {
-  readonly #max: ReadonlyMap<string, number>;
-  readonly #used = new Map<string, number>();
+  readonly #places = new Map<string, Places>();
+  readonly total: number;
+  #used = 0;
+  #waiting = 0;
   #freed: (() => void)[] = [];
 
-  constructor(max: ReadonlyMap<string, number>) {
-    this.#max = max;
+  constructor(concurrency: ReadonlyMap<string, number>, prefetch: ReadonlyMap<string, number>) {
+    let total = 0;
+    for (const [queue, max] of concurrency) {
+      this.#places.set(queue, { max, ahead: prefetch.get(queue) ?? 0, used: 0, waiting: [] });
+      total += max;
+    }
+    this.total = total;
   }
 
   get used(): number {
-    let sum = 0;
-    for (const used of this.#used.values()) sum += used;
-    return sum;
+    return this.#used;
   }
 
-  get total(): number {
-    let sum = 0;
-    for (const max of this.#max.values()) sum += max;
-    return sum;
+  /** Claimed jobs that wait for a place. */
+  get waiting(): number {
+    return this.#waiting;
   }
 
-  /** How many jobs each queue could take now; queues without a free place are left out. */
-  free(): Map<string, number> {
-    const free = new Map<string, number>();
-    for (const [queue, max] of this.#max) {
-      const left = max - (this.#used.get(queue) ?? 0);
-      if (left > 0) free.set(queue, left);
+  /** How many more jobs each queue could take; queues that are full are left out. */
+  demand(): Map<string, number> {
+    const demand = new Map<string, number>();
+    for (const [queue, places] of this.#places) {
+      const left = places.max - places.used + places.ahead - places.waiting.length;
+      if (left > 0) demand.set(queue, left);
     }
-    return free;
+    return demand;
   }
 
+  /** Puts a claimed job in line for a place of its queue. */
+  add(claim: Claim): void {
+    this.#places.get(claim.queue)!.waiting.push(claim);
+    this.#waiting++;
+  }
+
+  /** Takes places for jobs that wait, as many as there are, and returns those jobs. */
+  fill(): Claim[] {
+    const starting: Claim[] = [];
+    for (const places of this.#places.values()) {
+      const count = Math.min(places.max - places.used, places.waiting.length);
+      if (count <= 0) continue;
+      for (const claim of places.waiting.splice(0, count)) starting.push(claim);
+      places.used += count;
+      this.#used += count;
+      this.#waiting -= count;
+    }
+    return starting;
+  }
+
+  /** Takes a place for a job that was not in line. */
   take(queue: string): void {
-    this.#used.set(queue, (this.#used.get(queue) ?? 0) + 1);
+    this.#places.get(queue)!.used++;
+    this.#used++;
   }
 
   give(queue: string): void {
-    this.#used.set(queue, (this.#used.get(queue) ?? 0) - 1);
+    this.#places.get(queue)!.used--;
+    this.#used--;
     this.notify();
+  }
+
+  /** Takes everybody out of the line. */
+  clear(): Claim[] {
+    const all: Claim[] = [];
+    for (const places of this.#places.values()) for (const claim of places.waiting.splice(0)) all.push(claim);
+    this.#waiting = 0;
+    return all;
+  }
+
+  get line(): Claim[] {
+    return [...this.#places.values()].flatMap((places) => places.waiting);
   }
 
   /** Resolves at the next `give` or `notify`. */
@@ -45,7 +94,7 @@ export class Slots {
     return new Promise((resolve) => this.#freed.push(resolve));
   }
 
-  /** Whoever waits shall look again, for another reason than a free place. */
+  /** Whoever waits shall look again. */
   notify(): void {
     if (this.#freed.length > 0) for (const resolve of this.#freed.splice(0)) resolve();
   }

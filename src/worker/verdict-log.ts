@@ -5,6 +5,7 @@ import type { Verdict } from "../model/outcome.js";
 import type { Logger } from "../observe/log.js";
 
 export function logVerdict(log: Logger, claim: Claim, verdict: Verdict, durationMs: number): void {
+  if (verdict.verdict === "done" && verdict.result === undefined && log.isLevelEnabled?.("info") === false) return;
   const facts = {
     worker: claim.worker,
     job: claim.id,

@@ -85,7 +85,11 @@ export class WorkLoop {
   async #turn(): Promise<void> {
     const { claimer, hands, incarnation } = this.#options;
     const demand = hands.demand();
-    if (demand.size === 0) return hands.changed();
+    if (demand.size === 0) {
+      await hands.changed();
+      // Jobs that end together free their places together: one claim for all of them.
+      return new Promise((resolve) => setImmediate(resolve));
+    }
     let wanted = 0;
     for (const count of demand.values()) wanted += count;
 
@@ -93,6 +97,11 @@ export class WorkLoop {
     const claims = claimer.hasWork ? await claimer.claim(worker, demand) : [];
     if (claims.length > 0) {
       this.#parts.events.emit("claimed", { worker, claims });
+      if (this.#parts.log.isLevelEnabled?.("info") !== false)
+        this.#parts.log.info(
+          { worker, count: claims.length, jobs: claims.slice(0, 20).map((claim) => claim.id) },
+          "Jobs claimed",
+        );
       hands.take(claims);
     }
     this.#busyTurns = claims.length >= wanted ? this.#busyTurns + 1 : 0;

@@ -11,9 +11,7 @@ import { JobCancelledError, LeaseLostError, ShutdownError } from "../model/error
 import { WorkerEmitter } from "../observe/events.js";
 import { createLogger } from "../observe/log.js";
 import { handlerTable } from "../run/handler.js";
-import { Runner } from "../run/runner.js";
 import { ProgressKeeper } from "../settle/progress.js";
-import { Settler } from "../settle/settler.js";
 import { Database } from "../store/database.js";
 import { explainFailure } from "../store/failures.js";
 import type { UpkeepReport } from "../store/upkeep.js";
@@ -28,8 +26,6 @@ import { WorkLoop } from "./work-loop.js";
 /** While busy, look at all lanes this often. */
 const RESCAN_MS = 2_000;
 const UPKEEP_MS = 5_000;
-/** Jobs settled by one transaction. */
-const SETTLE_JOBS_MAX = 2_000;
 /** How long a stop waits for the last verdicts to be written. */
 const LAST_SETTLE_MS = 10_000;
 
@@ -39,7 +35,6 @@ export class Worker {
   readonly #incarnation: Incarnation;
   readonly #hands: Hands;
   readonly #loop: WorkLoop;
-  readonly #settler: Settler;
   readonly #progress: ProgressKeeper;
   readonly #upkeep: Upkeep;
   readonly #wakeUp: WakeUp;
@@ -71,20 +66,11 @@ export class Worker {
     });
     const claimer = new Claimer(db, clock, { queues, kinds, lowerShare: settings.lowerShare, rescanMs: RESCAN_MS });
     this.#progress = new ProgressKeeper(db, clock, (error) => trouble("keeping progress", error));
-    const runner = new Runner({
+    this.#hands = new Hands(this.#parts, {
       handlers,
-      clock,
-      logger: log,
-      abortGraceMs: settings.abortGraceMs,
       onProgress: (claim, value) => this.#progress.report(claim, value),
+      onDue: (ms) => this.#upkeep.dueIn(ms),
     });
-    this.#settler = new Settler(db, clock, {
-      groupJobsMax: SETTLE_JOBS_MAX,
-      onSettled: (worker, ids) => this.events.emit("settled", { worker, ids }),
-      onRefused: (worker, ids) => this.#refused(worker, ids),
-      onTrouble: (error) => trouble("settling", error),
-    });
-    this.#hands = new Hands(this.#parts, { runner, settler: this.#settler, onDue: (ms) => this.#upkeep.dueIn(ms) });
     this.#upkeep = new Upkeep(db, clock, {
       crashesMax: settings.crashesMax,
       historyKeepMs: settings.historyKeepMs,
@@ -154,28 +140,20 @@ export class Worker {
     this.#incarnation.retire();
     await this.#loop.stop();
     await this.#wakeUp.stop();
+    this.#hands.releaseWaiting();
 
     await within(clock, graceMs, this.#hands.decided());
     this.#hands.abortAll(new ShutdownError());
     await within(clock, settings.abortGraceMs + 100, this.#hands.decided());
     await this.#progress.stop();
-    await within(clock, LAST_SETTLE_MS, this.#settler.drained());
-    this.#settler.abandon();
+    await within(clock, LAST_SETTLE_MS, this.#hands.settled());
+    this.#hands.abandon();
     await this.#upkeep.stop();
     const released = await this.#incarnation.stop();
     await db.close();
     this.#state = "stopped";
     log.info({ worker: this.id, released }, "Worker stopped");
     this.events.emit("stopped", { worker: this.id, released });
-  }
-
-  #refused(worker: string, ids: readonly string[]): void {
-    this.#hands.refused(ids.length);
-    this.#parts.log.warn(
-      { worker, jobs: ids.slice(0, 20), count: ids.length },
-      "Settle refused: the lease was lost, another worker has the job",
-    );
-    this.events.emit("refused", { worker, ids });
   }
 
   #upkept(report: UpkeepReport): void {

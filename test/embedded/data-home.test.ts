@@ -1,8 +1,10 @@
-import { chmod, chown, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
-import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { chmod, chown, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { decideHome } from "../../src/embedded/data-home.js";
-import { readEmbeddedUrl, startEmbedded } from "../../src/embedded/index.js";
+import { readEmbeddedUrl, removeEmbedded, startEmbedded } from "../../src/embedded/index.js";
+import { chooseServerUser } from "../../src/embedded/server-user.js";
+import { stageHome } from "../../src/embedded/staged-home.js";
 import { isSafeBase } from "../../src/embedded/staging-folder.js";
 import { copyOf, FAST, newDataDir, query, run, scratchFolder, watched, weAreRoot } from "./scratch.js";
 
@@ -21,6 +23,20 @@ describe.runIf(weAreRoot)("as root, a data folder that the server's user can ent
     expect((await stat(server.dataDir)).uid).not.toBe(0);
     expect((await stat(join(stopped, "connection.json"))).uid).toBe(0);
     await server.stop();
+  });
+
+  test("is opened for passing when only itself is closed, as mkdtemp leaves it, and stays so otherwise", async () => {
+    const dataDir = await scratchFolder();
+    await chmod(dataDir, 0o700);
+    expect(await decideHome(dataDir, false)).toMatchObject({ home: dataDir, isNew: true });
+    expect((await stat(dataDir)).mode & 0o777).toBe(0o711);
+    // Somebody else's files are in it: its mode is their business.
+    await chmod(dataDir, 0o700);
+    await writeFile(join(dataDir, "diary"), "");
+    const { home } = await decideHome(dataDir, false);
+    expect(home).not.toBe(dataDir);
+    expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
+    await rm(home, { recursive: true });
   });
 
   test("may hold a cluster that root copied: it is given back to the server's user", async () => {
@@ -83,6 +99,12 @@ describe.runIf(weAreRoot)("as root, a data folder under a closed one", () => {
     await chown(home, 0, 0);
     await chmod(home, 0o777);
     await expect(startEmbedded({ dataDir, ...FAST })).rejects.toThrow(/open to others/);
+    await chmod(home, 0o711);
+
+    await removeEmbedded(dataDir);
+    expect(await readdir(temporary)).toEqual([]);
+    await expect(stat(dataDir)).rejects.toThrow(/ENOENT/);
+    await removeEmbedded(dataDir);
   });
 
   test("has a new one when the pointer was removed; the old cluster is neither used nor destroyed", async () => {
@@ -93,7 +115,7 @@ describe.runIf(weAreRoot)("as root, a data folder under a closed one", () => {
     await mkdir(join(home, "cluster"));
     const next = await decideHome(dataDir, false);
     expect(next).toMatchObject({ isNew: true, home: expect.stringMatching(new RegExp(`^${home}-[0-9a-f]+$`)) });
-    expect(await readdir(home)).toEqual(["cluster"]);
+    expect(await readdir(home)).toContain("cluster");
   });
 
   test("misses durable data aloud when the temporary place was cleaned, and makes a test's cluster anew", async () => {
@@ -113,7 +135,32 @@ describe.runIf(weAreRoot)("as root, a data folder under a closed one", () => {
     const { home: predictable } = await decideHome(dataDir, false);
     await chown(predictable, NOBODY, NOBODY);
     expect((await decideHome(dataDir, false)).home.startsWith(`${predictable}-`)).toBe(true);
-    expect(await readdir(predictable)).toEqual([]);
+    expect(await readdir(predictable)).toEqual(["serves.json"]);
+  });
+
+  test("is swept with its home when it is gone, but only if nobody can miss the data", async () => {
+    const abandoned = async (durable: boolean) => {
+      const folder = join(dataDir, String(durable));
+      await mkdir(folder, { recursive: true });
+      const home = await stageHome(folder, durable, await chooseServerUser(undefined));
+      await rm(folder, { recursive: true });
+      return home;
+    };
+    const durable = await abandoned(true);
+    onTestFinished(() => rm(durable, { recursive: true }));
+    const forTests = await abandoned(false);
+    await mkdir(join(forTests, "cluster"));
+    await writeFile(join(forTests, "cluster", "postmaster.pid"), "");
+
+    await mkdir(dataDir, { recursive: true });
+    const user = await chooseServerUser(undefined);
+    const ours = await stageHome(dataDir, false, user);
+    await stageHome(dataDir, true, user).then((home) => rm(home, { recursive: true }));
+    expect((await readdir(temporary)).sort()).toEqual([ours, forTests].map((home) => basename(home)).sort());
+    expect((await stat(durable)).isDirectory()).toBe(true);
+    await rm(join(forTests, "cluster", "postmaster.pid"));
+    await stageHome(dataDir, false, user);
+    expect(await readdir(temporary)).toEqual([basename(ours)]);
   });
 
   test("does not use a temporary place where anybody may replace our folder", async () => {

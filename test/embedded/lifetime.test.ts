@@ -95,6 +95,17 @@ describe("the process that started the server", () => {
     await nothingRunsIn(dataDir);
   });
 
+  test("is left by the guardian when the server is gone, however it went", async () => {
+    const server = await startEmbedded({ dataDir, ...FAST });
+    await stopEmbedded(dataDir);
+    await nothingRunsIn(dataDir);
+    await server.restart();
+    const [first] = (await readFile(join(server.dataDir, "postmaster.pid"), "utf8")).split("\n");
+    process.kill(Number(first), "SIGKILL");
+    await nothingRunsIn(dataDir);
+    await server.stop();
+  });
+
   test("stops the server although its guardian was killed", async () => {
     const server = await startEmbedded({ dataDir, ...FAST });
     process.kill(await guardianOf(dataDir), "SIGKILL");
@@ -113,8 +124,11 @@ describe("the next process", () => {
     process.kill(guardian, "SIGSTOP");
     await owner.kill("SIGKILL");
     const starting = startEmbedded({ dataDir, ...FAST });
-    await until("the next process waits", async () => (await claimsIn(dataDir)).length === 1);
-    process.kill(guardian, "SIGCONT");
+    try {
+      await until("the next process waits", async () => (await claimsIn(dataDir)).length === 1);
+    } finally {
+      process.kill(guardian, "SIGCONT");
+    }
     const server = await starting;
     expect(server.adopted).toBe(false);
     expect(await query(server.url, "SELECT answer FROM kept")).toEqual([{ answer: 42 }]);

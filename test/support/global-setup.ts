@@ -1,6 +1,6 @@
 // One PostgreSQL for the whole run, with a migrated template database that every test file clones.
 // TEST_DATABASE_URL names another server to use (a superuser's address); otherwise the embedded one is started.
-import { mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "fairmill";
@@ -18,6 +18,8 @@ export const TEMPLATE = "fairmill_template";
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), "fairmill-test-"));
+  // As root the server runs as another user, who must be able to enter.
+  await chmod(folder, 0o711);
   const given = process.env["TEST_DATABASE_URL"];
   const server = given
     ? undefined

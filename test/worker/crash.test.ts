@@ -1,5 +1,5 @@
 // PostgreSQL itself crashes under load. Its own cluster, durable, so that the crash means something.
-import { mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient, defineJob } from "fairmill";
@@ -16,6 +16,7 @@ let server: EmbeddedPostgres;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "fairmill-crash-"));
+  await chmod(folder, 0o711);
   server = await startEmbedded({ dataDir: join(folder, "postgres"), durable: true });
 });
 afterAll(async () => {

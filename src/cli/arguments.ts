@@ -1,0 +1,73 @@
+// From the words of a command line to values. Each parser is told the option's name, because that is what its message must name.
+import { type Duration, toMs } from "../model/duration.js";
+import { ConfigError } from "../model/errors.js";
+import { nameOf, wholeNumber } from "../model/settings.js";
+import { checkSchemaName } from "../store/schema-name.js";
+import { UsageError } from "./failure.js";
+
+type Parser<T> = (text: string) => T;
+
+/** The same checks as in the library; only here the mistake is the command line's. */
+function asUsage<T>(check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    throw error instanceof ConfigError ? new UsageError(error.message) : error;
+  }
+}
+
+export const name =
+  (option: string): Parser<string> =>
+  (text) =>
+    asUsage(() => nameOf(text, option));
+
+/** For options that may be repeated. */
+export const names =
+  (option: string) =>
+  (text: string, before: readonly string[] = []): readonly string[] => [...before, name(option)(text)];
+
+export const whole =
+  (option: string, min: number, max: number): Parser<number> =>
+  (text) =>
+    asUsage(() => wholeNumber(/^[+-]?\d+$/.test(text) ? Number(text) : text, min, max, option));
+
+export const duration =
+  (option: string): Parser<Duration> =>
+  (text) => {
+    const value = (/^\d+(\.\d+)?$/.test(text) ? Number(text) : text) as Duration;
+    asUsage(() => toMs(value, option));
+    return value;
+  };
+
+export const moment =
+  (option: string): Parser<Date> =>
+  (text) => {
+    const date = new Date(text);
+    if (/^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(date.getTime())) return date;
+    throw new UsageError(`${option}: ${JSON.stringify(text)} is not a moment. Write it like 2030-01-31T09:00:00Z.`);
+  };
+
+export const jobId: Parser<string> = (text) => {
+  if (/^\d{1,18}$/.test(text)) return text;
+  throw new UsageError(`${JSON.stringify(text)} is not a job id: ids are whole numbers, as enqueue printed them.`);
+};
+
+export const jobIds = (text: string, before: readonly string[] = []): readonly string[] => [...before, jobId(text)];
+
+export const schemaName: Parser<string> = (text) => asUsage(() => checkSchemaName(text));
+
+/** The text is never repeated in a message: it may hold a password. */
+export const databaseUrl =
+  (where: string): Parser<string> =>
+  (text) => {
+    if (text.startsWith("/") || (/^(postgres(ql)?|socket):\/\//.test(text) && URL.canParse(text))) return text;
+    throw new UsageError(
+      `${where}: this is not a PostgreSQL URL. Write postgres://user:password@host:5432/database, special characters as %xx.`,
+    );
+  };
+
+/** The members that are not undefined. */
+export const given = <T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };

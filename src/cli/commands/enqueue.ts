@@ -1,0 +1,99 @@
+// `fairmill enqueue`: stores one job.
+import type { Duration } from "../../model/duration.js";
+import { defineJob, type JobDefinition } from "../../model/job-definition.js";
+import { distance } from "../../model/settings.js";
+import type { Config } from "../../worker/config.js";
+import { duration, given, moment, name, whole } from "../arguments.js";
+import { defineCommand } from "../command.js";
+import { UsageError } from "../failure.js";
+import { findTarget, withClient } from "../target.js";
+import { oneLine } from "../text.js";
+
+interface Options {
+  readonly tenant?: string;
+  readonly queue?: string;
+  readonly priority?: number;
+  readonly delay?: Duration;
+  readonly runAt?: Date;
+  readonly idempotencyKey?: string;
+  readonly key?: string;
+}
+
+/** Far more than a payload may have; it only keeps an endless stream from filling the memory. */
+const STDIN_BYTES_MAX = 16 * 1024 * 1024;
+
+export const enqueue = defineCommand<Options, [kind: string, payload: string | undefined]>({
+  name: "enqueue",
+  summary: "store a job",
+  description: `The payload is JSON; "-" reads it from stdin; without one it is {}. When the config has a definition of this kind, the
+payload must fit its schema, and its queue, priority and limits apply.`,
+  examples: [
+    ['fairmill enqueue mail.send \'{"to":"ann"}\'', "now"],
+    ["fairmill enqueue report.make --tenant acme --delay 10m", "in ten minutes, in acme's lane"],
+    ["fairmill enqueue mail.send --idempotency-key order-17 - < mail.json", "at most once, from a file"],
+  ],
+  declare: (command) =>
+    void command
+      .argument("<kind>", "kind of job", name("kind"))
+      .argument("[payload]", 'the job\'s input as JSON, or "-" for stdin')
+      .option("--tenant <name>", 'whose lane the job waits in (default: "default")', name("--tenant"))
+      .option("--queue <name>", "queue (default: the definition's)", name("--queue"))
+      .option("--priority <n>", "-1000 to 1000, higher goes first", whole("--priority", -1000, 1000))
+      .option("--delay <duration>", "not before this long from now, like 10m", duration("--delay"))
+      .option("--run-at <moment>", "not before this moment, like 2030-01-31T09:00:00Z", moment("--run-at"))
+      .option("--idempotency-key <text>", "a second enqueue with the same text returns the first job")
+      .option("--key <name>", "a finer key inside the tenant", name("--key")),
+  run: async ({ args: [kind, payload], options, out }) => {
+    const { tenant, priority, delay, runAt, idempotencyKey, key } = options;
+    if (delay !== undefined && runAt !== undefined) throw new UsageError("Give --delay or --run-at, not both.");
+    const input = parsePayload(payload === "-" ? await readStdin() : (payload ?? "{}"));
+    const target = await findTarget(options, true);
+    const known = definitionOf(target.config?.settings, kind);
+    if (known === undefined && target.config !== undefined)
+      out.note(`Note: ${unknownKind(target.config.settings, kind)}`);
+    const base: JobDefinition = known ?? defineJob({ kind });
+    const definition = options.queue === undefined ? base : { ...base, queue: options.queue };
+    const { id, created } = await withClient(target, (client) =>
+      client.enqueue(definition, input, given({ tenant, priority, delay, runAt, idempotencyKey, key })),
+    );
+    const words = `${oneLine(kind)}, tenant ${oneLine(tenant ?? "default")}, queue ${oneLine(definition.queue)}`;
+    const repeated = `Job ${id} was stored before under this idempotency key; nothing was added.`;
+    out.result({ id, created }, created ? `Job ${id} is stored (${words}). Follow it: fairmill job ${id}` : repeated);
+    return 0;
+  },
+});
+
+function parsePayload(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`The payload is not JSON: ${why}. Quote it for the shell, like '{"to":"ann"}'.`);
+  }
+}
+
+async function readStdin(): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > STDIN_BYTES_MAX) throw new UsageError(`The payload on stdin has more than ${STDIN_BYTES_MAX} bytes.`);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+const definitionsOf = (config: Config | undefined): JobDefinition[] => [
+  ...(config?.jobs ?? []),
+  ...(config?.handlers ?? []).map(({ definition }) => definition),
+];
+
+const definitionOf = (config: Config | undefined, kind: string): JobDefinition | undefined =>
+  definitionsOf(config).find((definition) => definition.kind === kind);
+
+/** A misspelt kind is stored all the same, and then nobody runs it: worth a word. */
+function unknownKind(config: Config, kind: string): string {
+  const near = definitionsOf(config).find((definition) => distance(definition.kind, kind) <= 3);
+  const hint = near === undefined ? "" : ` Did you mean ${oneLine(JSON.stringify(near.kind))}?`;
+  return `the config has no job kind ${oneLine(JSON.stringify(kind))}, so the payload is not checked.${hint}`;
+}

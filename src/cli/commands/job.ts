@@ -1,0 +1,86 @@
+// `fairmill job <id>`: all there is to know about one job.
+import { systemClock } from "../../model/clock.js";
+import type { ErrorRecord } from "../../model/error-record.js";
+import { JobNotFoundError } from "../../model/errors.js";
+import { isEnded } from "../../model/states.js";
+import type { Failure, Job } from "../../store/read-jobs.js";
+import { jobId } from "../arguments.js";
+import { colourOfState } from "../colours.js";
+import { defineCommand } from "../command.js";
+import { findTarget, withClient } from "../target.js";
+import { indented, manyLines, oneLine, toJson } from "../text.js";
+import { relative, spanOf } from "../times.js";
+
+export const job = defineCommand<object, [id: string]>({
+  name: "job",
+  summary: "show one job: state, times, attempts with their errors, payload, result",
+  examples: [
+    ["fairmill job 17", "for people"],
+    ["fairmill job 17 --json | jq .failures", "for programs"],
+  ],
+  declare: (command) => void command.argument("<id>", "the job's id, as enqueue printed it", jobId),
+  run: async ({ args: [id], options, out }) => {
+    const found = await withClient(await findTarget(options), (client) => client.job(id));
+    if (found === undefined) throw new JobNotFoundError(id);
+    out.result(found, detailOf(found, systemClock.now(), out.coloured));
+    return 0;
+  },
+});
+
+function detailOf(job: Job, nowMs: number, coloured: boolean): string {
+  const at = (moment: Date | null) => moment && `${moment.toISOString()} (${relative(moment, nowMs)})`;
+  const took =
+    job.startedAt && job.completedAt ? `, ran ${spanOf(job.completedAt.getTime() - job.startedAt.getTime())}` : "";
+  const deaths = job.crashes > 0 ? `, ${job.crashes} of them ended with the death of the worker` : "";
+  const facts: readonly (readonly [string, string | null])[] = [
+    ["state", coloured ? colourOfState(job.state) : job.state],
+    ["kind", oneLine(job.kind)],
+    ["tenant", oneLine(job.tenant)],
+    ["queue", `${oneLine(job.queue)}, priority ${job.priority}`],
+    ["key", job.key && oneLine(job.key)],
+    ["attempts", `${job.attempt} of ${job.maxAttempts}${deaths}`],
+    ["worker", job.worker && oneLine(job.worker)],
+    ["created", at(job.createdAt)],
+    ["due", isEnded(job.state) ? null : at(job.runAt)],
+    ["expires", isEnded(job.state) ? null : at(job.expireAt)],
+    ["started", at(job.startedAt)],
+    ["ended", job.completedAt && `${at(job.completedAt)}${took}`],
+    ["cancel", job.cancelRequestedAt && `asked for ${at(job.cancelRequestedAt)}`],
+  ];
+  return [
+    `Job ${job.id}`,
+    ...facts.flatMap(([label, value]) => (value ? [`  ${label.padEnd(9)}${value}`] : [])),
+    ...attemptsOf(job),
+    ...section("Payload", job.payload),
+    ...section("Progress", job.progress),
+    ...section("Result", job.result),
+    ...nextStep(job),
+  ].join("\n");
+}
+
+function attemptsOf(job: Job): string[] {
+  const lines = job.failures.flatMap((failure) => [`  ${headOf(failure)}`, ...errorOf(failure.error)]);
+  // What ended the job may be no attempt of its own: it expired, or somebody cancelled it with a reason.
+  const isNews = job.error !== null && job.error.message !== job.failures.at(-1)?.error?.message;
+  return [
+    ...(lines.length > 0 ? ["", "Failed attempts", ...lines] : []),
+    ...(isNews ? ["", "Ended because of", ...errorOf(job.error)] : []),
+  ];
+}
+
+const headOf = ({ attempt, outcome, startedAt, endedAt, worker }: Failure) =>
+  `${attempt}  ${oneLine(outcome)} at ${endedAt.toISOString()} after ${spanOf(endedAt.getTime() - startedAt.getTime())}, worker ${oneLine(worker)}`;
+
+const errorOf = (error: ErrorRecord | null): string[] => {
+  if (error === null) return [];
+  const cause = error.cause ? `\ncaused by ${error.cause.name}: ${error.cause.message}` : "";
+  return [indented(manyLines(`${error.name}: ${error.message}${cause}`), "     ")];
+};
+
+const section = (title: string, value: unknown): string[] =>
+  value === null || value === undefined ? [] : ["", title, indented(toJson(value, 2))];
+
+function nextStep(job: Job): string[] {
+  if (job.state === "dead" || job.state === "cancelled") return ["", `Run it again: fairmill retry ${job.id}`];
+  return isEnded(job.state) ? [] : ["", `Cancel it: fairmill cancel ${job.id}`];
+}

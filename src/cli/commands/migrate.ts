@@ -1,0 +1,58 @@
+// `fairmill migrate`: brings the schema up to date, or says what that would do.
+import { Option } from "commander";
+import { printMigrations } from "../../store/migrate.js";
+import { DEFAULT_SCHEMA } from "../../store/schema-name.js";
+import { defineCommand, type GlobalOptions } from "../command.js";
+import { findConfig, loadConfig } from "../config-file.js";
+import { findTarget, schemaSaid, shownUrl, withClient } from "../target.js";
+
+interface Options {
+  readonly print?: true;
+  readonly check?: true;
+}
+
+export const migrate = defineCommand<Options>({
+  name: "migrate",
+  summary: "bring the schema in the database up to date",
+  description: "Safe to run at every deployment, also by several processes at once.",
+  examples: [
+    ["fairmill migrate", "apply what is missing"],
+    ["fairmill migrate --check", "exit with 1 when something is missing, and change nothing"],
+    ["fairmill migrate --print > fairmill.sql", "the whole schema as SQL, without a database"],
+  ],
+  declare: (command) =>
+    void command
+      .addOption(new Option("--print", "write the whole SQL script, without a database").conflicts("check"))
+      .option("--check", "list what is missing; exit with 1 when there is something"),
+  run: async ({ options, out }) => {
+    if (options.print) {
+      const sql = await printMigrations((await schemaAlone(options)) ?? DEFAULT_SCHEMA);
+      out.result({ sql }, sql.trimEnd());
+      return 0;
+    }
+    const target = await findTarget(options);
+    const where = `schema "${target.schema ?? DEFAULT_SCHEMA}" of ${shownUrl(target.databaseUrl)}`;
+    if (options.check) {
+      const pending = await withClient(target, (client) => client.pendingMigrations());
+      const list = `Missing in ${where}:\n${linesOf(pending)}\nApply it with \`fairmill migrate\`.`;
+      out.result({ pending }, pending.length === 0 ? `Up to date: ${where}.` : list);
+      return pending.length === 0 ? 0 : 1;
+    }
+    const applied = await withClient(target, (client) => client.migrate());
+    out.result(
+      { applied },
+      applied.length === 0 ? `Up to date: ${where}.` : `Applied to ${where}:\n${linesOf(applied)}`,
+    );
+    return 0;
+  },
+});
+
+const linesOf = (pieces: readonly string[]) => pieces.map((piece) => `  ${piece}`).join("\n");
+
+/** No database is needed to print, only its schema's name. */
+async function schemaAlone(options: GlobalOptions): Promise<string | undefined> {
+  const said = schemaSaid(options);
+  if (said !== undefined) return said;
+  const path = await findConfig(options.config);
+  return path === undefined ? undefined : (await loadConfig(path)).settings.schema;
+}

@@ -1,0 +1,31 @@
+// `fairmill retry`: dead and cancelled jobs run again, waiting ones run now.
+import type { RetryAnswer } from "../../store/control-jobs.js";
+import { jobIds } from "../arguments.js";
+import { defineCommand } from "../command.js";
+import { type Answered, eachJob } from "../each-job.js";
+
+export const retry = defineCommand<object, [ids: readonly string[]]>({
+  name: "retry",
+  summary: "run dead or cancelled jobs again, or waiting ones now",
+  description: "Exit code 1 when one of the jobs does not exist, or succeeded before and is not run again.",
+  examples: [
+    ["fairmill retry 17", "one job"],
+    ["fairmill retry 17 18 19", "several"],
+  ],
+  declare: (command) => void command.argument("<id...>", "ids of jobs", jobIds),
+  run: ({ args: [ids], options, out }) =>
+    eachJob(
+      { ids, options, out },
+      (client, id) => client.retry(id),
+      (answer) => MEANING[answer],
+    ),
+});
+
+const MEANING: Record<RetryAnswer, Answered> = {
+  ready: { words: "is ready to run.", ok: true },
+  running: { words: "is running already.", ok: true },
+  blocked: { words: "is waiting for a limit and will run when it may.", ok: true },
+  scheduled: { words: "is scheduled already.", ok: true },
+  done: { words: "succeeded before and is not run again.", ok: false },
+  not_found: { words: "does not exist: the id is wrong, or retention removed the job.", ok: false },
+};

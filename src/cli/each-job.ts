@@ -1,0 +1,29 @@
+// Does the same to several jobs and tells what became of each.
+import type { Client } from "../enqueue/client.js";
+import type { GlobalOptions } from "./command.js";
+import type { ExitCode } from "./failure.js";
+import type { Output } from "./output.js";
+import { findTarget, withClient } from "./target.js";
+
+export interface Answered {
+  /** What people read. */
+  readonly words: string;
+  /** False: what was asked for did not happen, and the command fails. */
+  readonly ok: boolean;
+}
+
+export async function eachJob<Answer extends string>(
+  call: { ids: readonly string[]; options: GlobalOptions; out: Output },
+  ask: (client: Client, id: string) => Promise<Answer>,
+  meaning: (answer: Answer) => Answered,
+): Promise<ExitCode> {
+  const { ids, options, out } = call;
+  const answers = await withClient(await findTarget(options), async (client) => {
+    const all: { id: string; answer: Answer }[] = [];
+    for (const id of ids) all.push({ id, answer: await ask(client, id) });
+    return all;
+  });
+  const lines = answers.map(({ id, answer }) => `Job ${id} ${meaning(answer).words}`);
+  out.result({ jobs: answers }, lines.join("\n"));
+  return answers.every(({ answer }) => meaning(answer).ok) ? 0 : 1;
+}

@@ -1,0 +1,16 @@
+#!/usr/bin/env node
+// The `fairmill` command.
+import { flushed } from "./output.js";
+import { run } from "./program.js";
+
+/** Whoever reads our output may have heard enough: `fairmill jobs | head -1`. */
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  process.exit(error.code === "EPIPE" ? 0 : 1);
+});
+
+// Until the command has ended, any other way to end the process is a failure.
+process.exitCode = 1;
+const exitCode = await run(process.argv.slice(2));
+await flushed();
+// Not left to the event loop: a config may have opened connections of its own, and nobody closes them.
+process.exit(exitCode);

@@ -1,0 +1,97 @@
+// The command line: reads what was typed, finds the command, runs it, and turns whatever happens into an exit code.
+import { Command, CommanderError } from "commander";
+import { VERSION } from "../model/version.js";
+import { databaseUrl, schemaName } from "./arguments.js";
+import type { CliCommand, GlobalOptions } from "./command.js";
+import { cancel } from "./commands/cancel.js";
+import { dev } from "./commands/dev.js";
+import { enqueue } from "./commands/enqueue.js";
+import { job } from "./commands/job.js";
+import { jobs } from "./commands/jobs.js";
+import { migrate } from "./commands/migrate.js";
+import { retry } from "./commands/retry.js";
+import { work } from "./commands/work.js";
+import { type ExitCode, reportFailure, UsageError } from "./failure.js";
+import { Output } from "./output.js";
+
+const COMMANDS: readonly CliCommand[] = [dev, migrate, work, enqueue, jobs, job, cancel, retry];
+
+export async function run(argv: readonly string[]): Promise<ExitCode> {
+  const out = new Output(wantsJson(argv));
+  let exitCode: ExitCode = 0;
+  const program = programOf(out, (code) => {
+    exitCode = code;
+  });
+  try {
+    await program.parseAsync(argv, { from: "user" });
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError && error.exitCode === 0) return 0;
+    return reportFailure(asUsage(error), out, helpLine(argv));
+  }
+}
+
+function programOf(out: Output, ended: (code: ExitCode) => void): Command {
+  const program = new Command("fairmill")
+    .description("Fair background jobs on PostgreSQL.")
+    .version(VERSION, "-V, --version", "print the version")
+    .helpOption("-h, --help", "show this help")
+    .option(
+      "--database-url <url>",
+      "PostgreSQL to use (default: DATABASE_URL, the config, the one of `fairmill dev`)",
+      databaseUrl("--database-url"),
+    )
+    .option("--schema <name>", 'schema of the jobs (default: FAIRMILL_SCHEMA, the config, "fairmill")', schemaName)
+    .option("--config <path>", "config file (default: fairmill.config.ts, .js, .mjs or .json, found upwards)")
+    .option("--json", "print one JSON value and nothing else")
+    .configureHelp({ showGlobalOptions: true })
+    // Whoever calls this decides what is printed and when the process ends.
+    .configureOutput({ outputError: () => {}, writeErr: () => {} })
+    .exitOverride()
+    .addHelpText(
+      "after",
+      examplesOf([
+        ["fairmill dev", "a PostgreSQL, the schema and a worker, in one terminal"],
+        ['fairmill enqueue mail.send \'{"to":"ann"}\'', "a job, from another terminal"],
+        ["fairmill jobs --state dead", "what went wrong"],
+      ]),
+    );
+  for (const spec of COMMANDS) {
+    // `program.command` hands the settings above down to the command.
+    const command = program.command(spec.name).summary(spec.summary);
+    command
+      .description(spec.description ? `${spec.summary}\n\n${spec.description}` : spec.summary)
+      .helpOption("-h, --help", "show this help")
+      .addHelpText("after", examplesOf(spec.examples));
+    spec.declare(command);
+    command.action(async () => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      ended(await spec.run({ args: command.processedArgs, options, out }));
+    });
+  }
+  return program;
+}
+
+function examplesOf(examples: CliCommand["examples"]): string {
+  const width = Math.max(...examples.map(([line]) => line.length));
+  return `\nExamples:\n${examples.map(([line, what]) => `  ${line.padEnd(width)}  # ${what}`).join("\n")}`;
+}
+
+/** The parser's complaints, in our words where its own say nothing. */
+function asUsage(error: unknown): unknown {
+  if (!(error instanceof CommanderError)) return error;
+  if (error.code === "commander.help") return new UsageError("Which command? None was given.");
+  const text = error.message.replace(/^error: /, "").replace("\n", " ");
+  return new UsageError(`${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.)]$/.test(text) ? "" : "."}`);
+}
+
+/** Asked of the raw words: the answer is needed even when they cannot be parsed. */
+const wantsJson = (argv: readonly string[]): boolean => {
+  const end = argv.indexOf("--");
+  return (end === -1 ? argv : argv.slice(0, end)).includes("--json");
+};
+
+function helpLine(argv: readonly string[]): string {
+  const command = argv.find((word) => COMMANDS.some(({ name }) => name === word));
+  return command === undefined ? "fairmill --help" : `fairmill ${command} --help`;
+}

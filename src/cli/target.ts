@@ -1,0 +1,88 @@
+// Which database a command works on, and in which schema.
+import { dirname, join } from "node:path";
+import type { Client } from "../enqueue/client.js";
+import { databaseUrl as checkUrl, given, schemaName } from "./arguments.js";
+import type { GlobalOptions } from "./command.js";
+import { exists, findConfig, foldersUpwards, type LoadedConfig, loadConfig } from "./config-file.js";
+import { UsageError } from "./failure.js";
+
+/** Where `fairmill dev` keeps its PostgreSQL, in the project's folder. */
+export const EMBEDDED_FOLDER = join(".fairmill", "postgres");
+
+export interface Target {
+  readonly databaseUrl: string;
+  readonly schema: string | undefined;
+  /** Undefined when there is none, or when nobody needed it. */
+  readonly config: LoadedConfig | undefined;
+}
+
+/**
+ * The command line decides, then the environment, then the config, then a server of `fairmill dev` that runs here. A config is
+ * a program with side effects: unless `needsConfig`, it is loaded only when address or schema are still open.
+ */
+export async function findTarget(options: GlobalOptions, needsConfig = false): Promise<Target> {
+  const said = options.databaseUrl ?? urlOfEnvironment();
+  const schema = schemaSaid(options);
+  const isOpen = said === undefined || schema === undefined || options.config !== undefined;
+  const path = needsConfig || isOpen ? await findConfig(options.config) : undefined;
+  const running = said === undefined ? await runningEmbedded(path) : undefined;
+  const config = path === undefined ? undefined : await loadConfigFor(said ?? running, path);
+  const databaseUrl = said ?? config?.settings.databaseUrl ?? running;
+  if (databaseUrl === undefined)
+    throw new UsageError(
+      "There is no database to work on: pass --database-url, set DATABASE_URL, or start one with `fairmill dev`.",
+    );
+  return { databaseUrl, schema: schema ?? config?.settings.schema, config };
+}
+
+/** Code of the project that calls `createClient()` while it is loaded reaches the same database as the command. */
+export async function loadConfigFor(databaseUrl: string | undefined, path: string): Promise<LoadedConfig> {
+  if (databaseUrl !== undefined) process.env["DATABASE_URL"] = databaseUrl;
+  return await loadConfig(path);
+}
+
+export function urlOfEnvironment(): string | undefined {
+  const url = process.env["DATABASE_URL"];
+  return url ? checkUrl("DATABASE_URL")(url) : undefined;
+}
+
+export function schemaSaid(options: GlobalOptions): string | undefined {
+  const ofEnvironment = process.env["FAIRMILL_SCHEMA"];
+  return options.schema ?? (ofEnvironment ? schemaName(ofEnvironment) : undefined);
+}
+
+async function runningEmbedded(configPath: string | undefined): Promise<string | undefined> {
+  const starts = configPath === undefined ? [process.cwd()] : [dirname(configPath), process.cwd()];
+  for (const start of starts)
+    for (const folder of foldersUpwards(start)) {
+      const dataDir = join(folder, EMBEDDED_FOLDER);
+      if (!(await exists(dataDir))) continue;
+      const { readEmbeddedUrl } = await import("../embedded/index.js");
+      const url = await readEmbeddedUrl(dataDir);
+      if (url !== undefined) return url;
+    }
+  return undefined;
+}
+
+/** Runs `work` with a client of the target's database, and closes it whatever happens. */
+export async function withClient<T>(
+  target: Pick<Target, "databaseUrl" | "schema">,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
+  const { databaseUrl, schema } = target;
+  // Loaded when it is needed: what is refused before that, and help, come at once.
+  const { createClient } = await import("../enqueue/client.js");
+  const client = createClient({ databaseUrl, connectionsMax: 2, ...given({ schema }) });
+  try {
+    return await work(client);
+  } finally {
+    await client.close();
+  }
+}
+
+/** The address without password and parameters, to be shown. */
+export function shownUrl(databaseUrl: string): string {
+  if (!URL.canParse(databaseUrl)) return "(a PostgreSQL on a local socket)";
+  const { protocol, username, host, pathname } = new URL(databaseUrl);
+  return `${protocol}//${username ? `${username}@` : ""}${host}${pathname}`;
+}

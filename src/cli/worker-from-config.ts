@@ -1,0 +1,91 @@
+// The worker that `work` and `dev` run: the config's handlers and settings, with what the command line changes in them.
+import type { Command } from "commander";
+import type { Duration } from "../model/duration.js";
+import { ConfigError } from "../model/errors.js";
+import { createLogger } from "../observe/log.js";
+import type { Config } from "../worker/config.js";
+import type { WorkerOptions } from "../worker/settings.js";
+import type { Worker } from "../worker/worker.js";
+import { duration, given, names, whole } from "./arguments.js";
+import { type LoadedConfig, otherCopy, shownPath } from "./config-file.js";
+import { UsageError } from "./failure.js";
+import type { Output } from "./output.js";
+import { stderrLogger } from "./stderr-logger.js";
+
+export interface WorkerFlags {
+  readonly concurrency?: number;
+  readonly queue?: readonly string[];
+  readonly grace?: Duration;
+}
+
+export function declareWorkerFlags(command: Command): void {
+  command
+    .option("--concurrency <n>", "jobs at once, in each queue", whole("--concurrency", 1, 10_000))
+    .option("--queue <name>", "work on this queue only (may be repeated)", names("--queue"))
+    .option("--grace <duration>", "how long running jobs may go on after a signal, like 30s", duration("--grace"));
+}
+
+export async function workerFrom(
+  config: LoadedConfig,
+  flags: WorkerFlags,
+  database: { databaseUrl: string; schema: string | undefined },
+  out: Output,
+): Promise<Worker> {
+  const { jobs, handlers = [], logger = loggerFor(out), ...settings } = config.settings;
+  if (handlers.length === 0)
+    throw new ConfigError(
+      "handlers",
+      `${shownPath(config.path)} has no handlers, so there is nothing to run. Write: handlers: [handle(job, async (ctx) => { … })]`,
+    );
+  const copy = await otherCopy(config.path);
+  if (copy !== undefined)
+    out.note(`Note: the config imports another copy of fairmill (${copy}). Run that one, with \`npx fairmill\`.`);
+  const { databaseUrl, schema } = database;
+  const options: WorkerOptions = {
+    ...settings,
+    ...given({ schema, concurrency: flags.concurrency, grace: flags.grace, queues: queuesOf(config.settings, flags) }),
+    databaseUrl,
+    handlers,
+    logger,
+  };
+  const { createWorker } = await import("../worker/worker.js");
+  try {
+    return createWorker(options);
+  } catch (error) {
+    // The command line's values were checked before, so this one is the config's.
+    throw error instanceof ConfigError
+      ? new ConfigError(error.setting, `${shownPath(config.path)}: ${error.message}`)
+      : error;
+  }
+}
+
+/** The command line's queues and concurrency go before the config's; what it leaves open stays as the config says. */
+function queuesOf(config: Config, flags: WorkerFlags): WorkerOptions["queues"] {
+  const queues = flags.queue ?? (config.queues && Object.keys(config.queues));
+  return (
+    queues &&
+    Object.fromEntries(
+      queues.map((queue) => [
+        queue,
+        given({
+          concurrency: flags.concurrency ?? new Map(Object.entries(config.queues ?? {})).get(queue)?.concurrency,
+        }),
+      ]),
+    )
+  );
+}
+
+const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
+
+function loggerFor(out: Output) {
+  const level = process.env["FAIRMILL_LOG_LEVEL"] || "info";
+  if (!LOG_LEVELS.includes(level))
+    throw new UsageError(`FAIRMILL_LOG_LEVEL: ${JSON.stringify(level)} is not one of ${LOG_LEVELS.join(", ")}.`);
+  return out.json ? stderrLogger(level) : createLogger({ level });
+}
+
+/** For people at a terminal only, and not from a child process: elsewhere the worker's own log says it. */
+export function sayStopping(out: Output): void {
+  if (process.stderr.isTTY && process.send === undefined)
+    out.note("\nStopping: running jobs may finish. Press Ctrl-C again to stop at once.");
+}

@@ -1,0 +1,78 @@
+// Makes a home for a cluster in a temporary folder, for a data folder that the server's user cannot enter, and sweeps away the
+// homes of tests whose data folder is gone.
+
+import { createHash, randomBytes } from "node:crypto";
+import { lstat, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { EmbeddedStartError, systemCode } from "./errors.js";
+import type { ServerUser } from "./server-user.js";
+import { canHoldCluster, claimFolder, isOurFolder, isSafeBase, stagingBases } from "./staging-folder.js";
+
+const PREFIX = "fairmill-postgres-";
+
+/** In a home: the data folder that it serves, and whether anybody would miss the data. */
+const SERVES_FILE = "serves.json";
+interface Serves {
+  readonly dataDir: string;
+  readonly durable: boolean;
+}
+
+export async function stageHome(dataDir: string, durable: boolean, user: ServerUser): Promise<string> {
+  // The hash tells two projects apart, and lets an interrupted first start find its folder again.
+  const name = `${PREFIX}${createHash("sha256").update(dataDir).digest("hex").slice(0, 16)}`;
+  for (const base of stagingBases(durable)) {
+    if (!(await isSafeBase(base))) continue;
+    await sweepAbandoned(base);
+    const own = (await claimVacant(join(base, name))) ?? (await claimVacant(join(base, `${name}-${unguessable()}`)));
+    if (own === undefined || !(await canHoldCluster(own, user))) continue;
+    await writeFile(join(own, SERVES_FILE), JSON.stringify({ dataDir, durable } satisfies Serves), { mode: 0o600 });
+    return own;
+  }
+  throw new EmbeddedStartError(
+    `The user that runs PostgreSQL (id ${user.uid}) can use neither ${dataDir} nor a temporary folder.`,
+    { advice: "Choose a data folder that this user can enter, or set DATABASE_URL." },
+  );
+}
+
+/**
+ * Not a stranger's folder, who may sit on the predictable name, and not one with a cluster: its pointer was removed, so somebody
+ * wants an empty database, but a server may still run on the old one.
+ */
+async function claimVacant(path: string): Promise<string | undefined> {
+  const own = await claimFolder(path);
+  return own !== undefined && !(await isThere(join(own, "cluster"))) ? own : undefined;
+}
+
+/**
+ * A test removes its data folder and does not know of the home. Durable data stays in any case: its data folder may be on a disk
+ * that is not mounted now. So does a home with a `postmaster.pid`: a server may run on it, perhaps in another container.
+ */
+async function sweepAbandoned(base: string): Promise<void> {
+  for (const name of await readdir(base).catch(() => [])) {
+    const home = join(base, name);
+    if (!name.startsWith(PREFIX) || !(await isOurFolder(home))) continue;
+    const serves = await readServes(home);
+    if (serves === undefined || serves.durable || (await isThere(serves.dataDir))) continue;
+    if (await isThere(join(home, "cluster", "postmaster.pid"))) continue;
+    await rm(home, { recursive: true, force: true }).catch(() => {});
+  }
+}
+
+async function readServes(home: string): Promise<Serves | undefined> {
+  try {
+    return JSON.parse(await readFile(join(home, SERVES_FILE), "utf8")) as Serves;
+  } catch {
+    return undefined;
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return await lstat(path).then(
+    () => true,
+    (error) => systemCode(error) !== "ENOENT",
+  );
+}
+
+function unguessable(): string {
+  return randomBytes(6).toString("hex");
+}

@@ -1,0 +1,156 @@
+// Runs the command as people do: a process of its own, from the build. What it prints is waited for with a deadline.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach } from "vitest";
+
+export const repo = fileURLToPath(new URL("../..", import.meta.url));
+/** A project with a TypeScript config. */
+export const project = fileURLToPath(new URL("fixtures/project", import.meta.url));
+/** A config whose handlers wait for the test. */
+export const signalsConfig = fileURLToPath(new URL("fixtures/signals.config.mjs", import.meta.url));
+const main = join(repo, "dist/cli/main.js");
+const DEADLINE_MS = 30_000;
+
+export interface Surroundings {
+  readonly cwd?: string;
+  readonly env?: Record<string, string>;
+  readonly input?: string;
+}
+
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface LiveProcess {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+  /** The first line on stdout, printed or to come, that contains this. */
+  line(part: string): Promise<string>;
+  /** The next message over the channel. */
+  message(): Promise<unknown>;
+}
+
+const running = new Set<LiveProcess>();
+const folders: string[] = [];
+
+/** What a test left running is ended, by its id. */
+afterEach(async () => {
+  for (const { child, ended } of running) {
+    child.kill("SIGKILL");
+    await ended;
+  }
+});
+
+afterAll(async () => {
+  for (const folder of folders) await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+});
+
+/** An empty folder outside of the repository, that other users may enter: PostgreSQL may run as one. */
+export async function scratchFolder(files: Record<string, string> = {}): Promise<string> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), "fairmill-cli-")));
+  await chmod(folder, 0o755);
+  folders.push(folder);
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+  return folder;
+}
+
+/** Only what a command needs, so that the tests' own surroundings do not leak in. */
+const environment = (more: Record<string, string> = {}) => ({ PATH: process.env["PATH"], HOME: tmpdir(), ...more });
+
+export function start(script: string, args: readonly string[], where: Surroundings = {}): LiveProcess {
+  const child = spawn(process.execPath, [script, ...args], {
+    cwd: where.cwd ?? repo,
+    env: environment(where.env),
+    stdio: ["pipe", "pipe", "pipe", "ipc"],
+  });
+  let stdout = "";
+  let stderr = "";
+  const listeners = new Set<() => void>();
+  const look = () => {
+    for (const listener of listeners) listener();
+  };
+  child.stdout?.on("data", (chunk) => {
+    stdout += chunk;
+    look();
+  });
+  child.stderr?.on("data", (chunk) => {
+    stderr += chunk;
+  });
+  child.stdin?.on("error", () => {}).end(where.input ?? "");
+  // Not the event "close": it never comes when the channel was closed from this side.
+  const ended = Promise.all([once(child, "exit"), once(child.stdout!, "close"), once(child.stderr!, "close")]).then(
+    ([[code]]): Ended => ({ code, stdout, stderr }),
+  );
+  const live: LiveProcess = {
+    child,
+    ended,
+    line: (part) =>
+      withDeadline(
+        `a line with ${JSON.stringify(part)}`,
+        () => `${stdout}\n${stderr}`,
+        (resolve) => {
+          const listener = () => {
+            const complete = stdout.slice(0, stdout.lastIndexOf("\n") + 1);
+            const line = complete.split("\n").find((one) => one.includes(part));
+            if (line === undefined) return;
+            listeners.delete(listener);
+            resolve(line);
+          };
+          listeners.add(listener);
+          listener();
+        },
+      ),
+    message: () =>
+      withDeadline(
+        "a message",
+        () => `${stdout}\n${stderr}`,
+        (resolve) => child.once("message", resolve),
+      ),
+  };
+  running.add(live);
+  void ended.then(() => running.delete(live));
+  return live;
+}
+
+export const startCli = (args: readonly string[], where?: Surroundings): LiveProcess => start(main, args, where);
+
+/** Runs a command to its end. Such commands may run side by side. */
+export async function cli(args: readonly string[], where?: Surroundings): Promise<Ended> {
+  const live = startCli(args, where);
+  running.delete(live);
+  try {
+    return await withDeadline(
+      `the end of fairmill ${args.join(" ")}`,
+      () => "",
+      (resolve) => void live.ended.then(resolve),
+    );
+  } finally {
+    live.child.kill("SIGKILL");
+  }
+}
+
+/** The one JSON value on stdout; throws when there is anything else. */
+export const jsonOf = <T = Record<string, unknown>>({ stdout }: Ended): T => JSON.parse(stdout) as T;
+
+function withDeadline<T>(
+  what: string,
+  printed: () => string,
+  begin: (resolve: (value: T) => void) => void,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new Error(`Not within ${DEADLINE_MS} ms: ${what}\n${printed()}`)),
+      DEADLINE_MS,
+    );
+    begin((value) => {
+      clearTimeout(timer);
+      resolve(value);
+    });
+  });
+}

@@ -1,0 +1,89 @@
+// The config file: where it is found, what it may be written in, and what is said when it is wrong.
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { cli, scratchFolder } from "./cli.js";
+
+const NOWHERE = ["--database-url", "postgres://nobody@127.0.0.1:1/none"];
+
+test.concurrent.each([
+  [
+    "fairmill.config.ts",
+    "import { defineConfig } from 'fairmill';\nexport default defineConfig({ handler: [] });",
+    'unknown setting "handler". Did you mean "handlers"?',
+  ],
+  ["fairmill.config.ts", "export const config = {};", "fairmill.config.ts has no default export"],
+  [
+    "fairmill.config.ts",
+    "const nothing: any = undefined;\n\nexport default nothing.x;",
+    "Cannot read properties of undefined (reading 'x') (fairmill.config.ts:3)",
+  ],
+  ["fairmill.config.ts", "export default {{;", "fairmill.config.ts could not be loaded: "],
+  ["fairmill.config.ts", "import 'no-such-package';\nexport default {};", "Cannot find module 'no-such-package'"],
+  ["fairmill.config.mjs", "export const config = {};", "fairmill.config.mjs has no default export"],
+  [
+    "fairmill.config.mjs",
+    "export default { concurency: 3 };",
+    'fairmill.config.mjs: unknown setting "concurency". Did you mean "concurrency"?',
+  ],
+  ["fairmill.config.mjs", "export default [];", "the settings must be an object"],
+  ["fairmill.config.mjs", "export default {{;", 'Run "node --check fairmill.config.mjs" to see where.'],
+  [
+    "fairmill.config.js",
+    "export default { handlers: [async () => {}] };",
+    "handlers[0] is a bare function; it must be made by handle(",
+  ],
+  [
+    "fairmill.config.js",
+    "const job = { kind: 'x', backoff() {} };\nexport default { handlers: [job] };",
+    "handlers[0] is a job definition without a function",
+  ],
+  [
+    "fairmill.config.js",
+    "const job = { kind: 'x', backoff() {} };\nexport default { grace: 'soon', handlers: [{ definition: job, run() {} }] };",
+    'fairmill.config.js: grace: "soon" is not a duration',
+  ],
+  ["fairmill.config.js", "export default { jobs: ['x'] };", "jobs[0] is of type string; it must be made by defineJob("],
+  ["fairmill.config.json", '{ "schema": "x", }', "fairmill.config.json could not be loaded: "],
+  ["fairmill.config.json", '{ "schema": "x" }', "fairmill.config.json has no handlers, so there is nothing to run"],
+])("%s with %j is refused by name", async (file, text, reason) => {
+  const cwd = await scratchFolder({ [file]: text, "package.json": '{ "type": "module" }' });
+  const { code, stdout, stderr } = await cli(["work", ...NOWHERE], { cwd });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect(stderr).toContain(reason);
+  expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+});
+
+test("the nearest config upwards counts, in TypeScript with its own syntax and top-level await", async () => {
+  const cwd = await scratchFolder({
+    "fairmill.config.ts": `import { defineConfig, type Config } from "fairmill";
+enum Schema { Mine = "mine" }
+const settings: Config = await Promise.resolve({ schema: Schema.Mine });
+export default defineConfig(settings);`,
+  });
+  const below = join(cwd, "some", "where");
+  await mkdir(below, { recursive: true });
+  const { code, stdout } = await cli(["migrate", "--print"], { cwd: below });
+  expect(code).toBe(0);
+  expect(stdout).toContain("create table mine.job ");
+});
+
+test("--config names another file, and the command line goes before the environment and the config", async () => {
+  const cwd = await scratchFolder({ "other.json": '{ "schema": "of_config" }', "fairmill.config.json": "broken" });
+  const print = ["migrate", "--print", "--config", "other.json"];
+  const env = { FAIRMILL_SCHEMA: "of_environment" };
+  const [config, environment, flag] = await Promise.all([
+    cli(print, { cwd }),
+    cli(print, { cwd, env }),
+    cli([...print, "--schema", "of_flag"], { cwd, env }),
+  ]);
+  expect(config.stdout).toContain("create table of_config.job ");
+  expect(environment.stdout).toContain("create table of_environment.job ");
+  expect(flag.stdout).toContain("create table of_flag.job ");
+});
+
+test("a config that nobody needs is not loaded", async () => {
+  const cwd = await scratchFolder({ "fairmill.config.mjs": "throw new Error('loaded');" });
+  const { stderr } = await cli(["jobs", "--schema", "fairmill", ...NOWHERE], { cwd });
+  expect(stderr).toContain("Check that PostgreSQL runs");
+});

@@ -1,5 +1,0 @@
-import { defineConfig } from "vitest/config";
-
-export default defineConfig({
-  test: { include: ["test/embedded/**/*.test.ts"], pool: "forks", testTimeout: 60_000, hookTimeout: 60_000 },
-});

@@ -1,0 +1,164 @@
+// Requests gathered into groups without waiting.
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { Batcher } from "../../src/model/batcher.js";
+
+interface Sent {
+  readonly items: readonly number[];
+  answer(): void;
+  fail(error: unknown): void;
+}
+
+/** A batcher whose groups wait until the test answers them. */
+function gated(itemsMax: number, groupsInFlightMax: number) {
+  const sent: Sent[] = [];
+  const batcher = new Batcher<number, { n: number }>({
+    itemsMax,
+    groupsInFlightMax,
+    send: (items) =>
+      new Promise((resolve, reject) => {
+        sent.push({ items, answer: () => resolve(items.map((n) => ({ n }))), fail: reject });
+      }),
+  });
+  return { batcher, sent };
+}
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+test("requests of the same turn leave together, and each gets its own answer", async () => {
+  const { batcher, sent } = gated(100, 1);
+  const answers = Promise.all([1, 2, 3].map((n) => batcher.add(n)));
+  await nextTurn();
+  expect(sent.map(({ items }) => items)).toEqual([[1, 2, 3]]);
+  sent[0]!.answer();
+  expect(await answers).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
+});
+
+test("a lone request leaves at once", async () => {
+  const { batcher, sent } = gated(100, 1);
+  const answer = batcher.add(1);
+  await nextTurn();
+  expect(sent).toHaveLength(1);
+  sent[0]!.answer();
+  await answer;
+});
+
+test("while one group is on its way the next one fills, in order and within its bound", async () => {
+  const { batcher, sent } = gated(3, 1);
+  const first = batcher.add(0);
+  await nextTurn();
+  const rest = Promise.all([1, 2, 3, 4, 5, 6, 7].map((n) => batcher.add(n)));
+  await nextTurn();
+  expect(sent).toHaveLength(1);
+  for (let i = 0; i < 4; i++) {
+    sent[i]!.answer();
+    await nextTurn();
+    await nextTurn();
+  }
+  await first;
+  await rest;
+  expect(sent.map(({ items }) => items)).toEqual([[0], [1, 2, 3], [4, 5, 6], [7]]);
+});
+
+test("no more groups are on their way than allowed, whatever the order of the answers", async () => {
+  const { batcher, sent } = gated(1, 2);
+  const answers = Promise.all(Array.from({ length: 6 }, (_, n) => batcher.add(n)));
+  const open = new Set<Sent>();
+  let answered = 0;
+  while (answered < 6) {
+    await nextTurn();
+    for (const group of sent.slice(answered + open.size)) open.add(group);
+    expect(open.size).toBeLessThanOrEqual(2);
+    const last = [...open].at(-1)!;
+    open.delete(last);
+    last.answer();
+    answered++;
+    await nextTurn();
+  }
+  expect((await answers).map(({ n }) => n)).toEqual([0, 1, 2, 3, 4, 5]);
+});
+
+test("an error of one item is that item's alone", async () => {
+  const batcher = new Batcher<number, { n: number }>({
+    itemsMax: 10,
+    groupsInFlightMax: 1,
+    send: async (items) => items.map((n) => (n === 2 ? { error: new Error("two is bad") } : { n })),
+  });
+  const results = await Promise.allSettled([1, 2, 3].map((n) => batcher.add(n)));
+  expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  expect((results[1] as PromiseRejectedResult).reason.message).toBe("two is bad");
+});
+
+test("a group that fails fails all of its items, and the next group goes on", async () => {
+  const { batcher, sent } = gated(2, 1);
+  const results = Promise.allSettled([1, 2, 3].map((n) => batcher.add(n)));
+  await nextTurn();
+  sent[0]!.fail(new Error("lost"));
+  await nextTurn();
+  await nextTurn();
+  sent[1]!.answer();
+  expect((await results).map(({ status }) => status)).toEqual(["rejected", "rejected", "fulfilled"]);
+});
+
+test("an answer that does not fit the question is an error, not silence", async () => {
+  const batcher = new Batcher<number, { n: number }>({
+    itemsMax: 10,
+    groupsInFlightMax: 1,
+    send: async () => [{ n: 1 }],
+  });
+  const results = await Promise.allSettled([batcher.add(1), batcher.add(2)]);
+  expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+});
+
+test("drained resolves when everything was answered, and at once when nothing is under way", async () => {
+  const { batcher, sent } = gated(1, 1);
+  await batcher.drained();
+  const results = Promise.allSettled([batcher.add(1), batcher.add(2)]);
+  let isDrained = false;
+  const drained = batcher.drained().then(() => (isDrained = true));
+  await nextTurn();
+  sent[0]!.answer();
+  await nextTurn();
+  await nextTurn();
+  expect(isDrained).toBe(false);
+  sent[1]!.fail(new Error("lost"));
+  await drained;
+  await results;
+  expect(batcher.pending).toBe(0);
+});
+
+test("whatever comes when, every request is answered once, in groups within bounds that keep the order", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 5 }),
+      fc.integer({ min: 1, max: 3 }),
+      fc.array(fc.integer({ min: 1, max: 8 }), { maxLength: 8 }),
+      async (itemsMax, groupsInFlightMax, bursts) => {
+        let inFlight = 0;
+        const order: number[] = [];
+        const batcher = new Batcher<number, { n: number }>({
+          itemsMax,
+          groupsInFlightMax,
+          send: async (items) => {
+            inFlight++;
+            order.push(...items);
+            expect(items.length).toBeLessThanOrEqual(itemsMax);
+            expect(inFlight).toBeLessThanOrEqual(groupsInFlightMax);
+            await nextTurn();
+            inFlight--;
+            return items.map((n) => ({ n }));
+          },
+        });
+        let next = 0;
+        const answers: Promise<{ n: number }>[] = [];
+        for (const burst of bursts) {
+          for (let i = 0; i < burst; i++) answers.push(batcher.add(next++));
+          await nextTurn();
+        }
+        expect((await Promise.all(answers)).map(({ n }) => n)).toEqual(Array.from({ length: next }, (_, n) => n));
+        expect(order).toEqual(order.toSorted((a, b) => a - b));
+        await batcher.drained();
+      },
+    ),
+    { numRuns: 50 },
+  );
+});

@@ -1,0 +1,204 @@
+// What becomes of a job: every outcome of a run, in every situation of its attempts.
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Backoff } from "../../src/model/backoff.js";
+import {
+  InputInvalidError,
+  JobCancelledError,
+  LeaseLostError,
+  NonRetryableError,
+  ShutdownError,
+  TimeoutError,
+} from "../../src/model/errors.js";
+import { type AttemptFacts, cancel, decide, type Outcome, snooze, type Verdict } from "../../src/model/outcome.js";
+import { PayloadOutdatedError } from "../../src/model/validate-input.js";
+
+/** Says which attempt it was asked for, so that the verdict shows it. */
+const backoff: Backoff = (attempt) => attempt * 1_000;
+
+const SITUATIONS = {
+  "the first of three attempts": { attempt: 1, crashes: 0, maxAttempts: 3 },
+  "the last of three attempts": { attempt: 3, crashes: 0, maxAttempts: 3 },
+  "the only attempt": { attempt: 1, crashes: 0, maxAttempts: 1 },
+  "the third attempt, two workers died": { attempt: 3, crashes: 2, maxAttempts: 3 },
+  "the fifth attempt, two workers died": { attempt: 5, crashes: 2, maxAttempts: 3 },
+} satisfies Record<string, AttemptFacts>;
+type Situation = keyof typeof SITUATIONS;
+
+const threw = (error: unknown, abortedBy?: unknown): Outcome => ({ type: "threw", error, abortedBy });
+const returned = (value: unknown): Outcome => ({ type: "returned", value });
+const outdated = new PayloadOutdatedError(new InputInvalidError("k", [{ path: "a", message: "is missing" }]));
+class OwnError extends Error {
+  readonly retryable = false;
+}
+
+/** What each situation makes of a failure that may be tried again. */
+const RETRIED: Record<Situation, string> = {
+  "the first of three attempts": "retry after 1000",
+  "the last of three attempts": "dead",
+  "the only attempt": "dead",
+  "the third attempt, two workers died": "retry after 1000",
+  "the fifth attempt, two workers died": "dead",
+};
+const always = (short: string) => Object.fromEntries(Object.keys(SITUATIONS).map((name) => [name, short]));
+
+const OUTCOMES: readonly (readonly [what: string, outcome: Outcome, expected: Record<string, string>, how?: string])[] = [
+  ["returned nothing", returned(undefined), always("done")],
+  ["returned a value", returned({ ok: true }), always("done")],
+  ["returned null", returned(null), always("done")],
+  ["returned cancel()", returned(cancel()), always("cancelled")],
+  ["returned cancel(reason)", returned(cancel("the user left")), always("cancelled")],
+  ["returned snooze()", returned(snooze("1m")), always("snooze for 60000")],
+  ["threw an error", threw(new Error("no")), RETRIED, "failed"],
+  ["threw undefined", threw(undefined), RETRIED, "failed"],
+  ["threw null", threw(null), RETRIED, "failed"],
+  ["threw a text", threw("no"), RETRIED, "failed"],
+  ["threw an error that may be retried", threw(Object.assign(new Error("no"), { retryable: true })), RETRIED, "failed"],
+  ["threw NonRetryableError", threw(new NonRetryableError("no")), always("dead"), "failed"],
+  ["threw an error with retryable: false", threw(new OwnError("no")), always("dead"), "failed"],
+  ["threw a plain object with retryable: false", threw({ retryable: false }), always("dead"), "failed"],
+  ["threw an input error of its own", threw(new InputInvalidError("k", [])), RETRIED, "failed"],
+  ["found the payload outdated", threw(outdated), always("dead"), "invalid"],
+  ["exceeded its time limit", threw(new Error("stopped"), new TimeoutError(50)), RETRIED, "timeout"],
+  ["threw a TimeoutError of its own", threw(new TimeoutError(50)), RETRIED, "timeout"],
+  [
+    "exceeded its time limit and then refused to be retried",
+    threw(new NonRetryableError("no"), new TimeoutError(50)),
+    RETRIED,
+    "timeout",
+  ],
+  ["was cancelled", threw(new Error("stopped"), new JobCancelledError()), always("cancelled")],
+  ["was cancelled, then refused", threw(new NonRetryableError("no"), new JobCancelledError()), always("cancelled")],
+  ["was stopped with the worker", threw(new Error("stopped"), new ShutdownError()), always("release")],
+  ["was stopped, then refused", threw(new NonRetryableError("no"), new ShutdownError()), always("release")],
+  ["lost its lease", threw(new Error("stopped"), new LeaseLostError()), always("release")],
+  ["lost its lease, then was outdated", threw(outdated, new LeaseLostError()), always("release")],
+];
+
+const short = (verdict: Verdict): string => {
+  if (verdict.verdict === "retry") return `retry after ${verdict.delayMs}`;
+  return verdict.verdict === "snooze" ? `snooze for ${verdict.delayMs}` : verdict.verdict;
+};
+
+describe.each(Object.entries(SITUATIONS))("in %s", (situation, facts) => {
+  test.each(OUTCOMES)("B3 B4: a run that %s", (_, outcome, expected, how) => {
+    const verdict = decide(facts, outcome, backoff, 0.5);
+    expect(short(verdict)).toBe(expected[situation]);
+    if (how) expect(verdict).toMatchObject({ outcome: how, error: { message: expect.any(String) } });
+  });
+});
+
+const facts = SITUATIONS["the first of three attempts"];
+
+test("a done job carries what its handler returned, a cancelled one the reason that was given", () => {
+  expect(decide(facts, returned({ ok: 1 }), backoff, 0)).toEqual({ verdict: "done", result: { ok: 1 } });
+  expect(decide(facts, returned(cancel()), backoff, 0)).toEqual({ verdict: "cancelled" });
+  expect(decide(facts, returned(cancel("the user left")), backoff, 0)).toEqual({
+    verdict: "cancelled",
+    error: { name: "Cancelled", message: "the user left" },
+  });
+});
+
+test("A5: the error of a run that exceeded its limit says so, not what the handler threw when it was stopped", () => {
+  expect(decide(facts, threw(new Error("aborted"), new TimeoutError(50)), backoff, 0)).toMatchObject({
+    error: { name: "TimeoutError", code: "FAIRMILL_TIMEOUT", message: "The run exceeded its time limit of 50 ms." },
+  });
+});
+
+test("an object that only looks like an outcome is a result", () => {
+  const lookalike = { verdict: "snooze", delayMs: 5, reason: "x" };
+  expect(decide(facts, returned(lookalike), backoff, 0)).toEqual({ verdict: "done", result: lookalike });
+});
+
+test("a snooze of no duration is refused where it is made", () => {
+  expect(() => snooze("later" as "1s")).toThrow(/snooze/);
+  expect(() => snooze(-1)).toThrow(/snooze/);
+});
+
+test("a reason to cancel that PostgreSQL cannot keep is cleaned", () => {
+  const verdict = decide(facts, returned(cancel("a\0b\ud800")), backoff, 0);
+  expect(verdict).toMatchObject({ error: { message: "a\ufffdb\ufffd" } });
+});
+
+describe("a verdict is reached whatever the user's code does", () => {
+  const usual = /^retry after \d+$/;
+
+  test.each<[string, Backoff]>([
+    [
+      "throws",
+      () => {
+        throw new Error("no");
+      },
+    ],
+    ["returns NaN", () => Number.NaN],
+    ["returns Infinity", () => Number.POSITIVE_INFINITY],
+    ["returns a negative number", () => -5],
+    ["returns nothing", (() => undefined) as unknown as Backoff],
+    ["returns a text", (() => "5s") as unknown as Backoff],
+    ["returns a date beyond all calendars", () => 1e300],
+  ])("a backoff that %s gives way to the usual one", (_, broken) => {
+    const verdict = decide(facts, threw(new Error("no")), broken, 0.5);
+    expect(short(verdict)).toBe("retry after 2000");
+  });
+
+  test("an error whose properties throw is a failure like any other", () => {
+    const trap = () => {
+      throw new Error("trap");
+    };
+    const hostile = new Proxy({}, { get: trap, has: trap, getPrototypeOf: trap, ownKeys: trap });
+    expect(short(decide(facts, threw(hostile), backoff, 0))).toMatch(usual);
+    expect(short(decide(facts, threw(new Error("x"), hostile), backoff, 0))).toMatch(usual);
+    const getter = Object.defineProperty(new Error("x"), "retryable", { get: trap });
+    expect(short(decide(facts, threw(getter), backoff, 0))).toMatch(usual);
+  });
+
+  test("a result that cannot even be looked at is a result", () => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    expect(decide(facts, returned(proxy), backoff, 0).verdict).toBe("done");
+  });
+});
+
+const attempts = fc
+  .record({ crashes: fc.integer({ min: 0, max: 50 }), spent: fc.integer({ min: 1, max: 50 }), maxAttempts: fc.integer({ min: 1, max: 50 }) })
+  .map(({ crashes, spent, maxAttempts }) => ({ attempt: crashes + spent, crashes, maxAttempts }));
+const anyThrown = fc.oneof(
+  fc.anything(),
+  fc.string().map((message) => new Error(message)),
+  fc.constantFrom(new NonRetryableError("n"), new OwnError("o"), outdated, new TimeoutError(1)),
+);
+const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+
+test("I10: no job is tried again once its attempts without a crash reach the maximum", () => {
+  fc.assert(
+    fc.property(attempts, anyThrown, random, (job, error, dice) => {
+      const verdict = decide(job, threw(error), backoff, dice);
+      const spent = job.attempt - job.crashes;
+      if (spent >= job.maxAttempts) expect(verdict.verdict).toBe("dead");
+      if (verdict.verdict === "retry") {
+        expect(spent).toBeLessThan(job.maxAttempts);
+        expect(verdict.delayMs).toBe(spent * 1_000);
+      }
+    }),
+  );
+});
+
+test("why a run was stopped outranks what its handler threw about it", () => {
+  fc.assert(
+    fc.property(attempts, anyThrown, random, (job, error, dice) => {
+      const after = (reason: unknown) => decide(job, threw(error, reason), backoff, dice);
+      expect(after(new JobCancelledError())).toEqual({ verdict: "cancelled" });
+      expect(after(new ShutdownError())).toEqual({ verdict: "release" });
+      expect(after(new LeaseLostError())).toEqual({ verdict: "release" });
+      expect(after(new TimeoutError(7))).toMatchObject({ outcome: "timeout" });
+    }),
+  );
+});
+
+test("what trying again cannot help is never tried again", () => {
+  fc.assert(
+    fc.property(attempts, fc.constantFrom(new NonRetryableError("n"), new OwnError("o"), outdated), (job, error) => {
+      expect(decide(job, threw(error), backoff, 0).verdict).toBe("dead");
+    }),
+  );
+});

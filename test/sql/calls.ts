@@ -1,0 +1,216 @@
+// The SQL functions as the tests call them: one short call a function, plain SQL underneath, and a look at the rows afterwards.
+import type pg from "pg";
+
+/** Whatever answers a question with rows: the test's database, or a session of its own. */
+export interface Asker {
+  query<Row extends pg.QueryResultRow = pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>;
+}
+
+export interface NewRow {
+  readonly [field: string]: unknown;
+}
+
+export interface Stored {
+  readonly id: string;
+  readonly created: boolean;
+}
+
+export interface Claimed extends pg.QueryResultRow {
+  readonly id: string;
+  readonly lease_no: number;
+  readonly kind: string;
+  readonly key: string | null;
+  readonly attempt: number;
+  readonly crashes: number;
+  readonly max_attempts: number;
+  readonly payload: unknown;
+}
+
+export interface Lane {
+  readonly tenant: string;
+  readonly queue?: string;
+  readonly priority?: number;
+  readonly floor?: string;
+  readonly quantum?: number;
+}
+
+export type VerdictName = "done" | "dead" | "cancelled" | "retry" | "snooze" | "release";
+
+export interface Settled {
+  readonly accepted: number;
+  readonly refused: readonly string[];
+}
+
+export const VERDICTS: readonly VerdictName[] = ["done", "dead", "cancelled", "retry", "snooze", "release"];
+
+export const enqueue = (ask: Asker, jobs: readonly NewRow[], shared: NewRow = {}): Promise<Stored[]> =>
+  ask.query<{ id: string; created: boolean }>("select id, created from fairmill.enqueue_many_v1($1, $2)", [
+    JSON.stringify(jobs),
+    JSON.stringify(shared),
+  ]);
+
+/** One job; returns its id. */
+export const enqueueOne = async (ask: Asker, job: NewRow = {}): Promise<string> =>
+  (await enqueue(ask, [{ kind: "work", ...job }]))[0]!.id;
+
+/** Many ready jobs at once, past the enqueue: for tests of what comes after it. */
+export async function fill(
+  ask: Asker,
+  count: number,
+  job: { tenant?: string; queue?: string; priority?: number; kind?: string } = {},
+): Promise<void> {
+  await ask.query(
+    `insert into fairmill.job (kind, queue, tenant, priority, state, payload)
+     select $1, $2, $3, $4, 'ready', '{}' from generate_series(1, $5)`,
+    [job.kind ?? "work", job.queue ?? "default", job.tenant ?? "default", job.priority ?? 0, count],
+  );
+}
+
+/** Ready jobs of many tenants, `jobsEach` of each, in turn. */
+export async function fillTenants(ask: Asker, tenants: number, jobsEach: number): Promise<void> {
+  await ask.query(
+    `insert into fairmill.job (kind, queue, tenant, state, payload)
+     select 'work', 'default', 't' || t, 'ready', '{}' from generate_series(1, $1) n, generate_series(1, $2) t order by n, t`,
+    [jobsEach, tenants],
+  );
+}
+
+export async function register(ask: Asker, worker: string, lease = "1 hour"): Promise<string> {
+  await ask.query("select fairmill.register_v1($1, '{default}', $2)", [worker, lease]);
+  return worker;
+}
+
+export const claim = (
+  ask: Asker,
+  worker: string,
+  jobsMax = 1,
+  options: { queue?: string; tenantMax?: number; kinds?: readonly string[] } = {},
+): Promise<Claimed[]> =>
+  ask.query<Claimed>("select * from fairmill.claim_v1($1, $2, $3, $4, $5)", [
+    worker,
+    options.queue ?? "default",
+    jobsMax,
+    options.tenantMax ?? 25,
+    options.kinds ?? null,
+  ]);
+
+export const claimLanes = (
+  ask: Asker,
+  worker: string,
+  lanes: readonly Lane[],
+  jobsMax: number,
+  kinds: readonly string[] | null = null,
+): Promise<Claimed[]> =>
+  ask.query<Claimed>("select * from fairmill.claim_lanes_v1($1, $2, $3, $4, $5, $6, $7, $8)", [
+    worker,
+    lanes.map((lane) => lane.queue ?? "default"),
+    lanes.map((lane) => lane.priority ?? 0),
+    lanes.map((lane) => lane.tenant),
+    lanes.map((lane) => lane.floor ?? "0"),
+    lanes.map((lane) => lane.quantum ?? jobsMax),
+    kinds,
+    jobsMax,
+  ]);
+
+export async function settle(
+  ask: Asker,
+  worker: string | null,
+  jobs: readonly { readonly id: string; readonly lease_no: number }[],
+  verdicts: VerdictName | readonly string[],
+  details: readonly unknown[] | null = null,
+): Promise<Settled> {
+  const [row] = await ask.query<{ accepted: number; refused: string[] }>(
+    "select accepted, refused from fairmill.settle_v1($1, $2, $3, $4, $5)",
+    [
+      worker,
+      jobs.map((job) => job.id),
+      jobs.map((job) => job.lease_no),
+      typeof verdicts === "string" ? jobs.map(() => verdicts) : verdicts,
+      details && JSON.stringify(details),
+    ],
+  );
+  return row!;
+}
+
+export interface Row extends pg.QueryResultRow {
+  id: string;
+  state: string;
+  lease_no: number;
+  attempt: number;
+  crashes: number;
+  worker: string | null;
+  queue: string;
+  tenant: string;
+  created_at: Date;
+  run_at: Date | null;
+  expire_at: Date | null;
+  started_at: Date | null;
+  ended_at?: Date;
+  cancel_requested_at?: Date | null;
+  progress: unknown;
+  failures: { attempt: number; lease_no: number; worker: string; outcome: string; error: unknown }[] | null;
+  result?: unknown;
+  error?: unknown;
+}
+
+/** The job in the queue, or undefined. */
+export const live = async (ask: Asker, id: string): Promise<Row | undefined> =>
+  (await ask.query<Row>("select * from fairmill.job where id = $1", [id]))[0];
+
+/** The job in the history, or undefined. */
+export const ended = async (ask: Asker, id: string): Promise<Row | undefined> =>
+  (await ask.query<Row>("select * from fairmill.job_history where id = $1", [id]))[0];
+
+/** How many of these jobs each tenant has, by name. */
+export async function byTenant(ask: Asker, jobs: readonly { readonly id: string }[]): Promise<Record<string, number>> {
+  const rows = await ask.query<{ tenant: string; n: number }>(
+    "select tenant, count(*)::integer as n from fairmill.job where id = any ($1) group by 1 order by 1",
+    [jobs.map(({ id }) => id)],
+  );
+  return Object.fromEntries(rows.map(({ tenant, n }) => [tenant, n]));
+}
+
+/** The table in which an ended job lies. */
+export const partitionOf = async (ask: Asker, id: string): Promise<string | undefined> =>
+  (
+    await ask.query<{ name: string }>(
+      "select c.relname as name from fairmill.job_history h join pg_class c on c.oid = h.tableoid where h.id = $1",
+      [id],
+    )
+  )[0]?.name;
+
+/** Everything that a job has left anywhere, to be compared with itself later. */
+export const traces = async (ask: Asker): Promise<unknown> =>
+  ask.query(
+    `select to_jsonb(j) as row from fairmill.job j union all select to_jsonb(h) from fairmill.job_history h
+     union all select to_jsonb(q) from fairmill.queue q union all select to_jsonb(i) from fairmill.idempotency i order by 1`,
+  );
+
+/** The rescan mark of a queue. */
+export const rescanNo = async (ask: Asker, queue = "default"): Promise<number> =>
+  Number(
+    (await ask.query<{ rescan_no: string }>("select rescan_no from fairmill.queue where name = $1", [queue]))[0]
+      ?.rescan_no ?? 0,
+  );
+
+/** The worker's lease is over: it died, or was silent for too long. */
+export const endLease = (ask: Asker, worker: string): Promise<unknown> =>
+  ask.query("update fairmill.worker set lease_until = clock_timestamp() - interval '1 second' where id = $1", [worker]);
+
+export async function recover(
+  ask: Asker,
+  jobsMax = 1000,
+  crashesMax = 3,
+): Promise<{ recovered: number; ended: number }> {
+  const [row] = await ask.query<{ recovered: number; ended: number }>("select * from fairmill.recover_v1($1, $2)", [
+    jobsMax,
+    crashesMax,
+  ]);
+  return row!;
+}
+
+/** A function that answers with one value. */
+export async function call<T>(ask: Asker, expression: string, values: unknown[] = []): Promise<T> {
+  const [row] = await ask.query<{ answer: T }>(`select fairmill.${expression} as answer`, values);
+  return row!.answer;
+}

@@ -1,0 +1,366 @@
+// Migrations on databases of their own: applied once, whoever asks and how often, and never over somebody's edits.
+import { randomBytes } from "node:crypto";
+import pg from "pg";
+import { afterEach, describe, expect, test } from "vitest";
+import { ConfigError, DatabaseError } from "../../src/model/errors.js";
+import { Database } from "../../src/store/database.js";
+import { explainFailure } from "../../src/store/failures.js";
+import { migrate, pendingMigrations, printMigrations } from "../../src/store/migrate.js";
+import { checkSchemaName } from "../../src/store/schema-name.js";
+import type { Asker } from "../sql/calls.js";
+import { freshDatabase } from "../support/database.js";
+import { waitUntil } from "../support/wait.js";
+import { readCatalog, readVersions } from "./catalog.js";
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+async function database(options: { empty?: boolean } = { empty: true }): Promise<{ url: string }> {
+  const { url, drop } = await freshDatabase(options);
+  cleanUps.push(drop);
+  return { url };
+}
+
+/** The library's view of a database. */
+function open(url: string, schema?: string): Database {
+  const db = new Database({ databaseUrl: url, schema }, { connectionsMax: 3, applicationName: "test migrate" });
+  cleanUps.push(() => db.close());
+  return db;
+}
+
+/** A connection of the test's own. */
+async function session(url: string): Promise<Asker> {
+  const client = new pg.Client(url);
+  client.on("error", () => {});
+  await client.connect();
+  cleanUps.push(() => client.end());
+  return {
+    query: async <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) =>
+      (await client.query<Row>(text, values)).rows,
+  };
+}
+
+const namesOf = async (ask: Asker, schema = "fairmill") =>
+  (await ask.query<{ name: string }>(`select name from ${schema}.migration order by name`)).map(({ name }) => name);
+
+const waiting = async (ask: Asker, count: number) =>
+  (
+    await ask.query(
+      "select from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database())",
+    )
+  ).length === count;
+
+describe("migrating", () => {
+  test("an empty database gets every table and function, the ledger names them all, and nothing is pending afterwards", async () => {
+    const { url } = await database();
+    const db = open(url);
+    const ask = await session(url);
+    const pending = await pendingMigrations(db);
+    expect(pending[0]).toBe("migrations/0001_core");
+    expect(pending).toContain("functions/claim_lanes_v1");
+    expect(await ask.query("select from pg_namespace where nspname = 'fairmill'")).toHaveLength(0);
+
+    const applied = await migrate(db);
+    expect(applied).toEqual(pending);
+    expect(await namesOf(ask)).toEqual(applied.toSorted());
+    expect(await pendingMigrations(db)).toEqual([]);
+    const functions = await ask.query<{ name: string }>(
+      "select proname as name from pg_proc where pronamespace = 'fairmill'::regnamespace order by 1",
+    );
+    expect(functions.map(({ name }) => `functions/${name}`)).toEqual(
+      applied.filter((name) => name.startsWith("functions/")).toSorted(),
+    );
+    // Today and three days ahead.
+    expect(
+      await ask.query(
+        "select from pg_class where relnamespace = 'fairmill'::regnamespace and relkind = 'r' and relname ~ '^job_history_\\d{8}$'",
+      ),
+    ).toHaveLength(4);
+  });
+
+  test("a second run changes nothing and asks for no lock that anybody could stand in the way of", async () => {
+    const { url } = await database({});
+    const ask = await session(url);
+    const before = await readVersions(ask);
+    // Somebody reads every table, and somebody else holds the migration lock: a run that needed either would stand still.
+    const reader = await session(url);
+    await reader.query("begin");
+    for (const table of ["job", "job_history", "worker", "queue", "idempotency", "migration"])
+      await reader.query(`lock table fairmill.${table} in share mode`);
+    await reader.query("select pg_advisory_xact_lock(hashtext('fairmill.migrate'))");
+
+    expect(await migrate(open(url))).toEqual([]);
+    await reader.query("rollback");
+    expect(await readVersions(ask)).toEqual(before);
+  });
+
+  test("two that migrate at once both succeed, and everything is applied once", async () => {
+    const { url } = await database();
+    const ask = await session(url);
+    const gate = await session(url);
+    await gate.query("begin");
+    await gate.query("select pg_advisory_xact_lock(hashtext('fairmill.migrate'))");
+    const both = [migrate(open(url)), migrate(open(url))];
+    await waitUntil("both stand at the lock", () => waiting(ask, 2));
+    await gate.query("commit");
+
+    const [first, second] = (await Promise.all(both)).toSorted((a, b) => b.length - a.length);
+    expect(second).toEqual([]);
+    expect(first!.toSorted()).toEqual(await namesOf(ask));
+    expect(await pendingMigrations(open(url))).toEqual([]);
+  });
+
+  test("a function whose text changed is created anew, and it alone", async () => {
+    const { url } = await database({});
+    const db = open(url);
+    const ask = await session(url);
+    const before = await readCatalog(ask);
+    // As an older release would have left it: another body, and that body's checksum.
+    await ask.query(
+      "create or replace function fairmill.listening_v1(worker_id text, wanted boolean) returns void language sql as 'select'",
+    );
+    await ask.query(
+      "update fairmill.migration set checksum = 'of an older text', applied_at = 'epoch' where name = 'functions/listening_v1'",
+    );
+
+    expect(await pendingMigrations(db)).toEqual(["functions/listening_v1"]);
+    expect(await migrate(db)).toEqual(["functions/listening_v1"]);
+    expect(await readCatalog(ask)).toEqual(before);
+    expect(await pendingMigrations(db)).toEqual([]);
+    expect(
+      await ask.query(
+        "select from fairmill.migration where name = 'functions/listening_v1' and applied_at > now() - interval '1 hour'",
+      ),
+    ).toHaveLength(1);
+  });
+
+  test("an applied migration that was edited is refused, by migrate and by the question what is pending, and nothing is touched", async () => {
+    const { url } = await database({});
+    const db = open(url);
+    const ask = await session(url);
+    await ask.query("update fairmill.migration set checksum = 'edited' where name = 'migrations/0001_core'");
+    await ask.query("update fairmill.migration set checksum = 'older' where name = 'functions/cancel_v1'");
+    const before = await readVersions(ask);
+    for (const work of [migrate, pendingMigrations]) {
+      const error = await work(db).catch((e: unknown) => e);
+      expect(error).toBeInstanceOf(DatabaseError);
+      expect(error).toMatchObject({
+        code: "FAIRMILL_MIGRATION_CHANGED",
+        message: expect.stringContaining("0001_core"),
+      });
+    }
+    expect(await readVersions(ask)).toEqual(before);
+  });
+
+  test("what fails half-way leaves nothing behind", async () => {
+    const { url } = await database({});
+    const db = open(url);
+    const ask = await session(url);
+    // A function of this name with another result cannot be replaced: the last of two pending pieces fails.
+    await ask.query("drop function fairmill.wake_v1(text[], float8)");
+    await ask.query(
+      "create function fairmill.wake_v1(queues text[], due_in_ms float8 default null) returns text language sql as $$ select '' $$",
+    );
+    await ask.query(
+      "update fairmill.migration set checksum = 'older' where name in ('functions/cancel_v1', 'functions/wake_v1')",
+    );
+    const before = await readVersions(ask);
+    await expect(migrate(db)).rejects.toThrow();
+    expect(await readVersions(ask)).toEqual(before);
+  });
+});
+
+describe("the printed script", () => {
+  for (const schema of ["fairmill", "other_mill"]) {
+    test(`run as plain SQL on an empty database, it gives the same catalog as migrate (schema ${schema})`, async () => {
+      const [byHand, byLibrary] = await Promise.all([database(), database()]);
+      await migrate(open(byLibrary.url, schema));
+      const ask = await session(byHand.url);
+      await ask.query(await printMigrations(schema));
+
+      expect(await readCatalog(ask, schema)).toEqual(await readCatalog(await session(byLibrary.url), schema));
+      expect(await pendingMigrations(open(byHand.url, schema))).toEqual([]);
+      expect(await migrate(open(byHand.url, schema))).toEqual([]);
+    });
+  }
+
+  test("it leaves no word of the default schema behind when the schema has another name", async () => {
+    const script = await printMigrations("other_mill");
+    expect(script.match(/\bfairmill\b/g)).toBeNull();
+  });
+});
+
+describe("the schema's name", () => {
+  /** The whole way of a job, in a schema of any name. */
+  async function workThrough(db: Database, worker: string): Promise<string> {
+    const [stored] = await db.query<{ id: string }>(
+      "select id from fairmill.enqueue_v1('work', '{\"n\": 1}', tenant => 'acme', idempotency_key => 'once')",
+    );
+    await db.query("select fairmill.register_v1($1, '{default}')", [worker]);
+    const [claimed] = await db.query<{ id: string; lease_no: number; payload: unknown }>(
+      "select * from fairmill.claim_v1($1)",
+      [worker],
+    );
+    expect(claimed).toMatchObject({ id: stored!.id, lease_no: 1, payload: { n: 1 } });
+    const [settled] = await db.query("select * from fairmill.settle_v1($1, $2, $3, '{done}', '[{\"result\": 7}]')", [
+      worker,
+      [claimed!.id],
+      [claimed!.lease_no],
+    ]);
+    expect(settled).toEqual({ accepted: 1, refused: [] });
+    const [upkeep] = await db.query<{ recovered: number }>("select * from fairmill.tick_upkeep_v1()");
+    expect(upkeep!.recovered).toBe(0);
+    expect(await db.query("select state, result from fairmill.job_history where id = $1", [stored!.id])).toEqual([
+      { state: "done", result: 7 },
+    ]);
+    return stored!.id;
+  }
+
+  test("another name works from enqueue to settle", async () => {
+    const { url } = await database();
+    const db = open(url, "other_mill");
+    await migrate(db);
+    await workThrough(db, "w1");
+    expect(await (await session(url)).query("select from pg_namespace where nspname = 'fairmill'")).toEqual([]);
+  });
+
+  test("two schemas side by side in one database do not disturb each other", async () => {
+    const { url } = await database();
+    const [a, b] = [open(url), open(url, "other_mill")];
+    // At once: they share no lock.
+    await Promise.all([migrate(a), migrate(b)]);
+    const ids = [await workThrough(a, "w1"), await workThrough(b, "w1")];
+    expect(ids).toEqual(["1", "1"]);
+
+    // What waits in one is not seen, recovered, promoted or notified in the other.
+    const listener = new pg.Client(url);
+    await listener.connect();
+    cleanUps.push(() => listener.end());
+    const heard: string[] = [];
+    listener.on("notification", ({ channel, payload }) => void heard.push(`${channel} ${payload}`));
+    await listener.query("listen fairmill; listen other_mill");
+    await b.query("select fairmill.register_v1('w2', '{default}', '1 hour')");
+    await b.query("select fairmill.listening_v1('w2', true)");
+    await b.query("select fairmill.enqueue_v1('work')");
+    await waitUntil("the notification", () => listener.query("select 1").then(() => heard.length > 0));
+    expect(heard).toEqual(["other_mill default"]);
+
+    await b.query("select fairmill.claim_v1('w2')");
+    await b.query("update fairmill.worker set lease_until = now() - interval '1 second'");
+    expect(await a.query("select * from fairmill.recover_v1()")).toEqual([{ recovered: 0, ended: 0 }]);
+    expect(await a.query("select id from fairmill.job")).toEqual([]);
+    expect(await b.query("select * from fairmill.recover_v1()")).toEqual([{ recovered: 1, ended: 0 }]);
+    expect(await a.query("select * from fairmill.queue")).toEqual([]);
+
+    // Upkeep of the one does not wait for upkeep of the other.
+    const busy = await session(url);
+    await busy.query("begin");
+    await busy.query("select fairmill.tick_upkeep_v1()");
+    const [own] = await b.query("select pg_try_advisory_xact_lock(hashtext('fairmill.upkeep')) as free");
+    expect(own).toEqual({ free: true });
+    await busy.query("rollback");
+  });
+
+  test.each([
+    "",
+    "public",
+    "pg_catalog",
+    "pg_mill",
+    "Mill",
+    "my-mill",
+    "my mill",
+    "1mill",
+    "mühle",
+    'mill"; drop table x; --',
+    "fairmill.job",
+    "mill\n",
+    "a".repeat(41),
+    "information_schema",
+    "user",
+    "select",
+    "order",
+  ])("%j is refused with a ConfigError, before any database is asked", async (schema) => {
+    for (const work of [
+      () => checkSchemaName(schema),
+      () => new Database({ databaseUrl: "postgres://nowhere", schema }, { connectionsMax: 1, applicationName: "test" }),
+      () => printMigrations(schema),
+    ]) {
+      const error = await (async () => work())().catch((e: unknown) => e);
+      expect(error).toBeInstanceOf(ConfigError);
+      expect(error).toMatchObject({ code: "FAIRMILL_CONFIG", setting: "schema" });
+    }
+  });
+
+  test("every word that PostgreSQL reserves is refused", async () => {
+    const { url } = await database();
+    const words = await (await session(url)).query<{ word: string }>(
+      "select word from pg_get_keywords() where catcode in ('R', 'T') order by 1",
+    );
+    expect(words.length).toBeGreaterThan(90);
+    const taken = words.map(({ word }) => word).filter((word) => !refuses(word));
+    expect(taken).toEqual([]);
+  });
+
+  const refuses = (schema: string): boolean => {
+    try {
+      checkSchemaName(schema);
+      return false;
+    } catch {
+      return true;
+    }
+  };
+
+  test.each(["a", "_", "mill_2", "a".repeat(40), "job", "queue", "values"])(
+    "%j is a name that works",
+    async (schema) => {
+      const { url } = await database();
+      const db = open(url, schema);
+      await migrate(db);
+      await workThrough(db, "w1");
+    },
+  );
+});
+
+describe("rights", () => {
+  /** A role that may connect and nothing else. */
+  async function stranger(url: string): Promise<string> {
+    const role = `stranger_${randomBytes(4).toString("hex")}`;
+    const admin = await session(url);
+    await admin.query(`create role ${role} login password 'secret'`);
+    cleanUps.push(() => admin.query(`drop role ${role}`));
+    const address = new URL(url);
+    address.username = role;
+    address.password = "secret";
+    return address.href;
+  }
+
+  test.each([
+    ["an empty database", { empty: true }],
+    ["a migrated database", {}],
+  ])("a user without rights is told so by a typed error, on %s", async (_, options) => {
+    const { url } = await database(options);
+    const db = open(await stranger(url));
+    const error = explainFailure(await migrate(db).catch((e: unknown) => e), db.schema);
+    expect(error).toBeInstanceOf(DatabaseError);
+    expect(error).toMatchObject({
+      code: "FAIRMILL_PERMISSION_DENIED",
+      message: expect.stringContaining("permission denied"),
+    });
+  });
+});
+
+test("A3: every column of a live job is kept when it ends, with the same type; only the request to cancel is not", async () => {
+  const { url } = await database({});
+  const columns = (table: string) =>
+    `select attname as name, format_type(atttypid, atttypmod) as type, attcollation from pg_attribute
+     where attrelid = 'fairmill.${table}'::regclass and attnum > 0 and not attisdropped`;
+  const ask = await session(url);
+  const missing = await ask.query(`select name from (${columns("job")} except ${columns("job_history")}) as missing`);
+  expect(missing).toEqual([{ name: "cancel_requested_at" }]);
+  const added = await ask.query(
+    `select name from (${columns("job_history")} except ${columns("job")}) as added order by 1`,
+  );
+  expect(added).toEqual([{ name: "ended_at" }, { name: "error" }, { name: "result" }]);
+});
