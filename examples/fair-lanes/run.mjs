@@ -117,5 +117,7 @@ async function stopWorker(worker) {
   if (worker.exitCode !== null || worker.signalCode !== null) return;
   const gone = once(worker, "exit");
   if (worker.connected) worker.disconnect();
+  const patience = setTimeout(() => worker.kill("SIGKILL"), 20_000);
   await gone;
+  clearTimeout(patience);
 }

@@ -6,7 +6,7 @@
 import type { Claim } from "../model/claim.js";
 import type { Clock } from "../model/clock.js";
 import { compareIds, isSortedById } from "../model/job-id.js";
-import { claimAlong, type LaneName, type Probe, readLanes } from "../store/claim.js";
+import { claimAlong, type LaneName, type News, type Probe, readLanes } from "../store/claim.js";
 import type { Database } from "../store/database.js";
 import { interleave } from "./interleave.js";
 import { LaneRing } from "./lane-ring.js";
@@ -22,7 +22,8 @@ export interface ClaimerOptions {
 /** Lanes read by one statement; a longer list is read page by page, one page a turn. */
 const SCAN_PAGE_LANES = 5_000;
 /** Jobs claimed by one statement. */
-const CLAIM_JOBS_MAX = 2_000;
+const CLAIM_JOBS_MAX = 4_000;
+const SPLIT_JOBS_MIN = 1_000;
 
 interface QueueView {
   readonly name: string;
@@ -107,7 +108,20 @@ export class Claimer {
     }
   }
 
+  /** A big claim is made as two at once, over two connections: one server process alone would be what everybody waits for. */
   async #claimFrom(worker: string, view: QueueView, jobsMax: number, probes: readonly Probe[]): Promise<Claim[]> {
+    if (jobsMax < SPLIT_JOBS_MIN) return interleave(await this.#claimAlong(worker, view, jobsMax, probes));
+    const half = Math.ceil(jobsMax / 2);
+    const halves = await Promise.all(
+      split(probes).map((part, i) => this.#claimAlong(worker, view, i === 0 ? half : jobsMax - half, part)),
+    );
+    const lanes = halves.flat();
+    // Both halves of a single lane: oldest first.
+    return probes.length === 1 ? lanes.flat().sort((a, b) => compareIds(a.id, b.id)) : interleave(lanes);
+  }
+
+  /** Claims along the probes, lane by lane; tells the ring what came of it. */
+  async #claimAlong(worker: string, view: QueueView, jobsMax: number, probes: readonly Probe[]): Promise<Claim[][]> {
     const { kinds } = this.#options;
     const { lanes, news } = await claimAlong(this.#db, worker, probes, kinds, jobsMax, [view.name], view.tail);
     for (const lane of lanes) if (!isSortedById(lane, idOf)) lane.sort((a, b) => compareIds(a.id, b.id));
@@ -118,15 +132,23 @@ export class Claimer {
       lanes.map((lane) => lane.at(-1)?.id),
       count >= jobsMax,
     );
-    if (news) {
-      for (const lane of news.lanes) view.ring.add(lane, false);
-      const rescanNo = news.rescanNos.get(view.name);
-      if (rescanNo !== view.rescanNo || news.isFull) view.isStale = true;
-      view.rescanNo = rescanNo;
-      view.tail = news.tail;
-    }
-    return interleave(lanes.filter((lane) => lane.length > 0));
+    if (news) this.#hear(view, news);
+    return lanes.filter((lane) => lane.length > 0);
   }
+
+  #hear(view: QueueView, news: News): void {
+    for (const lane of news.lanes) view.ring.add(lane, false);
+    const rescanNo = news.rescanNos.get(view.name);
+    if (rescanNo !== view.rescanNo || news.isFull) view.isStale = true;
+    view.rescanNo = rescanNo;
+    if (compareIds(news.tail, view.tail) > 0) view.tail = news.tail;
+  }
+}
+
+/** Every second lane to each half; a single lane is probed by both, each skipping what the other has locked. */
+function split(probes: readonly Probe[]): Probe[][] {
+  if (probes.length > 1) return [probes.filter((_, i) => i % 2 === 0), probes.filter((_, i) => i % 2 === 1)];
+  return [0, 1].map(() => probes.map((probe) => ({ ...probe, quantum: Math.ceil(probe.quantum / 2) })));
 }
 
 const idOf = (claim: Claim) => claim.id;

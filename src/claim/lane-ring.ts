@@ -5,6 +5,7 @@
 //  2. `take` proposes probes for a number of jobs: every waiting lane an equal part, higher priorities first, lower ones their
 //     guaranteed share.
 //  3. `report` says what the probes brought: a lane that gave all it was asked for goes to the end, one that gave less leaves.
+import { compareIds } from "../model/job-id.js";
 import type { LaneName, Probe } from "../store/claim.js";
 
 interface Lane extends LaneName {
@@ -109,25 +110,28 @@ export class LaneRing {
     isFull: boolean,
   ): void {
     const lastServed = isFull ? counts.findLastIndex((count) => count > 0) : probes.length;
+    const served: { level: Level; lane: Lane; count: number }[] = [];
     probes.forEach((probe, i) => {
       const level = this.#level(probe.priority);
       const lane = level.lanes.get(probe.tenant);
       // Behind the last lane that was served, nobody was asked: they keep their turn.
       if (!lane || i > lastServed) return;
       const count = counts[i]!;
-      if (count > 0) lane.floor = floors[i]!;
-      if (count >= probe.quantum || i === lastServed) {
-        level.lanes.delete(probe.tenant);
-        level.lanes.set(probe.tenant, lane);
-      } else {
-        level.lanes.delete(probe.tenant);
-        this.#size--;
-      }
+      if (count > 0 && compareIds(floors[i]!, lane.floor) > 0) lane.floor = floors[i]!;
+      level.lanes.delete(probe.tenant);
+      if (count >= probe.quantum || i === lastServed) served.push({ level, lane, count });
+      else this.#size--;
     });
+    // Whoever got less stands before whoever got more: what does not divide evenly goes to somebody else each time.
+    if (served.some(({ count }) => count !== served[0]!.count)) served.sort((a, b) => a.count - b.count);
+    for (const { level, lane } of served) level.lanes.set(lane.tenant, lane);
     this.#account(probes, counts);
   }
 
-  /** Every job of a higher level earns each lower one that waits its share; a level's own jobs are paid from its credit. */
+  /**
+   * Every job earns each lower level that waits its share; a level's own jobs are paid from its credit. All shares together are at
+   * most half, however many levels there are: the highest must not starve either.
+   */
   #account(probes: readonly Probe[], counts: readonly number[]): void {
     const byPriority = new Map<number, number>();
     let total = 0;
@@ -135,14 +139,12 @@ export class LaneRing {
       byPriority.set(probe.priority, (byPriority.get(probe.priority) ?? 0) + counts[i]!);
       total += counts[i]!;
     });
+    const lowerLevels = this.#levels.filter((level) => level.lanes.size > 0).length - 1;
+    const share = Math.min(this.#options.lowerShare, 0.5 / Math.max(1, lowerLevels));
     this.#levels.forEach((level, i) => {
       // A level without waiting lanes earns nothing: there is no credit for the past.
       if (i === 0 || level.lanes.size === 0) level.credit = 0;
-      else
-        level.credit = Math.max(
-          0,
-          level.credit + total * this.#options.lowerShare - (byPriority.get(level.priority) ?? 0),
-        );
+      else level.credit = Math.max(0, level.credit + total * share - (byPriority.get(level.priority) ?? 0));
     });
   }
 

@@ -60,7 +60,7 @@ function programOf(out: Output, ended: (code: ExitCode) => void): Command {
     // `program.command` hands the settings above down to the command.
     const command = program.command(spec.name).summary(spec.summary);
     command
-      .description(spec.description ? `${spec.summary}\n\n${spec.description}` : spec.summary)
+      .description(descriptionOf(spec))
       .helpOption("-h, --help", "show this help")
       .addHelpText("after", examplesOf(spec.examples));
     spec.declare(command);
@@ -82,8 +82,14 @@ function asUsage(error: unknown): unknown {
   if (!(error instanceof CommanderError)) return error;
   if (error.code === "commander.help") return new UsageError("Which command? None was given.");
   const text = error.message.replace(/^error: /, "").replace("\n", " ");
-  return new UsageError(`${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.)]$/.test(text) ? "" : "."}`);
+  return new UsageError(sentence(text));
 }
+
+const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.)]$/.test(text) ? "" : "."}`;
+
+/** The help wraps its lines itself. */
+const descriptionOf = ({ summary, description }: CliCommand) =>
+  description === undefined ? sentence(summary) : `${sentence(summary)}\n\n${description.replaceAll("\n", " ")}`;
 
 /** Asked of the raw words: the answer is needed even when they cannot be parsed. */
 const wantsJson = (argv: readonly string[]): boolean => {

@@ -1,5 +1,7 @@
 // How long to wait before the next attempt. Pure: the dice are a parameter.
 import { type Duration, toMs } from "./duration.js";
+import { ConfigError } from "./errors.js";
+import { showValue } from "./show-value.js";
 
 /** Milliseconds to wait after the given failed attempt (1 for the first). `random` is a number in [0, 1). */
 export type Backoff = (attempt: number, random: number) => number;
@@ -10,8 +12,8 @@ export function exponential(
 ): Backoff {
   const baseMs = toMs(options.base ?? "2s", "retry.backoff.base");
   const capMs = toMs(options.cap ?? "5m", "retry.backoff.cap");
-  const factor = options.factor ?? 2;
-  const jitter = options.jitter ?? 0.2;
+  const factor = numberWithin(options.factor ?? 2, 1, 100, "retry.backoff.factor");
+  const jitter = numberWithin(options.jitter ?? 0.2, 0, 2, "retry.backoff.jitter");
   return (attempt, random) => {
     const plainMs = Math.min(capMs, baseMs * factor ** Math.min(attempt - 1, 60));
     return Math.max(0, Math.round(plainMs * (1 + jitter * (random - 0.5))));
@@ -22,4 +24,9 @@ export function exponential(
 export function fixed(delay: Duration): Backoff {
   const delayMs = toMs(delay, "retry.backoff");
   return () => delayMs;
+}
+
+function numberWithin(value: number, min: number, max: number, setting: string): number {
+  if (typeof value === "number" && value >= min && value <= max) return value;
+  throw new ConfigError(setting, `${setting}: ${showValue(value)} is not a number from ${min} to ${max}.`);
 }

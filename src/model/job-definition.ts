@@ -3,6 +3,7 @@ import { type Backoff, exponential } from "./backoff.js";
 import { type Duration, toMs } from "./duration.js";
 import { ConfigError } from "./errors.js";
 import { nameOf, refuseUnknown, wholeNumber } from "./settings.js";
+import { showValue } from "./show-value.js";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./standard-schema.js";
 
 export interface JobOptions<Schema extends StandardSchema | undefined, Input> {
@@ -47,14 +48,20 @@ export function defineJob<Input = unknown>(
 ): JobDefinition<Input, Input>;
 // biome-ignore lint/suspicious/noExplicitAny: the overloads above are what callers see.
 export function defineJob(options: JobOptions<any, any>): JobDefinition<any, any> {
-  const where = `defineJob(${JSON.stringify(options.kind)})`;
+  if (typeof options !== "object" || options === null)
+    throw new ConfigError("options", `defineJob(${showValue(options)}): pass an object, like { kind: "mail.send" }.`);
+  const where = `defineJob(${showValue(options.kind)})`;
   refuseUnknown(options, KNOWN, where);
   refuseUnknown(options.retry ?? {}, ["attempts", "backoff"], `${where}.retry`);
-  if (options.input !== undefined && typeof options.input["~standard"]?.validate !== "function")
+  if (options.input !== undefined && typeof options.input?.["~standard"]?.validate !== "function")
     throw new ConfigError(
       "input",
       `${where}: input is not a Standard Schema. Use zod, valibot, arktype or another library that is.`,
     );
+  if (options.key !== undefined && typeof options.key !== "function")
+    throw new ConfigError("key", `${where}: key must be a function that makes a text of the input.`);
+  if (options.retry?.backoff !== undefined && typeof options.retry.backoff !== "function")
+    throw new ConfigError("retry.backoff", `${where}: retry.backoff must be made by exponential(…) or fixed(…).`);
   return Object.freeze({
     kind: nameOf(options.kind, "kind"),
     queue: nameOf(options.queue ?? "default", "queue"),

@@ -16,19 +16,31 @@ export function cleanText(text: string): string {
 
 /** Serialises a job's input, or throws: InputInvalidError names the place, PayloadTooLargeError the limit. */
 export function serializeInput(kind: string, input: unknown): string {
-  const issues: InputIssue[] = [];
-  const text = inspect(kind, input === undefined ? {} : input, "", 1, issues)
+  const walk: Walk = { kind, issues: [], charsMin: 0 };
+  const text = inspect(walk, input === undefined ? {} : input, "", 1)
     ? undefined
     : JSON.stringify(input ?? (input === null ? null : {}));
-  if (issues.length > 0 || text === undefined) throw new InputInvalidError(kind, issues);
+  if (walk.issues.length > 0 || text === undefined) throw new InputInvalidError(kind, walk.issues);
   const bytes = text.length > PAYLOAD_BYTES_MAX / 3 ? Buffer.byteLength(text) : text.length;
   if (bytes > PAYLOAD_BYTES_MAX)
     throw new PayloadTooLargeError(kind, `${bytes} bytes of JSON where ${PAYLOAD_BYTES_MAX} are kept`);
   return text;
 }
 
-/** Walks the value; true when a fault was found. Issues stop at ten: enough to see what is wrong. */
-function inspect(kind: string, value: unknown, path: string, depth: number, issues: InputIssue[]): boolean {
+interface Walk {
+  readonly kind: string;
+  /** They stop at ten: enough to see what is wrong. */
+  readonly issues: InputIssue[];
+  /** The JSON of what was seen so far is at least this long. Ends the walk through values that contain others again and again. */
+  charsMin: number;
+}
+
+/** Walks the value; true when a fault was found. */
+function inspect(walk: Walk, value: unknown, path: string, depth: number): boolean {
+  const { kind, issues } = walk;
+  walk.charsMin += typeof value === "string" ? value.length : 1;
+  if (walk.charsMin > PAYLOAD_BYTES_MAX)
+    throw new PayloadTooLargeError(kind, `more than ${PAYLOAD_BYTES_MAX} bytes of JSON`);
   switch (typeof value) {
     case "string":
       return isBadText(value) && fault(issues, path, "text with NUL or half a surrogate pair");
@@ -45,13 +57,20 @@ function inspect(kind: string, value: unknown, path: string, depth: number, issu
   }
   if (value === null) return false;
   if (depth > PAYLOAD_DEPTH_MAX) throw new PayloadTooLargeError(kind, `nested deeper than ${PAYLOAD_DEPTH_MAX} levels`);
-  if (typeof (value as { toJSON?: unknown }).toJSON === "function")
-    return inspect(kind, (value as { toJSON(): unknown }).toJSON(), path, depth + 1, issues);
+  if (typeof (value as { toJSON?: unknown }).toJSON === "function") {
+    let json: unknown;
+    try {
+      json = (value as { toJSON(): unknown }).toJSON();
+    } catch (error) {
+      return fault(issues, path, `toJSON failed: ${reasonOf(error)}`);
+    }
+    return inspect(walk, json, path, depth + 1);
+  }
 
   let bad = false;
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
-      bad = inspect(kind, value[i], `${path}[${i}]`, depth + 1, issues) || bad;
+      bad = inspect(walk, value[i], `${path}[${i}]`, depth + 1) || bad;
       if (issues.length >= 10) break;
     }
     return bad;
@@ -63,7 +82,7 @@ function inspect(kind: string, value: unknown, path: string, depth: number, issu
     else {
       const member = (value as Record<string, unknown>)[key];
       // JSON.stringify leaves members that are undefined out: so do we.
-      if (member !== undefined) bad = inspect(kind, member, at, depth + 1, issues) || bad;
+      if (member !== undefined) bad = inspect(walk, member, at, depth + 1) || bad;
     }
     if (issues.length >= 10) break;
   }
@@ -85,11 +104,47 @@ export function serializeResult(value: unknown): { json: string | undefined; pro
     if (json === undefined) return { json: undefined, problem: `a ${typeof value} is not JSON` };
     if (json.length > PAYLOAD_BYTES_MAX / 3 && Buffer.byteLength(json) > PAYLOAD_BYTES_MAX)
       return { json: undefined, problem: `it has more than ${PAYLOAD_BYTES_MAX} bytes of JSON` };
+    if (isTooDeep(json)) return { json: undefined, problem: `it is nested deeper than ${PAYLOAD_DEPTH_MAX} levels` };
     // JSON.stringify writes lone surrogates and NUL as \ud800 and \u0000: both are refused by jsonb.
     return { json: /\\u(?:0000|d[89a-f])/.test(json) ? JSON.stringify(cleanValue(JSON.parse(json))) : json };
   } catch (error) {
-    return { json: undefined, problem: error instanceof Error ? error.message : String(error) };
+    return { json: undefined, problem: reasonOf(error) };
   }
+}
+
+/** What was thrown may be anything, and reading it may throw again. */
+function reasonOf(thrown: unknown): string {
+  try {
+    return String(thrown instanceof Error ? thrown.message : thrown);
+  } catch {
+    return "an error that cannot be read";
+  }
+}
+
+/** Whether the JSON is nested deeper than we keep: PostgreSQL refuses what exhausts its stack, and a settle must not fail on that. */
+function isTooDeep(json: string): boolean {
+  if (json.length <= 2 * PAYLOAD_DEPTH_MAX) return false;
+  let depth = 0;
+  for (let i = 0; i < json.length; i++) {
+    const char = json.charCodeAt(i);
+    if (char === QUOTE) {
+      do {
+        i = json.indexOf('"', i + 1);
+      } while (isEscaped(json, i));
+    } else if (char === OPEN_LIST || char === OPEN_OBJECT) {
+      if (++depth > PAYLOAD_DEPTH_MAX) return true;
+    } else if (char === CLOSE_LIST || char === CLOSE_OBJECT) depth--;
+  }
+  return false;
+}
+
+const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d];
+
+/** A quote after an odd number of backslashes belongs to the text. */
+function isEscaped(json: string, at: number): boolean {
+  let backslashes = 0;
+  while (json.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++;
+  return backslashes % 2 === 1;
 }
 
 function cleanValue(value: unknown): unknown {

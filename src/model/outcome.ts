@@ -1,6 +1,6 @@
 // What a run came to, and what becomes of the job: decided here, purely, without a database and without a clock.
-import type { Backoff } from "./backoff.js";
-import { type Duration, toMs } from "./duration.js";
+import { type Backoff, exponential } from "./backoff.js";
+import { DURATION_MS_MAX, type Duration, toMs } from "./duration.js";
 import { type ErrorRecord, recordError } from "./error-record.js";
 import {
   FairmillError,
@@ -25,7 +25,16 @@ export const cancel = (reason?: string): Directive => ({ [MARK]: "cancel", reaso
 export const snooze = (delay: Duration): Directive => ({ [MARK]: "snooze", delayMs: toMs(delay, "snooze") });
 
 const isDirective = (value: unknown): value is Directive =>
-  typeof value === "object" && value !== null && MARK in value;
+  typeof value === "object" && value !== null && isTrue(() => MARK in value);
+
+/** What handlers return and throw may be proxies and getters that throw: a question that fails is answered with no. */
+function isTrue(ask: () => boolean): boolean {
+  try {
+    return ask();
+  } catch {
+    return false;
+  }
+}
 
 /** What the run came to. `abortedBy` is why the signal was aborted, if it was. */
 export type Outcome =
@@ -69,25 +78,44 @@ function decideReturned(value: unknown): Verdict {
   if (value[MARK] === "snooze") return { verdict: "snooze", delayMs: value.delayMs };
   return value.reason === undefined
     ? { verdict: "cancelled" }
-    : { verdict: "cancelled", error: { name: "Cancelled", message: value.reason } };
+    : { verdict: "cancelled", error: { ...recordError(value.reason), name: "Cancelled" } };
 }
 
 function decideFailed(job: AttemptFacts, error: unknown, backoff: Backoff, random: number): Verdict {
-  const outcome: FailureOutcome =
-    error instanceof TimeoutError ? "timeout" : isInvalidPayload(error) ? "invalid" : "failed";
+  const outcome: FailureOutcome = isTrue(() => error instanceof TimeoutError)
+    ? "timeout"
+    : isInvalidPayload(error)
+      ? "invalid"
+      : "failed";
   const record = recordError(error);
   // Attempts that ended with the death of the worker do not use up the job's allowance.
   const failedAttempts = job.attempt - job.crashes;
   if (outcome === "invalid" || isNonRetryable(error) || failedAttempts >= job.maxAttempts)
     return { verdict: "dead", outcome, error: record };
-  return { verdict: "retry", outcome, error: record, delayMs: backoff(failedAttempts, random) };
+  return { verdict: "retry", outcome, error: record, delayMs: delayOf(backoff, failedAttempts, random) };
+}
+
+const usualBackoff = exponential();
+
+/** A backoff of the user's that throws, or returns no duration, must not cost the job its verdict: the usual one takes its place. */
+function delayOf(backoff: Backoff, failedAttempts: number, random: number): number {
+  let delayMs: number | undefined;
+  try {
+    delayMs = backoff(failedAttempts, random);
+  } catch {}
+  return typeof delayMs === "number" && delayMs >= 0 && delayMs <= DURATION_MS_MAX
+    ? delayMs
+    : usualBackoff(failedAttempts, random);
 }
 
 /** A payload that no longer fits its schema will not fit at the next attempt either. */
 const isInvalidPayload = (error: unknown) =>
-  error instanceof FairmillError && error.code === "FAIRMILL_PAYLOAD_OUTDATED";
+  isTrue(() => error instanceof FairmillError && error.code === "FAIRMILL_PAYLOAD_OUTDATED");
 
 /** Our own class, or any error that says so of itself. */
 const isNonRetryable = (error: unknown) =>
-  error instanceof NonRetryableError ||
-  (typeof error === "object" && error !== null && (error as { retryable?: unknown }).retryable === false);
+  isTrue(
+    () =>
+      error instanceof NonRetryableError ||
+      (typeof error === "object" && error !== null && (error as { retryable?: unknown }).retryable === false),
+  );

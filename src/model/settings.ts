@@ -1,5 +1,6 @@
 // Settings are checked when they are given: unknown names are refused, with the name that was probably meant.
 import { ConfigError } from "./errors.js";
+import { showValue } from "./show-value.js";
 
 /** Throws when `given` has a key that `known` does not list. `where` says whose settings these are. */
 export function refuseUnknown(given: object, known: readonly string[], where: string): void {
@@ -14,20 +15,21 @@ export function refuseUnknown(given: object, known: readonly string[], where: st
 /** Throws unless the value is a whole number within the bounds. */
 export function wholeNumber(value: unknown, min: number, max: number, setting: string): number {
   if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max) return value;
-  throw new ConfigError(setting, `${setting}: ${JSON.stringify(value)} is not a whole number from ${min} to ${max}.`);
+  throw new ConfigError(setting, `${setting}: ${showValue(value)} is not a whole number from ${min} to ${max}.`);
 }
 
-/** Throws unless the value is a text of 1 to 200 characters that PostgreSQL can keep: names of queues, kinds, tenants. */
+/** Throws unless the value is a text of 1 to 200 bytes that PostgreSQL can keep: names of queues, kinds, tenants. */
 export function nameOf(value: unknown, setting: string): string {
   if (
     typeof value === "string" &&
     value.length >= 1 &&
-    value.length <= 200 &&
+    // The schema counts bytes, not letters.
+    (value.length <= 66 || Buffer.byteLength(value) <= 200) &&
     !value.includes("\0") &&
     value.isWellFormed()
   )
     return value;
-  throw new ConfigError(setting, `${setting}: ${JSON.stringify(value)} is not a name of 1 to 200 characters.`);
+  throw new ConfigError(setting, `${setting}: ${showValue(value)} is not a name of 1 to 200 bytes.`);
 }
 
 /** How many single-letter edits lie between two words. */

@@ -7,7 +7,10 @@ import type { SchemaIssue, SchemaResult } from "./standard-schema.js";
 export function validateInput<In, Out>(definition: JobDefinition<In, Out>, input: unknown): Out | Promise<Out> {
   if (definition.schema === undefined) return input as Out;
   const result = definition.schema["~standard"].validate(input);
-  return result instanceof Promise ? result.then((r) => accept(definition.kind, r)) : accept(definition.kind, result);
+  // Any promise will do, not only the platform's own: schema libraries may bring theirs.
+  return "then" in result
+    ? Promise.resolve(result).then((r) => accept(definition.kind, r))
+    : accept(definition.kind, result);
 }
 
 function accept<Out>(kind: string, result: SchemaResult<Out>): Out {

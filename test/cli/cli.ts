@@ -40,14 +40,18 @@ const running = new Set<LiveProcess>();
 const folders: string[] = [];
 
 /** What a test left running is ended, by its id. */
-afterEach(async () => {
+async function endLeftovers(): Promise<void> {
   for (const { child, ended } of running) {
     child.kill("SIGKILL");
     await ended;
   }
-});
+}
+
+afterEach(endLeftovers);
 
 afterAll(async () => {
+  // Once more: hooks after a hook that failed are left out.
+  await endLeftovers();
   for (const folder of folders) await rm(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 

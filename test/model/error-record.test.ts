@@ -39,7 +39,10 @@ test.each<[string, unknown, string]>([
 });
 
 test("a function thrown is described by its text", () => {
-  expect(recordError(function broken() {})).toMatchObject({ name: "NonError", message: expect.stringContaining("broken") });
+  expect(recordError(function broken() {})).toMatchObject({
+    name: "NonError",
+    message: expect.stringContaining("broken"),
+  });
 });
 
 test("an error of another realm keeps its name and message", async () => {

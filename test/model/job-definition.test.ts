@@ -47,8 +47,16 @@ describe("a definition", () => {
   test.each<[string, object, RegExp]>([
     ["no kind", {}, /^kind: /],
     ["an empty kind", { kind: "" }, /^kind: /],
-    ["an unknown setting", { kind: "a", timout: 5 }, /defineJob\("a"\): unknown setting "timout"\. Did you mean "timeout"\?/],
-    ["an unknown setting of retry", { kind: "a", retry: { atempts: 5 } }, /defineJob\("a"\)\.retry.*Did you mean "attempts"\?/],
+    [
+      "an unknown setting",
+      { kind: "a", timout: 5 },
+      /defineJob\("a"\): unknown setting "timout"\. Did you mean "timeout"\?/,
+    ],
+    [
+      "an unknown setting of retry",
+      { kind: "a", retry: { atempts: 5 } },
+      /defineJob\("a"\)\.retry.*Did you mean "attempts"\?/,
+    ],
     ["no attempts", { kind: "a", retry: { attempts: 0 } }, /^retry\.attempts: 0/],
     ["half an attempt", { kind: "a", retry: { attempts: 1.5 } }, /^retry\.attempts/],
     ["a priority out of bounds", { kind: "a", priority: 1001 }, /^priority: 1001/],
@@ -79,7 +87,9 @@ describe("types", () => {
         return input.at;
       },
     });
-    expectTypeOf(job).toEqualTypeOf<JobDefinition<{ at: string; count?: number | undefined }, { at: Date; count: number }>>();
+    expectTypeOf(job).toEqualTypeOf<
+      JobDefinition<{ at: string; count?: number | undefined }, { at: Date; count: number }>
+    >();
     handle(job, ({ input }) => {
       expectTypeOf(input).toEqualTypeOf<{ at: Date; count: number }>();
     });
@@ -98,7 +108,9 @@ describe("types", () => {
   });
 
   test("without a schema: the named type, or unknown", () => {
-    expectTypeOf(defineJob<{ id: number }>({ kind: "a" })).toEqualTypeOf<JobDefinition<{ id: number }, { id: number }>>();
+    expectTypeOf(defineJob<{ id: number }>({ kind: "a" })).toEqualTypeOf<
+      JobDefinition<{ id: number }, { id: number }>
+    >();
     expectTypeOf(defineJob({ kind: "a" })).toEqualTypeOf<JobDefinition<unknown, unknown>>();
   });
 

@@ -40,7 +40,9 @@ test("a whole number within its bounds passes, its edges included", () => {
 test.each([0, 11, 1.5, Number.NaN, Number.POSITIVE_INFINITY, "5", null, undefined, true, [5], 5n])(
   "%o is no whole number from 1 to 10",
   (bad) => {
-    expect(() => wholeNumber(bad, 1, 10, "crashesMax")).toThrow(/^crashesMax: .* is not a whole number from 1 to 10\.$/);
+    expect(() => wholeNumber(bad, 1, 10, "crashesMax")).toThrow(
+      /^crashesMax: .* is not a whole number from 1 to 10\.$/,
+    );
   },
 );
 

@@ -8,7 +8,10 @@ import type { StandardSchema } from "../../src/model/standard-schema.js";
 import { PayloadOutdatedError, validateInput } from "../../src/model/validate-input.js";
 
 const USER = { user: { name: "ann", tags: ["a"] } };
-const withZod = defineJob({ kind: "zod", input: z.object({ user: z.object({ name: z.string(), tags: z.array(z.string()) }) }) });
+const withZod = defineJob({
+  kind: "zod",
+  input: z.object({ user: z.object({ name: z.string(), tags: z.array(z.string()) }) }),
+});
 const withValibot = defineJob({
   kind: "valibot",
   input: v.object({ user: v.object({ name: v.string(), tags: v.array(v.string()) }) }),
@@ -59,7 +62,10 @@ const schema = (validate: StandardSchema["~standard"]["validate"]): StandardSche
 
 test("paths may be made of keys, numbers, symbols and objects with a key", () => {
   const path = ["list", 0, { key: "name" }, Symbol("s")];
-  const job = defineJob({ kind: "a", input: schema(() => ({ issues: [{ message: "bad", path }, { message: "worse" }] })) });
+  const job = defineJob({
+    kind: "a",
+    input: schema(() => ({ issues: [{ message: "bad", path }, { message: "worse" }] })),
+  });
   expect(() => validateInput(job, {})).toThrow(
     expect.objectContaining({
       issues: [
@@ -72,6 +78,7 @@ test("paths may be made of keys, numbers, symbols and objects with a key", () =>
 });
 
 test("a promise of another make is awaited, too", async () => {
+  // biome-ignore lint/suspicious/noThenProperty: such a promise is what is tested.
   const thenable = { then: (resolve: (result: object) => void) => resolve({ issues: [{ message: "no" }] }) };
   const job = defineJob({ kind: "a", input: schema(() => thenable as never) });
   await expect((async () => validateInput(job, {}))()).rejects.toBeInstanceOf(InputInvalidError);

@@ -2,7 +2,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import type { EmbeddedPostgres } from "../../embedded/index.js";
-import type { Worker } from "../../worker/worker.js";
 import { type Call, defineCommand } from "../command.js";
 import { CONFIG_NAMES, exists, findConfig, type LoadedConfig, shownPath } from "../config-file.js";
 import { catchSignals, type Signals } from "../signals.js";
@@ -48,24 +47,14 @@ async function untilStopped(call: Call<WorkerFlags, []>, place: Place): Promise<
   const config = path === undefined ? undefined : await loadConfigFor(databaseUrl, path);
   const schema = schemaSaid(options) ?? config?.settings.schema;
   const applied = await withClient({ databaseUrl, schema }, (client) => client.migrate());
-  const worker = config?.settings.handlers?.length && (await workerFrom(config, options, { databaseUrl, schema }, out));
-  out.result(
-    {
-      databaseUrl: shownUrl(databaseUrl),
-      embedded: place.postgres !== undefined,
-      applied,
-      worker: worker ? worker.id : null,
-    },
-    wordsOf(place, config, applied),
-  );
-  if (worker) await runWorker(worker, place.signals);
-  else await place.signals.first;
-}
-
-async function runWorker(worker: Worker, signals: Signals): Promise<void> {
-  await worker.start();
-  await signals.first;
-  await worker.stop();
+  const worker = config?.settings.handlers?.length
+    ? await workerFrom(config, options, { databaseUrl, schema }, out)
+    : undefined;
+  await worker?.start();
+  const facts = { databaseUrl: shownUrl(databaseUrl), embedded: place.postgres !== undefined, applied };
+  out.result({ ...facts, worker: worker?.id ?? null }, wordsOf(place, config, applied));
+  await place.signals.first;
+  await worker?.stop();
 }
 
 async function startPostgres(configPath: string | undefined): Promise<EmbeddedPostgres> {
