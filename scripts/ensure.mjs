@@ -24,18 +24,28 @@ export const tool = (name) => join(root, "node_modules", ".bin", process.platfor
 export function ensureNode() {
   const [major, minor] = process.versions.node.split(".").map(Number);
   if (major > 20 || (major === 20 && minor >= 19)) return;
-  console.error(`Fairmill needs Node 20.19 or newer; this is ${process.versions.node}. Install a newer Node and try again.`);
+  console.error(
+    `Fairmill needs Node 20.19 or newer; this is ${process.versions.node}. Install a newer Node and try again.`,
+  );
   process.exit(1);
 }
 
 /** Installs the dependencies when they are missing or when the lockfile changed since they were installed. */
 export function ensureInstalled() {
   ensureNode();
-  const wanted = createHash("sha256").update(readFileSync(join(root, "package-lock.json"))).digest("hex");
+  const wanted = createHash("sha256")
+    .update(readFileSync(join(root, "package-lock.json")))
+    .digest("hex");
   if (existsSync(stampFile) && readFileSync(stampFile, "utf8") === wanted) return;
   console.log("Installing dependencies (first run, or the lockfile changed) …");
   // Not `npm ci`: it refuses a lockfile that lacks the binaries of platforms other than the one it was written on.
-  run(process.platform === "win32" ? "npm.cmd" : "npm", ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"]);
+  run(process.platform === "win32" ? "npm.cmd" : "npm", [
+    "install",
+    "--no-save",
+    "--no-audit",
+    "--no-fund",
+    "--loglevel=error",
+  ]);
   writeFileSync(stampFile, wanted);
 }
 

@@ -36,7 +36,9 @@ for (const file of files) {
   const from = folderOf(file);
   if (!(from in MAY_IMPORT)) faults.push(`src/${from}: not in the map of scripts/import-directions.mjs`);
   const targets = [];
-  for (const [, name] of readFileSync(file, "utf8").matchAll(/(?:^|\s)(?:import|export)\s[^;"']*?from\s+"([^"]+)"|import\("([^"]+)"\)/g)) {
+  for (const [, name] of readFileSync(file, "utf8").matchAll(
+    /(?:^|\s)(?:import|export)\s[^;"']*?from\s+"([^"]+)"|import\("([^"]+)"\)/g,
+  )) {
     if (!name) continue;
     if (name.startsWith(".")) {
       const target = resolve(dirname(file), name.replace(/\.js$/, ".ts"));
@@ -56,7 +58,9 @@ const state = new Map();
 function walk(file, path) {
   if (state.get(file) === "done") return;
   if (state.get(file) === "open") {
-    faults.push(`import cycle: ${[...path.slice(path.indexOf(file)), file].map((f) => relative(source, f)).join(" → ")}`);
+    faults.push(
+      `import cycle: ${[...path.slice(path.indexOf(file)), file].map((f) => relative(source, f)).join(" → ")}`,
+    );
     return;
   }
   state.set(file, "open");

@@ -2,11 +2,11 @@
 
 import { endServer } from "./adopt-server.js";
 import { deadlineIn, settlesBefore } from "./deadline.js";
+import type { EmbeddedPostgres } from "./embedded-postgres.js";
 import { EmbeddedStartError } from "./errors.js";
 import { findRunningServer } from "./postmaster-file.js";
 import type { StopMode } from "./server-process.js";
 import { withStartClaim } from "./start-claim.js";
-import type { EmbeddedPostgres } from "./start-embedded.js";
 import { type ServerStart, type StartedServer, startServer } from "./start-server.js";
 
 /** Longer than the guardian takes to lose its patience and kill. */

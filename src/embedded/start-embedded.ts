@@ -9,6 +9,7 @@ import { adoptable, endServer } from "./adopt-server.js";
 import { type ConnectionRecord, readConnection } from "./connection-file.js";
 import { createCluster } from "./create-cluster.js";
 import { decideHome, knownCluster, rememberHome, stagedHome } from "./data-home.js";
+import type { EmbeddedPostgres } from "./embedded-postgres.js";
 import { EmbeddedMissingError, EmbeddedStartError } from "./errors.js";
 import type { BinarySource } from "./find-binaries.js";
 import { OwnedServer } from "./owned-server.js";
@@ -33,22 +34,6 @@ export interface EmbeddedOptions {
   readonly binaries?: BinarySource;
   /** Default false: the server ends when this process ends, in whatever way. True leaves it running until somebody stops it. */
   readonly keepRunning?: boolean;
-}
-
-export interface EmbeddedPostgres {
-  /** The superuser's URL, password included. It stays the same over `restart()`. */
-  readonly url: string;
-  /** True when another process started the server: then `stop()` leaves it running. */
-  readonly adopted: boolean;
-  readonly binDir: string;
-  /** PostgreSQL's own version, for example "18.4". */
-  readonly version: string;
-  /** Where the cluster really lies. */
-  readonly dataDir: string;
-  /** "immediate" is a crash on purpose: the next start recovers. Stopping twice is fine. */
-  stop(mode?: StopMode): Promise<void>;
-  /** Starts the server again on the same port, after a stop or instead of one. */
-  restart(): Promise<void>;
 }
 
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {

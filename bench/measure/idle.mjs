@@ -1,0 +1,51 @@
+// What workers cost the database while there is nothing to do.
+import { Fleet } from "../fleet.mjs";
+import { now, sleep } from "../statistics.mjs";
+import { fairmill } from "../systems.mjs";
+
+const WORKERS = 4;
+const SETTLE_MS = 3000;
+
+export async function measure(bench) {
+  const windowMs = bench.quick ? 6_000 : 30_000;
+  return bench.server.withDatabase(fairmill, {}, async (database) => {
+    const fleet = await Fleet.start(bench, {
+      system: fairmill,
+      url: database.url,
+      settings: {},
+      jobs: 0,
+      processes: WORKERS,
+    });
+    await sleep(SETTLE_MS);
+    bench.say(`watching ${WORKERS} idle workers for ${windowMs / 1000} s`);
+    const before = { ...(await database.countersNow()), statements: await database.statements(), atMs: now() };
+    await sleep(windowMs);
+    const after = { ...(await database.countersNow()), statements: await database.statements(), atMs: now() };
+    await fleet.stop();
+    const seconds = (after.atMs - before.atMs) / 1000;
+    const statements = before.statements && countBetween(before.statements, after.statements, seconds);
+    const row = {
+      "": `${WORKERS} worker processes, default settings`,
+      seconds,
+      ...(statements && { "statements/s": statements.reduce((sum, one) => sum + one.perSecond, 0) }),
+      "transactions/s": (after.commits - before.commits) / seconds,
+    };
+    const tables = [{ title: "Idle", about: "Nothing is queued.", rows: [row] }];
+    if (statements)
+      tables.push({
+        title: "Idle, by statement",
+        rows: statements.map(({ text, perSecond }) => ({ statement: `\`${text}\``, "per second": perSecond })),
+      });
+    return { tables };
+  });
+}
+
+function countBetween(before, after, seconds) {
+  return [...after]
+    .map(([text, calls]) => ({ text: shorten(text), perSecond: (calls - (before.get(text) ?? 0)) / seconds }))
+    .filter(({ perSecond }) => perSecond > 0)
+    .sort((a, b) => b.perSecond - a.perSecond);
+}
+
+/** One line, without the sign that ends a cell of a table. */
+const shorten = (text) => text.replace(/\s+/g, " ").replaceAll("|", "¦").slice(0, 120);

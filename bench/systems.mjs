@@ -1,0 +1,8 @@
+// The contestants: Fairmill and the ceiling. Both are adapters of one interface, so everything else treats them alike.
+import * as fairmillAdapter from "./adapters/fairmill.mjs";
+import * as rawAdapter from "./adapters/raw.mjs";
+
+const system = (name, adapter, file) => ({ name, adapter, file: new URL(`adapters/${file}`, import.meta.url).href });
+
+export const fairmill = system("Fairmill", fairmillAdapter, "fairmill.mjs");
+export const raw = system("raw SQL", rawAdapter, "raw.mjs");

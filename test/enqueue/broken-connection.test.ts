@@ -1,0 +1,97 @@
+// P1: the connection breaks in the middle of an enqueue. Nobody knows what became of it, unless a key makes repeating safe.
+import { createClient, defineJob } from "fairmill";
+import { expect, test } from "vitest";
+import { useDatabase } from "../support/database.js";
+import { TcpProxy } from "../support/tcp-proxy.js";
+
+const db = useDatabase();
+const plain = defineJob<{ n: number }>({ kind: "plain" });
+const numbers = async () =>
+  (await db.query("select (payload ->> 'n')::integer as n from fairmill.job order by id")).map(({ n }) => n);
+
+test("without a key the caller is told that the outcome is unknown, and nothing is sent twice", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  const client = createClient({ databaseUrl: proxy.url });
+  const swallowed = proxy.swallowAnswerTo("enqueue_many_v1");
+  await expect(client.enqueue(plain, { n: 1 })).rejects.toMatchObject({
+    code: "FAIRMILL_OUTCOME_UNKNOWN",
+    message: expect.stringMatching(/may be stored or not.*idempotencyKey/),
+  });
+  await swallowed;
+  expect(proxy.count("enqueue_many_v1")).toBe(1);
+  expect(await numbers()).toEqual([1]);
+  // The next call has a new connection and knows nothing of the trouble.
+  await client.enqueue(plain, { n: 2 });
+  expect(await numbers()).toEqual([1, 2]);
+  await client.close();
+});
+
+test("with a key the call is repeated and there is one job, although the first try had stored it", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  const client = createClient({ databaseUrl: proxy.url });
+  const swallowed = proxy.swallowAnswerTo("enqueue_many_v1");
+  const { id } = await client.enqueue(plain, { n: 1 }, { idempotencyKey: "once" });
+  await swallowed;
+  expect(proxy.count("enqueue_many_v1")).toBe(2);
+  expect(await numbers()).toEqual([1]);
+  expect((await client.job(id))?.payload).toEqual({ n: 1 });
+  await client.close();
+});
+
+test("a list in which every job has a key is repeated as well", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  const client = createClient({ databaseUrl: proxy.url });
+  void proxy.swallowAnswerTo("enqueue_many_v1");
+  const all = await client.enqueueMany(
+    plain,
+    [1, 2, 3].map((n) => ({ input: { n }, idempotencyKey: `k${n}` })),
+  );
+  expect(new Set(all.map(({ id }) => id)).size).toBe(3);
+  expect(await numbers()).toEqual([1, 2, 3]);
+  await client.close();
+});
+
+test("a call with a key that shared its transaction with one without is repeated; only the other is told of the doubt", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  const client = createClient({ databaseUrl: proxy.url });
+  const swallowed = proxy.swallowAnswerTo("enqueue_many_v1");
+  const [keyed, bare] = await Promise.allSettled([
+    client.enqueue(plain, { n: 1 }, { idempotencyKey: "once" }),
+    client.enqueue(plain, { n: 2 }),
+  ]);
+  await swallowed;
+  expect(keyed.status).toBe("fulfilled");
+  expect(bare).toMatchObject({ status: "rejected", reason: { code: "FAIRMILL_OUTCOME_UNKNOWN" } });
+  expect(await numbers()).toEqual([1, 2]);
+  await client.close();
+});
+
+test("a pooled connection that died unnoticed costs a repeat, not an error", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  const client = createClient({ databaseUrl: proxy.url, connectionsMax: 1 });
+  await client.enqueue(plain, { n: 1 });
+  await db.query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'fairmill client'");
+  await client.enqueue(plain, { n: 2 }, { idempotencyKey: "k" });
+  expect(await numbers()).toEqual([1, 2]);
+  await client.close();
+});
+
+test("a database that comes back within a second or two is waited for", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  proxy.isClosed = true;
+  const client = createClient({ databaseUrl: proxy.url });
+  const call = client.enqueue(plain, { n: 1 });
+  setTimeout(() => (proxy.isClosed = false), 300);
+  expect((await call).created).toBe(true);
+  expect(await numbers()).toEqual([1]);
+  await client.close();
+});
+
+test("a slow line changes nothing but the time", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  proxy.delayMs = 20;
+  const client = createClient({ databaseUrl: proxy.url });
+  await Promise.all([1, 2, 3].map((n) => client.enqueue(plain, { n })));
+  expect(await numbers()).toEqual([1, 2, 3]);
+  await client.close();
+});
