@@ -2,13 +2,19 @@
 import pg from "pg";
 import { now, sleep } from "./statistics.mjs";
 
+/** The name of the benchmark's own connections. */
+export const OURSELVES = "fairmill benchmark";
+
 const COUNTERS = `
   select xact_commit::float8 as commits, pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 as "walBytes"
   from pg_stat_database where datname = $1`;
 const STATEMENTS = `
   select s.query as text, s.calls::float8 as calls
   from pg_stat_statements s join pg_database d on d.oid = s.dbid where d.datname = $1`;
-const CONNECTED = "select 1 from pg_stat_activity where datname = $1 and backend_type = 'client backend' limit 1";
+/** Connections of the systems; ours may stay, for example the one that holds a transaction open. */
+const CONNECTED = `
+  select 1 from pg_stat_activity
+  where datname = $1 and backend_type = 'client backend' and application_name <> '${OURSELVES}' limit 1`;
 const QUIET_MS_MAX = 5_000;
 
 export class Database {
@@ -22,7 +28,7 @@ export class Database {
 
   /** Runs the work with a connection of its own, which is closed afterwards. */
   async connected(work) {
-    const client = new pg.Client(this.url);
+    const client = new pg.Client({ connectionString: this.url, application_name: OURSELVES });
     client.on("error", () => {});
     await client.connect();
     try {

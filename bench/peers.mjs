@@ -111,7 +111,7 @@ function tablesOf(measured) {
     tables: [
       {
         title: "Peers, enqueue, jobs/s",
-        about: "Redis (BullMQ) acknowledges before the job is on disk; the others after.",
+        about: `On the harness's own servers, with Node ${measured[0]?.node}. Redis (BullMQ) acknowledges before the job is on disk; the others after.`,
         rows: rowsOf("S1", ENQUEUE, { lost: "lost" }),
       },
       {

@@ -40,10 +40,15 @@ export class RunRecord {
     return (this.times[count - 1] - Math.min(this.liveAt, this.times[0])) / 1000;
   }
 
-  /** Jobs per second between two parts of the whole, for example 0.8 and 1. */
-  rateBetween(from, to) {
-    const first = Math.floor(from * (this.times.length - 1));
-    const last = Math.floor(to * (this.times.length - 1));
-    return ((last - first) / (this.times[last] - this.times[first])) * 1000;
+  /** Jobs per second of the first part of the jobs, for example 0.2. */
+  rateOfFirst(part) {
+    const count = Math.floor(part * this.times.length);
+    return count / this.secondsUntil(count);
+  }
+
+  /** Jobs per second of the last part of the jobs. */
+  rateOfLast(part) {
+    const count = Math.floor(part * this.times.length);
+    return (count / (this.times.at(-1) - this.times.at(-1 - count))) * 1000;
   }
 }

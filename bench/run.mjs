@@ -1,6 +1,7 @@
 // The benchmark from beginning to end: options, server, measurements one after the other, report, exit code.
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
+import { cpus, totalmem } from "node:os";
 import { measure as depth } from "./measure/depth.mjs";
 import { measure as drain } from "./measure/drain.mjs";
 import { measure as enqueue } from "./measure/enqueue.mjs";
@@ -50,9 +51,13 @@ export async function runBenchmark(argv, signal) {
 }
 
 async function runAll(bench, options, opening) {
-  const facts = { Fairmill: version, Node: process.versions.node };
+  const facts = {
+    Fairmill: version,
+    Machine: `${cpus().length} cores (${cpus()[0]?.model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GB, ${process.platform} ${process.arch}`,
+    Node: process.versions.node,
+  };
   if (opening) {
-    bench.say("starting PostgreSQL");
+    bench.say("opening PostgreSQL");
     bench.server = await opening;
     Object.assign(facts, await bench.server.facts());
   }

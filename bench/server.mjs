@@ -1,10 +1,10 @@
 // The PostgreSQL under test: an embedded one with durable settings in a temporary folder, or the one BENCH_DATABASE_URL names.
 import { mkdtemp } from "node:fs/promises";
-import { cpus, tmpdir, totalmem } from "node:os";
+import { tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { removeEmbedded, startEmbedded } from "../dist/embedded/index.js";
-import { Database } from "./database.mjs";
+import { Database, OURSELVES } from "./database.mjs";
 
 const SHOWN = [
   "fsync",
@@ -27,12 +27,21 @@ export class Server {
 
   static async open() {
     const server = new Server();
-    server.#url = process.env.BENCH_DATABASE_URL || (await server.#startEmbedded());
-    server.#admin = new pg.Client({ connectionString: server.#url, application_name: "fairmill benchmark" });
-    server.#admin.on("error", () => {});
-    await server.#admin.connect();
-    server.hasStatements = await server.#findStatements();
-    return server;
+    try {
+      server.#url = process.env.BENCH_DATABASE_URL || (await server.#startEmbedded());
+      await server.#connect();
+      return server;
+    } catch (error) {
+      await server.close();
+      throw error;
+    }
+  }
+
+  async #connect() {
+    this.#admin = new pg.Client({ connectionString: this.#url, application_name: OURSELVES });
+    this.#admin.on("error", () => {});
+    await this.#admin.connect();
+    this.hasStatements = await this.#findStatements();
   }
 
   async #startEmbedded() {
@@ -82,7 +91,7 @@ export class Server {
     this.#databases.delete(name);
   }
 
-  /** What a reader must know about the machine to make sense of the figures. */
+  /** What a reader must know about the server to make sense of the figures. */
   async facts() {
     const { rows } = await this.query(
       "select name, current_setting(name) as value from pg_settings where name = any ($1)",
@@ -91,8 +100,6 @@ export class Server {
     const settings = new Map(rows.map(({ name, value }) => [name, value]));
     const { rows: versions } = await this.query("show server_version");
     return {
-      Machine: `${cpus().length} cores (${cpus()[0]?.model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GB, ${process.platform} ${process.arch}`,
-      Node: process.versions.node,
       PostgreSQL: `${versions[0].server_version}${this.#folder ? ", embedded, on this machine" : ", given by BENCH_DATABASE_URL"}`,
       Settings: SHOWN.map((name) => `${name} = ${settings.get(name)}`).join(", "),
     };
@@ -105,6 +112,6 @@ export class Server {
       return removeEmbedded(this.#folder);
     }
     for (const name of this.#databases) await this.#drop(name).catch(() => {});
-    await this.#admin.end();
+    await this.#admin?.end().catch(() => {});
   }
 }

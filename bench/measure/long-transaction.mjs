@@ -42,7 +42,7 @@ function drainBeside(bench, system, isHeld, jobs) {
     await fill(system, database, settings, jobs);
     const measured = async () => {
       const { record, ...figures } = await drain(bench, { system, database, settings, queued: jobs });
-      return { ...figures, first: record.rateBetween(0, PART), last: record.rateBetween(1 - PART, 1) };
+      return { ...figures, first: record.rateOfFirst(PART), last: record.rateOfLast(PART) };
     };
     if (!isHeld) return measured();
     return database.connected(async (client) => {

@@ -29,6 +29,11 @@ set enable_sort = off
 as $$
 #variable_conflict use_column
 begin
+  -- What a lost worker claimed would count as a crash when it is recovered.
+  if not exists (select from fairmill.worker w where w.id = worker_id and w.state = 'alive') then
+    raise exception 'worker "%" is not alive', worker_id using errcode = 'FM002',
+      hint = 'Register it with register_v1 and send heartbeats; a worker that was declared lost needs a new name.';
+  end if;
   if not durable then
     perform set_config('synchronous_commit', 'off', true);
   end if;

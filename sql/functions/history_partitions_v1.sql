@@ -15,9 +15,9 @@ begin
   for v_day in select d::date from generate_series(current_date, current_date + days_ahead, interval '1 day') d loop
     v_name := 'job_history_' || to_char(v_day, 'YYYYMMDD');
     continue when to_regclass('fairmill.' || v_name) is not null;
-    perform pg_advisory_xact_lock(hashtext('fairmill.history_partitions'));
-    continue when to_regclass('fairmill.' || v_name) is not null;
     begin
+      perform pg_advisory_xact_lock(hashtext('fairmill.history_partitions'));
+      continue when to_regclass('fairmill.' || v_name) is not null;
       execute format('create table fairmill.%I (like fairmill.job_history including defaults including constraints)', v_name);
       -- Whatever the database grants by default: the way to the history is its parent table.
       execute format('revoke all on fairmill.%I from public', v_name);
@@ -28,7 +28,8 @@ begin
       execute format('alter table fairmill.job_history attach partition fairmill.%I for values from (%L) to (%L)', v_name, v_day, v_day + 1);
       v_made := v_made + 1;
     exception when lock_not_available then
-      -- Somebody reads the history for long: the rest partition catches today's rows, the next call tries again.
+      -- Somebody reads the history for long, or makes the partitions at this moment: the rest partition catches today's rows, the next
+      -- call tries again. An error here would undo the upkeep around it.
       return v_made;
     end;
   end loop;

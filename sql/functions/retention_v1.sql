@@ -28,10 +28,16 @@ begin
     end;
   end loop;
 
-  delete from fairmill.job_history_rest r where r.ctid = any (array(
-    select x.ctid from fairmill.job_history_rest x where x.ended_at < v_before limit rows_max));
-  get diagnostics v_count = row_count;
-  v_removed := v_removed + v_count;
+  -- An error here would undo the upkeep around it: a row that somebody holds is left out, and so is all of it while somebody makes
+  -- partitions of the rest.
+  begin
+    delete from fairmill.job_history_rest r where r.ctid = any (array(
+      select x.ctid from fairmill.job_history_rest x where x.ended_at < v_before limit rows_max for update skip locked));
+    get diagnostics v_count = row_count;
+    v_removed := v_removed + v_count;
+  exception when lock_not_available then
+    null;
+  end;
 
   delete from fairmill.idempotency k where k.ctid = any (array(
     select x.ctid from fairmill.idempotency x
@@ -40,8 +46,10 @@ begin
   get diagnostics v_count = row_count;
   v_removed := v_removed + v_count;
 
-  delete from fairmill.worker w where w.state <> 'alive' and w.ended_at < now() - interval '1 day'
-    and not exists (select from fairmill.job j where j.state = 'running' and j.worker = w.id);
+  delete from fairmill.worker w where w.id = any (array(
+    select x.id from fairmill.worker x where x.state <> 'alive' and x.ended_at < now() - interval '1 day'
+      and not exists (select from fairmill.job j where j.state = 'running' and j.worker = x.id)
+    for update skip locked));
   get diagnostics v_count = row_count;
   return v_removed + v_count;
 end

@@ -30,6 +30,8 @@ create table fairmill.job (
     when 'blocked' then worker is null and started_at is null
     else false end),
   constraint job_counts_fit check (crashes >= 0 and attempt >= crashes and lease_no >= attempt and max_attempts >= 1),
+  -- The library refuses more than 1 MiB of JSON text; this is the wall for everybody else.
+  constraint job_payload_fits check (pg_column_size(payload) <= 2 * 1024 * 1024),
   constraint job_names_fit check (octet_length(queue) between 1 and 200 and octet_length(tenant) between 1 and 200 and octet_length(kind) between 1 and 200)
 ) with (
   autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 1,

@@ -41,7 +41,7 @@ export function catchSignals(onFirst: () => void = () => {}): Signals {
   // Started by a parent with a channel to us: when that parent is gone, or lets go of us, there is nobody left to work for.
   process.on("disconnect", parentLeft);
   if (process.send !== undefined && !process.connected) parentLeft();
-  // Neither signals nor our timers keep a process alive, and the end of a worker waits for timers.
+  // Signals alone do not keep a process alive, and `dev` without handlers may have nothing else.
   const staysAlive = setInterval(() => {}, 60_000);
   return {
     first,

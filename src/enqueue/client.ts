@@ -5,6 +5,7 @@ import { ConfigError, FairmillError, JobNotFoundError } from "../model/errors.js
 import type { JobDefinition } from "../model/job-definition.js";
 import type { Enqueued, NewJob } from "../model/new-job.js";
 import { refuseUnknown } from "../model/settings.js";
+import { showValue } from "../model/show-value.js";
 import { isEnded } from "../model/states.js";
 import { type CancelAnswer, cancelJob, type RetryAnswer, retryJob } from "../store/control-jobs.js";
 import { Database, type Pool, type Queryable } from "../store/database.js";
@@ -49,6 +50,10 @@ export class Client {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #sender: Sender;
+  /** Calls that have begun and not ended: closing waits for them. */
+  #underWay = 0;
+  #whenIdle: (() => void)[] = [];
+  #closed: Promise<void> | undefined;
 
   constructor(options: ClientOptions = {}) {
     refuseUnknown(options, ["databaseUrl", "db", "schema", "connectionsMax", "clock"], "createClient");
@@ -62,12 +67,12 @@ export class Client {
 
   /** Brings the schema up to date; safe to call at every start, from several processes at once. Returns what was applied. */
   migrate(): Promise<string[]> {
-    return this.#explained(() => migrate(this.#db));
+    return this.#call(() => migrate(this.#db));
   }
 
   /** What `migrate` would apply. */
   pendingMigrations(): Promise<string[]> {
-    return this.#explained(() => pendingMigrations(this.#db));
+    return this.#call(() => pendingMigrations(this.#db));
   }
 
   /** Stores a job, durably. Concurrent calls of one process share transactions. */
@@ -76,8 +81,13 @@ export class Client {
     input: In,
     options: EnqueueOptions = {},
   ): Promise<Enqueued> {
-    const job = newJob(definition, input, options);
-    return this.#sender.one(job instanceof Promise ? await job : job);
+    this.#begin();
+    try {
+      const job = newJob(definition, input, options);
+      return await this.#sender.one(job instanceof Promise ? await job : job);
+    } finally {
+      this.#end();
+    }
   }
 
   /** Stores many jobs in one transaction. Nothing is stored when one of them is not valid. */
@@ -91,21 +101,21 @@ export class Client {
     definition: JobDefinition<In, unknown>,
     items: Iterable<EnqueueItem<In>> | AsyncIterable<EnqueueItem<In>>,
   ): Promise<Enqueued[] | EnqueuedCount> {
-    return Symbol.asyncIterator in items ? this.#enqueueStream(definition, items) : this.#enqueueAll(definition, items);
+    return this.#call<Enqueued[] | EnqueuedCount>(() =>
+      Symbol.asyncIterator in items ? this.#enqueueStream(definition, items) : this.#enqueueAll(definition, items),
+    );
   }
 
   async #enqueueAll<In>(definition: JobDefinition<In, unknown>, items: Iterable<EnqueueItem<In>>): Promise<Enqueued[]> {
     const jobs = await newJobs(definition, items);
     if (jobs.length === 0) return [];
     if (jobs.length <= ENQUEUE_ROWS_MAX) return this.#sender.many(jobs);
-    return this.#explained(() =>
-      this.#db.transaction(async (tx) => {
-        const stored: Enqueued[] = [];
-        for (let i = 0; i < jobs.length; i += ENQUEUE_ROWS_MAX)
-          stored.push(...(await storeJobsIn(tx, this.#db.schema, jobs.slice(i, i + ENQUEUE_ROWS_MAX))));
-        return stored;
-      }),
-    );
+    return this.#db.transaction(async (tx) => {
+      const stored: Enqueued[] = [];
+      for (let i = 0; i < jobs.length; i += ENQUEUE_ROWS_MAX)
+        stored.push(...(await storeJobsIn(tx, this.#db.schema, jobs.slice(i, i + ENQUEUE_ROWS_MAX))));
+      return stored;
+    });
   }
 
   async #enqueueStream<In>(
@@ -122,14 +132,20 @@ export class Client {
       count += stored.length;
       for (const one of stored) if (one.created) created++;
     };
-    for await (const { input, ...options } of items) {
-      const job = newJob(definition, input, options);
-      page.push(job instanceof Promise ? await job : job);
-      if (page.length < STREAM_ROWS) continue;
-      await sending;
-      sending = send(page);
-      sending.catch(() => {});
-      page = [];
+    try {
+      for await (const { input, ...options } of items) {
+        const job = newJob(definition, input, options);
+        page.push(job instanceof Promise ? await job : job);
+        if (page.length < STREAM_ROWS) continue;
+        await sending;
+        sending = send(page);
+        sending.catch(() => {});
+        page = [];
+      }
+    } catch (error) {
+      // What was stored before the error is stored when the caller hears of it, not some time later.
+      await sending.catch(() => {});
+      throw error;
     }
     await sending;
     if (page.length > 0) await send(page);
@@ -161,24 +177,24 @@ export class Client {
 
   /** The job as it stands, live or ended; undefined when there is none. */
   job(id: string): Promise<Job | undefined> {
-    return this.#explained(() => readJob(this.#db, checkId(id)));
+    return this.#call(() => readJob(this.#db, checkId(id)));
   }
 
   /** A page of jobs, newest first. */
   jobs(filter: JobFilter = {}): Promise<Job[]> {
     refuseUnknown(filter, ["state", "queue", "kind", "tenant", "before", "limit"], "jobs");
     if (filter.before !== undefined) checkId(filter.before);
-    return this.#explained(() => readJobs(this.#db, filter));
+    return this.#call(() => readJobs(this.#db, filter));
   }
 
   /** Cancels a job: at once when it waits ("cancelled"), by its signal when it runs ("requested"). */
   cancel(id: string): Promise<CancelAnswer> {
-    return this.#explained(() => cancelJob(this.#db, checkId(id)));
+    return this.#call(() => cancelJob(this.#db, checkId(id)));
   }
 
   /** Runs a dead or cancelled job again, or a waiting one now. */
   retry(id: string): Promise<RetryAnswer> {
-    return this.#explained(() => retryJob(this.#db, checkId(id)));
+    return this.#call(() => retryJob(this.#db, checkId(id)));
   }
 
   /** Waits for the job's end and returns its result; throws when it ended otherwise, or when the time is over. */
@@ -203,9 +219,14 @@ export class Client {
     }
   }
 
-  /** Waits for what is under way and closes the client's own connections. */
-  async close(): Promise<void> {
-    await this.#sender.drained();
+  /** Waits for what is under way and closes the client's own connections; a second call returns the same promise. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    if (this.#underWay > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
     await this.#db.close();
   }
 
@@ -213,11 +234,24 @@ export class Client {
     await this.close();
   }
 
-  async #explained<T>(work: () => Promise<T>): Promise<T> {
+  #begin(): void {
+    if (this.#closed) throw new FairmillError("FAIRMILL_CLOSED", "This client is closed; create another one.");
+    this.#underWay++;
+  }
+
+  #end(): void {
+    this.#underWay--;
+    if (this.#underWay === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
+  }
+
+  async #call<T>(work: () => Promise<T>): Promise<T> {
+    this.#begin();
     try {
       return await work();
     } catch (error) {
       throw explainFailure(error, this.#db.schema);
+    } finally {
+      this.#end();
     }
   }
 }
@@ -238,8 +272,5 @@ async function newJobs<In>(
 
 function checkId(id: string): string {
   if (/^\d{1,18}$/.test(String(id))) return String(id);
-  throw new ConfigError(
-    "id",
-    `${JSON.stringify(id)} is not a job id: ids are whole numbers, as enqueue returned them.`,
-  );
+  throw new ConfigError("id", `${showValue(id)} is not a job id: ids are whole numbers, as enqueue returned them.`);
 }

@@ -5,6 +5,7 @@ import type { JobDefinition } from "../model/job-definition.js";
 import { serializeInput } from "../model/json-content.js";
 import type { NewJob } from "../model/new-job.js";
 import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
+import { showValue } from "../model/show-value.js";
 import { validateInput } from "../model/validate-input.js";
 
 export interface EnqueueOptions {
@@ -59,17 +60,17 @@ function build<In>(definition: JobDefinition<In, unknown>, input: In, options: E
 }
 
 function moment(runAt: Date | string | number): string {
-  const date = new Date(runAt);
-  if (Number.isNaN(date.getTime()))
-    throw new ConfigError("runAt", `runAt: ${JSON.stringify(runAt)} is not a moment. Pass a Date or an ISO text.`);
-  return date.toISOString();
+  const date = ["string", "number"].includes(typeof runAt) || runAt instanceof Date ? new Date(runAt) : undefined;
+  // Years beyond these have six digits and a sign in ISO texts, which PostgreSQL does not read.
+  if (date && date.getUTCFullYear() >= 1 && date.getUTCFullYear() <= 9999) return date.toISOString();
+  throw new ConfigError(
+    "runAt",
+    `runAt: ${showValue(runAt)} is not a moment before the year 10000. Pass a Date or an ISO text.`,
+  );
 }
 
 function idempotencyKey(key: string): string {
   if (typeof key === "string" && key.length >= 1 && key.length <= 500 && !key.includes("\0") && key.isWellFormed())
     return key;
-  throw new ConfigError(
-    "idempotencyKey",
-    `idempotencyKey: ${JSON.stringify(key)} is not a text of 1 to 500 characters.`,
-  );
+  throw new ConfigError("idempotencyKey", `idempotencyKey: ${showValue(key)} is not a text of 1 to 500 characters.`);
 }

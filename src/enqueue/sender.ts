@@ -6,8 +6,9 @@ import { DatabaseError } from "../model/errors.js";
 import type { Enqueued, NewJob } from "../model/new-job.js";
 import { type Database, NotSentError } from "../store/database.js";
 import { ENQUEUE_ROWS_MAX, storeJobs } from "../store/enqueue.js";
-import { explainFailure, isConnectionLoss, wasRolledBack } from "../store/failures.js";
+import { explainFailure, isConnectionLoss, isTransient, wasRolledBack } from "../store/failures.js";
 
+const OUTCOME_UNKNOWN = "FAIRMILL_OUTCOME_UNKNOWN";
 const TRIES_MAX = 5;
 const RETRY_MS = 100;
 
@@ -37,16 +38,13 @@ export class Sender {
     return this.#store(jobs);
   }
 
-  drained(): Promise<void> {
-    return this.#batcher.drained();
-  }
-
   /** Callers who were put together by chance must not share each other's errors. */
   async #sendEach(jobs: readonly NewJob[]): Promise<(Enqueued | { error: unknown })[]> {
     try {
       return await this.#store(jobs);
     } catch (error) {
-      if (jobs.length === 1 || error instanceof DatabaseError) throw error;
+      if (jobs.length === 1) throw error;
+      if (error instanceof DatabaseError) return this.#repeatKeyed(jobs, error);
       return Promise.all(
         jobs.map((job) =>
           this.#store([job]).then(
@@ -58,14 +56,24 @@ export class Sender {
     }
   }
 
+  /** A job with a key is safe to send again, also when it shared its transaction with jobs that are not. */
+  async #repeatKeyed(jobs: readonly NewJob[], error: DatabaseError): Promise<(Enqueued | { error: unknown })[]> {
+    const keyed = jobs.filter((job) => job.idempotencyKey !== undefined);
+    if (error.code !== OUTCOME_UNKNOWN || keyed.length === 0) throw error;
+    const again = await this.#store(keyed).catch((own: unknown) => keyed.map(() => ({ error: own })));
+    const answers = new Map(keyed.map((job, i) => [job, again[i]!]));
+    return jobs.map((job) => answers.get(job) ?? { error });
+  }
+
   async #store(jobs: readonly NewJob[]): Promise<Enqueued[]> {
     const isRepeatable = jobs.every((job) => job.idempotencyKey !== undefined);
     for (let tries = 1; ; tries++) {
       try {
         return await storeJobs(this.#db, jobs, this.#clock.now());
       } catch (error) {
-        const maySendAgain =
-          error instanceof NotSentError || wasRolledBack(error) || (isRepeatable && isConnectionLoss(error));
+        // Nothing was sent, and it may work the next time: a wrong password will not.
+        const mayConnect = error instanceof NotSentError && isTransient(error.cause);
+        const maySendAgain = mayConnect || wasRolledBack(error) || (isRepeatable && isConnectionLoss(error));
         if (!maySendAgain || tries === TRIES_MAX)
           throw maySendAgain ? explainFailure(error, this.#db.schema) : this.#final(error);
         await sleep(this.#clock, RETRY_MS * 2 ** (tries - 1) * (0.5 + this.#clock.random()));
@@ -74,9 +82,9 @@ export class Sender {
   }
 
   #final(error: unknown): unknown {
-    if (!isConnectionLoss(error)) return explainFailure(error, this.#db.schema);
+    if (error instanceof NotSentError || !isConnectionLoss(error)) return explainFailure(error, this.#db.schema);
     return new DatabaseError(
-      "FAIRMILL_OUTCOME_UNKNOWN",
+      OUTCOME_UNKNOWN,
       "The connection broke before the database answered: the jobs may be stored or not. Enqueue with an idempotencyKey, and the call is repeated safely.",
       { cause: error },
     );

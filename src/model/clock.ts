@@ -5,7 +5,7 @@ export interface Clock {
   now(): number;
   /** Milliseconds that never run backwards, comparable between threads of one process: for measuring. */
   monotonic(): number;
-  /** Calls `then` once after `ms`; the returned function forgets it. A timer alone does not keep the process alive. */
+  /** Calls `then` once after `ms`; the returned function forgets it. It keeps the process alive until then. */
   after(ms: number, then: () => void): () => void;
   /** A number in [0, 1). */
   random(): number;
@@ -18,8 +18,8 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => Number(process.hrtime.bigint()) / 1e6,
   after: (ms, then) => {
+    // Not unref'd: while the database is away, a timer may be all that a worker has left to live on.
     const timer = setTimeout(then, Math.min(Math.max(0, ms), TIMER_MS_MAX));
-    timer.unref();
     return () => clearTimeout(timer);
   },
   random: () => Math.random(),

@@ -16,6 +16,8 @@ export class Run {
   readonly startedAtMs: number;
   context: RunContext<unknown> | undefined;
   isDecided = false;
+  /** Forgets the timer that gives up a handler which ignores its signal. */
+  forgetGrace: (() => void) | undefined;
   readonly #abort: (run: Run, reason: Error) => void;
 
   constructor(claim: Claim, startedAtMs: number, abort: (run: Run, reason: Error) => void) {

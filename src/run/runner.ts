@@ -78,7 +78,7 @@ export class Runner {
     if (run.isDecided || run.abortedBy !== undefined) return;
     run.context ??= new RunContext<unknown>(run.claim, undefined, this.#options.logger, this.#options.onProgress);
     run.context.abort(reason);
-    this.#options.clock.after(this.#options.abortGraceMs, () =>
+    run.forgetGrace = this.#options.clock.after(this.#options.abortGraceMs, () =>
       this.#decide(run, { type: "threw", error: reason, abortedBy: reason }),
     );
   }
@@ -92,6 +92,7 @@ export class Runner {
   #decide(run: Run, outcome: Outcome): void {
     if (run.isDecided) return;
     run.isDecided = true;
+    run.forgetGrace?.();
     const backoff = this.#options.handlers.get(run.claim.kind)?.definition.backoff ?? (() => 0);
     this.#ends.onVerdict(run, decide(run.claim, outcome, backoff, this.#options.clock.random()));
   }

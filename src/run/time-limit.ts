@@ -26,7 +26,10 @@ export class TimeLimit<Run extends TimedRun> {
   }
 
   delete(run: Run): void {
-    this.#runs.delete(run);
+    if (!this.#runs.delete(run) || this.#runs.size > 0) return;
+    // A timer that nobody needs would keep the process alive.
+    this.#forget?.();
+    this.#forget = undefined;
   }
 
   #check(): void {

@@ -1,6 +1,6 @@
 // What may be said about a job when it is enqueued, and what is refused without a trace.
 import { createClient, defineJob, type EnqueueOptions, FairmillError, type Job } from "fairmill";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { useDatabase } from "../support/database.js";
 
@@ -8,9 +8,8 @@ const db = useDatabase();
 const plain = defineJob<object>({ kind: "plain" });
 let client: ReturnType<typeof createClient>;
 beforeAll(() => {
-  client = createClient({ databaseUrl: db.url });
+  client = createClient({ db: db.pool });
 });
-afterAll(() => client.close());
 
 const stored = async (options: EnqueueOptions, definition = plain): Promise<Job> =>
   (await client.job((await client.enqueue(definition, {}, options)).id))!;
@@ -154,6 +153,7 @@ test.each<[string, string, EnqueueOptions]>([
   ["a runAt that is no date", "runAt", { runAt: new Date(Number.NaN) }],
   ["a runAt in the year 20000", "runAt", { runAt: new Date(Date.UTC(20_000, 0)) }],
   ["a runAt before Christ", "runAt", { runAt: new Date(Date.UTC(-100, 0)) }],
+  ["a runAt in the year that never was", "runAt", { runAt: "0000-06-01T00:00:00Z" }],
   ["a runAt that is null", "runAt", { runAt: null as never }],
   ["an empty idempotency key", "idempotencyKey", { idempotencyKey: "" }],
   ["an idempotency key of 501 letters", "idempotencyKey", { idempotencyKey: longText }],

@@ -19,6 +19,12 @@ import {
 import { useSessions, waitUntilBlocked } from "./sessions.js";
 
 const db = useDatabase();
+// Declared before the sessions, hence run after they are closed: it needs the locks that they may still hold.
+afterEach(async () => {
+  await db.query("delete from fairmill.job_history");
+  await dropDays();
+  await makePartitions();
+});
 const open = useSessions(db);
 
 const today = "to_char(now() at time zone 'UTC', 'YYYYMMDD')";
@@ -60,12 +66,6 @@ async function doneJob(): Promise<string> {
   await settle(db, "w", await claimLanes(db, "w", [{ tenant: "default" }], 1), "done");
   return id;
 }
-
-afterEach(async () => {
-  await db.query("delete from fairmill.job_history");
-  await dropDays();
-  await makePartitions();
-});
 
 describe("partitions", () => {
   test("today and three days ahead have one, and a job that ends goes into today's", async () => {

@@ -1,7 +1,9 @@
 // PostgreSQL itself crashes under load. Its own cluster, durable, so that the crash means something.
+import { spawn } from "node:child_process";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { createClient, defineJob } from "fairmill";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -76,3 +78,28 @@ test("P1: PostgreSQL crashed three times under load loses no acknowledged job, a
   await Promise.all(workers.map((worker) => worker.stop()));
   await client.close();
 }, 120_000);
+
+test("a worker that is alone in its process stays alive while PostgreSQL is away, and goes on when it is back", async () => {
+  const client = createClient({ databaseUrl: server.url });
+  await client.migrate();
+  const lonely = spawn(process.execPath, [fileURLToPath(new URL("../support/lonely-worker.mjs", import.meta.url))], {
+    env: { ...process.env, DATABASE_URL: server.url },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    const lines: string[] = [];
+    lonely.stdout.on("data", (data: Buffer) => lines.push(...data.toString().split("\n")));
+    await waitUntil("the worker has started", () => lines.includes("started"));
+    await server.stop("immediate");
+    await waitUntil("the worker has noticed", () => lines.filter((line) => line === "trouble").length > 5);
+    await server.restart();
+    const { id } = await client.enqueue(quick, {});
+    await client.result(id);
+    lonely.kill("SIGTERM");
+    // Nothing keeps the process alive once its worker has stopped.
+    expect(await new Promise((resolve) => lonely.on("exit", resolve))).toBe(0);
+  } finally {
+    lonely.kill("SIGKILL");
+    await client.close();
+  }
+}, 60_000);

@@ -1,0 +1,89 @@
+// Reads the plans of every statement that a call runs, also inside functions: auto_explain tells them to the session that asked.
+import type { Session } from "./sessions.js";
+
+export interface Node {
+  /** "Seq Scan", "Index Scan", … */
+  readonly type: string;
+  readonly relation: string | undefined;
+  readonly index: string | undefined;
+  readonly isBackward: boolean;
+  readonly condition: string | undefined;
+  /** Rows that the node gave, and rows that it read in vain, over all its loops. */
+  readonly rows: number;
+  readonly rowsInVain: number;
+  readonly children: readonly Node[];
+}
+
+export interface Plan {
+  readonly query: string;
+  readonly root: Node;
+}
+
+interface RawNode {
+  "Node Type": string;
+  "Relation Name"?: string;
+  "Index Name"?: string;
+  "Scan Direction"?: string;
+  "Index Cond"?: string;
+  "TID Cond"?: string;
+  "Actual Rows"?: number;
+  "Actual Loops"?: number;
+  "Rows Removed by Filter"?: number;
+  "Rows Removed by Index Recheck"?: number;
+  Plans?: RawNode[];
+}
+
+export async function explainEverything(session: Session): Promise<void> {
+  await session.query(`load 'auto_explain';
+    set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on; set auto_explain.log_level = 'notice';
+    set auto_explain.log_format = 'json'; set auto_explain.log_analyze = on; set auto_explain.log_timing = off;
+    set client_min_messages = 'notice'; set plan_cache_mode = 'force_generic_plan'`);
+}
+
+/** Runs the statement and takes it back; returns the plans of all statements in it, innermost first. */
+export async function plansOf(session: Session, statement: string, values: unknown[] = []): Promise<Plan[]> {
+  await session.query("begin");
+  session.notices.length = 0;
+  await session.query(statement, values);
+  const plans = session.notices.filter((notice) => notice.startsWith("duration:")).map(read);
+  await session.query("rollback");
+  if (plans.length === 0) throw new Error(`No plan was told for ${statement}.`);
+  return plans;
+}
+
+function read(notice: string): Plan {
+  const told = JSON.parse(notice.slice(notice.indexOf("{"))) as { "Query Text": string; Plan: RawNode };
+  return { query: told["Query Text"], root: toNode(told.Plan) };
+}
+
+const toNode = (raw: RawNode): Node => ({
+  type: raw["Node Type"],
+  relation: raw["Relation Name"],
+  index: raw["Index Name"],
+  isBackward: raw["Scan Direction"] === "Backward",
+  condition: raw["Index Cond"] ?? raw["TID Cond"],
+  rows: (raw["Actual Rows"] ?? 0) * (raw["Actual Loops"] ?? 0),
+  rowsInVain:
+    ((raw["Rows Removed by Filter"] ?? 0) + (raw["Rows Removed by Index Recheck"] ?? 0)) * (raw["Actual Loops"] ?? 0),
+  children: (raw.Plans ?? []).map(toNode),
+});
+
+/** The node and all below it. */
+export const all = (node: Node): Node[] => [node, ...node.children.flatMap(all)];
+
+/** The nodes of these plans that read the table, or a partition of it. */
+export const readersOf = (plans: readonly Plan[], table: string): Node[] =>
+  plans
+    .flatMap(({ root }) => all(root))
+    .filter((node) => node.type !== "ModifyTable" && (node.relation === table || node.relation?.startsWith(`${table}_`) === true));
+
+/** How a plan reads a table, in a word: "job_pkey", "job_ready backward", "Tid Scan", "Seq Scan". */
+export const wayOf = (node: Node): string => (node.index ? `${node.index}${node.isBackward ? " backward" : ""}` : node.type);
+
+/** The plan as lines of text, for the message of a failure. */
+export const draw = (node: Node, depth = 0): string =>
+  [
+    `${"  ".repeat(depth)}${node.type}${node.relation ? ` on ${node.relation}` : ""}${node.index ? ` by ${node.index}` : ""}` +
+      `${node.condition ? ` (${node.condition})` : ""} rows ${node.rows}, in vain ${node.rowsInVain}`,
+    ...node.children.map((child) => draw(child, depth + 1)),
+  ].join("\n");

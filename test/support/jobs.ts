@@ -1,0 +1,86 @@
+// What tests ask of jobs and workers again and again.
+import {
+  type Client,
+  createWorker,
+  type Handler,
+  type Job,
+  type Logger,
+  silentLogger,
+  type Worker,
+  type WorkerEvents,
+  type WorkerOptions,
+} from "fairmill";
+import { isEnded } from "../../src/model/states.js";
+import { waitForEvent, waitUntil } from "./wait.js";
+
+type Options = Omit<WorkerOptions, "handlers" | "databaseUrl">;
+
+/** A worker that has started; silent, and impatient when it is stopped, unless told otherwise. */
+export function startWorker(url: string, handlers: readonly Handler[], options: Options = {}): Promise<Worker> {
+  return createWorker({ databaseUrl: url, handlers, logger: silentLogger, grace: "5s", ...options }).start();
+}
+
+/** What a worker announces next under this name. Ask before what causes it. */
+export const eventOf = <Name extends keyof WorkerEvents>(
+  worker: Worker,
+  name: Name,
+  matches: (value: WorkerEvents[Name][0]) => boolean = () => true,
+  deadlineMs?: number,
+): Promise<WorkerEvents[Name][0]> =>
+  waitForEvent<Pick<WorkerEvents, keyof WorkerEvents>, Name>(worker.events, name, matches, deadlineMs);
+
+/** The job, once it has ended in whatever way. */
+export const endOf = (client: Client, id: string, deadlineMs?: number): Promise<Job> =>
+  waitUntil(
+    `job ${id} has ended`,
+    async () => {
+      const job = await client.job(id);
+      return job && isEnded(job.state) ? job : undefined;
+    },
+    deadlineMs,
+  );
+
+/** The job, once it is in this state. */
+export const inState = (client: Client, id: string, state: Job["state"]): Promise<Job> =>
+  waitUntil(`job ${id} is ${state}`, async () => {
+    const job = await client.job(id);
+    return job?.state === state ? job : undefined;
+  });
+
+/** A promise and its ends, for handlers that wait for the test's word. */
+export function gate<T = void>(): { promise: Promise<T>; open: (value: T) => void } {
+  let open!: (value: T) => void;
+  const promise = new Promise<T>((resolve) => {
+    open = resolve;
+  });
+  return { promise, open };
+}
+
+/** Ends when the signal aborts, with its reason. */
+export const untilAborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+
+export interface Line {
+  readonly level: string;
+  readonly message: string;
+  readonly facts: Record<string, unknown>;
+}
+
+/** A logger that keeps what it is told. */
+export function keepingLogger(lines: Line[] = [], bindings: object = {}): Logger & { readonly lines: Line[] } {
+  const at =
+    (level: string) =>
+    (facts: object, message = "") =>
+      void lines.push({ level, message, facts: { ...bindings, ...facts } });
+  return {
+    lines,
+    debug: at("debug"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    child: (more) => keepingLogger(lines, { ...bindings, ...more }),
+  };
+}
