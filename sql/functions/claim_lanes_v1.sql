@@ -8,15 +8,15 @@
 --                                ready, and the fence keeps the old holder out. Says so for the whole transaction: only for callers
 --                                who do nothing else in it.
 -- Each claimed job gets a new lease_no, its attempt counted, and this worker's name: from now on only this fence may write to it.
--- Result: the claimed jobs, each with the place of its lane in the arrays.
+-- Result: the claimed jobs, in no particular order.
 -- Locks: the claimed rows; rows that somebody else holds are skipped.
 -- Plan expected: one range of job_ready per lane, then the rows by their place (Tid Scan). The order by names all four columns of
 -- the index, and the bounds are row comparisons, so that no other index can serve: statistics cannot talk the planner out of it.
 create or replace function fairmill.claim_lanes_v1(
   worker_id text, queues text[], priorities smallint[], tenants text[], floors bigint[], quanta integer[], kinds text[], jobs_max integer,
   durable boolean default true)
-returns table (id bigint, lease_no integer, lane integer, kind text, key text, attempt smallint, crashes smallint, max_attempts smallint,
-               payload jsonb)
+returns table (id bigint, lease_no integer, priority smallint, tenant text, kind text, key text, attempt smallint, crashes smallint,
+               max_attempts smallint, payload jsonb)
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
@@ -38,9 +38,12 @@ begin
     perform set_config('synchronous_commit', 'off', true);
   end if;
   return query
-    with found as materialized (
-      select ready.ctid, lane.n
-      from unnest(queues, priorities, tenants, floors, quanta) with ordinality as lane (queue, priority, tenant, floor, quantum, n)
+    update fairmill.job j
+    set state = 'running', worker = worker_id, lease_no = j.lease_no + 1, attempt = j.attempt + 1, started_at = clock_timestamp()
+    -- An array of places, not a join: measured at 7.1 against 8.4 microseconds a job.
+    where j.ctid = any (array(
+      select ready.ctid
+      from unnest(queues, priorities, tenants, floors, quanta) as lane (queue, priority, tenant, floor, quantum)
       cross join lateral (
         select r.ctid from fairmill.job r
         where r.state = 'ready'
@@ -51,11 +54,7 @@ begin
         order by r.queue, r.priority, r.tenant, r.id
         limit lane.quantum
         for update skip locked) ready
-      limit jobs_max)
-    update fairmill.job j
-    set state = 'running', worker = worker_id, lease_no = j.lease_no + 1, attempt = j.attempt + 1, started_at = clock_timestamp()
-    from found
-    where j.ctid = found.ctid
-    returning j.id, j.lease_no, found.n::integer, j.kind, j.key, j.attempt, j.crashes, j.max_attempts, j.payload;
+      limit jobs_max))
+    returning j.id, j.lease_no, j.priority, j.tenant, j.kind, j.key, j.attempt, j.crashes, j.max_attempts, j.payload;
 end
 $$;

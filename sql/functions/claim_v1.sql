@@ -55,9 +55,8 @@ begin
     from listed lane;
   end if;
   return query
-    select c.id, c.lease_no, v_priorities[c.lane], v_tenants[c.lane], c.kind, c.key, c.attempt, c.crashes, c.max_attempts, c.payload
-    from fairmill.claim_lanes_v1(
+    select * from fairmill.claim_lanes_v1(
       worker_id, array_fill(queue_name, array[v_count]), v_priorities, v_tenants, array_fill(0::bigint, array[v_count]),
-      array_fill(least(tenant_max, greatest(1, ceil(jobs_max::float8 / v_count)::integer)), array[v_count]), kinds, jobs_max) c;
+      array_fill(least(tenant_max, greatest(1, ceil(jobs_max::float8 / v_count)::integer)), array[v_count]), kinds, jobs_max);
 end
 $$;

@@ -10,9 +10,11 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
+declare
+  v_at timestamptz := clock_timestamp();  -- a value, because a volatile function cannot bound a range of an index
 begin
   return fairmill.end_jobs_v1(
-    array(select j.id from fairmill.job j where j.expire_at is not null and j.state <> 'running' and j.expire_at <= clock_timestamp()
+    array(select j.id from fairmill.job j where j.expire_at is not null and j.state <> 'running' and j.expire_at <= v_at
           order by j.expire_at, j.id limit jobs_max for update skip locked),
     'dead', jsonb_build_object('code', 'FAIRMILL_EXPIRED', 'message', 'The job waited longer than its time to live.'));
 end

@@ -12,12 +12,13 @@ set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
+  v_at     timestamptz := clock_timestamp();  -- a value, because a volatile function cannot bound a range of an index
   v_count  integer;
   v_queues text[];
 begin
   with due as (
     update fairmill.job j set state = 'ready'
-    where j.id = any (array(select s.id from fairmill.job s where s.state = 'scheduled' and s.run_at <= clock_timestamp()
+    where j.id = any (array(select s.id from fairmill.job s where s.state = 'scheduled' and s.run_at <= v_at
                             order by s.run_at, s.id limit jobs_max for update skip locked))
     returning j.queue)
   select count(*), array_agg(distinct d.queue) into v_count, v_queues from due d;

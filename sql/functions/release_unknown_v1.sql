@@ -19,7 +19,9 @@ begin
     update fairmill.job j set state = 'ready', worker = null, started_at = null, attempt = j.attempt - 1, lease_no = j.lease_no + 1
     where j.id = any (array(select r.id from fairmill.job r where r.worker = worker_id and r.state = 'running' and r.id <> all (known)
                             order by r.id for update))
-      and j.worker is not distinct from worker_id and j.state = 'running'
+      -- Only running jobs have a worker. Said in this way it fits the primary key alone: by the index on running jobs every id of the
+      -- array would be a walk along all of them.
+      and j.worker is not distinct from worker_id
     returning j.queue)
   select count(*), array_agg(distinct r.queue) into v_count, v_queues from released r;
   if v_count > 0 then

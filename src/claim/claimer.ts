@@ -50,7 +50,7 @@ export class Claimer {
     this.#options = options;
     this.#views = options.queues.map((name) => ({
       name,
-      ring: new LaneRing({ queue: name, lowerShare: options.lowerShare }),
+      ring: new LaneRing(options.lowerShare),
       isStale: true,
       scannedAtMs: Number.NEGATIVE_INFINITY,
       cursor: undefined,
@@ -123,14 +123,13 @@ export class Claimer {
   /** Claims along the probes, lane by lane; tells the ring what came of it. */
   async #claimAlong(worker: string, view: QueueView, jobsMax: number, probes: readonly Probe[]): Promise<Claim[][]> {
     const { kinds } = this.#options;
-    const { lanes, news } = await claimAlong(this.#db, worker, probes, kinds, jobsMax, [view.name], view.tail);
-    for (const lane of lanes) if (!isSortedById(lane, idOf)) lane.sort((a, b) => compareIds(a.id, b.id));
-    const count = lanes.reduce((sum, lane) => sum + lane.length, 0);
+    const { claims, news } = await claimAlong(this.#db, worker, view.name, probes, kinds, jobsMax, view.tail);
+    const lanes = byLane(probes, claims);
     view.ring.report(
       probes,
       lanes.map((lane) => lane.length),
       lanes.map((lane) => lane.at(-1)?.id),
-      count >= jobsMax,
+      claims.length >= jobsMax,
     );
     if (news) this.#hear(view, news);
     return lanes.filter((lane) => lane.length > 0);
@@ -149,6 +148,21 @@ export class Claimer {
 function split(probes: readonly Probe[]): Probe[][] {
   if (probes.length > 1) return [probes.filter((_, i) => i % 2 === 0), probes.filter((_, i) => i % 2 === 1)];
   return [0, 1].map(() => probes.map((probe) => ({ ...probe, quantum: Math.ceil(probe.quantum / 2) })));
+}
+
+/** The claims of each probe, oldest first. */
+function byLane(probes: readonly Probe[], claims: Claim[]): Claim[][] {
+  const lanes: Claim[][] = probes.length === 1 ? [claims] : probes.map(() => []);
+  if (probes.length > 1) {
+    const levels = new Map<number, Map<string, Claim[]>>();
+    for (const [i, { priority, tenant }] of probes.entries()) {
+      const level = levels.get(priority) ?? new Map<string, Claim[]>();
+      levels.set(priority, level.set(tenant, lanes[i]!));
+    }
+    for (const claim of claims) levels.get(claim.priority)!.get(claim.tenant)!.push(claim);
+  }
+  for (const lane of lanes) if (!isSortedById(lane, idOf)) lane.sort((a, b) => compareIds(a.id, b.id));
+  return lanes;
 }
 
 const idOf = (claim: Claim) => claim.id;

@@ -25,20 +25,15 @@ const PROBES_MAX = 1_000;
 /** Lanes kept in memory; beyond it the scan brings them back in turn. */
 const LANES_MAX = 100_000;
 
-export interface LaneRingOptions {
-  readonly queue: string;
-  /** Part of the jobs that each lower priority is sure of while higher ones wait too. */
-  readonly lowerShare: number;
-}
-
 export class LaneRing {
-  readonly #options: LaneRingOptions;
+  /** Part of the jobs that each lower priority is sure of while higher ones wait too. */
+  readonly #lowerShare: number;
   /** Highest priority first. */
   #levels: Level[] = [];
   #size = 0;
 
-  constructor(options: LaneRingOptions) {
-    this.#options = options;
+  constructor(lowerShare: number) {
+    this.#lowerShare = lowerShare;
   }
 
   get size(): number {
@@ -93,7 +88,6 @@ export class LaneRing {
     for (const lane of level.lanes.values()) {
       if (count++ === lanesMax) break;
       probes.push({
-        queue: this.#options.queue,
         priority: lane.priority,
         tenant: lane.tenant,
         floor: lane.floor,
@@ -140,7 +134,7 @@ export class LaneRing {
       total += counts[i]!;
     });
     const lowerLevels = this.#levels.filter((level) => level.lanes.size > 0).length - 1;
-    const share = Math.min(this.#options.lowerShare, 0.5 / Math.max(1, lowerLevels));
+    const share = Math.min(this.#lowerShare, 0.5 / Math.max(1, lowerLevels));
     this.#levels.forEach((level, i) => {
       // A level without waiting lanes earns nothing: there is no credit for the past.
       if (i === 0 || level.lanes.size === 0) level.credit = 0;

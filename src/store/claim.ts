@@ -9,7 +9,6 @@ export interface LaneName {
 
 /** One lane to probe: ids above `floor`, at most `quantum` jobs. */
 export interface Probe extends LaneName {
-  readonly queue: string;
   readonly floor: string;
   readonly quantum: number;
 }
@@ -24,7 +23,7 @@ export interface News {
 }
 
 /** The columns have the names of `Claim`, so that a row needs little to become one: thousands a second are made of them. */
-const CLAIM = `select id, lease_no as "leaseNo", lane, kind, key, attempt, crashes, max_attempts as "maxAttempts", payload
+const CLAIM = `select id, lease_no as "leaseNo", priority, tenant, kind, key, attempt, crashes, max_attempts as "maxAttempts", payload
   from fairmill.claim_lanes_v1($1, $2, $3, $4, $5, $6, $7, $8, durable => false)`;
 const NEWS = "select * from fairmill.news_v1($1, $2)";
 const LANES = "select priority, tenant from fairmill.lanes_v1($1, $2, $3, $4)";
@@ -48,23 +47,24 @@ export function readLanes(
   return db.query<LaneName>(LANES, [queue, after?.priority ?? null, after?.tenant ?? null, lanesMax]);
 }
 
-type ClaimRow = Omit<Claim, "worker" | "queue" | "priority" | "tenant"> & { lane: number } & Partial<Claim>;
+/** What a row lacks of a claim is the same for all rows of the answer. */
+type ClaimRow = Omit<Claim, "worker" | "queue"> & { worker?: string; queue?: string };
 
-/** Claims along the probes, and looks for news in the same round trip. The claims come lane by lane, as the probes are ordered. */
+/** Claims along the probes of one queue, and looks for news in the same round trip. */
 export async function claimAlong(
   db: Database,
   worker: string,
+  queue: string,
   probes: readonly Probe[],
   kinds: readonly string[],
   jobsMax: number,
-  queues: readonly string[],
   tail: string,
-): Promise<{ lanes: Claim[][]; news: News | undefined }> {
+): Promise<{ claims: Claim[]; news: News | undefined }> {
   const claim: Statement = [
     CLAIM,
     [
       worker,
-      probes.map((probe) => probe.queue),
+      probes.map(() => queue),
       probes.map((probe) => probe.priority),
       probes.map((probe) => probe.tenant),
       probes.map((probe) => probe.floor),
@@ -73,22 +73,17 @@ export async function claimAlong(
       jobsMax,
     ],
   ];
-  const [claimed, news] = await db.together([claim, [NEWS, [queues, tail]]]);
+  const [claimed, news] = await db.together([claim, [NEWS, [[queue], tail]]]);
   if (claimed!.status === "rejected") throw claimed!.reason;
-  const lanes: Claim[][] = probes.map(() => []);
-  for (const row of claimed!.value as ClaimRow[])
-    lanes[row.lane - 1]!.push(toClaim(row, worker, probes[row.lane - 1]!));
-  return { lanes, news: news!.status === "fulfilled" ? toNews(news!.value as NewsRow[], tail) : undefined };
-}
-
-/** The row, with what it has in common with its lane. */
-function toClaim(row: ClaimRow, worker: string, lane: Probe): Claim {
-  const claim = row as { -readonly [Field in keyof ClaimRow]: ClaimRow[Field] };
-  claim.worker = worker;
-  claim.queue = lane.queue;
-  claim.priority = lane.priority;
-  claim.tenant = lane.tenant;
-  return claim as Claim;
+  const rows = claimed!.value as ClaimRow[];
+  for (const row of rows) {
+    row.worker = worker;
+    row.queue = queue;
+  }
+  return {
+    claims: rows as Claim[],
+    news: news!.status === "fulfilled" ? toNews(news!.value as NewsRow[], tail) : undefined,
+  };
 }
 
 function toNews(rows: readonly NewsRow[], oldTail: string): News {

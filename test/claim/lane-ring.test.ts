@@ -5,7 +5,7 @@ import { LaneRing } from "../../src/claim/lane-ring.js";
 import type { Probe } from "../../src/store/claim.js";
 
 const LOWER_SHARE = 0.1;
-const newRing = (lowerShare = LOWER_SHARE) => new LaneRing({ queue: "q", lowerShare });
+const newRing = (lowerShare = LOWER_SHARE) => new LaneRing(lowerShare);
 const nameOf = ({ priority, tenant }: { priority: number; tenant: string }) => `${priority}/${tenant}`;
 
 /** Lanes of waiting ids, answered like claim_lanes_v1: in order of the probes, above the floor, up to the quantum, until full. */

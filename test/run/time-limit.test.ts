@@ -123,6 +123,8 @@ test("a validator that never ends is under the time limit, too", async () => {
   });
   await using client = createClient({ databaseUrl: db.url });
   await using _ = await startWorker(db.url, [handle(stuck, () => {})], { abortGrace: 50, grace: 0 });
-  const [row] = await db.query<{ id: string }>(`select id from fairmill.enqueue_v1('stuck', '{"n": 1}')`);
+  const [row] = await db.query<{ id: string }>(
+    `select id from fairmill.enqueue_v1('stuck', '{"n": 1}', max_attempts => 1)`,
+  );
   expect(await endOf(client, row!.id)).toMatchObject({ state: "dead", failures: [{ outcome: "timeout" }] });
 });

@@ -11,6 +11,9 @@ export interface Node {
   /** Rows that the node gave, and rows that it read in vain, over all its loops. */
   readonly rows: number;
   readonly rowsInVain: number;
+  readonly loops: number;
+  /** Blocks of the cache that the node and those below it looked at. */
+  readonly blocks: number;
   readonly children: readonly Node[];
 }
 
@@ -30,13 +33,15 @@ interface RawNode {
   "Actual Loops"?: number;
   "Rows Removed by Filter"?: number;
   "Rows Removed by Index Recheck"?: number;
+  "Shared Hit Blocks"?: number;
+  "Shared Read Blocks"?: number;
   Plans?: RawNode[];
 }
 
 export async function explainEverything(session: Session): Promise<void> {
   await session.query(`load 'auto_explain';
     set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on; set auto_explain.log_level = 'notice';
-    set auto_explain.log_format = 'json'; set auto_explain.log_analyze = on; set auto_explain.log_timing = off;
+    set auto_explain.log_format = 'json'; set auto_explain.log_analyze = on; set auto_explain.log_timing = off; set auto_explain.log_buffers = on;
     set client_min_messages = 'notice'; set plan_cache_mode = 'force_generic_plan'`);
 }
 
@@ -65,6 +70,8 @@ const toNode = (raw: RawNode): Node => ({
   rows: (raw["Actual Rows"] ?? 0) * (raw["Actual Loops"] ?? 0),
   rowsInVain:
     ((raw["Rows Removed by Filter"] ?? 0) + (raw["Rows Removed by Index Recheck"] ?? 0)) * (raw["Actual Loops"] ?? 0),
+  loops: raw["Actual Loops"] ?? 0,
+  blocks: (raw["Shared Hit Blocks"] ?? 0) + (raw["Shared Read Blocks"] ?? 0),
   children: (raw.Plans ?? []).map(toNode),
 });
 
@@ -75,15 +82,19 @@ export const all = (node: Node): Node[] => [node, ...node.children.flatMap(all)]
 export const readersOf = (plans: readonly Plan[], table: string): Node[] =>
   plans
     .flatMap(({ root }) => all(root))
-    .filter((node) => node.type !== "ModifyTable" && (node.relation === table || node.relation?.startsWith(`${table}_`) === true));
+    .filter(
+      (node) =>
+        node.type !== "ModifyTable" && (node.relation === table || node.relation?.startsWith(`${table}_`) === true),
+    );
 
 /** How a plan reads a table, in a word: "job_pkey", "job_ready backward", "Tid Scan", "Seq Scan". */
-export const wayOf = (node: Node): string => (node.index ? `${node.index}${node.isBackward ? " backward" : ""}` : node.type);
+export const wayOf = (node: Node): string =>
+  node.index ? `${node.index}${node.isBackward ? " backward" : ""}` : node.type;
 
 /** The plan as lines of text, for the message of a failure. */
 export const draw = (node: Node, depth = 0): string =>
   [
     `${"  ".repeat(depth)}${node.type}${node.relation ? ` on ${node.relation}` : ""}${node.index ? ` by ${node.index}` : ""}` +
-      `${node.condition ? ` (${node.condition})` : ""} rows ${node.rows}, in vain ${node.rowsInVain}`,
+      `${node.condition ? ` (${node.condition})` : ""} rows ${node.rows}, in vain ${node.rowsInVain}, blocks ${node.blocks}`,
     ...node.children.map((child) => draw(child, depth + 1)),
   ].join("\n");

@@ -11,32 +11,39 @@ export interface Session extends Asker {
   readonly notices: string[];
   /** Names of channels and payloads of notifications that arrived, as "channel payload". */
   readonly notified: string[];
+  close(): Promise<void>;
+}
+
+export async function openSession(url: string): Promise<Session> {
+  const client = new pg.Client({ connectionString: url, application_name: "test session" });
+  client.on("error", () => {});
+  const notices: string[] = [];
+  const notified: string[] = [];
+  client.on("notice", (notice) => void notices.push(notice.message ?? ""));
+  client.on("notification", ({ channel, payload }) => void notified.push(`${channel} ${payload}`));
+  await client.connect();
+  const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
+  return {
+    pid: rows[0]!.pid,
+    notices,
+    notified,
+    query: async <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) =>
+      (await client.query<Row>(text, values)).rows,
+    close: () => client.end(),
+  };
 }
 
 /** Returns a function that opens a session. */
-export function useSessions(db: Pick<TestDatabase, "url" | "query">): (options?: pg.ClientConfig) => Promise<Session> {
-  const open = new Set<pg.Client>();
+export function useSessions(db: Pick<TestDatabase, "url">): () => Promise<Session> {
+  const sessions = new Set<Session>();
   afterEach(async () => {
-    await Promise.all([...open].map((client) => client.end()));
-    open.clear();
+    await Promise.all([...sessions].map((session) => session.close()));
+    sessions.clear();
   });
-  return async (options = {}) => {
-    const client = new pg.Client({ connectionString: db.url, application_name: "test session", ...options });
-    client.on("error", () => {});
-    const notices: string[] = [];
-    const notified: string[] = [];
-    client.on("notice", (notice) => void notices.push(notice.message ?? ""));
-    client.on("notification", ({ channel, payload }) => void notified.push(`${channel} ${payload}`));
-    await client.connect();
-    open.add(client);
-    const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
-    return {
-      pid: rows[0]!.pid,
-      notices,
-      notified,
-      query: async <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) =>
-        (await client.query<Row>(text, values)).rows,
-    };
+  return async () => {
+    const session = await openSession(db.url);
+    sessions.add(session);
+    return session;
   };
 }
 

@@ -1,0 +1,309 @@
+// The plans of the hot statements, whatever the statistics say. A table that is empty at noon and full at one has wrong statistics
+// for a while, and a queue that then reads itself from end to end never gets out of it.
+import { readdir, readFile } from "node:fs/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { freshDatabase } from "../support/database.js";
+import { all, draw, explainEverything, type Node, type Plan, plansOf, readersOf, wayOf } from "./plan-reader.js";
+import { openSession, type Session } from "./sessions.js";
+
+const ANALYZE = "analyze fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency";
+
+/** Jobs in all states: 50,000 ready, 5,000 scheduled (50 due), 5,000 running at 25 workers (2 of them dead), 10,000 ended. */
+const fill = (tenants: number) => `
+  insert into fairmill.job (kind, queue, tenant, priority, state, payload, expire_at)
+  select 'work', case when n % 10 = 0 then 'other' else 'default' end, 't' || n % ${tenants}, n % 3, 'ready', '{}',
+    case when n % 1000 = 0 then now() - interval '1 minute' when n % 20 = 0 then now() + interval '1 day' end
+  from generate_series(1, 50000) n;
+  insert into fairmill.job (kind, queue, tenant, state, payload, run_at)
+  select 'work', 'default', 't' || n % ${tenants}, 'scheduled', '{}', now() + (n - 50) * interval '1 minute' from generate_series(1, 5000) n;
+  insert into fairmill.worker (id, queues, lease_until, listening)
+  select 'w' || w, '{default}', now() + case when w > 23 then interval '-1 minute' else interval '1 day' end, true from generate_series(1, 25) w;
+  insert into fairmill.job (kind, queue, tenant, state, payload, worker, started_at, lease_no, attempt)
+  select 'work', 'default', 't' || n, 'running', '{}', 'w' || w, now(), 1, 1 from generate_series(1, 200) n, generate_series(1, 25) w;
+  insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant, kind, created_at, ended_at, payload, worker)
+  select nextval('fairmill.job_id_seq'), 1, 0, 1, 0, 3, case when n % 100 = 0 then 'dead' else 'done' end, 'default', 't' || n % 100, 'work', now(), now(), '{}', 'w1'
+  from generate_series(1, 10000) n;
+  insert into fairmill.idempotency (tenant, kind, key, job_id) select 't', 'work', 'key ' || n, n from generate_series(1, 5000) n;
+  insert into fairmill.queue (name) values ('default'), ('other')`;
+
+interface Scenario {
+  readonly name: string;
+  readonly before: string;
+  readonly tenants: number;
+  readonly after?: string;
+}
+
+const SCENARIOS: readonly Scenario[] = [
+  { name: "statistics as they should be", before: "", tenants: 1_000, after: ANALYZE },
+  { name: "never analyzed", before: "", tenants: 1_000 },
+  { name: "planned and analyzed while empty, then filled", before: ANALYZE, tenants: 1_000 },
+  {
+    name: "analyzed with one tenant, then 10,000 tenants",
+    before: `insert into fairmill.job (kind, queue, tenant, state, payload) select 'work', 'default', 'only', 'ready', '{}' from generate_series(1, 2000); ${ANALYZE}`,
+    tenants: 10_000,
+  },
+  {
+    name: "analyzed without a running job",
+    before: `insert into fairmill.job (kind, queue, tenant, state, payload) select 'work', 'default', 't' || n, 'ready', '{}' from generate_series(1, 20000) n; ${ANALYZE}`,
+    tenants: 100,
+  },
+  {
+    name: "analyzed while every job was running",
+    before: `insert into fairmill.job (kind, queue, tenant, state, payload, worker, started_at, lease_no, attempt)
+      select 'work', 'default', 't' || n % 10, 'running', '{}', 'w1', now(), 1, 1 from generate_series(1, 20000) n; ${ANALYZE};
+      delete from fairmill.job`,
+    tenants: 1_000,
+  },
+];
+
+interface Call {
+  readonly statement: string;
+  readonly values?: (facts: Facts) => unknown[];
+  /** The ways into `job` that it takes: all of them, and no other. */
+  readonly ways: readonly string[];
+  /** The ways into `job_history`: the primary keys of its partitions, or none. */
+  readonly historyWays?: "primary keys";
+}
+
+interface Facts {
+  /** Jobs that worker w3 runs, with their leases. */
+  readonly ids: readonly string[];
+  readonly leases: readonly number[];
+  readonly ready: string;
+  readonly dead: string;
+  readonly newest: string;
+}
+
+const settle = (worker: string, verdicts: readonly string[]): Pick<Call, "statement" | "values"> => ({
+  statement: "select * from fairmill.settle_v1($1, $2, $3, $4, $5)",
+  values: ({ ids, leases }) => [
+    worker,
+    ids,
+    leases,
+    ids.map((_, n) => verdicts[n % verdicts.length]),
+    JSON.stringify(ids.map(() => ({ error: { message: "no" }, delay_ms: 5 }))),
+  ],
+});
+
+const CALLS: Record<string, Call> = {
+  "enqueue_many_v1 without keys": {
+    statement: "select * from fairmill.enqueue_many_v1($1)",
+    values: () => [JSON.stringify(Array.from({ length: 100 }, () => ({ kind: "work" })))],
+    ways: [],
+  },
+  "enqueue_many_v1 with keys, known and new": {
+    statement: "select * from fairmill.enqueue_many_v1($1)",
+    values: () => [
+      JSON.stringify(
+        Array.from({ length: 20 }, (_, n) => ({ kind: "work", tenant: "t", idempotency_key: `key ${n * 500}` })),
+      ),
+    ],
+    ways: [],
+  },
+  "lanes_v1 from the start": {
+    statement: "select * from fairmill.lanes_v1('default', null, null, 100)",
+    ways: ["job_ready backward"],
+  },
+  "lanes_v1 from a lane on": {
+    statement: "select * from fairmill.lanes_v1('default', 1::smallint, 't50', 100)",
+    ways: ["job_ready backward"],
+  },
+  claim_lanes_v1: {
+    statement: "select * from fairmill.claim_lanes_v1('w1', $1, $2, $3, $4, $5, '{work}', 100)",
+    values: () => {
+      const lanes = Array.from({ length: 90 }, (_, n) => n);
+      return [
+        lanes.map(() => "default"),
+        lanes.map((n) => n % 3),
+        lanes.map((n) => `t${n}`),
+        lanes.map(() => 0),
+        lanes.map(() => 2),
+      ];
+    },
+    ways: ["Tid Scan", "job_ready"],
+  },
+  "news_v1 with little news": {
+    statement: "select * from fairmill.news_v1('{default}', $1)",
+    values: ({ newest }) => [Number(newest) - 100],
+    ways: ["job_pkey"],
+  },
+  "news_v1 with more news than it looks at": {
+    statement: "select * from fairmill.news_v1('{default}', 10)",
+    ways: ["job_pkey", "job_pkey backward"],
+  },
+  "settle_v1 of ends": { ...settle("w3", ["done", "dead", "cancelled"]), ways: ["job_pkey"] },
+  "settle_v1 of jobs that wait again": { ...settle("w3", ["retry", "snooze", "release"]), ways: ["job_pkey"] },
+  "settle_v1 of both": { ...settle("w3", ["done", "retry", "release"]), ways: ["job_pkey"] },
+  "settle_v1 by somebody who lost the leases": {
+    ...settle("w4", ["done", "retry", "release"]),
+    ways: ["job_pkey"],
+    historyWays: "primary keys",
+  },
+  heartbeat_v1: { statement: "select * from fairmill.heartbeat_v1('w3')", ways: ["job_running"] },
+  "promote_v1 with jobs due": { statement: "select fairmill.promote_v1(100)", ways: ["job_pkey", "job_scheduled"] },
+  "expire_v1 with jobs that waited too long": {
+    statement: "select fairmill.expire_v1(100)",
+    ways: ["job_expiring", "job_pkey"],
+  },
+  "recover_v1 with dead workers": {
+    statement: "select * from fairmill.recover_v1(100)",
+    ways: ["job_pkey", "job_running"],
+  },
+  progress_v1: {
+    statement: "select fairmill.progress_v1('w3', $1, $2, $3)",
+    values: ({ ids, leases }) => [ids, leases, JSON.stringify(ids)],
+    ways: ["job_pkey"],
+  },
+  release_unknown_v1: {
+    statement: "select fairmill.release_unknown_v1('w3', $1)",
+    values: ({ ids }) => [ids],
+    ways: ["job_pkey", "job_running"],
+  },
+  "cancel_v1 of a waiting job": {
+    statement: "select fairmill.cancel_v1($1)",
+    values: ({ ready }) => [ready],
+    ways: ["job_pkey"],
+  },
+  "cancel_v1 of a running job": {
+    statement: "select fairmill.cancel_v1($1)",
+    values: ({ ids }) => [ids[0]],
+    ways: ["job_pkey"],
+  },
+  "cancel_v1 of an ended job": {
+    statement: "select fairmill.cancel_v1($1)",
+    values: ({ dead }) => [dead],
+    ways: ["job_pkey"],
+    historyWays: "primary keys",
+  },
+  "retry_v1 of an ended job": {
+    statement: "select fairmill.retry_v1($1)",
+    values: ({ dead }) => [dead],
+    ways: ["job_pkey"],
+    historyWays: "primary keys",
+  },
+  wake_v1: { statement: "select fairmill.wake_v1('{default,other}', 5)", ways: [] },
+};
+
+/** The first column of each index: a scan that is not bounded by it walks along the whole index, which is a table scan by another name. */
+const BOUND: Record<string, RegExp> = {
+  job_pkey: /\bid\b/,
+  job_ready: /\bqueue\b/,
+  job_running: /\bworker [=>]/,
+  job_scheduled: /\brun_at <=/,
+  job_expiring: /\bexpire_at <=/,
+};
+
+function checkReads(plans: readonly Plan[], table: "job" | "job_history"): void {
+  for (const { query, root } of plans) {
+    const nodes = readersOf([{ query, root }], table);
+    const drawing = `${query}\n${draw(root)}`;
+    for (const node of nodes) {
+      expect(node.type, drawing).not.toMatch(/Seq Scan/);
+      // One entry off the end of an index needs no bound.
+      if (table === "job" && node.index && node.rows > 1) expect(node.condition, drawing).toMatch(BOUND[node.index]!);
+      expect(node.rowsInVain, drawing).toBeLessThanOrEqual(200);
+      // A descent a loop and a place in the table a row; an index that is walked along shows here.
+      expect(node.blocks, drawing).toBeLessThanOrEqual(8 * (node.rows + node.rowsInVain + node.loops + 10));
+    }
+    if (nodes.length > 0)
+      expect(
+        all(root)
+          .map(({ type }) => type)
+          .filter((type) => /Hash Join|Merge Join|Bitmap/.test(type)),
+        drawing,
+      ).toEqual([]);
+  }
+}
+
+const waysInto = (plans: readonly Plan[], table: string) => [...new Set(readersOf(plans, table).map(wayOf))].toSorted();
+
+describe.each(SCENARIOS)("$name", (scenario) => {
+  let database: Awaited<ReturnType<typeof freshDatabase>>;
+  let session: Session;
+  let facts: Facts;
+
+  beforeAll(async () => {
+    database = await freshDatabase();
+    session = await openSession(database.url);
+    // Nobody puts the statistics right behind the test's back.
+    await session.query("alter table fairmill.job set (autovacuum_enabled = off)");
+    if (scenario.before) await session.query(scenario.before);
+    await explainEverything(session);
+    // A long-lived connection made its plans when the table was like this.
+    const nothing: Facts = { ids: ["1"], leases: [1], ready: "1", dead: "1", newest: "1" };
+    for (const { statement, values } of Object.values(CALLS)) await plansOf(session, statement, values?.(nothing));
+    await session.query("set auto_explain.log_min_duration = -1");
+    await session.query(fill(scenario.tenants));
+    if (scenario.after) await session.query(scenario.after);
+    await session.query("set auto_explain.log_min_duration = 0");
+    const running = await session.query<{ id: string }>(
+      "select id from fairmill.job where worker = 'w3' order by id limit 50",
+    );
+    const [some] = await session.query<{ ready: string; dead: string; newest: string }>(
+      `select (select min(id) from fairmill.job where state = 'ready' and kind = 'work') as ready,
+        (select min(id) from fairmill.job_history where state = 'dead') as dead, (select max(id) from fairmill.job) as newest`,
+    );
+    facts = { ids: running.map(({ id }) => id), leases: running.map(() => 1), ...some! };
+  });
+  afterAll(async () => {
+    await session?.close();
+    await database?.drop();
+  });
+
+  test.each(Object.keys(CALLS))("%s reads the job by the expected index and nothing in vain", async (name) => {
+    const { statement, values, ways, historyWays } = CALLS[name]!;
+    const plans = await plansOf(session, statement, values?.(facts));
+    checkReads(plans, "job");
+    checkReads(plans, "job_history");
+    expect(waysInto(plans, "job")).toEqual(ways);
+    const history = waysInto(plans, "job_history");
+    expect(history.length > 0).toBe(historyWays !== undefined);
+    expect(history.filter((way) => !/^job_history_(\d{8}|rest)_pkey$/.test(way))).toEqual([]);
+  });
+
+  test("tick_upkeep_v1 with nothing due walks along no index to find that out", async () => {
+    await session.query("select fairmill.tick_upkeep_v1()");
+    const plans = await plansOf(session, "select * from fairmill.tick_upkeep_v1()");
+    checkReads(plans, "job");
+    checkReads(plans, "job_history");
+  });
+
+  test("settle_v1 deletes by the primary key, driven by the ids it was given", async () => {
+    const { statement, values } = CALLS["settle_v1 of ends"]!;
+    const plans = await plansOf(session, statement, values!(facts));
+    const deleting = plans.find(({ query }) => query.includes("delete from"))!;
+    const join = all(deleting.root).find(({ type }) => type === "Nested Loop")!;
+    const [outer, inner] = join.children as [Node, Node];
+    expect(outer.type).toBe("Function Scan");
+    expect(inner).toMatchObject({
+      type: "Index Scan",
+      relation: "job",
+      index: "job_pkey",
+      loops: facts.ids.length,
+      rows: facts.ids.length,
+    });
+  });
+
+  test("claim_lanes_v1 takes one range of job_ready per lane and then the rows by their place", async () => {
+    const { statement, values } = CALLS["claim_lanes_v1"]!;
+    const [claiming] = (await plansOf(session, statement, values!(facts))).filter(({ query }) =>
+      query.includes("skip locked"),
+    );
+    const readers = readersOf([claiming!], "job");
+    const probe = readers.find(({ index }) => index === "job_ready")!;
+    expect(probe.condition).toMatch(/ROW\(queue, priority, tenant, id\) > .*ROW\(queue, priority, tenant\) <= /);
+    expect(probe.loops).toBeLessThanOrEqual(90);
+    expect(readers.find(({ type }) => type === "Tid Scan")).toMatchObject({ rows: probe.rows, rowsInVain: 0 });
+    expect(all(claiming!.root).some(({ type }) => /Sort/.test(type))).toBe(false);
+  });
+});
+
+test("every plan that a function's header expects is checked here", async () => {
+  const folder = new URL("../../sql/functions/", import.meta.url);
+  const names: string[] = [];
+  for (const file of await readdir(folder))
+    if (/^-- Plan expected:/m.test(await readFile(new URL(file, folder), "utf8"))) names.push(file.replace(".sql", ""));
+  expect(names.length).toBeGreaterThan(6);
+  const checked = Object.keys(CALLS).map((name) => name.split(" ")[0]);
+  expect(names.filter((name) => !checked.includes(name))).toEqual([]);
+});
