@@ -7,7 +7,7 @@ Measures Fairmill beside hand-written SQL on one PostgreSQL, in one run. Progres
 
   --only a,b        only these measurements: MEASUREMENTS
   --quick           a tenth of the sizes: under a minute, good for "does it still work", not for figures
-  --rounds N        how often the contestants take turns (default 3; 1 with --quick)
+  --rounds N        how often the contestants take turns (default 5; 1 with --quick)
   --json FILE       also write every figure to FILE
   --peers           also run pg-boss, graphile-worker and BullMQ, with a harness that is installed already
   --peers-dir DIR   where that harness is (default ../shared/bench)
@@ -38,7 +38,7 @@ export function readOptions(argv, known) {
   const stranger = only?.find((name) => name !== "peers" && !known.includes(name));
   if (stranger !== undefined)
     throw new Error(`--only: there is no "${stranger}". Choose from ${known.join(", ")}, peers.`);
-  const rounds = Number(values.rounds ?? (values.quick ? 1 : 3));
+  const rounds = Number(values.rounds ?? (values.quick ? 1 : 5));
   if (!Number.isInteger(rounds) || rounds < 1 || rounds > 100)
     throw new Error("--rounds: pass a number from 1 to 100.");
   return {

@@ -1,7 +1,7 @@
 // How fast one worker process empties a queue of jobs that do nothing: what the platform itself costs per job.
 import { drain, fill, mistakes } from "../fill-and-drain.mjs";
 import { median, ratioOf } from "../statistics.mjs";
-import { fairmill, raw } from "../systems.mjs";
+import { fairmill, inWords, raw } from "../systems.mjs";
 import { takeTurns } from "../turns.mjs";
 
 export async function measure(bench) {
@@ -14,7 +14,7 @@ export async function measure(bench) {
   const contestants = [
     ceiling,
     {
-      label: "Fairmill, concurrency 1,000, prefetch 3,000",
+      label: `Fairmill, ${inWords(fairmill.adapter.modes.drain)}`,
       system: fairmill,
       settings: fairmill.adapter.modes.drain,
       jobs: bench.size(100_000),

@@ -28,7 +28,7 @@ export async function measure(bench) {
     tables: [
       {
         title: "Fairness",
-        about: `A queues first, then ${OTHERS} tenants with ${JOBS_EACH} jobs each. With turns of equal size, about ${JOBS_EACH} jobs of A go first, plus what is claimed ahead; first come, first served is all of them.`,
+        about: `A queues first, then ${OTHERS} tenants with ${JOBS_EACH} jobs each. With turns of equal size, about ${JOBS_EACH} jobs of A go first; first come, first served means all of them.`,
         rows,
       },
     ],

@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { drain } from "../fill-and-drain.mjs";
 import { forkChild, messageOf } from "../fleet.mjs";
-import { fairmill } from "../systems.mjs";
+import { fairmill, inWords } from "../systems.mjs";
 
 const PRODUCER = fileURLToPath(new URL("../producer-process.mjs", import.meta.url));
 /** More than this from the second quarter to the last is growth; garbage waiting to be collected moves it by less. */
@@ -32,7 +32,7 @@ export async function measure(bench) {
         left: 0,
       },
       {
-        "": "worker, concurrency 1,000, prefetch 3,000",
+        "": `worker, ${inWords(settings)}`,
         ...curve(record.memory, jobs),
         "jobs/s": jobsPerSecond,
         lost,

@@ -64,9 +64,13 @@ export class Claimer {
     for (const view of this.#views) if (queue === undefined || view.name === queue) view.isStale = true;
   }
 
-  /** Whether another claim may bring something without anybody's news. */
-  get hasWork(): boolean {
-    return this.#views.some((view) => view.isStale || view.ring.size > 0 || view.cursor !== undefined);
+  /** Whether another claim from this queue, or from any, may bring something without anybody's news. */
+  hasWork(queue?: string): boolean {
+    return this.#views.some(
+      (view) =>
+        (queue === undefined || view.name === queue) &&
+        (view.isStale || view.ring.size > 0 || view.cursor !== undefined),
+    );
   }
 
   /** Claims up to the demand of each queue, for the worker of this name. */
@@ -90,7 +94,8 @@ export class Claimer {
 
   #needsScan(view: QueueView): boolean {
     if (view.isStale || view.cursor !== undefined) return true;
-    return view.ring.size > 0 && this.#clock.monotonic() - view.scannedAtMs >= this.#options.rescanMs;
+    // A queue that ran dry is looked at as well: while another one keeps the worker busy, nobody polls for it.
+    return this.#clock.monotonic() - view.scannedAtMs >= this.#options.rescanMs;
   }
 
   async #scan(view: QueueView): Promise<void> {

@@ -29,4 +29,14 @@ export interface WorkerEvents {
   stopped: [{ worker: string; released: number }];
 }
 
-export class WorkerEmitter extends EventEmitter<WorkerEvents> {}
+/** Listeners belong to the user: one that throws is announced as trouble, and what the worker was about to do goes on. */
+export class WorkerEmitter extends EventEmitter<WorkerEvents> {
+  override emit<Name extends keyof WorkerEvents>(name: Name, ...args: WorkerEvents[Name]): boolean;
+  override emit(name: string, ...args: unknown[]): boolean {
+    try {
+      return (super.emit as (name: string, ...args: unknown[]) => boolean)(name, ...args);
+    } catch (error) {
+      return name !== "trouble" && this.emit("trouble", { doing: `telling listeners of "${name}"`, error });
+    }
+  }
+}

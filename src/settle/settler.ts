@@ -1,6 +1,8 @@
 // Writes verdicts, grouped: while one transaction is on its way to disk, the next group gathers. Every settle is fenced and safe to
-// repeat, so an answer that was lost on the way is no drama: the group is sent again until the database has answered.
+// repeat, so an answer that was lost on the way is no drama: the group is sent again until the database has answered. A group that the
+// database does not take is split until the culprit is alone, and that one is settled without what its handler said.
 import { type Clock, sleep } from "../model/clock.js";
+import type { Verdict } from "../model/outcome.js";
 import type { Database } from "../store/database.js";
 import { isTransient } from "../store/failures.js";
 import { type Settlement, settleJobs } from "../store/settle.js";
@@ -75,9 +77,13 @@ export class Settler<Item extends Settlement> {
     try {
       await this.#write(group);
     } catch (error) {
-      this.#options.onAbandoned(group, error);
+      this.#options.onTrouble(error);
     }
     this.#inFlight--;
+    this.#next();
+  }
+
+  #next(): void {
     if (this.#waiting.length > 0) this.#schedule();
     else if (this.#inFlight === 0) for (const resolve of this.#drained.splice(0)) resolve();
   }
@@ -94,7 +100,16 @@ export class Settler<Item extends Settlement> {
   }
 
   async #writeOf(worker: string, part: readonly Item[]): Promise<void> {
-    const refused = new Set(await this.#repeatedly(worker, part));
+    let refused: Set<string>;
+    try {
+      refused = new Set(await this.#repeatedly(worker, part));
+    } catch (error) {
+      if (this.#giveUp.signal.aborted) return this.#options.onAbandoned(part, error);
+      // Not a matter of patience: the database refuses something that one of them carries. The others must not suffer for it.
+      const middle = part.length >> 1;
+      await this.#writeOf(worker, part.slice(0, middle));
+      return this.#writeOf(worker, part.slice(middle));
+    }
     if (refused.size === 0) return this.#options.onSettled(worker, part, []);
     this.#options.onSettled(
       worker,
@@ -104,15 +119,34 @@ export class Settler<Item extends Settlement> {
   }
 
   async #repeatedly(worker: string, part: readonly Item[]): Promise<string[]> {
+    let settlements: readonly Settlement[] = part;
     for (let delayMs = RETRY_MS_MIN; ; delayMs = Math.min(RETRY_MS_MAX, delayMs * 2)) {
       try {
-        return await settleJobs(this.#db, worker, part);
+        return await settleJobs(this.#db, worker, settlements);
       } catch (error) {
         this.#options.onTrouble(error);
-        if (!isTransient(error) || this.#giveUp.signal.aborted) throw error;
+        if (this.#giveUp.signal.aborted) throw error;
+        const isStubborn = !isTransient(error);
+        if (isStubborn) {
+          if (part.length > 1) throw error;
+          // Alone, and still refused: the job's fate matters more than what its handler said about it. After that only time helps
+          // (somebody may be changing the schema or the rights). The job is ours until then, but does not hold up the others.
+          settlements = part.map(({ claim, verdict }) => ({ claim, verdict: withoutContent(verdict) }));
+          this.#inFlight--;
+          this.#next();
+        }
         await sleep(this.#clock, delayMs * (0.5 + this.#clock.random()), this.#giveUp.signal);
+        if (isStubborn) this.#inFlight++;
         if (this.#giveUp.signal.aborted) throw error;
       }
     }
   }
+}
+
+/** The verdict without what a handler returned or threw. */
+function withoutContent(verdict: Verdict): Verdict {
+  if (verdict.verdict === "done") return { verdict: "done", result: undefined };
+  if (verdict.verdict === "cancelled") return { verdict: "cancelled" };
+  if (verdict.verdict !== "dead" && verdict.verdict !== "retry") return verdict;
+  return { ...verdict, error: { name: "Error", message: "The error could not be kept." } };
 }

@@ -44,6 +44,7 @@ export class Database {
   readonly #pool: pg.Pool;
   readonly #owned: boolean;
   readonly #url: string | undefined;
+  #closed: Promise<void> | undefined;
 
   constructor(options: DatabaseOptions, pool: { connectionsMax: number; applicationName: string }) {
     this.schema = checkSchemaName(options.schema ?? process.env["FAIRMILL_SCHEMA"] ?? DEFAULT_SCHEMA);
@@ -147,8 +148,10 @@ export class Database {
     return { host, port, user, password, database, connectionString };
   }
 
-  async close(): Promise<void> {
-    if (this.#owned) await this.#pool.end();
+  /** Closes the pool, unless it is the caller's; a second call returns the same promise. */
+  close(): Promise<void> {
+    this.#closed ??= this.#owned ? this.#pool.end() : Promise.resolve();
+    return this.#closed;
   }
 }
 

@@ -4,8 +4,8 @@ import { DatabaseError } from "../model/errors.js";
 const code = (error: unknown): string => String((error as { code?: unknown })?.code ?? "");
 const message = (error: unknown): string => String((error as { message?: unknown })?.message ?? "");
 
-/** The transaction was rolled back for certain and may simply be tried again. */
-const ROLLED_BACK = new Set(["40001", "40P01", "55P03", "53300", "57P03", "57014"]);
+/** The transaction was rolled back for certain and may be tried again: conflicts, a server that starts, is full or stands by. */
+const ROLLED_BACK = /^(40001|40P01|55P03|57P03|57014|25006|53...)$/;
 const NETWORK = new Set([
   "ECONNREFUSED",
   "ECONNRESET",
@@ -17,7 +17,7 @@ const NETWORK = new Set([
   "ENETUNREACH",
 ]);
 
-export const wasRolledBack = (error: unknown): boolean => ROLLED_BACK.has(code(error));
+export const wasRolledBack = (error: unknown): boolean => ROLLED_BACK.test(code(error));
 
 /** The server or the connection to it went away; if a statement was under way, nobody knows what became of it. */
 export const isConnectionLoss = (error: unknown): boolean =>

@@ -13,6 +13,8 @@ export interface UpkeepOptions extends UpkeepSettings {
 
 /** Two workers that wake for the same due moment should not collide every time. */
 const SPREAD_MS = 20;
+/** Pause before another look at what is due but locked by somebody. */
+const LOCKED_MS = 100;
 
 export class Upkeep {
   readonly #db: Database;
@@ -43,7 +45,10 @@ export class Upkeep {
   async runOnce(): Promise<number> {
     const report = await tickUpkeep(this.#db, this.#options);
     this.#options.onReport(report);
-    return Math.min(this.#options.everyMs, Math.max(0, report.nextInMs ?? Number.POSITIVE_INFINITY));
+    const { promoted, expired, recovered, ended, removed, nextInMs = Number.POSITIVE_INFINITY } = report;
+    // Something is due, and yet nothing could be done about it: somebody holds it locked. Ask again soon, not at once.
+    const soonestMs = promoted + expired + recovered + ended + removed === 0 ? LOCKED_MS : 0;
+    return Math.min(this.#options.everyMs, Math.max(soonestMs, nextInMs));
   }
 
   /** Something falls due in `ms`: do not sleep longer than that. */

@@ -94,7 +94,9 @@ export class WorkLoop {
     for (const count of demand.values()) wanted += count;
 
     const worker = incarnation.id;
-    const claims = claimer.hasWork ? await claimer.claim(worker, demand) : [];
+    // A queue without a free place may have work, too, but no claim can bring it now.
+    const mayBring = () => [...demand.keys()].some((queue) => claimer.hasWork(queue));
+    const claims = mayBring() ? await claimer.claim(worker, demand) : [];
     if (claims.length > 0) {
       this.#parts.events.emit("claimed", { worker, claims });
       if (this.#parts.log.isLevelEnabled?.("info") !== false)
@@ -106,10 +108,10 @@ export class WorkLoop {
     }
     this.#busyTurns = claims.length >= wanted ? this.#busyTurns + 1 : 0;
     if (this.#busyTurns === BUSY_TURNS) await this.#list(false);
-    if (claimer.hasWork) return;
     // Whoever enqueued before we were listed did not ring: look once more before going to sleep.
-    if (await this.#list(this.#options.isListening())) return claimer.markStale();
-    await this.#sleep();
+    const isShort = [...demand.keys()].some((queue) => !claimer.hasWork(queue));
+    if (isShort && (await this.#list(this.#options.isListening()))) return claimer.markStale();
+    if (!mayBring()) await this.#sleep();
   }
 
   async #sleep(): Promise<void> {
@@ -119,7 +121,10 @@ export class WorkLoop {
     const nap = new AbortController();
     const timer = sleep(clock, pollMs * (0.8 + 0.4 * clock.random()), nap.signal);
     let isTimeToLook = false;
-    await this.#bell.wait(timer.then(() => (isTimeToLook = !nap.signal.aborted)));
+    const timeToLook = timer.then(() => (isTimeToLook = !nap.signal.aborted));
+    // Where a full queue has more work, a place that becomes free ends the sleep.
+    const { claimer, hands } = this.#options;
+    await this.#bell.wait(claimer.hasWork() ? Promise.race([timeToLook, hands.changed()]) : timeToLook);
     nap.abort();
     if (isTimeToLook) this.#options.claimer.markStale();
   }

@@ -7,7 +7,7 @@
 import { Claimer } from "../claim/claimer.js";
 import { WakeUp } from "../claim/wake.js";
 import { type Clock, sleep, systemClock } from "../model/clock.js";
-import { JobCancelledError, LeaseLostError, ShutdownError } from "../model/errors.js";
+import { FairmillError, JobCancelledError, LeaseLostError, ShutdownError } from "../model/errors.js";
 import { WorkerEmitter } from "../observe/events.js";
 import { createLogger } from "../observe/log.js";
 import { handlerTable } from "../run/handler.js";
@@ -38,7 +38,8 @@ export class Worker {
   readonly #progress: ProgressKeeper;
   readonly #upkeep: Upkeep;
   readonly #wakeUp: WakeUp;
-  #state: "new" | "started" | "stopped" = "new";
+  #state: "new" | "starting" | "started" | "stopped" = "new";
+  #starting: Promise<unknown> | undefined;
   #stopped: Promise<void> | undefined;
 
   constructor(options: WorkerOptions) {
@@ -103,8 +104,18 @@ export class Worker {
   }
 
   /** Registers and begins to work; resolves when the worker claims. */
-  async start(): Promise<this> {
-    if (this.#state !== "new") throw new Error("A worker is started once; create another one.");
+  start(): Promise<this> {
+    if (this.#state !== "new")
+      return Promise.reject(
+        new FairmillError("FAIRMILL_WORKER_STATE", "A worker is started once; create another one."),
+      );
+    this.#state = "starting";
+    const starting = this.#start();
+    this.#starting = starting;
+    return starting;
+  }
+
+  async #start(): Promise<this> {
     try {
       await this.#incarnation.start();
     } catch (error) {
@@ -132,6 +143,8 @@ export class Worker {
 
   async #stop(graceMs: number): Promise<void> {
     const { db, clock, log, settings } = this.#parts;
+    // Half a start cannot be undone; a whole one can.
+    await this.#starting?.catch(() => {});
     if (this.#state !== "started") {
       this.#state = "stopped";
       return db.close();

@@ -94,14 +94,19 @@ export const claim = (
     options.kinds ?? null,
   ]);
 
-export const claimLanes = (
+/** Claims along lanes. A worker that the test has not registered is registered on the way: most tests do not care which it is. */
+export async function claimLanes(
   ask: Asker,
   worker: string,
   lanes: readonly Lane[],
   jobsMax: number,
   kinds: readonly string[] | null = null,
-): Promise<Claimed[]> =>
-  ask.query<Claimed>("select * from fairmill.claim_lanes_v1($1, $2, $3, $4, $5, $6, $7, $8)", [
+): Promise<Claimed[]> {
+  await ask.query(
+    "insert into fairmill.worker (id, queues, lease_until) values ($1, '{default}', now() + interval '1 hour') on conflict do nothing",
+    [worker],
+  );
+  return ask.query<Claimed>("select * from fairmill.claim_lanes_v1($1, $2, $3, $4, $5, $6, $7, $8)", [
     worker,
     lanes.map((lane) => lane.queue ?? "default"),
     lanes.map((lane) => lane.priority ?? 0),
@@ -111,6 +116,7 @@ export const claimLanes = (
     kinds,
     jobsMax,
   ]);
+}
 
 export async function settle(
   ask: Asker,

@@ -130,6 +130,7 @@ describe("one holder", () => {
     await fill(db, 2);
     const session = await open();
     await session.query("set synchronous_commit = on");
+    await register(db, "w");
     const args = "'w', '{default}', '{0}', '{default}', '{0}', '{1}', null, 1";
     const setting = async () =>
       (await session.query<{ synchronous_commit: string }>("show synchronous_commit"))[0]!.synchronous_commit;
@@ -346,14 +347,17 @@ describe("news", () => {
 });
 
 describe("claim_v1", () => {
-  test("a worker that is not alive is refused with FM002: unknown, stopped or lost", async () => {
+  test("a worker that is not alive is refused with FM002, by either way in: unknown, stopped or lost", async () => {
     await fill(db, 1);
     await register(db, "stopped");
     await call(db, "stop_worker_v1('stopped')");
     await register(db, "lost");
     await db.query("update fairmill.worker set state = 'lost', ended_at = now() where id = 'lost'");
-    for (const worker of ["unknown", "stopped", "lost"])
+    const args = "'{default}', '{0}', '{default}', '{0}', '{1}', null, 1";
+    for (const worker of ["unknown", "stopped", "lost"]) {
       expect(await errorCode(claim(db, worker)), worker).toBe("FM002");
+      expect(await errorCode(db.query(`select fairmill.claim_lanes_v1($1, ${args})`, [worker])), worker).toBe("FM002");
+    }
     const error = (await claim(db, "unknown").catch((e: unknown) => e)) as { message: string; hint: string };
     expect(error.message).toBe('worker "unknown" is not alive');
     expect(error.hint).toContain("fairmill.register_v1('unknown'");

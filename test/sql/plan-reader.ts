@@ -61,31 +61,32 @@ function read(notice: string): Plan {
   return { query: told["Query Text"], root: toNode(told.Plan) };
 }
 
-const toNode = (raw: RawNode): Node => ({
-  type: raw["Node Type"],
-  relation: raw["Relation Name"],
-  index: raw["Index Name"],
-  isBackward: raw["Scan Direction"] === "Backward",
-  condition: raw["Index Cond"] ?? raw["TID Cond"],
-  rows: (raw["Actual Rows"] ?? 0) * (raw["Actual Loops"] ?? 0),
-  rowsInVain:
-    ((raw["Rows Removed by Filter"] ?? 0) + (raw["Rows Removed by Index Recheck"] ?? 0)) * (raw["Actual Loops"] ?? 0),
-  loops: raw["Actual Loops"] ?? 0,
-  blocks: (raw["Shared Hit Blocks"] ?? 0) + (raw["Shared Read Blocks"] ?? 0),
-  children: (raw.Plans ?? []).map(toNode),
-});
+function toNode(raw: RawNode): Node {
+  // The index of a bitmap scan is a node below it that does not name the table: here they are one.
+  const bitmap = raw["Node Type"] === "Bitmap Heap Scan" ? raw.Plans?.[0] : undefined;
+  return {
+    type: raw["Node Type"],
+    relation: raw["Relation Name"],
+    index: raw["Index Name"] ?? bitmap?.["Index Name"],
+    isBackward: raw["Scan Direction"] === "Backward",
+    condition: raw["Index Cond"] ?? bitmap?.["Index Cond"] ?? raw["TID Cond"],
+    rows: (raw["Actual Rows"] ?? 0) * (raw["Actual Loops"] ?? 0),
+    rowsInVain:
+      ((raw["Rows Removed by Filter"] ?? 0) + (raw["Rows Removed by Index Recheck"] ?? 0)) * (raw["Actual Loops"] ?? 0),
+    loops: raw["Actual Loops"] ?? 0,
+    blocks: (raw["Shared Hit Blocks"] ?? 0) + (raw["Shared Read Blocks"] ?? 0),
+    children: (raw.Plans ?? []).map(toNode),
+  };
+}
 
 /** The node and all below it. */
 export const all = (node: Node): Node[] => [node, ...node.children.flatMap(all)];
 
-/** The nodes of these plans that read the table, or a partition of it. */
-export const readersOf = (plans: readonly Plan[], table: string): Node[] =>
+/** The nodes of these plans that read the table, or a partition of the history. */
+export const readersOf = (plans: readonly Plan[], table: "job" | "job_history"): Node[] =>
   plans
     .flatMap(({ root }) => all(root))
-    .filter(
-      (node) =>
-        node.type !== "ModifyTable" && (node.relation === table || node.relation?.startsWith(`${table}_`) === true),
-    );
+    .filter(({ type, relation }) => type !== "ModifyTable" && relation?.replace(/^(job_history)_.*/, "$1") === table);
 
 /** How a plan reads a table, in a word: "job_pkey", "job_ready backward", "Tid Scan", "Seq Scan". */
 export const wayOf = (node: Node): string =>

@@ -24,6 +24,10 @@ const fill = (tenants: number) => `
   select nextval('fairmill.job_id_seq'), 1, 0, 1, 0, 3, case when n % 100 = 0 then 'dead' else 'done' end, 'default', 't' || n % 100, 'work', now(), now(), '{}', 'w1'
   from generate_series(1, 10000) n;
   insert into fairmill.idempotency (tenant, kind, key, job_id) select 't', 'work', 'key ' || n, n from generate_series(1, 5000) n;
+  insert into fairmill.idempotency (tenant, kind, key, job_id, created_at)
+  select 't', 'work', 'old key ' || n, -n, now() - interval '40 days' from generate_series(1, 100) n;
+  insert into fairmill.worker (id, queues, lease_until, state, ended_at)
+  select 'gone ' || w, '{default}', now() - interval '2 days', 'lost', now() - interval '2 days' from generate_series(1, 100) w;
   insert into fairmill.queue (name) values ('default'), ('other')`;
 
 interface Scenario {
@@ -37,6 +41,12 @@ const SCENARIOS: readonly Scenario[] = [
   { name: "statistics as they should be", before: "", tenants: 1_000, after: ANALYZE },
   { name: "never analyzed", before: "", tenants: 1_000 },
   { name: "planned and analyzed while empty, then filled", before: ANALYZE, tenants: 1_000 },
+  { name: "the same, with the costs of fast disks", before: `set random_page_cost = 1.1; ${ANALYZE}`, tenants: 1_000 },
+  {
+    name: "the same, with everything in the cache",
+    before: `set random_page_cost = 0.1; set seq_page_cost = 0.1; ${ANALYZE}`,
+    tenants: 1_000,
+  },
   {
     name: "analyzed with one tenant, then 10,000 tenants",
     before: `insert into fairmill.job (kind, queue, tenant, state, payload) select 'work', 'default', 'only', 'ready', '{}' from generate_series(1, 2000); ${ANALYZE}`,
@@ -61,7 +71,7 @@ interface Call {
   readonly values?: (facts: Facts) => unknown[];
   /** The ways into `job` that it takes: all of them, and no other. */
   readonly ways: readonly string[];
-  /** The ways into `job_history`: the primary keys of its partitions, or none. */
+  /** The ways into `job_history`: the primary keys of its partitions (or a row by its place), or none. */
   readonly historyWays?: "primary keys";
 }
 
@@ -125,7 +135,7 @@ const CALLS: Record<string, Call> = {
   "news_v1 with little news": {
     statement: "select * from fairmill.news_v1('{default}', $1)",
     values: ({ newest }) => [Number(newest) - 100],
-    ways: ["job_pkey"],
+    ways: ["job_pkey", "job_pkey backward"],
   },
   "news_v1 with more news than it looks at": {
     statement: "select * from fairmill.news_v1('{default}', 10)",
@@ -181,6 +191,11 @@ const CALLS: Record<string, Call> = {
     ways: ["job_pkey"],
     historyWays: "primary keys",
   },
+  "retention_v1 with old keys and gone workers": {
+    statement: "select fairmill.retention_v1()",
+    ways: ["job_pkey", "job_running"],
+    historyWays: "primary keys",
+  },
   wake_v1: { statement: "select fairmill.wake_v1('{default,other}', 5)", ways: [] },
 };
 
@@ -194,28 +209,25 @@ const BOUND: Record<string, RegExp> = {
 };
 
 function checkReads(plans: readonly Plan[], table: "job" | "job_history"): void {
-  for (const { query, root } of plans) {
-    const nodes = readersOf([{ query, root }], table);
-    const drawing = `${query}\n${draw(root)}`;
+  for (const plan of plans) {
+    const drawing = `${plan.query}\n${draw(plan.root)}`;
+    const nodes = readersOf([plan], table);
     for (const node of nodes) {
       expect(node.type, drawing).not.toMatch(/Seq Scan/);
       // One entry off the end of an index needs no bound.
-      if (table === "job" && node.index && node.rows > 1) expect(node.condition, drawing).toMatch(BOUND[node.index]!);
+      if (table === "job" && node.index && node.rows > 1)
+        expect(node.condition ?? "none", drawing).toMatch(BOUND[node.index]!);
       expect(node.rowsInVain, drawing).toBeLessThanOrEqual(200);
       // A descent a loop and a place in the table a row; an index that is walked along shows here.
       expect(node.blocks, drawing).toBeLessThanOrEqual(8 * (node.rows + node.rowsInVain + node.loops + 10));
     }
-    if (nodes.length > 0)
-      expect(
-        all(root)
-          .map(({ type }) => type)
-          .filter((type) => /Hash Join|Merge Join|Bitmap/.test(type)),
-        drawing,
-      ).toEqual([]);
+    for (const join of all(plan.root).filter(({ type }) => /Hash Join|Merge Join/.test(type)))
+      expect(readersOf([{ query: plan.query, root: join }], table), drawing).toEqual([]);
   }
 }
 
-const waysInto = (plans: readonly Plan[], table: string) => [...new Set(readersOf(plans, table).map(wayOf))].toSorted();
+const waysInto = (plans: readonly Plan[], table: "job" | "job_history") =>
+  [...new Set(readersOf(plans, table).map(wayOf))].toSorted();
 
 describe.each(SCENARIOS)("$name", (scenario) => {
   let database: Awaited<ReturnType<typeof freshDatabase>>;
@@ -231,7 +243,11 @@ describe.each(SCENARIOS)("$name", (scenario) => {
     await explainEverything(session);
     // A long-lived connection made its plans when the table was like this.
     const nothing: Facts = { ids: ["1"], leases: [1], ready: "1", dead: "1", newest: "1" };
+    await session.query(
+      "insert into fairmill.worker (id, queues, lease_until) values ('w1', '{default}', now() + interval '1 day')",
+    );
     for (const { statement, values } of Object.values(CALLS)) await plansOf(session, statement, values?.(nothing));
+    await session.query("delete from fairmill.worker");
     await session.query("set auto_explain.log_min_duration = -1");
     await session.query(fill(scenario.tenants));
     if (scenario.after) await session.query(scenario.after);
@@ -258,7 +274,7 @@ describe.each(SCENARIOS)("$name", (scenario) => {
     expect(waysInto(plans, "job")).toEqual(ways);
     const history = waysInto(plans, "job_history");
     expect(history.length > 0).toBe(historyWays !== undefined);
-    expect(history.filter((way) => !/^job_history_(\d{8}|rest)_pkey$/.test(way))).toEqual([]);
+    expect(history.filter((way) => !/^job_history_(\d{8}|rest)_pkey$|^Tid Scan$/.test(way))).toEqual([]);
   });
 
   test("tick_upkeep_v1 with nothing due walks along no index to find that out", async () => {
@@ -293,7 +309,10 @@ describe.each(SCENARIOS)("$name", (scenario) => {
     const probe = readers.find(({ index }) => index === "job_ready")!;
     expect(probe.condition).toMatch(/ROW\(queue, priority, tenant, id\) > .*ROW\(queue, priority, tenant\) <= /);
     expect(probe.loops).toBeLessThanOrEqual(90);
-    expect(readers.find(({ type }) => type === "Tid Scan")).toMatchObject({ rows: probe.rows, rowsInVain: 0 });
+    expect(readers.find(({ type }) => type === "Tid Scan")).toMatchObject({
+      rows: Math.round(probe.rows),
+      rowsInVain: 0,
+    });
     expect(all(claiming!.root).some(({ type }) => /Sort/.test(type))).toBe(false);
   });
 });

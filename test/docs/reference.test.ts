@@ -1,0 +1,292 @@
+// The reference pages and the code say the same. What the code knows is asked of it, not copied.
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  ConfigError,
+  createClient,
+  createWorker,
+  defineConfig,
+  defineJob,
+  type EnqueueOptions,
+  handle,
+  type JobFilter,
+  type WorkerOptions,
+} from "fairmill";
+import { describe, expect, test } from "vitest";
+import { toMs } from "../../src/model/duration.js";
+import { JOB_STATES, TRANSITIONS } from "../../src/model/states.js";
+import { checkWorkerOptions } from "../../src/worker/settings.js";
+import { cli } from "../cli/cli.js";
+import { useDatabase } from "../support/database.js";
+import { codeIn, documentAt, repo, sectionOf, tableIn } from "./documents.js";
+
+const db = useDatabase();
+const url = "postgres://nobody@127.0.0.1:1/nowhere";
+const nope = { nope: 1 } as object;
+const job = defineJob({ kind: "j" });
+
+const sourcesIn = (folder: string, ending: string) =>
+  readdirSync(join(repo, folder), { recursive: true })
+    .map(String)
+    .filter((file) => file.endsWith(ending))
+    .map((file) => readFileSync(join(repo, folder, file), "utf8"));
+
+/** The first column of the first table below a heading. */
+const settingsUnder = (heading: string) =>
+  tableIn(sectionOf(documentAt("docs/reference/settings.md"), heading)).map(([name]) => codeIn(name!)[0]!);
+
+describe("the state diagram", () => {
+  test("has exactly the ways of the transition table", () => {
+    const diagram = documentAt("ARCHITECTURE.md").blocks.find(({ language }) => language === "mermaid")!.text;
+    const drawn = [...diagram.matchAll(/^\s*(\w+) --> (\w+)/gm)].map(([, from, to]) => `${from} → ${to}`);
+    const known = JOB_STATES.flatMap((from) => TRANSITIONS[from].map((to) => `${from} → ${to}`));
+    expect(drawn.toSorted()).toEqual(known.toSorted());
+  });
+
+  test("begins where enqueue puts jobs, and ends where no way leads on", () => {
+    const diagram = documentAt("ARCHITECTURE.md").blocks.find(({ language }) => language === "mermaid")!.text;
+    expect([...diagram.matchAll(/\[\*\] --> (\w+)/g)].map(([, to]) => to)).toEqual(["scheduled", "ready"]);
+    const last = JOB_STATES.filter((state) => TRANSITIONS[state].length === 0);
+    expect([...diagram.matchAll(/(\w+) --> \[\*\]/g)].map(([, from]) => from)).toEqual(last);
+  });
+});
+
+describe("settings.md lists exactly the settings that are known", () => {
+  /** Whoever gives an unknown setting is told the known ones. */
+  async function knownTo(give: () => unknown): Promise<string[]> {
+    try {
+      await give();
+    } catch (error) {
+      if (error instanceof ConfigError) return / Known: (.+)\.$/.exec(error.message)![1]!.split(", ").toSorted();
+      throw error;
+    }
+    throw new Error("The unknown setting was not refused.");
+  }
+  const handlers = [handle(job, () => {})];
+  const client = createClient({ databaseUrl: url });
+
+  test.each([
+    ["createClient", () => createClient({ databaseUrl: url, ...nope })],
+    ["createWorker", () => createWorker({ databaseUrl: url, handlers, ...nope })],
+    ["queues", () => createWorker({ databaseUrl: url, handlers, queues: { default: nope } })],
+    ["defineJob", () => defineJob({ kind: "j", ...nope })],
+    ["retry", () => defineJob({ kind: "j", retry: nope })],
+    ["enqueue", () => client.enqueue(job, {}, nope as EnqueueOptions)],
+    ["jobs filter", () => client.jobs(nope as JobFilter)],
+  ])("%s", async (heading, give) => {
+    expect(settingsUnder(heading).toSorted()).toEqual(await knownTo(give));
+  });
+
+  test("defineConfig: those of createWorker but db and clock, and its own", async () => {
+    const shared = settingsUnder("createWorker").filter((name) => name !== "db" && name !== "clock");
+    const all = new Set([...shared, ...settingsUnder("defineConfig")]);
+    expect([...all].toSorted()).toEqual(await knownTo(() => defineConfig(nope)));
+  });
+
+  test("the environment", () => {
+    const used = sourcesIn("src", ".ts").flatMap((text) => [...text.matchAll(/process\.env\["(\w+)"\]/g)]);
+    const documented = settingsUnder("Environment");
+    expect(documented.toSorted()).toEqual([...new Set(used.map(([, name]) => name!))].toSorted());
+  });
+});
+
+describe("settings.md names the defaults that count", () => {
+  const rows = (heading: string) =>
+    tableIn(sectionOf(documentAt("docs/reference/settings.md"), heading)).map(
+      ([name, value]) => [codeIn(name!)[0]!, codeIn(value!).at(-1)] as const,
+    );
+  const defaultsOf = (heading: string) => new Map(rows(heading));
+  const ms = (text: string | undefined) => toMs(JSON.parse(text!), "default");
+
+  test("createWorker", () => {
+    const options: WorkerOptions = { databaseUrl: url, handlers: [handle(job, () => {})] };
+    const known = checkWorkerOptions(options);
+    const said = defaultsOf("createWorker");
+    expect({
+      leaseMs: ms(said.get("lease")),
+      graceMs: ms(said.get("grace")),
+      abortGraceMs: ms(said.get("abortGrace")),
+      historyKeepMs: ms(said.get("keepHistory")),
+      lowerShare: Number(said.get("lowerPriorityShare")),
+      crashesMax: Number(said.get("crashesMax")),
+      concurrency: new Map([["default", Number(said.get("concurrency"))]]),
+      prefetch: new Map([["default", Number(said.get("prefetch"))]]),
+      beatMs: ms(said.get("lease")) / 3,
+      stallMs: ms(said.get("lease")),
+      pollMs: undefined,
+    }).toEqual({ ...known });
+  });
+
+  test("defineJob and retry", () => {
+    const said = defaultsOf("defineJob");
+    expect(job).toMatchObject({
+      queue: JSON.parse(said.get("queue")!),
+      priority: Number(said.get("priority")),
+      timeoutMs: ms(said.get("timeout")),
+      attemptsMax: Number(defaultsOf("retry").get("attempts")),
+      expireMs: undefined,
+    });
+  });
+
+  test("exponential", () => {
+    const said = defaultsOf("exponential");
+    const [base, cap, factor, jitter] = [
+      ms(said.get("base")),
+      ms(said.get("cap")),
+      Number(said.get("factor")),
+      Number(said.get("jitter")),
+    ];
+    for (const attempt of [1, 2, 5, 20])
+      for (const dice of [0, 0.5, 0.9]) {
+        const plain = Math.min(cap!, base! * factor! ** (attempt - 1));
+        expect(job.backoff(attempt, dice)).toBe(Math.round(plain * (1 + jitter! * (dice - 0.5))));
+      }
+  });
+});
+
+test("errors.md has an entry for every code that exists, and for no other", () => {
+  const sources = [...sourcesIn("src", ".ts"), ...sourcesIn("sql", ".sql")];
+  const variables = new Set(settingsUnder("Environment"));
+  const codes = sources.flatMap((text) => text.match(/\bFAIRMILL_[A-Z_]+\b|\bFM\d{3}\b/g) ?? []);
+  const entries = [...documentAt("docs/reference/errors.md").prose.matchAll(/^### (\S+)$/gm)].map(([, code]) => code!);
+  expect(entries.toSorted()).toEqual([...new Set(codes.filter((code) => !variables.has(code)))].toSorted());
+  for (const entry of entries)
+    for (const part of ["**What happened:**", "**What to do:**"])
+      expect(sectionOf(documentAt("docs/reference/errors.md"), entry).replaceAll(/\s+/g, " "), entry).toContain(part);
+});
+
+test("api.md names everything that the package exports", () => {
+  const exported = [...readFileSync(join(repo, "src/index.ts"), "utf8").matchAll(/export (?:type )?\{([^}]+)\}/g)]
+    .flatMap(([, names]) => names!.split(","))
+    .map((name) => name.trim().replace(/^type /, ""))
+    .filter((name) => name !== "");
+  const page = documentAt("docs/reference/api.md");
+  const headings = [...page.prose.matchAll(/^#+ (.+)$/gm)].flatMap(([, heading]) => heading!.split(", "));
+  const named = new Set([...headings, ...codeIn(page.prose).flatMap((code) => code.match(/\w+/g) ?? [])]);
+  expect(exported.filter((name) => !named.has(name))).toEqual([]);
+});
+
+test("api.md lists every event of a worker", () => {
+  const source = readFileSync(join(repo, "src/observe/events.ts"), "utf8");
+  const body = /interface WorkerEvents \{([\s\S]+?)\n\}/.exec(source)![1]!;
+  const events = [...body.matchAll(/^ {2}(\w+): \[/gm)].map(([, name]) => name!);
+  const listed = tableIn(sectionOf(documentAt("docs/reference/api.md"), "WorkerEvents")).map(
+    ([name]) => codeIn(name!)[0],
+  );
+  expect(listed).toEqual(events);
+});
+
+test("sql.md has the signature of every function, and of no other", async () => {
+  const functions = await db.query<{ name: string; arguments: string; result: string }>(
+    `select proname as name, pg_get_function_arguments(oid) as arguments, pg_get_function_result(oid) as result
+     from pg_proc where pronamespace = 'fairmill'::regnamespace order by 1`,
+  );
+  const page = documentAt("docs/reference/sql.md");
+  const written = page.blocks.map(({ text }) => text.replaceAll(/\s+/g, " "));
+  expect(written.toSorted()).toEqual(functions.map(signatureOf).toSorted());
+  const headings = [...page.prose.matchAll(/^### (\w+_v\d+)$/gm)].map(([, name]) => name!);
+  expect(headings).toEqual(written.map((signature) => /^\w+/.exec(signature)![0]));
+});
+
+/** As people write it: short names of types, no casts, results behind an arrow. */
+function signatureOf(f: { name: string; arguments: string; result: string }): string {
+  const short = (text: string) =>
+    text
+      .replaceAll("timestamp with time zone", "timestamptz")
+      .replaceAll("double precision", "float8")
+      .replaceAll(/::[a-z0-9]+(\[\])?/g, "")
+      .replaceAll("'00:00:15'", "'15 seconds'")
+      .replaceAll(/DEFAULT NULL/g, "default null")
+      .replaceAll("DEFAULT", "default");
+  const parts = short(f.arguments).split(", ");
+  const given = parts.filter((part) => !part.startsWith("OUT "));
+  const returned = parts.filter((part) => part.startsWith("OUT ")).map((part) => part.slice(4));
+  const result = returned.length > 0 ? `(${returned.join(", ")})` : short(f.result).replace("TABLE(", "table (");
+  return `${f.name}(${given.join(", ")}) → ${result}`;
+}
+
+test("sql.md lists every table, and every column of a job", async () => {
+  const page = documentAt("docs/reference/sql.md");
+  const tables = await db.query<{ name: string }>(
+    "select relname::text as name from pg_class where relnamespace = 'fairmill'::regnamespace and relkind in ('r', 'p') and not relispartition order by 1",
+  );
+  const section = sectionOf(page, "Tables");
+  expect(
+    tableIn(section)
+      .map(([name]) => codeIn(name!)[0]!)
+      .toSorted(),
+  ).toEqual(tables.map(({ name }) => name));
+  const columns = await db.query<{ name: string }>(
+    "select distinct column_name::text as name from information_schema.columns where table_schema = 'fairmill' and table_name in ('job', 'job_history')",
+  );
+  const named = codeIn(section);
+  expect(columns.map(({ name }) => name).filter((name) => !named.includes(name))).toEqual([]);
+});
+
+describe("cli.md has every command, argument and option, and no other", () => {
+  const page = documentAt("docs/reference/cli.md");
+  const commands = [...page.prose.matchAll(/^## fairmill (\w+)$/gm)].map(([, name]) => name!);
+  const optionsIn = (text: string) =>
+    [...text.matchAll(/^ {2}(?:-\w, )?(--[\w-]+(?: <\w+>)?) {2}/gm)].map(([, option]) => option!);
+  const rowsOf = (heading: string) =>
+    tableIn(sectionOf(page, heading)).map(([name]) => codeIn(name!)[0]!.replace(/^-\w, /, ""));
+
+  test("commands and common options", async () => {
+    const { stdout } = await cli(["--help"]);
+    const listed = [.../Commands:\n([\s\S]+?)\n\n/.exec(stdout)![1]!.matchAll(/^ {2}(\w+)/gm)].map(([, name]) => name!);
+    expect(commands).toEqual(listed.filter((name) => name !== "help"));
+    const common = /Options:\n([\s\S]+?)\n\n/.exec(stdout)![1]!;
+    expect(rowsOf("Every command").toSorted()).toEqual(optionsIn(common).toSorted());
+  });
+
+  test.each(commands)("fairmill %s", async (name) => {
+    const { stdout } = await cli([name, "--help"]);
+    const own = /\nOptions:\n([\s\S]+?)\n\n/.exec(stdout)![1]!;
+    expect(rowsOf(`fairmill ${name}`)).toEqual(optionsIn(own).filter((option) => option !== "--help"));
+  });
+
+  test("README's table has them, too", async () => {
+    const table = tableIn(sectionOf(documentAt("README.md"), "The command"));
+    expect(table.map(([usage]) => codeIn(usage!)[0]!.split(" ")[1]).toSorted()).toEqual(commands.toSorted());
+    for (const [usage] of table) {
+      const name = codeIn(usage!)[0]!.split(" ")[1]!;
+      const { stdout } = await cli([name, "--help"]);
+      const said = codeIn(usage!)[0]!.split(" ").slice(2).join(" ");
+      expect(/^Usage: fairmill \w+ \[options\] ?(.*)$/m.exec(stdout)![1], name).toBe(said);
+    }
+  });
+});
+
+describe("ARCHITECTURE.md", () => {
+  const page = documentAt("ARCHITECTURE.md");
+
+  test("lists every folder of the sources", () => {
+    const tree = sectionOf(page, "Folders").split("```")[1]!;
+    const listed = [...tree.matchAll(/^src\/([\w.]+)/gm)].map(([, name]) => name!);
+    expect(listed.toSorted()).toEqual(readdirSync(join(repo, "src")).toSorted());
+  });
+
+  test("has the import rule that is enforced", () => {
+    const script = readFileSync(join(repo, "scripts/import-directions.mjs"), "utf8");
+    const words = (text: string) => [...text.matchAll(/"(\w+)"/g)].map(([, word]) => word!);
+    const stages = words(/const stages = \[(.+)\]/.exec(script)![1]!);
+    const rule = /const MAY_IMPORT = \{([\s\S]+?)\n\};/.exec(script)![1]!;
+    const enforced = [...rule.matchAll(/^ {2}(\w+): \[(.*)\]/gm)].map(([, folder, list]) => [
+      folder,
+      words(list!.replace("...stages", stages.map((stage) => `"${stage}"`).join(", "))),
+    ]);
+    const written = tableIn(sectionOf(page, "Folders")).map(([folder, list]) => [codeIn(folder!)[0], codeIn(list!)]);
+    expect(written).toEqual(enforced);
+  });
+
+  test("lists the invariants that are asked after every test", () => {
+    const asked = [...readFileSync(join(repo, "test/support/invariants.ts"), "utf8").matchAll(/"(I\d+)",/g)];
+    const listed = tableIn(sectionOf(page, "What must hold")).map(([id]) => id!);
+    expect(listed.filter((id) => /^I\d+$/.test(id))).toEqual(asked.map(([, id]) => id));
+  });
+});
+
+test("nobody speaks of exactly-once delivery", () => {
+  for (const path of ["README.md", "docs/explanation/delivery.md", "docs/guides/write-handlers.md"])
+    expect(documentAt(path).prose, path).not.toMatch(/exactly[- ]once (delivery|processing|execution)/i);
+});

@@ -1,0 +1,75 @@
+// Every sample in the documents. What is done to a block stands behind its language:
+//
+//   ts           compiled, in a folder per document; a first line `// name.ts` names the file
+//   ts run       also run, to its end, with exit code 0
+//   sql          run on the document's database, in order; `sql norun` is not
+//   sh           its `fairmill` commands are parsed: command and options exist
+//   sh run       also run, with exit code 0; `sh background` is started, and stopped by SIGTERM at the document's end
+//   text prints  what the block before must print; `…` is anything
+import { beforeAll, describe, expect, test } from "vitest";
+import { cli } from "../cli/cli.js";
+import { freshDatabase } from "../support/database.js";
+import { type Document, documents } from "./documents.js";
+import { infoOf, isRun, Reader } from "./reader.js";
+import { makeProject, type SampleProject, samples } from "./sample-project.js";
+import { commandsIn } from "./shell.js";
+
+const KNOWN = ["ts", "ts run", "sql", "sql norun", "sh", "sh run", "sh background", "text", "text prints", "mermaid"];
+/** Begins where its reader does: before the schema exists. */
+const STARTS_EMPTY = ["README.md"];
+/** Begins before there is a PostgreSQL: `fairmill dev` brings it. */
+const STARTS_WITHOUT_DATABASE = ["docs/tutorials/first-job.md"];
+
+let project: SampleProject;
+beforeAll(async () => {
+  project = await makeProject();
+}, 120_000);
+
+test("every block says what is to be done to it", () => {
+  const unknown = documents.flatMap(({ blocks }) => blocks.filter((block) => !KNOWN.includes(infoOf(block))));
+  expect(unknown.map((block) => `${block.place}: ${infoOf(block) || "no language"}`)).toEqual([]);
+});
+
+test("no two blocks of a document are the same file", () => {
+  const files = samples.map(({ file }) => file);
+  expect(files.filter((file, i) => files.indexOf(file) !== i)).toEqual([]);
+});
+
+test("every TypeScript sample compiles with the project's own settings", () => {
+  expect(project.compiler).toEqual({ code: 0, output: "" });
+  expect(samples.length).toBeGreaterThan(15);
+});
+
+describe("what a document runs does what the document says", () => {
+  const running = documents.filter(({ blocks }) => blocks.some(isRun));
+  test.each(running.map((document): [string, Document] => [document.path, document]))(
+    "%s",
+    async (path, document) => {
+      if (STARTS_WITHOUT_DATABASE.includes(path)) return new Reader(document, project.folder, undefined).read();
+      const database = await freshDatabase({ empty: STARTS_EMPTY.includes(path) });
+      try {
+        await new Reader(document, project.folder, database.url).read();
+      } finally {
+        await database.drop();
+      }
+    },
+    120_000,
+  );
+});
+
+describe("every command in the documents exists, with its options", () => {
+  const commands = documents.flatMap(({ blocks }) =>
+    blocks
+      .filter(({ language }) => language === "sh")
+      .flatMap((block) => commandsIn(block.text).map((command) => ({ ...command, place: block.place }))),
+  );
+  const names = [...new Set(commands.map(({ words }) => words[0] ?? ""))];
+  test.each(names)("fairmill %s", async (name) => {
+    const help = await cli([name, "--help"]);
+    expect(help).toMatchObject({ code: 0, stderr: "" });
+    const known = new Set(help.stdout.match(/--[a-z][\w-]*/g));
+    const isUnknown = (word: string) => /^--\w/.test(word) && !known.has(word.split("=")[0]!);
+    const wrong = commands.filter(({ words }) => words[0] === name && words.some(isUnknown));
+    expect(wrong.map(({ place, line }) => `${place}: ${line}`)).toEqual([]);
+  });
+});

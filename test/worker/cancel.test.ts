@@ -1,0 +1,128 @@
+// F5: cancelling a job that waits, that runs, that nobody can be told about.
+import { createClient, defineJob, fixed, handle, JobCancelledError, snooze } from "fairmill";
+import { expect, test } from "vitest";
+import { useDatabase } from "../support/database.js";
+import { endOf, eventOf, gate, inState, startWorker, untilAborted } from "../support/jobs.js";
+import { TcpProxy } from "../support/tcp-proxy.js";
+
+const db = useDatabase();
+const job = defineJob({ kind: "job", retry: { attempts: 3, backoff: fixed(0) } });
+
+/** A handler that runs until it is told to stop, and notes when and why. */
+function listening() {
+  const seen: { atMs: number; reason: unknown }[] = [];
+  const run = async ({ signal }: { signal: AbortSignal }) => {
+    signal.addEventListener("abort", () => seen.push({ atMs: performance.now(), reason: signal.reason }));
+    await untilAborted(signal);
+  };
+  return { seen, run };
+}
+
+test("F5: a waiting job ends at once, and never runs", async () => {
+  await using client = createClient({ databaseUrl: db.url });
+  const ready = await client.enqueue(job, {});
+  const scheduled = await client.enqueue(job, {}, { delay: "1h" });
+  expect(await client.cancel(ready.id)).toBe("cancelled");
+  expect(await client.cancel(scheduled.id)).toBe("cancelled");
+  expect(await client.cancel(ready.id)).toBe("ended");
+  let runs = 0;
+  await using worker = await startWorker(db.url, [handle(job, () => ++runs)]);
+  await eventOf(worker, "idle");
+  expect(runs).toBe(0);
+  expect(await client.job(ready.id)).toMatchObject({ state: "cancelled", attempt: 0, worker: null });
+});
+
+test("F5: a running job is told within milliseconds, by notification, and ends as cancelled without another attempt", async () => {
+  const { seen, run } = listening();
+  await using client = createClient({ databaseUrl: db.url });
+  await using worker = await startWorker(db.url, [handle(job, run)]);
+  await eventOf(worker, "listening", ({ working }) => working);
+  const { id } = await client.enqueue(job, {});
+  await inState(client, id, "running");
+  const asked = performance.now();
+  expect(await client.cancel(id)).toBe("requested");
+  expect(await endOf(client, id)).toMatchObject({ state: "cancelled", attempt: 1, worker: worker.id, failures: [] });
+  expect(seen).toHaveLength(1);
+  expect(seen[0]!.reason).toBeInstanceOf(JobCancelledError);
+  // The next heartbeat would have come after five seconds.
+  expect(seen[0]!.atMs - asked).toBeLessThan(1_000);
+});
+
+test("F5: where notifications do not arrive, the next heartbeat tells the job", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  proxy.isDeaf = true;
+  const { seen, run } = listening();
+  await using client = createClient({ databaseUrl: db.url });
+  await using _ = await startWorker(proxy.url, [handle(job, run)], { lease: "1s" });
+  const { id } = await client.enqueue(job, {});
+  await inState(client, id, "running");
+  expect(await client.cancel(id)).toBe("requested");
+  expect(await endOf(client, id)).toMatchObject({ state: "cancelled", attempt: 1 });
+  expect(seen[0]!.reason).toBeInstanceOf(JobCancelledError);
+});
+
+test("F5: only the job that was meant is told", async () => {
+  const mayEnd = gate();
+  await using client = createClient({ databaseUrl: db.url });
+  await using worker = await startWorker(db.url, [
+    handle(job, async ({ signal }) => {
+      await Promise.race([mayEnd.promise, untilAborted(signal)]);
+      return "undisturbed";
+    }),
+  ]);
+  await eventOf(worker, "listening", ({ working }) => working);
+  const [meant, other] = await client.enqueueMany(job, [{ input: {} }, { input: {} }]);
+  await inState(client, meant!.id, "running");
+  await inState(client, other!.id, "running");
+  await client.cancel(meant!.id);
+  expect(await endOf(client, meant!.id)).toMatchObject({ state: "cancelled" });
+  mayEnd.open();
+  expect(await endOf(client, other!.id)).toMatchObject({ state: "done", result: "undisturbed" });
+});
+
+test("F5: a handler that ends well before it hears of it has done its job", async () => {
+  const mayEnd = gate();
+  await using client = createClient({ databaseUrl: db.url });
+  await using _ = await startWorker(db.url, [
+    handle(job, async () => {
+      await mayEnd.promise;
+      return "done already";
+    }),
+  ]);
+  const { id } = await client.enqueue(job, {});
+  await inState(client, id, "running");
+  await client.cancel(id);
+  mayEnd.open();
+  expect(await endOf(client, id)).toMatchObject({ state: "done", result: "done already" });
+});
+
+test.each([
+  ["fails", "cancelled"],
+  ["snoozes", "cancelled"],
+])("F5: a job that somebody asked to cancel and that %s does not wait for another turn", async (what, state) => {
+  const proxy = await TcpProxy.before(db.url);
+  proxy.isDeaf = true;
+  const mayEnd = gate();
+  await using client = createClient({ databaseUrl: db.url });
+  await using _ = await startWorker(proxy.url, [
+    handle(job, async () => {
+      await mayEnd.promise;
+      if (what === "snoozes") return snooze("1h");
+      throw new Error("failed");
+    }),
+  ]);
+  const { id } = await client.enqueue(job, {});
+  await inState(client, id, "running");
+  await client.cancel(id);
+  mayEnd.open();
+  expect(await endOf(client, id)).toMatchObject({ state, attempt: 1 });
+});
+
+test("F5: a cancelled job can be run again", async () => {
+  await using client = createClient({ databaseUrl: db.url });
+  const { id } = await client.enqueue(job, {});
+  await client.cancel(id);
+  expect(await client.retry(id)).toBe("ready");
+  await using _ = await startWorker(db.url, [handle(job, () => "after all")]);
+  expect(await endOf(client, id)).toMatchObject({ state: "done", result: "after all" });
+});
