@@ -6,12 +6,15 @@ import { showValue } from "./show-value.js";
 /** Milliseconds to wait after the given failed attempt (1 for the first). `random` is a number in [0, 1). */
 export type Backoff = (attempt: number, random: number) => number;
 
+const DEFAULT_CAP_MS = 300_000;
+
 /** `base`, doubled with every attempt up to `cap`, spread over ± half of `jitter`: failed jobs must not come back in step. */
 export function exponential(
   options: { base?: Duration; cap?: Duration; factor?: number; jitter?: number } = {},
 ): Backoff {
   const baseMs = toMs(options.base ?? "2s", "retry.backoff.base");
-  const capMs = toMs(options.cap ?? "5m", "retry.backoff.cap");
+  const capMs = toMs(options.cap ?? Math.max(baseMs, DEFAULT_CAP_MS), "retry.backoff.cap");
+  if (capMs < baseMs) throw new ConfigError("retry.backoff.cap", "retry.backoff.cap: must not be shorter than base.");
   const factor = numberWithin(options.factor ?? 2, 1, 100, "retry.backoff.factor");
   const jitter = numberWithin(options.jitter ?? 0.2, 0, 2, "retry.backoff.jitter");
   return (attempt, random) => {

@@ -32,7 +32,7 @@ test("whatever the settings, the attempt and the dice, a wait is a whole number 
     fc.property(
       fc.record({
         base: fc.integer({ min: 0, max: 10_000_000 }),
-        cap: fc.integer({ min: 0, max: 10_000_000 }),
+        cap: fc.integer({ min: 10_000_000, max: 100_000_000 }),
         factor: fc.double({ min: 1, max: 100, noNaN: true }),
         jitter: fc.double({ min: 0, max: 2, noNaN: true }),
       }),
@@ -57,6 +57,12 @@ test("the wait never shrinks from one attempt to the next when the dice fall the
 test("a fixed wait is the same after every attempt", () => {
   const backoff = fixed("5s");
   expect([backoff(1, 0), backoff(2, 0.9), backoff(1_000, 0.5)]).toEqual([5_000, 5_000, 5_000]);
+});
+
+test("a first wait above the usual cap is its own cap; one above a cap that was given is refused", () => {
+  expect(exponential({ base: "1h", jitter: 0 })(1, 0)).toBe(3_600_000);
+  expect(exponential({ base: "1h", jitter: 0 })(9, 0)).toBe(3_600_000);
+  expect(() => exponential({ base: "1h", cap: "1m" })).toThrow(/retry\.backoff\.cap/);
 });
 
 test("a wait that is no duration is refused by name when it is given, not when a job fails", () => {

@@ -1,0 +1,179 @@
+// What a claim costs, in blocks of the cache looked at per claimed job: the same however many jobs and tenants wait (no claim ranks the
+// queue), and bounded while a long transaction keeps vacuum from cleaning up behind the claims.
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { freshDatabase } from "../support/database.js";
+import { call, type Lane } from "./calls.js";
+import { openSession, type Session } from "./sessions.js";
+
+interface Explained {
+  readonly "QUERY PLAN": readonly { readonly Plan: { readonly [figure: string]: number } }[];
+}
+
+let database: Awaited<ReturnType<typeof freshDatabase>>;
+let session: Session;
+
+beforeAll(async () => {
+  database = await freshDatabase();
+});
+afterAll(async () => {
+  await database.drop();
+});
+
+/** A session with its plans made and the catalog in its caches, so that only the work itself is counted. */
+async function warm(): Promise<Session> {
+  session = await openSession(database.url);
+  await session.query("truncate fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue");
+  await session.query("select fairmill.register_v1('w', '{default}', '1 hour')");
+  await fill(100, 10);
+  for (let n = 0; n < 3; n++) await claimAlong(lanesOf(10, 3));
+  await lanes();
+  await session.query("truncate fairmill.job, fairmill.job_history");
+  return session;
+}
+
+/** Adds so many ready jobs of so many tenants, in turn. */
+const fill = (jobs: number, tenants: number) =>
+  session.query(
+    `insert into fairmill.job (kind, queue, tenant, state, payload)
+     select 'work', 'default', 't' || lpad((n % $2)::text, 5, '0'), 'ready', '{}' from generate_series(1, $1::integer) n`,
+    [jobs, tenants],
+  );
+
+const tidy = () => session.query("vacuum (analyze) fairmill.job");
+
+const lanesOf = (
+  tenants: number,
+  quantum: number,
+  floors: readonly string[] = [],
+): Required<Omit<Lane, "queue" | "priority">>[] =>
+  Array.from({ length: tenants }, (_, n) => ({
+    tenant: `t${String(n).padStart(5, "0")}`,
+    quantum,
+    floor: floors[n] ?? "0",
+  }));
+
+async function blocksOf(statement: string, values: unknown[]): Promise<{ blocks: number; rows: number }> {
+  const [row] = (await session.query(
+    `explain (analyze, buffers, timing off, format json) ${statement}`,
+    values,
+  )) as unknown as Explained[];
+  const plan = row!["QUERY PLAN"][0]!.Plan;
+  return { blocks: plan["Shared Hit Blocks"]! + plan["Shared Read Blocks"]!, rows: plan["Actual Rows"]! };
+}
+
+const CLAIM = "select * from fairmill.claim_lanes_v1('w', $1, $2, $3, $4, $5, null, $6)";
+
+/** Claims from the lanes; returns blocks per claimed job. */
+async function claimAlong(along: readonly Required<Omit<Lane, "queue" | "priority">>[]): Promise<number> {
+  const jobsMax = along.reduce((sum, { quantum }) => sum + quantum, 0);
+  const { blocks, rows } = await blocksOf(CLAIM, [
+    along.map(() => "default"),
+    along.map(() => 0),
+    along.map(({ tenant }) => tenant),
+    along.map(({ floor }) => floor),
+    along.map(({ quantum }) => quantum),
+    jobsMax,
+  ]);
+  expect(rows).toBe(jobsMax);
+  return blocks / rows;
+}
+
+/** The mean of several claims: a page that is split here or there does not decide. */
+async function claimSeveral(along: Parameters<typeof claimAlong>[0]): Promise<number> {
+  let sum = 0;
+  for (let n = 0; n < 5; n++) sum += await claimAlong(along);
+  return sum / 5;
+}
+
+/** Blocks per lane of a page of 200 lanes. */
+async function lanes(after: readonly [number, string] | readonly [null, null] = [null, null]): Promise<number> {
+  const { blocks, rows } = await blocksOf("select * from fairmill.lanes_v1('default', $1, $2, 200)", [...after]);
+  return blocks / Math.max(1, rows);
+}
+
+test("a claim looks at as many blocks per job among 1,000,000 waiting jobs as among 20,000, within a quarter", async () => {
+  await warm();
+  await fill(20_000, 100);
+  await tidy();
+  const few = await claimSeveral(lanesOf(100, 2));
+  await fill(980_000, 100);
+  await tidy();
+  const many = await claimSeveral(lanesOf(100, 2));
+  await session.close();
+  console.log(`blocks per claimed job: ${few.toFixed(1)} among 20,000, ${many.toFixed(1)} among 1,000,000`);
+  expect(many).toBeLessThanOrEqual(few * 1.25);
+  expect(many).toBeGreaterThanOrEqual(few * 0.75);
+}, 120_000);
+
+test("a page of lanes and a claim along it cost no more among 10,000 waiting tenants than among 200", async () => {
+  await warm();
+  await fill(100_000, 200);
+  await tidy();
+  const few = { page: await lanes(), next: await lanes([0, "t00100"]), claim: await claimSeveral(lanesOf(200, 1)) };
+  await session.query("truncate fairmill.job");
+  await fill(100_000, 10_000);
+  await tidy();
+  const many = { page: await lanes(), next: await lanes([0, "t05000"]), claim: await claimSeveral(lanesOf(200, 1)) };
+  await session.close();
+  console.log(`200 tenants ${JSON.stringify(few)}, 10,000 tenants ${JSON.stringify(many)}`);
+  expect(many.page).toBeLessThanOrEqual(few.page * 1.25);
+  // Wherever the page begins.
+  expect(many.next).toBeLessThanOrEqual(few.page * 1.25);
+  expect(many.claim).toBeLessThanOrEqual(few.claim * 1.25);
+}, 60_000);
+
+test("F12: with a long transaction open, 20,000 jobs claimed by lanes with floors and settled: the last batch looks at no more than three times the blocks of the first", async () => {
+  await warm();
+  const TENANTS = 50;
+  const QUANTUM = 8;
+  await fill(20_000, TENANTS);
+  await tidy();
+  const holder = await openSession(database.url);
+  await holder.query("begin isolation level repeatable read");
+  await holder.query("select count(*) from fairmill.job");
+
+  const floors: string[] = [];
+  const costs: number[] = [];
+  const batches = 20_000 / (TENANTS * QUANTUM);
+  for (let n = 0; n < batches; n++) {
+    // The last lanes have nothing left behind them: their jobs are the last ones.
+    if (n === batches - 1) {
+      const without = await undone(() => claimAlong(lanesOf(TENANTS, QUANTUM)));
+      costs.push(await claimAlong(lanesOf(TENANTS, QUANTUM, floors)));
+      console.log(
+        `blocks per claimed job: first ${costs[0]!.toFixed(1)}, last ${costs.at(-1)!.toFixed(1)}, last without floors ${without.toFixed(1)}`,
+      );
+      // It is the floors that do it: without them the same claim walks over everything that vacuum could not remove.
+      expect(without).toBeGreaterThan(costs[0]! * 3);
+    } else costs.push(await claimAlong(lanesOf(TENANTS, QUANTUM, floors)));
+    await settleAll(floors);
+  }
+  await holder.query("commit");
+  await holder.close();
+  await session.close();
+  expect(costs.at(-1)!).toBeLessThanOrEqual(costs[0]! * 3);
+  expect(Math.max(...costs)).toBeLessThanOrEqual(costs[0]! * 3);
+}, 60_000);
+
+async function undone<T>(work: () => Promise<T>): Promise<T> {
+  await session.query("begin");
+  try {
+    return await work();
+  } finally {
+    await session.query("rollback");
+  }
+}
+
+/** Settles what the worker holds, and remembers per tenant the last id that it had. */
+async function settleAll(floors: string[]): Promise<void> {
+  const held = await session.query<{ id: string; tenant: string }>(
+    "select id, tenant from fairmill.job where worker = 'w' and state = 'running' order by id",
+  );
+  for (const { id, tenant } of held) floors[Number(tenant.slice(1))] = id;
+  const accepted = await call<number>(session, "settle_v1('w', $1, $2, $3)", [
+    held.map(({ id }) => id),
+    held.map(() => 1),
+    held.map(() => "done"),
+  ]);
+  expect(accepted).not.toBe(0);
+}

@@ -1,0 +1,260 @@
+// Connections break, go deaf, hang, and lose answers. The worker goes on, and no job is lost or spent.
+import { type Clock, createClient, defineJob, handle, LeaseLostError, silentLogger } from "fairmill";
+import { describe, expect, test } from "vitest";
+import { systemClock } from "../../src/model/clock.js";
+import { useDatabase } from "../support/database.js";
+import { endOf, eventOf, gate, inState, keepingLogger, startWorker, untilAborted } from "../support/jobs.js";
+import { TcpProxy } from "../support/tcp-proxy.js";
+import { endsOf, installWitness, readWitness } from "../support/transitions.js";
+import { waitUntil } from "../support/wait.js";
+
+const db = useDatabase();
+const job = defineJob<{ n: number }>({ kind: "job" });
+const left = async () => Number((await db.query("select count(*) as n from fairmill.job"))[0]!["n"]);
+const terminate = (application: string) =>
+  db.query(
+    "select pg_terminate_backend(pid) from pg_stat_activity where application_name like $1 and datname = current_database()",
+    [application],
+  );
+
+describe("the ear", () => {
+  test("B20: a sleeping worker starts a new job within milliseconds", async () => {
+    await using client = createClient({ databaseUrl: db.url });
+    await using worker = await startWorker(db.url, [handle(job, () => "ran")]);
+    await eventOf(worker, "listening", ({ working }) => working);
+    await eventOf(worker, "idle");
+    for (let n = 0; n < 5; n++) {
+      const { id } = await client.enqueue(job, { n });
+      const { createdAt, startedAt } = await endOf(client, id);
+      // The next poll would come after eight seconds or more.
+      expect(startedAt!.getTime() - createdAt.getTime()).toBeLessThan(1_000);
+    }
+  });
+
+  test("cut off is noticed, opened again, and what was enqueued meanwhile is found without waiting for a poll", async () => {
+    await using client = createClient({ databaseUrl: db.url });
+    await using worker = await startWorker(db.url, [handle(job, () => "ran")], { poll: "1h" });
+    await eventOf(worker, "listening", ({ working }) => working);
+    await eventOf(worker, "idle");
+    const deaf = eventOf(worker, "listening", ({ working }) => !working);
+    const again = eventOf(worker, "listening", ({ working }) => working);
+    await terminate("fairmill listen");
+    await deaf;
+    // The worker looked when it became deaf, found nothing, and sleeps: only the new ear makes it look again.
+    await eventOf(worker, "idle");
+    const { id } = await client.enqueue(job, { n: 1 });
+    expect((await client.job(id))!.state).toBe("ready");
+    await again;
+    expect(await endOf(client, id)).toMatchObject({ state: "done", attempt: 1 });
+  });
+
+  test("that has gone silent without a word is noticed by its own test", async () => {
+    const proxy = await TcpProxy.before(db.url);
+    // The half minute between two tests passes in a tenth of a second.
+    const hurried: Clock = { ...systemClock, after: (ms, then) => systemClock.after(ms === 30_000 ? 100 : ms, then) };
+    await using worker = await startWorker(proxy.url, [handle(job, () => "ran")], { clock: hurried });
+    await eventOf(worker, "listening", ({ working }) => working);
+    const deaf = eventOf(worker, "listening", ({ working }) => !working);
+    const again = eventOf(worker, "listening", ({ working }) => working);
+    proxy.silence("fairmill listen");
+    await deaf;
+    await again;
+  });
+
+  test("F13: behind a transaction pooler, where it hears nothing, the worker polls every second", async () => {
+    const proxy = await TcpProxy.before(db.url);
+    proxy.isDeaf = true;
+    await using client = createClient({ databaseUrl: db.url });
+    await using worker = await startWorker(proxy.url, [handle(job, () => "ran")]);
+    const heard: boolean[] = [];
+    worker.events.on("listening", ({ working }) => heard.push(working));
+    await eventOf(worker, "idle");
+    for (let n = 0; n < 2; n++) {
+      const { id } = await client.enqueue(job, { n });
+      const { createdAt, startedAt } = await endOf(client, id);
+      expect(startedAt!.getTime() - createdAt.getTime()).toBeLessThan(2_500);
+    }
+    expect(heard).not.toContain(true);
+    // Nobody is told either: a notification that no one hears costs commits.
+    const [row] = await db.query("select listening from fairmill.worker where id = $1", [worker.id]);
+    expect(row).toEqual({ listening: false });
+  });
+
+  test("F13: deaf, with two queues: a job in the quiet one is found while the other keeps the worker busy", async () => {
+    const proxy = await TcpProxy.before(db.url);
+    proxy.isDeaf = true;
+    const quiet = defineJob({ kind: "quiet", queue: "quiet" });
+    await using client = createClient({ databaseUrl: db.url });
+    await client.enqueueMany(
+      job,
+      Array.from({ length: 20_000 }, (_, n) => ({ input: { n } })),
+    );
+    await using worker = await startWorker(proxy.url, [
+      handle(job, () => new Promise((resolve) => setTimeout(resolve, 1))),
+      handle(quiet, () => "found"),
+    ]);
+    await eventOf(worker, "settled", ({ ids }) => ids.length > 0);
+    const { id } = await client.enqueue(quiet, {});
+    expect(await endOf(client, id, 5_000)).toMatchObject({ state: "done" });
+    expect(await left()).toBeGreaterThan(100);
+    await worker.stop();
+    await db.query("delete from fairmill.job");
+  });
+});
+
+describe("answers that are lost", () => {
+  test("to a claim: the job is given back without spending the attempt, and runs", async () => {
+    const proxy = await TcpProxy.before(db.url);
+    const logger = keepingLogger();
+    await using client = createClient({ databaseUrl: db.url });
+    await using worker = await startWorker(proxy.url, [handle(job, ({ attempt }) => attempt)], { logger });
+    await eventOf(worker, "idle");
+    const swallowed = proxy.swallowAnswerTo("claim_lanes_v1");
+    const { id } = await client.enqueue(job, { n: 1 });
+    await swallowed;
+    expect(await endOf(client, id)).toMatchObject({ state: "done", result: 1, attempt: 1, leaseNo: 2, crashes: 0, failures: [] });
+    expect(logger.lines.map(({ message }) => message)).toContain(
+      "Released jobs whose claim was answered into a broken connection",
+    );
+  });
+
+  test("to a claim of one queue: what another queue's claim brought at the same time is not lost either", async () => {
+    const proxy = await TcpProxy.before(db.url);
+    const other = defineJob<{ n: number }>({ kind: "other", queue: "other" });
+    await using client = createClient({ databaseUrl: db.url });
+    const ids = [await client.enqueue(job, { n: 1 }), await client.enqueue(other, { n: 2 })].map(({ id }) => id);
+    const swallowed = proxy.swallowAnswerTo("claim_lanes_v1");
+    await using _ = await startWorker(proxy.url, [handle(job, () => 1), handle(other, () => 2)]);
+    await swallowed;
+    for (const id of ids) expect(await endOf(client, id)).toMatchObject({ state: "done", attempt: 1, failures: [] });
+  });
+
+  test("to the registration: starting fails, and says so", async () => {
+    const proxy = await TcpProxy.before(db.url);
+    const swallowed = proxy.swallowAnswerTo("register_v1");
+    await expect(startWorker(proxy.url, [handle(job, () => 1)])).rejects.toMatchObject({ code: expect.any(String) });
+    await swallowed;
+  });
+
+  test("to everything, again and again, while 2,000 jobs run: nothing is lost, nothing is left, the worker survives", async () => {
+    const seed = Number(process.env["TEST_SEED"] ?? Date.now() % 1_000_000);
+    console.log(`seed ${seed}`);
+    await installWitness(db.pool);
+    const unhandled: unknown[] = [];
+    const note = (error: unknown) => unhandled.push(error);
+    process.on("unhandledRejection", note);
+    await using client = createClient({ databaseUrl: db.url });
+    await client.enqueueMany(
+      job,
+      Array.from({ length: 2_000 }, (_, n) => ({ input: { n }, tenant: `t${(n * seed) % 5}` })),
+    );
+    let ran = 0;
+    await using worker = await startWorker(
+      db.url,
+      [
+        handle(job, async ({ input }) => {
+          ran++;
+          await new Promise((resolve) => setTimeout(resolve, input.n % 10));
+          return { n: input.n };
+        }),
+      ],
+      { concurrency: 20, crashesMax: 1_000 },
+    );
+    for (let kills = 0; kills < 6; kills++) {
+      const before = ran;
+      await terminate("fairmill%");
+      await waitUntil("the worker went on, or was done", async () => ran > before + 100 || (await left()) === 0);
+    }
+    await waitUntil("everything is done", async () => (await left()) === 0, 30_000);
+    const seen = await readWitness(db.pool);
+    expect(seen.size).toBe(2_000);
+    expect([...seen.values()].filter((steps) => endsOf(steps) !== 1)).toEqual([]);
+    const rows = await db.query("select count(*) as n from fairmill.job_history where state = 'done' and attempt = 1");
+    expect(Number(rows[0]!["n"])).toBe(2_000);
+    const { id } = await client.enqueue(job, { n: 0 });
+    expect(await endOf(client, id)).toMatchObject({ state: "done", worker: worker.id });
+    process.off("unhandledRejection", note);
+    expect(unhandled).toEqual([]);
+    await db.query("drop trigger witness on fairmill.job");
+    await db.query("drop trigger witness on fairmill.job_history");
+  });
+});
+
+describe("a worker that is taken for dead", () => {
+  test("begins a new life under a new name and goes on", async () => {
+    await using client = createClient({ databaseUrl: db.url });
+    await using worker = await startWorker(db.url, [handle(job, () => "ran")], { lease: "1s" });
+    await eventOf(worker, "idle");
+    const first = worker.id;
+    const lost = eventOf(worker, "lost");
+    await db.query("update fairmill.worker set state = 'lost', ended_at = now() where id = $1", [first]);
+    expect(await lost).toEqual({ worker: first });
+    await waitUntil("it has another name", () => worker.id !== first);
+    const { id } = await client.enqueue(job, { n: 1 });
+    expect(await endOf(client, id)).toMatchObject({ state: "done", worker: worker.id });
+    expect(await db.query("select id from fairmill.worker where state = 'alive'")).toEqual([{ id: worker.id }]);
+  });
+
+  test("tells what it runs to stop, and is refused when it settles it; the second run stands", async () => {
+    const reasons: unknown[] = [];
+    await using client = createClient({ databaseUrl: db.url });
+    await using worker = await startWorker(
+      db.url,
+      [
+        handle(job, async ({ signal, attempt }) => {
+          if (attempt === 2) return "second run";
+          await untilAborted(signal).catch((reason: unknown) => reasons.push(reason));
+          return "first run";
+        }),
+      ],
+      { lease: "1s" },
+    );
+    const { id } = await client.enqueue(job, { n: 1 });
+    await inState(client, id, "running");
+    const refused = eventOf(worker, "refused");
+    await db.query("update fairmill.worker set lease_until = now() - interval '1 second' where id = $1", [worker.id]);
+    await db.query("select fairmill.recover_v1()");
+    expect((await refused).ids).toEqual([id]);
+    expect(reasons[0]).toBeInstanceOf(LeaseLostError);
+    expect(await endOf(client, id)).toMatchObject({
+      state: "done",
+      result: "second run",
+      attempt: 2,
+      crashes: 1,
+      failures: [{ outcome: "crashed" }],
+    });
+  });
+
+  test("that cannot renew its lease in time stops what it runs before others start it", async () => {
+    const proxy = await TcpProxy.before(db.url);
+    const stopped = gate<unknown>();
+    await using client = createClient({ databaseUrl: db.url });
+    await using worker = await startWorker(
+      proxy.url,
+      [
+        handle(job, async ({ signal, attempt }) => {
+          if (attempt > 1 || (await client.job("1"))) return "later";
+          await untilAborted(signal).catch((reason: unknown) => stopped.open(reason));
+          throw new Error("interrupted");
+        }),
+      ],
+      { lease: 900, grace: 0, abortGrace: 100 },
+    );
+    const { id } = await client.enqueue(job, { n: 1 });
+    await inState(client, id, "running");
+    const lost = eventOf(worker, "lost");
+    proxy.isClosed = true;
+    proxy.silence();
+    await lost;
+    expect(await stopped.promise).toBeInstanceOf(LeaseLostError);
+    // Aborted by its own watch, not by the database: nobody could tell it, and the lease was over at that moment.
+    const [row] = await db.query("select lease_until < now() + interval '100 ms' as over from fairmill.worker where id = $1", [
+      worker.id,
+    ]);
+    expect(row).toEqual({ over: true });
+    proxy.isClosed = false;
+    proxy.resetAll();
+    await using _ = await startWorker(db.url, [handle(job, () => "taken over")], { lease: "1s", logger: silentLogger });
+    expect(await endOf(client, id)).toMatchObject({ state: "done" });
+  });
+});
