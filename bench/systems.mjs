@@ -5,8 +5,8 @@ import * as rawAdapter from "./adapters/raw.mjs";
 const system = (name, adapter, file) => ({ name, adapter, file: new URL(`adapters/${file}`, import.meta.url).href });
 
 export const fairmill = system("Fairmill", fairmillAdapter, "fairmill.mjs");
+export const raw = system("raw SQL", rawAdapter, "raw.mjs");
+
 /** How the settings of a Fairmill worker read in a table. */
 export const inWords = ({ concurrency, prefetch = 0 }) =>
   `concurrency ${concurrency.toLocaleString("en")}, prefetch ${prefetch.toLocaleString("en")}`;
-
-export const raw = system("raw SQL", rawAdapter, "raw.mjs");

@@ -17,7 +17,7 @@ export async function measure(bench) {
   ])
     for (const isHeld of [false, true]) {
       bench.say(`${name}${isHeld ? ", a transaction stays open" : ""}`);
-      samples.push({ name, isHeld, ...(await drainBeside(bench, system, settings, isHeld, jobs)) });
+      samples.push({ label: name, isHeld, ...(await drainBeside(bench, system, settings, isHeld, jobs)) });
     }
   return {
     tables: [
@@ -25,7 +25,7 @@ export async function measure(bench) {
         title: "Long transaction",
         about: `A REPEATABLE READ transaction is opened before the drain of ${jobs.toLocaleString("en")} jobs and stays open: no dead row can be removed.`,
         rows: samples.map((sample) => ({
-          "": sample.name,
+          "": sample.label,
           "long transaction": sample.isHeld ? "yes" : "no",
           "jobs/s": sample.jobsPerSecond,
           "first 20 %, jobs/s": sample.first,

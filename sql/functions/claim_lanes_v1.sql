@@ -10,8 +10,10 @@
 -- Each claimed job gets a new lease_no, its attempt counted, and this worker's name: from now on only this fence may write to it.
 -- Result: the claimed jobs, in no particular order.
 -- Locks: the claimed rows; rows that somebody else holds are skipped.
--- Plan expected: one range of job_ready per lane, then the rows by their place (Tid Scan). The order by names all four columns of
--- the index, and the bounds are row comparisons, so that no other index can serve: statistics cannot talk the planner out of it.
+-- Plan expected: one range of job_ready per lane, then the rows by their place (Tid Scan). The tenant is said as a range, not as an
+-- equality, so that the order by needs it and no other index can serve: statistics cannot talk the planner out of it. The end of the
+-- range is a plain comparison: a row comparison there does not stop the scan before PostgreSQL 18, and a lane with fewer jobs than its
+-- quantum would be a walk along the rest of the queue.
 create or replace function fairmill.claim_lanes_v1(
   worker_id text, queues text[], priorities smallint[], tenants text[], floors bigint[], quanta integer[], kinds text[], jobs_max integer,
   durable boolean default true)
@@ -47,11 +49,11 @@ begin
       cross join lateral (
         select r.ctid from fairmill.job r
         where r.state = 'ready'
-          and (r.queue, r.priority, r.tenant, r.id) > (lane.queue, lane.priority, lane.tenant, lane.floor)
-          and (r.queue, r.priority, r.tenant) <= (lane.queue, lane.priority, lane.tenant)
+          and r.queue = lane.queue and r.priority = lane.priority
+          and (r.tenant, r.id) > (lane.tenant, lane.floor) and r.tenant <= lane.tenant
           and (kinds is null or r.kind = any (kinds))
           and (r.expire_at is null or r.expire_at > now())
-        order by r.queue, r.priority, r.tenant, r.id
+        order by r.tenant, r.id
         limit lane.quantum
         for update skip locked) ready
       limit jobs_max))
