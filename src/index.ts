@@ -4,11 +4,13 @@ export {
   Client,
   type ClientOptions,
   createClient,
+  type EnqueuedCount,
   type EnqueueItem,
   type TransactionClient,
 } from "./enqueue/client.js";
 export type { EnqueueOptions } from "./enqueue/new-job.js";
 export { type Backoff, exponential, fixed } from "./model/backoff.js";
+export type { Claim } from "./model/claim.js";
 export type { Clock } from "./model/clock.js";
 export type { Duration } from "./model/duration.js";
 export type { ErrorRecord } from "./model/error-record.js";
@@ -28,14 +30,15 @@ export {
 } from "./model/errors.js";
 export { defineJob, type JobDefinition, type JobOptions } from "./model/job-definition.js";
 export type { Enqueued } from "./model/new-job.js";
-export { cancel, snooze } from "./model/outcome.js";
+export { cancel, snooze, type Verdict } from "./model/outcome.js";
 export type { StandardSchema } from "./model/standard-schema.js";
 export { type JobState, TRANSITIONS } from "./model/states.js";
 export type { WorkerEvents } from "./observe/events.js";
 export { createLogger, type Logger, silentLogger } from "./observe/log.js";
 export type { JobContext } from "./run/context.js";
 export { type Handler, type HandlerFunction, handle } from "./run/handler.js";
-export type { Queryable } from "./store/database.js";
+export type { CancelAnswer, RetryAnswer } from "./store/control-jobs.js";
+export type { Pool, Queryable } from "./store/database.js";
 export type { Failure, Job, JobFilter } from "./store/read-jobs.js";
 export { type Config, defineConfig } from "./worker/config.js";
 export type { WorkerOptions } from "./worker/settings.js";

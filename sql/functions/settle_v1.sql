@@ -47,9 +47,9 @@ begin
       created_at, run_at, expire_at, started_at, ended_at, payload, progress, failures, result, error)
     select e.id, e.lease_no, e.priority, e.attempt, e.crashes, e.max_attempts, e.verdict, e.queue, e.tenant, e.kind, e.key, e.worker,
       e.created_at, e.run_at, e.expire_at, e.started_at, v_at, e.payload, e.progress,
-      case when e.detail ? 'error' then coalesce(e.failures, '[]') || fairmill.failure_v1(
+      case when e.verdict <> 'done' and e.detail ? 'error' then coalesce(e.failures, '[]') || fairmill.failure_v1(
         e.attempt, e.lease_no, e.worker, e.started_at, v_at, e.detail ->> 'outcome', e.detail -> 'error') else e.failures end,
-      e.detail -> 'result', e.detail -> 'error'
+      e.detail -> 'result', case when e.verdict <> 'done' then e.detail -> 'error' end
     from ended e;
     get diagnostics v_ended = row_count;
   end if;

@@ -4,8 +4,7 @@
 import type { Clock } from "../model/clock.js";
 import { sleep } from "../model/clock.js";
 import type { Database } from "../store/database.js";
-
-type Connection = Awaited<ReturnType<Database["dedicated"]>>;
+import { type Ear, notify, openEar } from "../store/listen.js";
 
 export interface WakeOptions {
   /** Work arrived in a queue. */
@@ -31,7 +30,7 @@ export class WakeUp {
   readonly #clock: Clock;
   readonly #options: WakeOptions;
   readonly #stop = new AbortController();
-  #connection: Connection | undefined;
+  #ear: Ear | undefined;
   #heard = new Map<string, () => void>();
   #tests = 0;
   #loop: Promise<void> | undefined;
@@ -53,7 +52,7 @@ export class WakeUp {
 
   async stop(): Promise<void> {
     this.#stop.abort();
-    await this.#connection?.end().catch(() => {});
+    await this.#ear?.close();
     await this.#loop;
   }
 
@@ -61,28 +60,18 @@ export class WakeUp {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       try {
-        const { lost } = await this.#open();
+        this.#ear = await openEar(this.#db, (payload) => this.#hear(payload));
         while (!signal.aborted && (await this.#test())) {
           this.#say(true);
-          await Promise.race([sleep(this.#clock, TEST_EVERY_MS, signal), lost]);
+          await Promise.race([sleep(this.#clock, TEST_EVERY_MS, signal), this.#ear.lost]);
         }
       } catch (error) {
         if (!signal.aborted) this.#options.onTrouble(error);
       }
       this.#say(false);
-      await this.#connection?.end().catch(() => {});
+      await this.#ear?.close();
       await sleep(this.#clock, REOPEN_AFTER_MS * (1 + this.#clock.random()), signal);
     }
-  }
-
-  /** Opens the connection; `lost` resolves when it is gone. */
-  async #open(): Promise<{ lost: Promise<void> }> {
-    const connection = await this.#db.dedicated("fairmill listen");
-    this.#connection = connection;
-    if (this.#stop.signal.aborted) await connection.end();
-    connection.on("notification", ({ payload = "" }) => this.#hear(payload));
-    await connection.query(`listen "${this.#db.schema}"`);
-    return { lost: new Promise((resolve) => connection.on("end", () => resolve())) };
   }
 
   #hear(payload: string): void {
@@ -92,7 +81,10 @@ export class WakeUp {
     else this.#options.onQueue(payload);
   }
 
-  /** Sends a notification to ourselves over the same connection: false when it does not come back. */
+  /**
+   * Sends a notification to ourselves: false when it does not arrive. It leaves over another connection, like everybody's: behind a
+   * transaction pooler one over our own would come back although no other ever does.
+   */
   async #test(): Promise<boolean> {
     const payload = `${TEST}${process.pid}.${this.#tests++}.${this.#clock.random()}`;
     const stopWaiting = new AbortController();
@@ -102,8 +94,7 @@ export class WakeUp {
       stopWaiting.abort();
     });
     try {
-      const sent = this.#connection!.query("select pg_notify($1, $2)", [this.#db.schema, payload]);
-      sent.catch(() => stopWaiting.abort());
+      notify(this.#db, payload).catch(() => stopWaiting.abort());
       await sleep(this.#clock, ANSWER_MS_MAX, stopWaiting.signal);
       return heard;
     } finally {

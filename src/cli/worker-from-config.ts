@@ -65,12 +65,10 @@ function queuesOf(config: Config, flags: WorkerFlags): WorkerOptions["queues"] {
   return (
     queues &&
     Object.fromEntries(
-      queues.map((queue) => [
-        queue,
-        given({
-          concurrency: flags.concurrency ?? new Map(Object.entries(config.queues ?? {})).get(queue)?.concurrency,
-        }),
-      ]),
+      queues.map((queue) => {
+        const settings = new Map(Object.entries(config.queues ?? {})).get(queue);
+        return [queue, { ...settings, ...given({ concurrency: flags.concurrency }) }];
+      }),
     )
   );
 }

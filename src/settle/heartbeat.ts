@@ -2,7 +2,7 @@
 import { Worker as Thread } from "node:worker_threads";
 import type { Clock } from "../model/clock.js";
 import type { Database } from "../store/database.js";
-import { qualify } from "../store/schema-name.js";
+import { heartbeatStatement } from "../store/workers.js";
 
 export interface BeatSettings {
   readonly connection: Record<string, unknown>;
@@ -43,8 +43,6 @@ export interface HeartbeatOptions {
   readonly onTrouble: (message: string) => void;
 }
 
-const HEARTBEAT = "select * from fairmill.heartbeat_v1($1, $2 * interval '1 millisecond', $3)";
-
 export class Heartbeat {
   readonly #clock: Clock;
   readonly #options: HeartbeatOptions;
@@ -63,7 +61,7 @@ export class Heartbeat {
     const { leaseMs, beatMs, stallMs } = options;
     const settings: BeatSettings = {
       connection: db.connectionSettings,
-      statement: qualify(HEARTBEAT, db.schema),
+      statement: heartbeatStatement(db),
       worker,
       leaseMs,
       beatMs,

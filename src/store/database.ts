@@ -13,13 +13,22 @@ export interface DatabaseOptions {
   /** PostgreSQL's address; Fairmill keeps a pool of its own. */
   readonly databaseUrl?: string | undefined;
   /** Or a `pg` pool of yours, which stays yours to end. */
-  readonly db?: pg.Pool | undefined;
+  readonly db?: Pool | undefined;
   /** Default "fairmill". */
   readonly schema?: string | undefined;
 }
 
-/** A `pg` pool. */
-export type Pool = pg.Pool;
+/** A `pg` pool, described by what is needed of it: users need not have the driver's types. */
+export interface Pool extends Queryable {
+  connect(): Promise<unknown>;
+}
+
+/** A connection outside the pool. */
+export interface DedicatedConnection extends Queryable {
+  on(event: "notification", listener: (message: { payload?: string | undefined }) => void): unknown;
+  on(event: "end", listener: () => void): unknown;
+  end(): Promise<void>;
+}
 
 export type Statement = readonly [text: string, values: readonly unknown[]];
 
@@ -52,7 +61,7 @@ export class Database {
       throw new ConfigError("db", "Pass either databaseUrl or db, not both: they may be different databases.");
     this.#url = options.databaseUrl ?? (options.db ? undefined : process.env["DATABASE_URL"]);
     if (options.db) {
-      this.#pool = options.db;
+      this.#pool = options.db as pg.Pool;
       this.#owned = false;
       return;
     }
@@ -130,7 +139,7 @@ export class Database {
   }
 
   /** A connection outside the pool, for LISTEN. It must reach the server directly, not through a transaction pooler. */
-  async dedicated(applicationName: string): Promise<pg.Client> {
+  async dedicated(applicationName: string): Promise<DedicatedConnection> {
     const url = process.env["DATABASE_DIRECT_URL"] ?? this.#url;
     const options = url ? connection(url) : ((this.#pool as unknown as { options: pg.ClientConfig }).options ?? {});
     const client = new pg.Client({ ...options, application_name: applicationName } as pg.ClientConfig);
@@ -139,13 +148,17 @@ export class Database {
     return client;
   }
 
-  /** The address, for threads that open a connection themselves; undefined when the caller brought a pool. */
+  /** How to connect, for a thread that opens a connection itself: plain values only, because functions do not cross over to it. */
   get connectionSettings(): Record<string, unknown> {
     if (this.#url) return connection(this.#url);
-    const { host, port, user, password, database, connectionString } = (
-      this.#pool as unknown as { options: Record<string, unknown> }
-    ).options;
-    return { host, port, user, password, database, connectionString };
+    const options = (this.#pool as unknown as { options: Record<string, unknown> }).options;
+    if (typeof options["password"] === "function")
+      throw new ConfigError(
+        "db",
+        "db: a pool whose password is a function does not do for a worker; pass databaseUrl instead.",
+      );
+    const settings = Object.fromEntries(CONNECTION_SETTINGS.map((name) => [name, options[name]]));
+    return { ...settings, ssl: plain(options["ssl"]) };
   }
 
   /** Closes the pool, unless it is the caller's; a second call returns the same promise. */
@@ -156,6 +169,14 @@ export class Database {
 }
 
 const ignore = () => {};
+
+const CONNECTION_SETTINGS = ["host", "port", "user", "password", "database", "connectionString", "options"];
+
+/** TLS settings without their functions. */
+const plain = (ssl: unknown): unknown =>
+  typeof ssl === "object" && ssl !== null
+    ? Object.fromEntries(Object.entries(ssl).filter(([, value]) => typeof value !== "function"))
+    : ssl;
 
 const connection = (url: string) => ({
   connectionString: url,

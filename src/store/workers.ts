@@ -1,5 +1,6 @@
 // The statements about workers: they register, say whether they want to be woken, give back what they do not know, and leave.
 import type { Database } from "./database.js";
+import { qualify } from "./schema-name.js";
 
 export interface WorkerFacts {
   readonly id: string;
@@ -24,6 +25,10 @@ export async function registerWorker(db: Database, worker: WorkerFacts): Promise
     worker.version,
   ]);
 }
+
+/** The heartbeat, for the thread that sends it over a connection of its own: worker, lease in milliseconds, figures. */
+export const heartbeatStatement = (db: Database): string =>
+  qualify("select * from fairmill.heartbeat_v1($1, $2 * interval '1 millisecond', $3)", db.schema);
 
 export async function setListening(db: Database, worker: string, wanted: boolean): Promise<void> {
   await db.query("select fairmill.listening_v1($1, $2)", [worker, wanted]);

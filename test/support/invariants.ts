@@ -3,29 +3,29 @@ import type pg from "pg";
 
 const RULES: readonly (readonly [id: string, what: string, query: string])[] = [
   [
-    "I1",
+    "D1",
     "a job is live or ended, never both",
     "select id from fairmill.job intersect select id from fairmill.job_history",
   ],
-  ["I2", "a job has one end", "select id from fairmill.job_history group by id having count(*) > 1"],
+  ["D2", "a job has one end", "select id from fairmill.job_history group by id having count(*) > 1"],
   [
-    "I3",
+    "D3",
     "a running job has a worker, others have none",
     "select id from fairmill.job where (state = 'running') <> (worker is not null)",
   ],
   [
-    "I4",
+    "D4",
     "attempts stay within the allowance",
     "select id from fairmill.job_history where attempt - crashes > max_attempts union all select id from fairmill.job where attempt - crashes > max_attempts",
   ],
   [
-    "I5",
-    "every failure names the lease it happened under, each lease once, rising",
+    "D5",
+    "every failure names the lease it happened under, each lease once",
     `select id from (select id, failures from fairmill.job union all select id, failures from fairmill.job_history) j
      cross join lateral (select count(*) as all_of_them, count(distinct f -> 'lease_no') as distinct_ones from jsonb_array_elements(coalesce(failures, '[]')) f) c
      where all_of_them <> distinct_ones`,
   ],
-  ["I6", "a done job has no error", "select id from fairmill.job_history where state = 'done' and error is not null"],
+  ["D6", "a done job has no error", "select id from fairmill.job_history where state = 'done' and error is not null"],
 ];
 
 export async function checkInvariants(db: Pick<pg.Pool, "query">): Promise<void> {
