@@ -3,7 +3,7 @@
 // A job whose workers died again and again is run alone the last time before it counts as poison: if the process dies once more, it
 // was this job, and no bystander is blamed. Until then nothing else is claimed, and what runs is let end first.
 import type { Claim } from "../model/claim.js";
-import type { LeaseLostError, ShutdownError } from "../model/errors.js";
+import { JobCancelledError, type LeaseLostError, type ShutdownError } from "../model/errors.js";
 import type { Verdict } from "../model/outcome.js";
 import type { Run, RunEnds } from "../run/run.js";
 import { Runner, type RunnerOptions } from "../run/runner.js";
@@ -106,9 +106,12 @@ export class Hands implements RunEnds {
     return claims.filter((claim) => claim.worker === worker).map((claim) => claim.id);
   }
 
-  abort(worker: string, ids: readonly string[], reason: Error): void {
+  /** Somebody asked to cancel these: what runs is told, what waits for a place does not start. */
+  cancel(worker: string, ids: readonly string[]): void {
     const wanted = new Set(ids);
-    for (const run of this.#runs) if (run.claim.worker === worker && wanted.has(run.claim.id)) run.abort(reason);
+    const isWanted = (claim: Claim) => claim.worker === worker && wanted.has(claim.id);
+    for (const run of this.#runs) if (isWanted(run.claim)) run.abort(new JobCancelledError());
+    for (const claim of this.#slots.withdraw(isWanted)) this.#settleUnstarted(claim, { verdict: "cancelled" });
   }
 
   abortAll(reason: LeaseLostError | ShutdownError): void {
@@ -118,7 +121,7 @@ export class Hands implements RunEnds {
 
   /** Gives back what was claimed and not started. */
   releaseWaiting(): void {
-    for (const claim of this.#slots.clear()) this.#release(claim);
+    for (const claim of this.#slots.withdraw()) this.#release(claim);
     const suspect = this.#suspect;
     if (!suspect || [...this.#runs].some((run) => run.claim === suspect)) return;
     this.#suspect = undefined;
@@ -188,8 +191,12 @@ export class Hands implements RunEnds {
   }
 
   #release(claim: Claim): void {
+    this.#settleUnstarted(claim, { verdict: "release" });
+  }
+
+  #settleUnstarted(claim: Claim, verdict: Verdict): void {
     this.#releasing++;
-    this.#settler.add({ claim, verdict: { verdict: "release" }, durationMs: 0 });
+    this.#settler.add({ claim, verdict, durationMs: 0 });
   }
 
   #settled(worker: string, accepted: readonly InHand[], refused: readonly InHand[]): void {

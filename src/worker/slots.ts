@@ -77,12 +77,15 @@ export class Slots {
     this.notify();
   }
 
-  /** Takes everybody out of the line. */
-  clear(): Claim[] {
-    const all: Claim[] = [];
-    for (const places of this.#places.values()) for (const claim of places.waiting.splice(0)) all.push(claim);
-    this.#waiting = 0;
-    return all;
+  /** Takes these jobs, or all, out of the line. */
+  withdraw(isWanted: (claim: Claim) => boolean = () => true): Claim[] {
+    const withdrawn: Claim[] = [];
+    for (const places of this.#places.values()) {
+      withdrawn.push(...places.waiting.filter(isWanted));
+      places.waiting = places.waiting.filter((claim) => !isWanted(claim));
+    }
+    this.#waiting -= withdrawn.length;
+    return withdrawn;
   }
 
   get line(): Claim[] {

@@ -7,7 +7,7 @@
 import { Claimer } from "../claim/claimer.js";
 import { WakeUp } from "../claim/wake.js";
 import { type Clock, sleep, systemClock } from "../model/clock.js";
-import { FairmillError, JobCancelledError, LeaseLostError, ShutdownError } from "../model/errors.js";
+import { FairmillError, LeaseLostError, ShutdownError } from "../model/errors.js";
 import { WorkerEmitter } from "../observe/events.js";
 import { createLogger } from "../observe/log.js";
 import { handlerTable } from "../run/handler.js";
@@ -63,7 +63,7 @@ export class Worker {
       stats: () => ({ ...this.#hands.stats, rssBytes: process.memoryUsage.rss() }),
       onLost: () => this.#hands.abortAll(new LeaseLostError()),
       onReborn: () => this.#loop.wake(),
-      onCancelled: (ids) => this.#hands.abort(this.id, ids, new JobCancelledError()),
+      onCancelled: (ids) => this.#hands.cancel(this.id, ids),
     });
     const claimer = new Claimer(db, clock, { queues, kinds, lowerShare: settings.lowerShare, rescanMs: RESCAN_MS });
     this.#progress = new ProgressKeeper(db, clock, (error) => trouble("keeping progress", error));
@@ -180,7 +180,7 @@ export class Worker {
 
   async #askForCancels(): Promise<void> {
     try {
-      this.#hands.abort(this.id, await cancelRequests(this.#parts.db, this.id), new JobCancelledError());
+      this.#hands.cancel(this.id, await cancelRequests(this.#parts.db, this.id));
     } catch (error) {
       this.#parts.trouble("asking for cancelled jobs", error);
     }

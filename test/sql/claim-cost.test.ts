@@ -95,10 +95,10 @@ test("a claim looks at as many blocks per job among 1,000,000 waiting jobs as am
   await warm();
   await fill(20_000, 100);
   await tidy();
-  const few = await claimSeveral(lanesOf(100, 2));
+  const few = await claimSeveral(lanesOf(50, 4));
   await fill(980_000, 100);
   await tidy();
-  const many = await claimSeveral(lanesOf(100, 2));
+  const many = await claimSeveral(lanesOf(50, 4));
   await session.close();
   console.log(`blocks per claimed job: ${few.toFixed(1)} among 20,000, ${many.toFixed(1)} among 1,000,000`);
   expect(many).toBeLessThanOrEqual(few * 1.25);

@@ -118,6 +118,30 @@ test.each([
   expect(await endOf(client, id)).toMatchObject({ state, attempt: 1 });
 });
 
+test("F5: a job that was claimed ahead and waits in the process for a place never starts", async () => {
+  const mayEnd = gate();
+  const ran: string[] = [];
+  await using client = createClient({ databaseUrl: db.url });
+  const [first, second, third] = await client.enqueueMany(job, [{ input: {} }, { input: {} }, { input: {} }]);
+  await using worker = await startWorker(
+    db.url,
+    [
+      handle(job, async ({ id }) => {
+        ran.push(id);
+        await mayEnd.promise;
+      }),
+    ],
+    { concurrency: 1, prefetch: 2 },
+  );
+  await eventOf(worker, "listening", ({ working }) => working);
+  await inState(client, second!.id, "running");
+  expect(await client.cancel(second!.id)).toBe("requested");
+  expect(await endOf(client, second!.id)).toMatchObject({ state: "cancelled", failures: [] });
+  mayEnd.open();
+  for (const { id } of [first!, third!]) expect(await endOf(client, id)).toMatchObject({ state: "done" });
+  expect(ran).toEqual([first!.id, third!.id]);
+});
+
 test("F5: a cancelled job can be run again", async () => {
   await using client = createClient({ databaseUrl: db.url });
   const { id } = await client.enqueue(job, {});

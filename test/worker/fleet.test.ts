@@ -84,14 +84,16 @@ test("P3: a worker stopped for longer than its lease is refused when it goes on,
   await client.close();
 });
 
-test("A7: the job of a killed worker is taken over by a living one", async () => {
+test("A7 P9: the job of a killed worker is taken over by a living one within the lease and five seconds", async () => {
   const client = createClient({ databaseUrl: db.url });
   const { id } = await client.enqueue(held, {});
   const first = await startWorkerProcess(db.url, ["held"], { lease: 600 });
   await first.heard((message) => message.held === id, "the first run");
   const second = await startWorkerProcess(db.url, ["held"], { lease: 600 });
   await first.kill();
+  const killedAtMs = performance.now();
   await second.heard((message) => message.held === id && message.attempt === 2, "the takeover");
+  expect(performance.now() - killedAtMs).toBeLessThan(600 + 5_000);
   second.tell("let go");
   expect(await client.result(id)).toEqual({ by: second.child.pid });
   await second.stop();

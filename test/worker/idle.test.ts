@@ -20,32 +20,18 @@ test("B20: four idle workers send fewer than four statements a second, all toget
       return worker;
     }),
   );
-  const commits = async () => {
-    const [row] = await db.query(
-      "select xact_commit + xact_rollback as n, clock_timestamp() as at from pg_stat_database where datname = current_database()",
-    );
-    return {
-      transactions: Number(row!["n"]),
-      statements: proxy.statements.length,
-      atMs: (row!["at"] as Date).getTime(),
-    };
-  };
   await waitUntil("all of them listen and sleep", async () => {
     const [row] = await db.query("select count(*) filter (where listening) as n from fairmill.worker");
     return Number(row!["n"]) === FLEET;
   });
-  const before = await commits();
+  // Counted on the wire: the server's own counters lag behind by as much as is measured here.
+  const before = proxy.statements.length;
+  const beganMs = performance.now();
   await db.query("select pg_sleep($1)", [MEASURED_S]);
-  const after = await commits();
+  const perSecond = (proxy.statements.length - before) / ((performance.now() - beganMs) / 1_000);
   for (const worker of fleet) await worker.stop();
-
-  const seconds = (after.atMs - before.atMs) / 1_000;
-  const statements = (after.statements - before.statements) / seconds;
-  console.log(
-    `${statements.toFixed(1)} statements a second, ${((after.transactions - before.transactions) / seconds).toFixed(1)} transactions`,
-  );
-  expect(statements).toBeLessThan(4);
-  expect((after.transactions - before.transactions) / seconds).toBeLessThan(4);
+  console.log(`${perSecond.toFixed(1)} statements a second`);
+  expect(perSecond).toBeLessThan(4);
   // They are idle, not dead: every one of them has renewed its lease.
-  expect(statements).toBeGreaterThan(FLEET / 10);
+  expect(perSecond).toBeGreaterThan(FLEET / 10);
 });

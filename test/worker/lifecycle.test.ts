@@ -198,6 +198,23 @@ describe("stopping", () => {
     expect(await endOf(client, id)).toMatchObject({ state: "done", result: "second" });
   });
 
+  test("C12: what was claimed ahead and not started goes back at once, without spending the attempt", async () => {
+    const mayEnd = gate();
+    await using client = createClient({ databaseUrl: db.url });
+    const all = await client.enqueueMany(
+      job,
+      Array.from({ length: 5 }, (_, n) => ({ input: { n } })),
+    );
+    const worker = await startWorker(db.url, [handle(job, () => mayEnd.promise)], { concurrency: 1, prefetch: 3 });
+    await inState(client, all[3]!.id, "running");
+    const stopping = worker.stop();
+    for (const { id } of all.slice(1))
+      expect(await inState(client, id, "ready")).toMatchObject({ attempt: 0, failures: [] });
+    mayEnd.open();
+    await stopping;
+    expect(await client.job(all[0]!.id)).toMatchObject({ state: "done" });
+  });
+
   test("an idle worker stops at once", async () => {
     const worker = newWorker();
     const idle = eventOf(worker, "idle");
