@@ -95,7 +95,7 @@ export class WakeUp {
     });
     try {
       notify(this.#db, payload).catch(() => stopWaiting.abort());
-      await sleep(this.#clock, ANSWER_MS_MAX, stopWaiting.signal);
+      await sleep(this.#clock, ANSWER_MS_MAX, AbortSignal.any([stopWaiting.signal, this.#stop.signal]));
       return heard;
     } finally {
       this.#heard.delete(payload);

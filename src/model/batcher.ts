@@ -19,7 +19,6 @@ export class Batcher<Item, Result extends object> {
   #waiting: Waiting<Item, Result>[] = [];
   #inFlight = 0;
   #scheduled = false;
-  #idle: (() => void)[] = [];
 
   constructor(options: BatcherOptions<Item, Result>) {
     this.#options = options;
@@ -30,16 +29,6 @@ export class Batcher<Item, Result extends object> {
       this.#waiting.push({ item, resolve, reject });
       this.#schedule();
     });
-  }
-
-  /** Requests that were added and not yet answered, roughly. */
-  get pending(): number {
-    return this.#waiting.length + this.#inFlight;
-  }
-
-  /** Resolves when everything that was added has been answered. */
-  drained(): Promise<void> {
-    return this.pending === 0 ? Promise.resolve() : new Promise((resolve) => this.#idle.push(resolve));
   }
 
   /** Waits for the end of this turn of the loop, so that callers who were woken together leave together. */
@@ -69,7 +58,6 @@ export class Batcher<Item, Result extends object> {
     } finally {
       this.#inFlight--;
       if (this.#waiting.length > 0) this.#schedule();
-      else if (this.#inFlight === 0) for (const resolve of this.#idle.splice(0)) resolve();
     }
   }
 }

@@ -39,6 +39,8 @@ export interface HeartbeatOptions {
   readonly onDead: (worker: string) => void;
   /** The lease ran out without an answer: whoever holds jobs must stop, others may have them by now. */
   readonly onLeaseOver: (worker: string) => void;
+  /** The lease was over, and could be renewed after all. */
+  readonly onRenewed: () => void;
   readonly onCancelled: (ids: readonly string[]) => void;
   readonly onTrouble: (message: string) => void;
 }
@@ -118,7 +120,10 @@ export class Heartbeat {
     if (report.worker !== this.#worker) return;
     if (!report.alive) return this.#options.onDead(report.worker);
     this.#renewedAtMs = report.sentAtMs;
-    this.#isOver = false;
+    if (this.#isOver) {
+      this.#isOver = false;
+      this.#options.onRenewed();
+    }
     if (report.cancelled.length > 0) this.#options.onCancelled(report.cancelled);
   }
 }

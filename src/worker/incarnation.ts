@@ -27,6 +27,9 @@ export class Incarnation {
   #id: string;
   #heartbeat: Heartbeat | undefined;
   #rebirth: Promise<void> | undefined;
+  /** While the lease is over and not renewed. */
+  #pause: Promise<void> | undefined;
+  #endPause = () => {};
 
   constructor(parts: Parts, options: IncarnationOptions) {
     this.#parts = parts;
@@ -47,20 +50,22 @@ export class Incarnation {
       stallMs: settings.stallMs,
       stats: this.#options.stats,
       onDead: (worker) => this.#die(worker),
-      onLeaseOver: (worker) => this.#lose(worker, "The lease could not be renewed in time: aborting what runs"),
+      onLeaseOver: (worker) => this.#beOver(worker),
+      onRenewed: () => this.#endPause(),
       onCancelled: this.#options.onCancelled,
       onTrouble: (message) => trouble("heartbeat", new Error(message)),
     });
   }
 
-  /** Resolves when there is a life to work in: at once, unless a new one is being registered. */
+  /** Resolves when there is a life to work in: at once, unless the lease is over or a new life is being registered. */
   async alive(): Promise<void> {
-    await this.#rebirth;
+    while (this.#rebirth || this.#pause) await (this.#rebirth ?? this.#pause);
   }
 
   /** Begins no new life any more. */
   retire(): void {
     this.#stopping.abort();
+    this.#endPause();
   }
 
   /** Says goodbye; returns how many jobs were still held and went back. */
@@ -103,6 +108,17 @@ export class Incarnation {
     this.#parts.events.emit("lost", { worker });
   }
 
+  /** What would be claimed now would be somebody else's before long: nothing is, until a heartbeat comes through. */
+  #beOver(worker: string): void {
+    this.#pause ??= new Promise((resolve) => {
+      this.#endPause = () => {
+        this.#pause = undefined;
+        resolve();
+      };
+    });
+    this.#lose(worker, "The lease could not be renewed in time: aborting what runs");
+  }
+
   #die(worker: string): void {
     if (worker !== this.#id || this.#rebirth || this.#stopping.signal.aborted) return;
     this.#lose(worker, "This worker was declared dead: beginning a new life");
@@ -119,6 +135,7 @@ export class Incarnation {
         this.#id = this.#newId();
         await this.#register();
         this.#heartbeat?.rename(this.#id);
+        this.#endPause();
         this.#options.onReborn();
         return;
       } catch (error) {

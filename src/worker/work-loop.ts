@@ -68,6 +68,7 @@ export class WorkLoop {
     while (!signal.aborted) {
       try {
         await this.#options.incarnation.alive();
+        if (signal.aborted) return;
         await this.#reconcile();
         await this.#turn();
         retryMs = RETRY_MS.min;

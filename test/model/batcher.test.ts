@@ -109,23 +109,6 @@ test("an answer that does not fit the question is an error, not silence", async 
   expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
 });
 
-test("drained resolves when everything was answered, and at once when nothing is under way", async () => {
-  const { batcher, sent } = gated(1, 1);
-  await batcher.drained();
-  const results = Promise.allSettled([batcher.add(1), batcher.add(2)]);
-  let isDrained = false;
-  const drained = batcher.drained().then(() => (isDrained = true));
-  await nextTurn();
-  sent[0]!.answer();
-  await nextTurn();
-  await nextTurn();
-  expect(isDrained).toBe(false);
-  sent[1]!.fail(new Error("lost"));
-  await drained;
-  await results;
-  expect(batcher.pending).toBe(0);
-});
-
 test("whatever comes when, every request is answered once, in groups within bounds that keep the order", async () => {
   await fc.assert(
     fc.asyncProperty(
@@ -156,7 +139,6 @@ test("whatever comes when, every request is answered once, in groups within boun
         }
         expect((await Promise.all(answers)).map(({ n }) => n)).toEqual(Array.from({ length: next }, (_, n) => n));
         expect(order).toEqual(order.toSorted((a, b) => a - b));
-        await batcher.drained();
       },
     ),
     { numRuns: 50 },

@@ -201,6 +201,15 @@ describe("repeating", () => {
     expect(await settle(db, "other", [failed], "retry", [DETAIL.retry])).toEqual({ accepted: 0, refused: [failed.id] });
   });
 
+  test("a repeat under an older lease of the same worker is refused, though that worker ended the job under a newer one", async () => {
+    const first = await running();
+    await settle(db, "w", [first], "release");
+    const [second] = await claim(db, "w");
+    await settle(db, "w", [second!], "done", [DETAIL.done]);
+    expect(await settle(db, "w", [first], "done", [DETAIL.done])).toEqual({ accepted: 0, refused: [first.id] });
+    expect(await settle(db, "w", [second!], "done", [DETAIL.done])).toEqual({ accepted: 1, refused: [] });
+  });
+
   test("a repeated group of many verdicts answers the same, also when a part of it was refused", async () => {
     await fill(db, 7);
     await register(db, "w");
@@ -402,6 +411,9 @@ describe("what is recorded", () => {
     expect(await progress("w", [a], [11])).toEqual([]);
     expect(await progress("other", [a, b], [5, 5])).toEqual([a.id, b.id]);
     expect(await progress(null, [a], [5])).toEqual([a.id]);
+    const waiting = await enqueueOne(db);
+    expect(await progress(null, [{ ...a, id: waiting, lease_no: 0 }], [5])).toEqual([waiting]);
+    expect((await live(db, waiting))!.progress).toBeNull();
     await settle(db, "w", [a], "done");
     expect(await progress("w", [a], [12])).toEqual([a.id]);
     expect((await ended(db, a.id))!.progress).toBe(11);
@@ -448,6 +460,18 @@ describe("a job that somebody asked to cancel", () => {
       refused: [],
     });
     expect(await Promise.all(jobs.map(({ id }) => state(id)))).toEqual(["scheduled", "cancelled", "ready"]);
+  });
+
+  test("F5: a request that is being made at this moment is waited for and heeded", async () => {
+    const job = await running();
+    const [settler, canceller] = [await open(), await open()];
+    await canceller.query("begin");
+    expect(await call<string>(canceller, "cancel_v1($1)", [job.id])).toBe("requested");
+    const settled = settle(settler, "w", [job], "retry", [DETAIL.retry]);
+    await waitUntilBlocked(db, settler);
+    await canceller.query("commit");
+    expect(await settled).toEqual({ accepted: 1, refused: [] });
+    expect(await state(job.id)).toBe("cancelled");
   });
 
   test("F5: a request that comes while the settle is under way is not lost: it waits, and finds the job waiting", async () => {

@@ -89,6 +89,7 @@ class Connection {
       this.#isStarted = true;
       const words = message.subarray(8).toString("latin1").split("\0");
       this.application = words[words.indexOf("application_name") + 1] ?? "";
+      if (this.#proxy.isClosed === this.application) return this.reset();
     } else {
       const type = typeOf(message);
       if (type === "P" || type === "Q") this.#hearStatement(message);
@@ -127,8 +128,8 @@ export class TcpProxy {
   readonly statements: SentStatement[] = [];
   /** Notifications do not arrive, as behind a transaction-mode pooler. */
   isDeaf = false;
-  /** New connections are refused. */
-  isClosed = false;
+  /** New connections are refused: all, or those of one application. */
+  isClosed: boolean | string = false;
   /** Every message arrives so much later. */
   delayMs = 0;
   readonly #server: Server;
@@ -139,7 +140,7 @@ export class TcpProxy {
 
   private constructor(target: URL) {
     this.#server = createServer((client) => {
-      if (this.isClosed) return void client.resetAndDestroy();
+      if (this.isClosed === true) return void client.resetAndDestroy();
       const server = new Socket();
       const connection = new Connection(this, client, server);
       this.#connections.add(connection);

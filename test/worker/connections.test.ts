@@ -233,6 +233,30 @@ describe("a worker that is taken for dead", () => {
     });
   });
 
+  test("that cannot renew its lease takes no new job until it can, although its other connections work", async () => {
+    const proxy = await TcpProxy.before(db.url);
+    let runs = 0;
+    await using client = createClient({ databaseUrl: db.url });
+    await using worker = await startWorker(proxy.url, [handle(job, () => ++runs)], { lease: 900, poll: 100 });
+    await eventOf(worker, "listening", ({ working }) => working);
+    const lost = eventOf(worker, "lost");
+    proxy.isClosed = "fairmill heartbeat";
+    proxy.silence("fairmill heartbeat");
+    await lost;
+    const { id } = await client.enqueue(job, { n: 1 });
+    await waitUntil("the job has waited for a while", async () => {
+      const [row] = await db.query("select now() - created_at > '700 ms' as waited from fairmill.job where id = $1", [
+        id,
+      ]);
+      return row?.["waited"] ?? true;
+    });
+    expect(await client.job(id)).toMatchObject({ state: "ready", attempt: 0 });
+    proxy.isClosed = false;
+    proxy.resetAll("fairmill heartbeat");
+    expect(await endOf(client, id)).toMatchObject({ state: "done", attempt: 1, crashes: 0, worker: worker.id });
+    expect(runs).toBe(1);
+  });
+
   test("that cannot renew its lease in time stops what it runs before others start it", async () => {
     const proxy = await TcpProxy.before(db.url);
     const stopped = gate<unknown>();
