@@ -9,7 +9,7 @@ import { showValue } from "../model/show-value.js";
 import { isEnded } from "../model/states.js";
 import { type CancelAnswer, cancelJob, type RetryAnswer, retryJob } from "../store/control-jobs.js";
 import { Database, type Pool, type Queryable } from "../store/database.js";
-import { ENQUEUE_ROWS_MAX, storeJobsIn } from "../store/enqueue.js";
+import { STATEMENT_CHARS_MAX, storeJobsIn } from "../store/enqueue.js";
 import { explainFailure } from "../store/failures.js";
 import { migrate, pendingMigrations } from "../store/migrate.js";
 import { type Job, type JobFilter, readJob, readJobs } from "../store/read-jobs.js";
@@ -108,14 +108,7 @@ export class Client {
 
   async #enqueueAll<In>(definition: JobDefinition<In, unknown>, items: Iterable<EnqueueItem<In>>): Promise<Enqueued[]> {
     const jobs = await newJobs(definition, items);
-    if (jobs.length === 0) return [];
-    if (jobs.length <= ENQUEUE_ROWS_MAX) return this.#sender.many(jobs);
-    return this.#db.transaction(async (tx) => {
-      const stored: Enqueued[] = [];
-      for (let i = 0; i < jobs.length; i += ENQUEUE_ROWS_MAX)
-        stored.push(...(await storeJobsIn(tx, this.#db.schema, jobs.slice(i, i + ENQUEUE_ROWS_MAX))));
-      return stored;
-    });
+    return jobs.length === 0 ? [] : this.#sender.many(jobs);
   }
 
   async #enqueueStream<In>(
@@ -125,6 +118,7 @@ export class Client {
     let count = 0;
     let created = 0;
     let page: NewJob[] = [];
+    let chars = 0;
     // While one page is on its way, the next is read.
     let sending: Promise<void> = Promise.resolve();
     const send = async (jobs: NewJob[]) => {
@@ -135,12 +129,15 @@ export class Client {
     try {
       for await (const { input, ...options } of items) {
         const job = newJob(definition, input, options);
-        page.push(job instanceof Promise ? await job : job);
-        if (page.length < STREAM_ROWS) continue;
+        const ready = job instanceof Promise ? await job : job;
+        page.push(ready);
+        chars += ready.payload.length;
+        if (page.length < STREAM_ROWS && chars < STATEMENT_CHARS_MAX) continue;
         await sending;
         sending = send(page);
         sending.catch(() => {});
         page = [];
+        chars = 0;
       }
     } catch (error) {
       // What was stored before the error is stored when the caller hears of it, not some time later.
@@ -166,11 +163,7 @@ export class Client {
     return {
       enqueue: async (definition, input, options = {}) => (await store([await newJob(definition, input, options)]))[0]!,
       enqueueMany: async (definition, items) => {
-        const jobs = await newJobs(definition, items);
-        const stored: Enqueued[] = [];
-        for (let i = 0; i < jobs.length; i += ENQUEUE_ROWS_MAX)
-          stored.push(...(await store(jobs.slice(i, i + ENQUEUE_ROWS_MAX))));
-        return stored;
+        return store(await newJobs(definition, items));
       },
     };
   }

@@ -5,7 +5,7 @@ import { type Clock, sleep } from "../model/clock.js";
 import { DatabaseError } from "../model/errors.js";
 import type { Enqueued, NewJob } from "../model/new-job.js";
 import { type Database, NotSentError } from "../store/database.js";
-import { ENQUEUE_ROWS_MAX, storeJobs } from "../store/enqueue.js";
+import { storeJobs } from "../store/enqueue.js";
 import { explainFailure, isConnectionLoss, isTransient, wasRolledBack } from "../store/failures.js";
 
 const OUTCOME_UNKNOWN = "FAIRMILL_OUTCOME_UNKNOWN";
@@ -34,7 +34,6 @@ export class Sender {
 
   /** Many jobs in one transaction: all of them or none. */
   many(jobs: readonly NewJob[]): Promise<Enqueued[]> {
-    if (jobs.length > ENQUEUE_ROWS_MAX) throw new RangeError(`At most ${ENQUEUE_ROWS_MAX} jobs in one statement.`);
     return this.#store(jobs);
   }
 

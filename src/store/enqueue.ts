@@ -10,8 +10,9 @@ const WAKE = "select fairmill.wake_v1($1, $2)";
 /** Workers look for what falls due this often by themselves. */
 const DUE_SOON_MS = 10_000;
 
-/** Jobs of one statement. More are sent as several: a statement must not grow without bound. */
-export const ENQUEUE_ROWS_MAX = 5_000;
+/** Jobs of one statement, and letters of their payloads. More are sent as several: a statement must not grow without bound. */
+const STATEMENT_ROWS_MAX = 5_000;
+export const STATEMENT_CHARS_MAX = 16 * 1024 * 1024;
 
 const SHARED = [
   ["kind", "kind"],
@@ -51,6 +52,7 @@ function enqueueStatement(jobs: readonly NewJob[], wake: boolean): Statement {
 
 /** Stores jobs in a transaction of their own, durably, and wakes sleeping workers beside it, in the same round trip. */
 export async function storeJobs(db: Database, jobs: readonly NewJob[], nowMs: number): Promise<Enqueued[]> {
+  if (isTooMuch(jobs)) return db.transaction((tx) => storeJobsIn(tx, db.schema, jobs));
   const wake = wakeStatement(jobs, nowMs);
   const [stored] = await db.together(wake ? [enqueueStatement(jobs, false), wake] : [enqueueStatement(jobs, false)]);
   // A wake-up that failed costs latency only: workers poll.
@@ -80,6 +82,22 @@ function wakeStatement(jobs: readonly NewJob[], nowMs: number): Statement | unde
 
 /** Stores jobs inside the caller's transaction: they exist when it commits. */
 export async function storeJobsIn(tx: Queryable, schema: string, jobs: readonly NewJob[]): Promise<Enqueued[]> {
-  const [text, values] = enqueueStatement(jobs, true);
-  return toEnqueued((await tx.query(qualify(text, schema), values as unknown[])).rows, jobs.length);
+  const stored: Enqueued[] = [];
+  for (const portion of portionsOf(jobs)) {
+    const [text, values] = enqueueStatement(portion, true);
+    const { rows } = await tx.query(qualify(text, schema), values as unknown[]);
+    for (const one of toEnqueued(rows, portion.length)) stored.push(one);
+  }
+  return stored;
+}
+
+const charsOf = (jobs: readonly NewJob[]) => jobs.reduce((sum, job) => sum + job.payload.length, 0);
+const isTooMuch = (jobs: readonly NewJob[]) => jobs.length > STATEMENT_ROWS_MAX || charsOf(jobs) > STATEMENT_CHARS_MAX;
+
+/** The jobs in portions that one statement carries. */
+function portionsOf(jobs: readonly NewJob[]): (readonly NewJob[])[] {
+  if (jobs.length === 0) return [];
+  if (jobs.length === 1 || !isTooMuch(jobs)) return [jobs];
+  const middle = jobs.length >> 1;
+  return [...portionsOf(jobs.slice(0, middle)), ...portionsOf(jobs.slice(middle))];
 }

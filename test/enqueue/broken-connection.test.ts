@@ -51,6 +51,21 @@ test("a list in which every job has a key is repeated as well", async () => {
   await client.close();
 });
 
+test("a long list whose commit got no answer is in doubt as well, and repeated when every job has a key", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  const client = createClient({ databaseUrl: proxy.url });
+  const list = Array.from({ length: 6_000 }, (_, n) => ({ input: { n } }));
+  void proxy.swallowAnswerTo("commit");
+  await expect(client.enqueueMany(plain, list)).rejects.toMatchObject({ code: "FAIRMILL_OUTCOME_UNKNOWN" });
+  expect(await numbers()).toHaveLength(6_000);
+  const swallowed = proxy.swallowAnswerTo("commit");
+  const keyed = list.map(({ input }) => ({ input, idempotencyKey: `k${input.n}` }));
+  expect(await client.enqueueMany(plain, keyed)).toHaveLength(6_000);
+  await swallowed;
+  expect(await numbers()).toHaveLength(12_000);
+  await client.close();
+});
+
 test("a call with a key that shared its transaction with one without is repeated; only the other is told of the doubt", async () => {
   const proxy = await TcpProxy.before(db.url);
   const client = createClient({ databaseUrl: proxy.url });

@@ -4,9 +4,12 @@ import { createClient, defineJob } from "fairmill";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { freshDatabase, useDatabase } from "../support/database.js";
+import { TcpProxy } from "../support/tcp-proxy.js";
 
 const db = useDatabase();
 const plain = defineJob<{ n: number }>({ kind: "plain" });
+const large = defineJob<{ text: string }>({ kind: "large" });
+const MEGABYTE = "a".repeat(1_000_000);
 const count = async () => Number((await db.query("select count(*) as n from fairmill.job"))[0]!["n"]);
 /** Every job carries the number of the transaction that made it. */
 const transactions = async () =>
@@ -124,6 +127,18 @@ describe("lists", () => {
     await client.close();
   });
 
+  test("of large payloads are cut into statements of a bearable size, still in one transaction", async () => {
+    const proxy = await TcpProxy.before(db.url);
+    await using client = createClient({ databaseUrl: proxy.url });
+    const all = await client.enqueueMany(
+      large,
+      Array.from({ length: 40 }, () => ({ input: { text: MEGABYTE } })),
+    );
+    expect(new Set(all.map(({ id }) => id)).size).toBe(40);
+    expect(proxy.count("enqueue_many_v1")).toBeGreaterThanOrEqual(3);
+    expect(await transactions()).toBe(1);
+  });
+
   test("may be any iterable", async () => {
     const client = createClient({ databaseUrl: db.url });
     function* three() {
@@ -165,6 +180,19 @@ describe("streams", () => {
     expect(ahead).toBeLessThanOrEqual(4_000);
     expect(ahead).toBeGreaterThan(0);
     await client.close();
+  });
+
+  test("of large payloads have smaller pages", async () => {
+    await using client = createClient({ databaseUrl: db.url });
+    let ahead = 0;
+    async function* stream() {
+      for (let n = 0; n < 60; n++) {
+        ahead = Math.max(ahead, n - (await count()));
+        yield { input: { text: MEGABYTE } };
+      }
+    }
+    expect(await client.enqueueMany(large, stream())).toEqual({ count: 60, created: 60 });
+    expect(ahead).toBeLessThanOrEqual(36);
   });
 
   test("count what they made and what was known before", async () => {

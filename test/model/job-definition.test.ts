@@ -1,5 +1,5 @@
 // F1: typed jobs, with any Standard Schema library.
-import { defineJob, exponential, fixed, handle, type JobDefinition } from "fairmill";
+import { type Client, defineJob, exponential, fixed, handle, type JobDefinition, type Queryable } from "fairmill";
 import * as v from "valibot";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
@@ -116,12 +116,26 @@ describe("types", () => {
 
   test("an input of the wrong type does not compile", () => {
     const job = defineJob<{ id: number }>({ kind: "a" });
-    const enqueue = <In>(_: JobDefinition<In, unknown>, __: NoInfer<In>) => {};
-    enqueue(job, { id: 1 });
-    // @ts-expect-error: a text is no number.
-    enqueue(job, { id: "1" });
-    // @ts-expect-error: the member is missing.
-    enqueue(job, {});
+    const dated = defineJob({ kind: "b", input: z.object({ at: z.string().transform((text) => new Date(text)) }) });
+    // Only compiled: nobody calls it.
+    const neverCalled = (client: Client, tx: Queryable) => [
+      client.enqueue(job, { id: 1 }),
+      client.enqueue(dated, { at: "1999-12-31" }),
+      client.enqueueMany(job, [{ input: { id: 1 }, tenant: "acme" }]),
+      // @ts-expect-error: a text is no number.
+      client.enqueue(job, { id: "1" }),
+      // @ts-expect-error: the member is missing.
+      client.enqueue(job, {}),
+      // @ts-expect-error: what goes in is the text, not what comes out.
+      client.enqueue(dated, { at: new Date() }),
+      // @ts-expect-error: in lists, too.
+      client.enqueueMany(job, [{ input: { id: "1" } }]),
+      // @ts-expect-error: in transactions, too.
+      client.in(tx).enqueue(job, { id: "1" }),
+      // @ts-expect-error: an option that does not exist.
+      client.enqueue(job, { id: 1 }, { dealy: 5 }),
+    ];
+    expect(neverCalled).toBeTypeOf("function");
     // @ts-expect-error: the handler gets a number.
     handle(job, ({ input }) => input.id.toUpperCase());
     // @ts-expect-error: the key is made of the input.
