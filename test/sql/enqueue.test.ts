@@ -298,6 +298,8 @@ describe("idempotency keys", () => {
       const [made] = await again;
       expect(made!.created).toBe(true);
       expect(await db.query("select id from fairmill.job")).toEqual([{ id: made!.id }]);
+      // And the key is taken again.
+      expect(await enqueue(db, keyed("k"))).toEqual([{ id: made!.id, created: false }]);
     } finally {
       await db.query("drop trigger hold on fairmill.idempotency; drop function public.hold()");
     }
