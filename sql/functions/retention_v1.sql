@@ -35,7 +35,7 @@ begin
   -- partitions of the rest.
   begin
     delete from fairmill.job_history_rest r where r.ctid = any (array(
-      select x.ctid from fairmill.job_history_rest x where x.ended_at < v_before limit rows_max for update skip locked));
+      select x.ctid from fairmill.job_history_rest x where x.ended_at < v_before order by x.ended_at limit rows_max for update skip locked));
     get diagnostics v_count = row_count;
     v_removed := v_removed + v_count;
   exception when lock_not_available then

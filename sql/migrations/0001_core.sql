@@ -80,6 +80,8 @@ create index job_history_dead on fairmill.job_history (id) where state = 'dead';
 
 -- Catches what no daily partition covers, so that a settle never fails for want of one.
 create table fairmill.job_history_rest partition of fairmill.job_history default;
+-- Retention removes rows here one by one, oldest first.
+create index job_history_rest_age on fairmill.job_history_rest (ended_at);
 
 -- One row per worker incarnation. Heartbeats touch this row, not the jobs.
 create table fairmill.worker (

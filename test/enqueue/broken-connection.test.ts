@@ -85,7 +85,9 @@ test("a pooled connection that died unnoticed costs a repeat, not an error", asy
   const proxy = await TcpProxy.before(db.url);
   const client = createClient({ databaseUrl: proxy.url, connectionsMax: 1 });
   await client.enqueue(plain, { n: 1 });
-  await db.query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'fairmill client'");
+  await db.query(
+    "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'fairmill client'",
+  );
   await client.enqueue(plain, { n: 2 }, { idempotencyKey: "k" });
   expect(await numbers()).toEqual([1, 2]);
   await client.close();

@@ -63,7 +63,8 @@ describe("input that is JSON", () => {
       .filter((v) => !JSON.stringify(v).includes("\\u0000"));
     await fc.assert(
       fc.asyncProperty(fc.dictionary(text, value), async (input) => {
-        if ("__proto__" in input && Object.hasOwn(input, "__proto__")) return;
+        // Refused on purpose, at every level.
+        if (JSON.stringify(input).includes('"__proto__"')) return;
         const json = serializeInput("k", input);
         expect(await kept(json)).toEqual(JSON.parse(JSON.stringify(input)));
       }),

@@ -120,9 +120,8 @@ test("a page of lanes and a claim along it cost no more among 10,000 waiting ten
   const many = { page: await lanes(), next: await lanes([0, "t05000"]), claim: await claimSeveral(lanesOf(200, 1)) };
   await session.close();
   console.log(`200 tenants ${JSON.stringify(few)}, 10,000 tenants ${JSON.stringify(many)}`);
-  expect(many.page).toBeLessThanOrEqual(few.page * 1.25);
-  // Wherever the page begins.
-  expect(many.next).toBeLessThanOrEqual(few.page * 1.25);
+  // Wherever the page begins: the height of the index and a look at the row, which is spared where vacuum has marked the page.
+  for (const { page, next } of [few, many]) expect(Math.max(page, next)).toBeLessThanOrEqual(5.5);
   expect(many.claim).toBeLessThanOrEqual(few.claim * 1.25);
 }, 60_000);
 
