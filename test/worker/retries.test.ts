@@ -2,7 +2,7 @@
 import { createClient, defineJob, exponential, fixed, handle, NonRetryableError } from "fairmill";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { endOf, eventOf, inState, startWorker } from "../support/jobs.js";
+import { endOf, eventOf, gate, inState, startWorker } from "../support/jobs.js";
 
 const db = useDatabase();
 
@@ -146,16 +146,14 @@ test("a handler may see which attempt it is, and its own failures do not leak in
 
 test("a running job says who runs it since when", async () => {
   const held = defineJob({ kind: "held" });
-  let letGo = () => {};
+  const mayEnd = gate();
   await using client = createClient({ databaseUrl: db.url });
-  await using worker = await startWorker(db.url, [
-    handle(held, () => new Promise<void>((resolve) => (letGo = resolve))),
-  ]);
+  await using worker = await startWorker(db.url, [handle(held, () => mayEnd.promise)]);
   const { id } = await client.enqueue(held, {});
   const job = await inState(client, id, "running");
   expect(job).toMatchObject({ worker: worker.id, attempt: 1, leaseNo: 1, completedAt: null });
   expect(job.startedAt!.getTime()).toBeGreaterThanOrEqual(job.createdAt.getTime());
-  letGo();
+  mayEnd.open();
   const ended = await endOf(client, id);
   expect(ended.startedAt).toEqual(job.startedAt);
 });
