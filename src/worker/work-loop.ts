@@ -96,8 +96,7 @@ export class WorkLoop {
 
     const worker = incarnation.id;
     // A queue without a free place may have work, too, but no claim can bring it now.
-    const mayBring = () => [...demand.keys()].some((queue) => claimer.hasWork(queue));
-    const claims = mayBring() ? await claimer.claim(worker, demand) : [];
+    const claims = this.#mayBring(demand) ? await claimer.claim(worker, demand) : [];
     if (claims.length > 0) {
       this.#parts.events.emit("claimed", { worker, claims });
       if (this.#parts.log.isLevelEnabled?.("info") !== false)
@@ -112,11 +111,18 @@ export class WorkLoop {
     // Whoever enqueued before we were listed did not ring: look once more before going to sleep.
     const isShort = [...demand.keys()].some((queue) => !claimer.hasWork(queue));
     if (isShort && (await this.#list(this.#options.isListening()))) return claimer.markStale();
-    if (!mayBring()) await this.#sleep();
+    if (!this.#mayBring(demand)) await this.#sleep();
+  }
+
+  #mayBring(demand: ReadonlyMap<string, number>): boolean {
+    return [...demand.keys()].some((queue) => this.#options.claimer.hasWork(queue));
   }
 
   async #sleep(): Promise<void> {
     const { clock, events, settings } = this.#parts;
+    const { claimer, hands } = this.#options;
+    // A place may have become free while we spoke with the database, and nobody says so twice. From here to `changed` nothing waits.
+    if (this.#mayBring(hands.demand())) return;
     events.emit("idle", { worker: this.#options.incarnation.id });
     const pollMs = settings.pollMs ?? (this.#options.isListening() ? POLL_MS.listening : POLL_MS.deaf);
     const nap = new AbortController();
@@ -124,10 +130,9 @@ export class WorkLoop {
     let isTimeToLook = false;
     const timeToLook = timer.then(() => (isTimeToLook = !nap.signal.aborted));
     // Where a full queue has more work, a place that becomes free ends the sleep.
-    const { claimer, hands } = this.#options;
     await this.#bell.wait(claimer.hasWork() ? Promise.race([timeToLook, hands.changed()]) : timeToLook);
     nap.abort();
-    if (isTimeToLook) this.#options.claimer.markStale();
+    if (isTimeToLook) claimer.markStale();
   }
 
   /** Says in the database whether this worker wants notifications. True when that changed to yes. */

@@ -4,6 +4,7 @@ import {
   createWorker,
   type Handler,
   type Job,
+  type JobDefinition,
   type Logger,
   silentLogger,
   type Worker,
@@ -46,6 +47,22 @@ export const inState = (client: Client, id: string, state: Job["state"]): Promis
     const job = await client.job(id);
     return job?.state === state ? job : undefined;
   });
+
+/** Enqueues a job and waits until its handler has begun on this worker: in the database it is running a moment earlier. */
+export async function begun<In>(
+  client: Client,
+  worker: Worker,
+  definition: JobDefinition<In, unknown>,
+  input: In,
+): Promise<string> {
+  const seen = new Set<string>();
+  const note = ({ claim }: WorkerEvents["running"][0]) => void seen.add(claim.id);
+  worker.events.on("running", note);
+  const { id } = await client.enqueue(definition, input);
+  await waitUntil(`job ${id} has begun`, () => seen.has(id));
+  worker.events.off("running", note);
+  return id;
+}
 
 /** A promise and its ends, for handlers that wait for the test's word. */
 export function gate<T = void>(): { promise: Promise<T>; open: (value: T) => void } {

@@ -2,7 +2,7 @@
 import { createClient, defineJob, fixed, handle, JobCancelledError, snooze } from "fairmill";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { endOf, eventOf, gate, inState, startWorker, untilAborted } from "../support/jobs.js";
+import { begun, endOf, eventOf, gate, inState, startWorker, untilAborted } from "../support/jobs.js";
 import { TcpProxy } from "../support/tcp-proxy.js";
 import { waitUntil } from "../support/wait.js";
 
@@ -44,8 +44,7 @@ test("F5: a running job is told within milliseconds, by notification, and ends a
     ]);
     return row!["beats"];
   });
-  const { id } = await client.enqueue(job, {});
-  await inState(client, id, "running");
+  const id = await begun(client, worker, job, {});
   const asked = performance.now();
   expect(await client.cancel(id)).toBe("requested");
   expect(await endOf(client, id)).toMatchObject({ state: "cancelled", attempt: 1, worker: worker.id, failures: [] });
@@ -59,9 +58,8 @@ test("F5: where notifications do not arrive, the next heartbeat tells the job", 
   proxy.isDeaf = true;
   const { seen, run } = listening();
   await using client = createClient({ databaseUrl: db.url });
-  await using _ = await startWorker(proxy.url, [handle(job, run)], { lease: "1s" });
-  const { id } = await client.enqueue(job, {});
-  await inState(client, id, "running");
+  await using worker = await startWorker(proxy.url, [handle(job, run)], { lease: "1s" });
+  const id = await begun(client, worker, job, {});
   expect(await client.cancel(id)).toBe("requested");
   expect(await endOf(client, id)).toMatchObject({ state: "cancelled", attempt: 1 });
   expect(seen[0]!.reason).toBeInstanceOf(JobCancelledError);
@@ -77,28 +75,24 @@ test("F5: only the job that was meant is told", async () => {
     }),
   ]);
   await eventOf(worker, "listening", ({ working }) => working);
-  const [meant, other] = await client.enqueueMany(job, [{ input: {} }, { input: {} }]);
-  await inState(client, meant!.id, "running");
-  await inState(client, other!.id, "running");
-  await client.cancel(meant!.id);
-  expect(await endOf(client, meant!.id)).toMatchObject({ state: "cancelled" });
+  const meant = await begun(client, worker, job, {});
+  const other = await begun(client, worker, job, {});
+  await client.cancel(meant);
+  expect(await endOf(client, meant)).toMatchObject({ state: "cancelled" });
   mayEnd.open();
-  expect(await endOf(client, other!.id)).toMatchObject({ state: "done", result: "undisturbed" });
+  expect(await endOf(client, other)).toMatchObject({ state: "done", result: "undisturbed" });
 });
 
 test("F5: a handler that ends well before it hears of it has done its job", async () => {
-  const began = gate();
   const mayEnd = gate();
   await using client = createClient({ databaseUrl: db.url });
-  await using _ = await startWorker(db.url, [
+  await using worker = await startWorker(db.url, [
     handle(job, async () => {
-      began.open();
       await mayEnd.promise;
       return "done already";
     }),
   ]);
-  const { id } = await client.enqueue(job, {});
-  await began.promise;
+  const id = await begun(client, worker, job, {});
   await client.cancel(id);
   mayEnd.open();
   expect(await endOf(client, id)).toMatchObject({ state: "done", result: "done already" });
@@ -112,15 +106,14 @@ test.each([
   proxy.isDeaf = true;
   const mayEnd = gate();
   await using client = createClient({ databaseUrl: db.url });
-  await using _ = await startWorker(proxy.url, [
+  await using worker = await startWorker(proxy.url, [
     handle(job, async () => {
       await mayEnd.promise;
       if (what === "snoozes") return snooze("1h");
       throw new Error("failed");
     }),
   ]);
-  const { id } = await client.enqueue(job, {});
-  await inState(client, id, "running");
+  const id = await begun(client, worker, job, {});
   await client.cancel(id);
   mayEnd.open();
   expect(await endOf(client, id)).toMatchObject({ state, attempt: 1 });

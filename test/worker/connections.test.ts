@@ -3,7 +3,7 @@ import { type Clock, createClient, defineJob, handle, LeaseLostError, silentLogg
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../../src/model/clock.js";
 import { useDatabase } from "../support/database.js";
-import { endOf, eventOf, gate, inState, keepingLogger, startWorker, untilAborted } from "../support/jobs.js";
+import { begun, endOf, eventOf, gate, keepingLogger, startWorker, untilAborted } from "../support/jobs.js";
 import { TcpProxy } from "../support/tcp-proxy.js";
 import { endsOf, installWitness, readWitness } from "../support/transitions.js";
 import { waitUntil } from "../support/wait.js";
@@ -217,8 +217,7 @@ describe("a worker that is taken for dead", () => {
       ],
       { lease: "1s" },
     );
-    const { id } = await client.enqueue(job, { n: 1 });
-    await inState(client, id, "running");
+    const id = await begun(client, worker, job, { n: 1 });
     const refused = eventOf(worker, "refused");
     await db.query("update fairmill.worker set lease_until = now() - interval '1 second' where id = $1", [worker.id]);
     await db.query("select fairmill.recover_v1()");
@@ -260,20 +259,20 @@ describe("a worker that is taken for dead", () => {
   test("that cannot renew its lease in time stops what it runs before others start it", async () => {
     const proxy = await TcpProxy.before(db.url);
     const stopped = gate<unknown>();
+    let runs = 0;
     await using client = createClient({ databaseUrl: db.url });
     await using worker = await startWorker(
       proxy.url,
       [
-        handle(job, async ({ signal, attempt }) => {
-          if (attempt > 1 || (await client.job("1"))) return "later";
+        handle(job, async ({ signal }) => {
+          if (runs++ > 0) return "later";
           await untilAborted(signal).catch((reason: unknown) => stopped.open(reason));
           throw new Error("interrupted");
         }),
       ],
       { lease: 900, grace: 0, abortGrace: 100 },
     );
-    const { id } = await client.enqueue(job, { n: 1 });
-    await inState(client, id, "running");
+    const id = await begun(client, worker, job, { n: 1 });
     const lost = eventOf(worker, "lost");
     proxy.isClosed = true;
     proxy.silence();

@@ -2,7 +2,7 @@
 import { createClient, createWorker, defineJob, handle, ShutdownError, silentLogger, type Worker } from "fairmill";
 import { describe, expect, test } from "vitest";
 import { freshDatabase, useDatabase } from "../support/database.js";
-import { endOf, eventOf, gate, inState, startWorker, untilAborted } from "../support/jobs.js";
+import { begun, endOf, eventOf, gate, inState, startWorker, untilAborted } from "../support/jobs.js";
 
 const db = useDatabase();
 const job = defineJob<{ n: number }>({ kind: "job" });
@@ -159,8 +159,7 @@ describe("stopping", () => {
         throw new Error("I was interrupted");
       }),
     ]);
-    const { id } = await client.enqueue(job, { n: 1 });
-    await inState(client, id, "running");
+    const id = await begun(client, first, job, { n: 1 });
     await first.stop({ graceMs: 50 });
     expect(reason).toBeInstanceOf(ShutdownError);
     expect(await client.job(id)).toMatchObject({
@@ -188,8 +187,7 @@ describe("stopping", () => {
       ],
       { grace: 20, abortGrace: 50 },
     );
-    const { id } = await client.enqueue(job, { n: 1 });
-    await inState(client, id, "running");
+    const id = await begun(client, worker, job, { n: 1 });
     await worker.stop();
     expect(await client.job(id)).toMatchObject({ state: "ready", attempt: 0, failures: [] });
     // What it returns now is nobody's business any more.

@@ -2,7 +2,7 @@
 import { createClient, defineJob, fixed, handle, snooze } from "fairmill";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { endOf, eventOf, gate, inState, keepingLogger, startWorker } from "../support/jobs.js";
+import { begun, endOf, eventOf, gate, inState, keepingLogger, startWorker } from "../support/jobs.js";
 import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
@@ -89,17 +89,15 @@ test("A9: other ends have their lines, too", async () => {
   const nap = await client.enqueue(dozing, {});
   await inState(client, nap.id, "scheduled");
   await listening;
-  const cancelled = await client.enqueue(held, {});
-  await inState(client, cancelled.id, "running");
-  await client.cancel(cancelled.id);
-  await endOf(client, cancelled.id);
-  const released = await client.enqueue(held, {});
-  await inState(client, released.id, "running");
+  const cancelled = await begun(client, worker, held, {});
+  await client.cancel(cancelled);
+  await endOf(client, cancelled);
+  const released = await begun(client, worker, held, {});
   await worker.stop();
   const messages = new Map(logger.lines.map(({ message, facts }) => [message, facts]));
   expect(messages.get("Job snoozed")).toMatchObject({ job: nap.id, againInMs: 3_600_000 });
-  expect(messages.get("Job cancelled")).toMatchObject({ job: cancelled.id });
-  expect(messages.get("Job released")).toMatchObject({ job: released.id });
+  expect(messages.get("Job cancelled")).toMatchObject({ job: cancelled });
+  expect(messages.get("Job released")).toMatchObject({ job: released });
 });
 
 describe("listeners", () => {
