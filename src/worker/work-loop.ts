@@ -17,6 +17,8 @@ export interface WorkLoopOptions {
   readonly incarnation: Incarnation;
   /** Whether notifications arrive. */
   readonly isListening: () => boolean;
+  /** From now on notifications are sent to us: whatever was announced before, we did not hear. */
+  readonly onListed: () => void;
 }
 
 /** Polling when notifications arrive, and when they do not. */
@@ -110,7 +112,10 @@ export class WorkLoop {
     if (this.#busyTurns === BUSY_TURNS) await this.#list(false);
     // Whoever enqueued before we were listed did not ring: look once more before going to sleep.
     const isShort = [...demand.keys()].some((queue) => !claimer.hasWork(queue));
-    if (isShort && (await this.#list(this.#options.isListening()))) return claimer.markStale();
+    if (isShort && (await this.#list(this.#options.isListening()))) {
+      this.#options.onListed();
+      return claimer.markStale();
+    }
     if (!this.#mayBring(demand)) await this.#sleep();
   }
 

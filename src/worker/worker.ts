@@ -95,6 +95,8 @@ export class Worker {
       hands: this.#hands,
       incarnation: this.#incarnation,
       isListening: () => this.#wakeUp.working,
+      // Jobs that fall due soon are announced as well.
+      onListed: () => this.#upkeep.dueIn(0),
     });
   }
 

@@ -8,7 +8,7 @@ import { useDatabase } from "../support/database.js";
 const db = useDatabase();
 const CRASHES_MAX = 3;
 const RUNS = 60;
-const COMMANDS_MAX = 60;
+const COMMANDS_MAX = 80;
 const TENANTS = ["a", "b"];
 type Verdict = "done" | "dead" | "cancelled" | "retry" | "snooze" | "release";
 const WAITING: readonly Verdict[] = ["retry", "snooze", "release"];
