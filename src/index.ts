@@ -15,6 +15,7 @@ export type { Clock } from "./model/clock.js";
 export type { Duration } from "./model/duration.js";
 export type { ErrorRecord } from "./model/error-record.js";
 export {
+  ActiveLimitError,
   ConfigError,
   DatabaseError,
   FairmillError,
@@ -25,10 +26,12 @@ export {
   LeaseLostError,
   NonRetryableError,
   PayloadTooLargeError,
+  RateLimitError,
   ShutdownError,
   TimeoutError,
 } from "./model/errors.js";
 export { defineJob, type JobDefinition, type JobOptions } from "./model/job-definition.js";
+export type { GateName, GateSettings, JobLimits, KeyRule, Rate, StoredRate, TenantSettings } from "./model/limits.js";
 export type { Enqueued } from "./model/new-job.js";
 export { cancel, snooze, type Verdict } from "./model/outcome.js";
 export type { StandardSchema } from "./model/standard-schema.js";

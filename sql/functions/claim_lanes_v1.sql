@@ -8,7 +8,8 @@
 --                                ready, and the fence keeps the old holder out. Says so for the whole transaction: only for callers
 --                                who do nothing else in it.
 -- Each claimed job gets a new lease_no, its attempt counted, and this worker's name: from now on only this fence may write to it.
--- Result: the claimed jobs, in no particular order.
+-- Result: the claimed jobs, in no particular order. Where limits held something back, one more row with id null: its payload says what
+-- (see claim_gated_v1, which makes the claim wherever limits are).
 -- Locks: the claimed rows; rows that somebody else holds are skipped.
 -- Plan expected: one range of job_ready per lane, then the rows by their place (Tid Scan). The tenant is said as a range, not as an
 -- equality, so that the order by needs it and no other index can serve: statistics cannot talk the planner out of it. The end of the
@@ -35,6 +36,11 @@ begin
   if not exists (select from fairmill.worker w where w.id = worker_id and w.state = 'alive') then
     raise exception 'worker "%" is not alive', worker_id using errcode = 'FM002',
       hint = 'Register it with register_v1 and send heartbeats; a worker that was declared lost needs a new name.';
+  end if;
+  if exists (select from fairmill.gate g where g.paused_at is not null or g.max_running is not null or g.rate_at = 'start')
+      or exists (select from fairmill.key_rule r where r.rate_at = 'start') then
+    return query select * from fairmill.claim_gated_v1(worker_id, queues, priorities, tenants, floors, quanta, kinds, jobs_max, durable);
+    return;
   end if;
   if not durable then
     perform set_config('synchronous_commit', 'off', true);

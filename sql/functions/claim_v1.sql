@@ -1,11 +1,14 @@
 -- Claims jobs without a memory of lanes: for clients of any language, and for callers that live for one request only.
--- Every waiting tenant gets an equal part of the batch; where tenants are many, a random starting point gives each its turn.
---   worker_id   a worker registered by register_v1; its heartbeats keep the claimed jobs
---   queue_name  the queue to claim from
---   jobs_max    at most so many jobs;  tenant_max: at most so many of one tenant and priority
---   kinds       only these kinds; null: any
+-- Every waiting tenant gets its part of the batch by its weight; where tenants are many, chance gives each its turn. Higher priorities go
+-- first, but each lower one is sure of its share.
+--   worker_id    a worker registered by register_v1; its heartbeats keep the claimed jobs
+--   queue_name   the queue to claim from
+--   jobs_max     at most so many jobs;  tenant_max: at most so many of one tenant
+--   kinds        only these kinds; null: any
+--   lower_share  part of the jobs that each lower priority is sure of; together at most half
 create or replace function fairmill.claim_v1(
-  worker_id text, queue_name text default 'default', jobs_max integer default 1, tenant_max integer default 25, kinds text[] default null)
+  worker_id text, queue_name text default 'default', jobs_max integer default 1, tenant_max integer default 25, kinds text[] default null,
+  lower_share float8 default 0.1)
 returns table (id bigint, lease_no integer, priority smallint, tenant text, kind text, key text, attempt smallint, crashes smallint,
                max_attempts smallint, payload jsonb)
 language plpgsql
@@ -15,6 +18,8 @@ as $$
 declare
   v_priorities smallint[];
   v_tenants    text[];
+  v_weights    float8[];
+  v_quanta     integer[];
   v_count      integer;
   v_lanes_max  constant integer := 5000;
   v_lowest     smallint;   -- the priority among whose tenants the list ended
@@ -24,9 +29,9 @@ begin
     raise exception 'worker "%" is not alive', worker_id using errcode = 'FM002',
       hint = 'Register it first: select fairmill.register_v1(''' || worker_id || ''', ''{' || queue_name || '}''); then send heartbeats.';
   end if;
-  select array_agg(lane.priority order by lane.priority desc, lane.turn), array_agg(lane.tenant order by lane.priority desc, lane.turn), count(*)
-    into v_priorities, v_tenants, v_count
-  from (select l.priority, l.tenant, random() as turn from fairmill.lanes_v1(queue_name, lanes_max => v_lanes_max) l) lane;
+  select array_agg(l.priority), array_agg(l.tenant), array_agg(l.weight), count(*)
+    into v_priorities, v_tenants, v_weights, v_count
+  from fairmill.lanes_v1(queue_name, lanes_max => v_lanes_max) l;
   if v_count = 0 then
     return;
   end if;
@@ -43,20 +48,44 @@ begin
   end if;
   if v_start is not null then
     with behind as materialized (
-      select l.tenant from fairmill.lanes_v1(queue_name, v_lowest, v_start, v_lanes_max) l where l.priority = v_lowest),
+      select l.tenant, l.weight from fairmill.lanes_v1(queue_name, v_lowest, v_start, v_lanes_max) l where l.priority = v_lowest),
     listed as (
-      select v_lowest as priority, b.tenant, random() as turn from behind b
+      select v_lowest as priority, b.tenant, b.weight from behind b
       union all
-      select k.priority, k.tenant, random() from unnest(v_priorities, v_tenants) as k (priority, tenant)
+      select k.priority, k.tenant, k.weight from unnest(v_priorities, v_tenants, v_weights) as k (priority, tenant, weight)
       where k.priority > v_lowest
          or (k.tenant collate "C") >= v_start and (select count(*) from behind) < v_lanes_max)
-    select array_agg(lane.priority order by lane.priority desc, lane.turn), array_agg(lane.tenant order by lane.priority desc, lane.turn), count(*)
-      into v_priorities, v_tenants, v_count
-    from listed lane;
+    select array_agg(l.priority), array_agg(l.tenant), array_agg(l.weight) into v_priorities, v_tenants, v_weights from listed l;
   end if;
+
+  with lane as (
+    -- By weight and chance: the heavier a tenant, the likelier it comes early.
+    select l.priority, l.tenant, l.weight, -ln(1 - random()) / l.weight as turn,
+      dense_rank() over (order by l.priority desc) as level, sum(l.weight) over (partition by l.priority) as level_weight
+    from unnest(v_priorities, v_tenants, v_weights) as l (priority, tenant, weight)),
+  level as (
+    select l.level, floor(jobs_max * least(lower_share, 0.5 / greatest(1, max(l.level) over () - 1)) + random())::integer as sure
+    from (select distinct level from lane) l),
+  placed as (
+    select lane.*, level.sure, row_number() over (partition by lane.level order by lane.turn) as place
+    from lane join level using (level)),
+  asked as (
+    -- What lower priorities are sure of goes to the front; all others by priority. A lane that is sure of something asks for no more.
+    select p.priority, p.tenant, p.turn, p.level > 1 and p.place <= p.sure as is_sure,
+      case when p.level > 1 and p.place <= p.sure then ceil(p.sure * p.weight / p.level_weight) else ceil(jobs_max * p.weight / p.level_weight) end::integer as quantum
+    from placed p),
+  bounded as (
+    select a.*, least(a.quantum, tenant_max - coalesce(sum(a.quantum) over (partition by a.tenant order by a.is_sure desc, a.priority desc
+      rows between unbounded preceding and 1 preceding), 0)) as share
+    from asked a)
+  select array_agg(b.priority order by b.is_sure desc, b.priority desc, b.turn), array_agg(b.tenant order by b.is_sure desc, b.priority desc, b.turn),
+         array_agg(b.share::integer order by b.is_sure desc, b.priority desc, b.turn), count(*)
+    into v_priorities, v_tenants, v_quanta, v_count
+  from bounded b where b.share > 0;
   return query
     select * from fairmill.claim_lanes_v1(
-      worker_id, array_fill(queue_name, array[v_count]), v_priorities, v_tenants, array_fill(0::bigint, array[v_count]),
-      array_fill(least(tenant_max, greatest(1, ceil(jobs_max::float8 / v_count)::integer)), array[v_count]), kinds, jobs_max);
+      worker_id, array_fill(queue_name, array[v_count]), v_priorities, v_tenants, array_fill(0::bigint, array[v_count]), v_quanta, kinds, jobs_max) c
+    -- What limits held back is nobody's concern here.
+    where c.id is not null;
 end
 $$;

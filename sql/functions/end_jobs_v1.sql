@@ -1,6 +1,8 @@
--- Ends jobs that nobody settles: cancelled while waiting, expired, poisonous. Moves them to the history in one statement.
+-- Ends jobs that nobody settles: cancelled while waiting, expired, poisonous. Moves them to the history in one statement, and gives the
+-- places they held to the next.
 -- The caller has locked them and decided; this function only writes.
 --   crashed  their worker died: that attempt is recorded as a failure
+-- Locks: the meters of the keys whose places became free, then the rescan mark of the queues in which somebody got one.
 create or replace function fairmill.end_jobs_v1(ids bigint[], end_state text, reason jsonb, crashed boolean default false)
 returns integer
 language plpgsql
@@ -11,18 +13,27 @@ set enable_seqscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_at    timestamptz := clock_timestamp();
-  v_count integer;
+  v_at     timestamptz := clock_timestamp();
+  v_count  integer;
+  v_freed  text[];
+  v_queues text[];
 begin
-  with ended as (delete from fairmill.job j where j.id = any (ids) returning j.*)
-  insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant, kind, key, worker,
-    created_at, run_at, expire_at, started_at, ended_at, payload, progress, failures, error)
-  select e.id, e.lease_no, e.priority, e.attempt, e.crashes + crashed::integer, e.max_attempts, end_state, e.queue, e.tenant, e.kind, e.key, e.worker,
-    e.created_at, e.run_at, e.expire_at, e.started_at, v_at, e.payload, e.progress,
-    case when crashed then coalesce(e.failures, '[]') || fairmill.crash_v1(e.attempt, e.lease_no, e.worker, e.started_at, v_at) else e.failures end,
-    reason
-  from ended e;
-  get diagnostics v_count = row_count;
+  with ended as (delete from fairmill.job j where j.id = any (ids) returning j.*),
+  moved as (
+    insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant, kind, key, limit_key,
+      throttled, worker, created_at, run_at, expire_at, started_at, ended_at, payload, progress, failures, error)
+    select e.id, e.lease_no, e.priority, e.attempt, e.crashes + crashed::integer, e.max_attempts, end_state, e.queue, e.tenant, e.kind, e.key, e.limit_key,
+      e.throttled, e.worker, e.created_at, e.run_at, e.expire_at, e.started_at, v_at, e.payload, e.progress,
+      case when crashed then coalesce(e.failures, '[]') || fairmill.crash_v1(e.attempt, e.lease_no, e.worker, e.started_at, v_at) else e.failures end,
+      reason
+    from ended e)
+  select count(*), array_agg(distinct e.limit_key) filter (where e.slot is not null) into v_count, v_freed from ended e;
+  if v_freed is not null then
+    v_queues := array(select distinct a.queue from fairmill.admit_keys_v1(v_freed) a);
+    if cardinality(v_queues) > 0 then
+      perform fairmill.rescan_v1(v_queues);
+    end if;
+  end if;
   return v_count;
 end
 $$;

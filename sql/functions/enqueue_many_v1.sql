@@ -1,12 +1,17 @@
 -- Stores many jobs in one statement. The way in for the library and for every other language.
---   jobs    array of objects: kind, payload, tenant, queue, priority, max_attempts, key, run_at, delay_ms, expire_ms, idempotency_key
---   shared  fields that every job of the array has unless it names its own
---   wake    tell sleeping workers; the library says false and calls wake_v1 beside it, outside this transaction
--- Result: one row per job in the order given: its id, and whether this call made it (false: the idempotency key was known).
--- Locks: with idempotency keys, their rows in key order; a second caller with the same key waits for the first one's commit.
--- Plan expected: one insert from the array; no index is read unless a key is given.
-create or replace function fairmill.enqueue_many_v1(jobs jsonb, shared jsonb default '{}', wake boolean default true)
-returns table (id bigint, created boolean)
+--   jobs     array of objects: kind, payload, tenant, queue, priority, max_attempts, key, run_at, delay_ms, expire_ms, idempotency_key
+--   shared   fields that every job of the array has unless it names its own
+--   wake     tell sleeping workers; the library says false and calls wake_v1 beside it, outside this transaction
+--   alone    the transaction ends with this statement: limits may lock keys at once. In a transaction of your own leave it false.
+--   partial  limits may refuse some of the jobs; false: if they refuse one, none is stored
+-- Result: one row per job in the order given: its id, whether this call made it (false: the idempotency key was known), and why it was
+-- refused: then id is null, and so is the id of every other job unless partial.
+-- Locks: with idempotency keys, their rows in key order; a second caller with the same key waits for the first one's commit. With
+-- limits, see gates_at_enqueue_v1.
+-- Plan expected: one insert from the array; no index is read unless a key is given or the kind has limits.
+create or replace function fairmill.enqueue_many_v1(jobs jsonb, shared jsonb default '{}', wake boolean default true, alone boolean default false,
+  partial boolean default false)
+returns table (id bigint, created boolean, refused jsonb)
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
@@ -14,9 +19,12 @@ set jit = off
 as $$
 #variable_conflict use_column
 declare
-  v_ids     bigint[];    -- with keys: the id of each job, taken before the insert
-  v_created boolean[];
-  v_keyed   boolean;
+  v_jobs     jsonb := jobs;
+  v_ids      bigint[];    -- with keys: the id of each job, taken before the insert
+  v_created  boolean[];
+  v_keyed    boolean;
+  v_gated    boolean;
+  v_refusals jsonb;
   -- What all have in common is read once, not once per job.
   v_kind         text := shared ->> 'kind';
   v_tenant       text := coalesce(shared ->> 'tenant', 'default');
@@ -31,13 +39,30 @@ begin
     raise exception 'jobs must be a JSON array' using errcode = 'FM001', hint = 'Pass [{"kind": "…", "payload": {…}}, …].';
   end if;
   v_keyed := jsonb_path_exists(jobs, '$[*].idempotency_key');
+  v_gated := fairmill.has_gates_at_enqueue_v1(jobs, v_kind);
   if v_keyed then
     select k.ids, k.created into v_ids, v_created from fairmill.take_keys_v1(jobs, shared) k;
+  end if;
+  if v_gated then
+    select g.gated, g.refusals into v_jobs, v_refusals from fairmill.gates_at_enqueue_v1(jobs, shared, v_created, alone, partial) g;
+    if v_refusals is not null then
+      if v_keyed then
+        -- A key that a refused job took is free again.
+        delete from fairmill.idempotency i where i.job_id = any (array(
+          select v_ids[n] from generate_subscripts(v_ids, 1) as n where v_created[n] and (not partial or v_refusals ? n::text)))
+          and i.created_at = now();
+      end if;
+      if not partial then
+        return query select null::bigint, false, v_refusals -> n::text from generate_series(1, jsonb_array_length(jobs)) as n;
+        return;
+      end if;
+    end if;
+    v_ids := coalesce(v_ids, array(select nextval('fairmill.job_id_seq') from generate_series(1, jsonb_array_length(jobs))));
   end if;
 
   return query
   with made as (
-    insert into fairmill.job (id, kind, payload, tenant, queue, priority, max_attempts, key, run_at, expire_at, state)
+    insert into fairmill.job (id, kind, payload, tenant, queue, priority, max_attempts, key, run_at, expire_at, state, limit_key, slot)
     overriding system value
     select
       coalesce(v_ids[given.n], nextval('fairmill.job_id_seq')),
@@ -50,25 +75,32 @@ begin
       coalesce(given.job ->> 'key', v_key),
       due.at,
       coalesce(due.at, now()) + coalesce((given.job ->> 'expire_ms')::float8, v_expire_ms) * interval '1 millisecond',
-      case when due.at > now() then 'scheduled' else 'ready' end
-    from jsonb_array_elements(jobs) with ordinality as given (job, n)
+      case when due.at > now() then 'scheduled' when v_gated then coalesce(given.job ->> 'state', 'ready') else 'ready' end,
+      case when v_gated then given.job ->> 'limit_key' end,
+      case when v_gated then (given.job ->> 'slot')::integer end
+    from jsonb_array_elements(v_jobs) with ordinality as given (job, n)
     cross join lateral (select coalesce(
       (given.job ->> 'run_at')::timestamptz,
-      now() + (given.job ->> 'delay_ms')::float8 * interval '1 millisecond', v_run_at) as at offset 0) due
-    where not v_keyed or v_created[given.n]
+      now() + (given.job ->> 'delay_ms')::float8 * interval '1 millisecond', v_run_at,
+      case when v_gated and given.job ->> 'state' = 'scheduled' then now() end) as at offset 0) due
+    where (not v_keyed or v_created[given.n]) and (v_refusals is null or not v_refusals ? given.n::text)
     returning job.id)
-  select made.id, true from made where not v_keyed
+  select made.id, true, null::jsonb from made where v_ids is null
   union all
-  select v_ids[n], v_created[n] from generate_subscripts(v_ids, 1) as n where v_keyed;
+  select case when v_refusals is null or not v_refusals ? n::text then v_ids[n] end,
+         case when v_refusals is not null and v_refusals ? n::text then false else coalesce(v_created[n], true) end,
+         v_refusals -> n::text
+  from generate_subscripts(v_ids, 1) as n where v_ids is not null;
 
   if wake then
-    -- A job that has its time later wakes nobody now, but somebody then.
-    perform fairmill.wake_v1(array_agg(distinct given.queue) filter (where given.due_in_ms <= 0), min(given.due_in_ms) filter (where given.due_in_ms > 0))
-    from (select coalesce(e.job ->> 'queue', v_queue) as queue,
+    -- A job that has its time later wakes nobody now, but somebody then. One that still needs its place is promoted at once.
+    perform fairmill.wake_v1(array_agg(distinct given.queue) filter (where given.due_in_ms <= 0 and not given.needs_place),
+                             min(greatest(given.due_in_ms, 0)) filter (where given.due_in_ms > 0 or given.needs_place))
+    from (select coalesce(e.job ->> 'queue', v_queue) as queue, v_gated and e.job ->> 'state' is not distinct from 'scheduled' as needs_place,
             -- In the order in which the insert looks for it: what the job says itself goes before what all have in common.
             coalesce(extract(epoch from (e.job ->> 'run_at')::timestamptz - now()) * 1000, (e.job ->> 'delay_ms')::float8,
                      extract(epoch from v_run_at - now()) * 1000, 0)::float8 as due_in_ms
-          from jsonb_array_elements(jobs) as e (job)) given;
+          from jsonb_array_elements(v_jobs) as e (job)) given;
   end if;
 end
 $$;

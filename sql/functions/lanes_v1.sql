@@ -1,10 +1,11 @@
--- Lists the lanes of a queue in which a job is ready, highest priority first: one index probe per lane, however long the lane.
+-- Lists the lanes of a queue in which a job is ready, highest priority first, each with the weight of its tenant: one index probe per
+-- lane, however long the lane.
 -- Walks backwards, because a lane's newest entries are alive while its oldest may be dead ones that vacuum cannot remove yet.
 --   after_priority, after_tenant  go on behind this lane; null: from the start
 --   lanes_max                     at most so many lanes
 -- Plan expected: recursive union of backward index-only probes of job_ready.
 create or replace function fairmill.lanes_v1(queue_name text, after_priority smallint default null, after_tenant text default null, lanes_max integer default 5000)
-returns table (priority smallint, tenant text)
+returns table (priority smallint, tenant text, weight float8)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
@@ -30,6 +31,7 @@ begin
         where j.state = 'ready' and j.queue = queue_name and (j.priority, j.tenant) < (lane.priority, lane.tenant)
         order by j.queue desc, j.priority desc, j.tenant desc limit 1) next
     )
-    select lane.priority, lane.tenant from lane limit lanes_max;
+    select lane.priority, lane.tenant, coalesce((select g.weight from fairmill.gate g where g.scope = 'tenant' and g.name = lane.tenant), 1)
+    from lane limit lanes_max;
 end
 $$;

@@ -50,7 +50,7 @@ begin
   from held h;
 
   update fairmill.job j
-  set state = 'ready', worker = null, started_at = null, crashes = j.crashes + 1,
+  set state = 'ready', worker = null, started_at = null, counted = null, crashes = j.crashes + 1,
       failures = coalesce(j.failures, '[]') || fairmill.crash_v1(j.attempt, j.lease_no, j.worker, j.started_at, v_at)
   where j.id = any (v_back);
   recovered := cardinality(v_back);

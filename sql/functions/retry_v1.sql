@@ -1,5 +1,7 @@
 -- Runs a job again, with its attempts counted anew. Result: ready (a dead or cancelled job is back in the queue, a waiting one is due
--- now), running (it runs already), done (a job that succeeded is not run again), or not_found.
+-- now), blocked (so, but its key has no free place), running (it runs already), done (a job that succeeded is not run again), or
+-- not_found.
+-- Locks: the job, the meter of its key, then the rescan mark of its queue.
 create or replace function fairmill.retry_v1(job_id bigint)
 returns text
 language plpgsql
@@ -9,28 +11,29 @@ set enable_seqscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_state text;
-  v_queue text;
+  v_state  text;
+  v_queues text[];
 begin
-  select j.state, j.queue into v_state, v_queue from fairmill.job j where j.id = job_id for update;
-  if found then
-    if v_state = 'scheduled' then
-      update fairmill.job j set state = 'ready', run_at = null where j.id = job_id;
-      perform fairmill.rescan_v1(array[v_queue]);
-      v_state := 'ready';
-    end if;
+  select j.state into v_state from fairmill.job j where j.id = job_id for update;
+  if found and v_state <> 'scheduled' then
     return v_state;
   end if;
-
-  with back as (delete from fairmill.job_history h where h.id = job_id and h.state in ('dead', 'cancelled') returning h.*)
-  insert into fairmill.job (id, lease_no, priority, max_attempts, state, queue, tenant, kind, key, created_at, payload, failures)
-  overriding system value
-  select b.id, b.lease_no, b.priority, b.max_attempts, 'ready', b.queue, b.tenant, b.kind, b.key, b.created_at, b.payload, b.failures
-  from back b
-  returning queue into v_queue;
   if found then
-    perform fairmill.rescan_v1(array[v_queue]);
-    return 'ready';
+    update fairmill.job j set run_at = clock_timestamp() where j.id = job_id;
+  else
+    with back as (delete from fairmill.job_history h where h.id = job_id and h.state in ('dead', 'cancelled') returning h.*)
+    insert into fairmill.job (id, lease_no, priority, max_attempts, state, queue, tenant, kind, key, limit_key, created_at, run_at, payload, failures)
+    overriding system value
+    select b.id, b.lease_no, b.priority, b.max_attempts, 'scheduled', b.queue, b.tenant, b.kind, b.key, b.limit_key, b.created_at, clock_timestamp(),
+      b.payload, b.failures
+    from back b;
+  end if;
+  if found then
+    v_queues := fairmill.admit_v1(array[job_id]);
+    if cardinality(v_queues) > 0 then
+      perform fairmill.rescan_v1(v_queues);
+    end if;
+    return (select j.state from fairmill.job j where j.id = job_id);
   end if;
   -- Whoever was faster has put it back: it is live again, and only its state is left to tell.
   return coalesce(

@@ -7,11 +7,13 @@
 --   details    null, or an array beside ids: result | error, outcome, delay_ms
 -- Result: how many were accepted, and the ids that were not: their lease was lost. Repeating a call is safe: what it settled
 -- before counts as accepted. A job that somebody asked to cancel does not wait again: it ends as cancelled.
--- Locks: the jobs by id, then the rescan mark of their queues.
+-- admitted: the jobs that got a place under a key because one of these gave it up, as [queue, priority, tenant, id]; null: none. Their
+-- ids are old: a worker that keeps floors looks below them. Who sleeps is woken; all others find them by their next scan.
+-- Locks: the jobs by id, the meters of the keys whose places became free by name, then the rescan mark of their queues.
 -- Plan expected: nested loop from the arrays to the primary key of job. Only running jobs have a worker, so the worker alone is
 -- compared, and by IS NOT DISTINCT FROM: neither clause then fits the index on running jobs, which would be walked once per id.
 create or replace function fairmill.settle_v1(worker_id text, ids bigint[], leases integer[], verdicts text[], details jsonb default null,
-  out accepted integer, out refused bigint[])
+  out accepted integer, out refused bigint[], out admitted jsonb)
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
@@ -25,6 +27,8 @@ as $$
 declare
   v_waiting  integer := 0;
   v_ended    integer := 0;
+  v_given_up text[];
+  v_freed    text[];
   v_verdicts text[] := verdicts;
   v_at       timestamptz := clock_timestamp();
 begin
@@ -33,7 +37,7 @@ begin
   end if;
   if verdicts && array['retry', 'snooze', 'release'] then
     v_verdicts := fairmill.heed_cancel_v1(ids, verdicts);
-    v_waiting := fairmill.settle_waiting_v1(worker_id, ids, leases, v_verdicts, details);
+    select w.changed, w.freed into v_waiting, v_given_up from fairmill.settle_waiting_v1(worker_id, ids, leases, v_verdicts, details) w;
   end if;
 
   if v_verdicts && array['done', 'dead', 'cancelled'] then
@@ -42,16 +46,25 @@ begin
       using unnest(ids, leases, v_verdicts) with ordinality as v (id, lease_no, verdict, n)
       where j.id = v.id and j.lease_no = v.lease_no and j.worker is not distinct from worker_id
         and v.verdict in ('done', 'dead', 'cancelled')
-      returning j.*, v.verdict, details -> (v.n - 1)::integer as detail)
-    insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant, kind, key, worker,
-      created_at, run_at, expire_at, started_at, ended_at, payload, progress, failures, result, error)
-    select e.id, e.lease_no, e.priority, e.attempt, e.crashes, e.max_attempts, e.verdict, e.queue, e.tenant, e.kind, e.key, e.worker,
-      e.created_at, e.run_at, e.expire_at, e.started_at, v_at, e.payload, e.progress,
-      case when e.verdict <> 'done' and e.detail ? 'error' then coalesce(e.failures, '[]') || fairmill.failure_v1(
-        e.attempt, e.lease_no, e.worker, e.started_at, v_at, e.detail ->> 'outcome', e.detail -> 'error') else e.failures end,
-      e.detail -> 'result', case when e.verdict <> 'done' then e.detail -> 'error' end
-    from ended e;
-    get diagnostics v_ended = row_count;
+      returning j.*, v.verdict, details -> (v.n - 1)::integer as detail),
+    moved as (
+      insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant, kind, key, limit_key,
+        throttled, worker, created_at, run_at, expire_at, started_at, ended_at, payload, progress, failures, result, error)
+      select e.id, e.lease_no, e.priority, e.attempt, e.crashes, e.max_attempts, e.verdict, e.queue, e.tenant, e.kind, e.key, e.limit_key,
+        e.throttled, e.worker, e.created_at, e.run_at, e.expire_at, e.started_at, v_at, e.payload, e.progress,
+        case when e.verdict <> 'done' and e.detail ? 'error' then coalesce(e.failures, '[]') || fairmill.failure_v1(
+          e.attempt, e.lease_no, e.worker, e.started_at, v_at, e.detail ->> 'outcome', e.detail -> 'error') else e.failures end,
+        e.detail -> 'result', case when e.verdict <> 'done' then e.detail -> 'error' end
+      from ended e)
+    select count(*), array_agg(e.limit_key) filter (where e.slot is not null) into v_ended, v_freed from ended e;
+  end if;
+
+  v_freed := v_freed || v_given_up;
+  if v_freed is not null then
+    select jsonb_agg(jsonb_build_array(a.queue, a.priority, a.tenant, a.id)) into admitted from fairmill.admit_keys_v1(v_freed) a;
+    if admitted is not null then
+      perform fairmill.wake_v1(array(select distinct a ->> 0 from jsonb_array_elements(admitted) a));
+    end if;
   end if;
 
   accepted := v_waiting + v_ended;

@@ -1,7 +1,9 @@
--- The half of settle_v1 for jobs that wait for another turn: retry, snooze, release. Returns how many it changed.
+-- The half of settle_v1 for jobs that wait for another turn: retry, snooze, release. Answers how many it changed, and the keys of which
+-- a place may have become free: who waits for its moment gives its place up, except where places are held from enqueue to end
+-- (refuse). Who is released keeps it.
 -- Locks: the jobs by id, then the rescan mark of the queues that got an old id back.
-create or replace function fairmill.settle_waiting_v1(worker_id text, ids bigint[], leases integer[], verdicts text[], details jsonb)
-returns integer
+create or replace function fairmill.settle_waiting_v1(worker_id text, ids bigint[], leases integer[], verdicts text[], details jsonb,
+  out changed integer, out freed text[])
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
@@ -14,7 +16,6 @@ as $$
 #variable_conflict use_column
 declare
   v_at       timestamptz := clock_timestamp();
-  v_waiting  integer;
   v_released text[];
 begin
   with waiting as (
@@ -24,20 +25,22 @@ begin
         attempt = case when v.verdict = 'retry' then j.attempt else j.attempt - 1 end,
         failures = case when v.verdict = 'retry' then coalesce(j.failures, '[]') || fairmill.failure_v1(
           j.attempt, j.lease_no, j.worker, j.started_at, v_at, v.detail ->> 'outcome', v.detail -> 'error') else j.failures end,
-        worker = null, started_at = null
+        slot = case when v.verdict = 'release' or j.slot is null then j.slot
+                    when (select r.when_full from fairmill.key_rule r where r.kind = j.kind) = 'refuse' then j.slot end,
+        worker = null, started_at = null, counted = null
     from (select u.id, u.lease_no, u.verdict, details -> (u.n - 1)::integer as detail
           from unnest(ids, leases, verdicts) with ordinality as u (id, lease_no, verdict, n)) v
     where j.id = v.id and j.lease_no = v.lease_no and j.worker is not distinct from worker_id
       and v.verdict in ('retry', 'snooze', 'release')
-    returning j.queue, j.state)
+    returning j.queue, j.state, case when j.state = 'scheduled' and j.slot is null then j.limit_key end as freed_key)
   select count(*),
-         coalesce(array_agg(distinct w.queue) filter (where w.state = 'ready'), '{}')
-    into v_waiting, v_released
+         coalesce(array_agg(distinct w.queue) filter (where w.state = 'ready'), '{}'),
+         array_agg(distinct w.freed_key) filter (where w.freed_key is not null)
+    into changed, v_released, freed
   from waiting w;
 
   if cardinality(v_released) > 0 then
     perform fairmill.rescan_v1(v_released);
   end if;
-  return v_waiting;
 end
 $$;

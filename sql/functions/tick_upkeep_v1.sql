@@ -13,6 +13,8 @@ as $$
 begin
   promoted := fairmill.promote_v1(jobs_max);
   expired := fairmill.expire_v1(jobs_max);
+  perform fairmill.recheck_keys_v1();
+  perform fairmill.count_running_v1();
   select r.recovered, r.ended into recovered, ended from fairmill.recover_v1(jobs_max, crashes_max) r;
   removed := 0;
   -- Partitions and retention are one caller's work at a time.

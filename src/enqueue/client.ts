@@ -4,15 +4,25 @@ import { type Duration, toMs } from "../model/duration.js";
 import { ConfigError, FairmillError, JobNotFoundError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { Enqueued, NewJob } from "../model/new-job.js";
-import { refuseUnknown } from "../model/settings.js";
+import {
+  checkGateName,
+  checkGateSettings,
+  type GateName,
+  type GateScope,
+  type GateSettings,
+  type TenantSettings,
+} from "../model/limits.js";
+import { nameOf, refuseUnknown } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
 import { isEnded } from "../model/states.js";
 import { type CancelAnswer, cancelJob, type RetryAnswer, retryJob } from "../store/control-jobs.js";
 import { Database, type Pool, type Queryable } from "../store/database.js";
 import { STATEMENT_CHARS_MAX, storeJobsIn } from "../store/enqueue.js";
 import { explainFailure } from "../store/failures.js";
+import { type Ruled, setGate } from "../store/limits.js";
 import { migrate, pendingMigrations } from "../store/migrate.js";
 import { type Job, type JobFilter, readJob, readJobs } from "../store/read-jobs.js";
+import { KeyRules } from "./key-rules.js";
 import { type EnqueueOptions, newJob } from "./new-job.js";
 import { Sender } from "./sender.js";
 
@@ -50,6 +60,7 @@ export class Client {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #sender: Sender;
+  readonly #rules: KeyRules;
   /** Calls that have begun and not ended: closing waits for them. */
   #underWay = 0;
   #whenIdle: (() => void)[] = [];
@@ -63,6 +74,7 @@ export class Client {
     });
     this.#clock = options.clock ?? systemClock;
     this.#sender = new Sender(this.#db, this.#clock);
+    this.#rules = new KeyRules(this.#db);
   }
 
   /** Brings the schema up to date; safe to call at every start, from several processes at once. Returns what was applied. */
@@ -84,6 +96,7 @@ export class Client {
     this.#begin();
     try {
       const job = newJob(definition, input, options);
+      if (!this.#rules.knows(definition)) await this.#rules.tell(definition);
       return await this.#sender.one(job instanceof Promise ? await job : job);
     } finally {
       this.#end();
@@ -108,6 +121,7 @@ export class Client {
 
   async #enqueueAll<In>(definition: JobDefinition<In, unknown>, items: Iterable<EnqueueItem<In>>): Promise<Enqueued[]> {
     const jobs = await newJobs(definition, items);
+    await this.#rules.tell(definition);
     return jobs.length === 0 ? [] : this.#sender.many(jobs);
   }
 
@@ -115,6 +129,7 @@ export class Client {
     definition: JobDefinition<In, unknown>,
     items: AsyncIterable<EnqueueItem<In>>,
   ): Promise<EnqueuedCount> {
+    await this.#rules.tell(definition);
     let count = 0;
     let created = 0;
     let page: NewJob[] = [];
@@ -156,15 +171,19 @@ export class Client {
         "tx",
         "client.in(tx): tx must have a query(text, values) method, like a pg client inside a transaction.",
       );
-    const store = (jobs: readonly NewJob[]) =>
-      storeJobsIn(tx, this.#db.schema, jobs).catch((error: unknown) => {
+    const store = async (definition: Ruled, jobs: readonly NewJob[]) => {
+      try {
+        // Over a connection of ours: the rule stays, whatever becomes of the transaction.
+        await this.#rules.tell(definition);
+        return await storeJobsIn(tx, this.#db.schema, jobs);
+      } catch (error) {
         throw explainFailure(error, this.#db.schema);
-      });
+      }
+    };
     return {
-      enqueue: async (definition, input, options = {}) => (await store([await newJob(definition, input, options)]))[0]!,
-      enqueueMany: async (definition, items) => {
-        return store(await newJobs(definition, items));
-      },
+      enqueue: async (definition, input, options = {}) =>
+        (await store(definition, [await newJob(definition, input, options)]))[0]!,
+      enqueueMany: async (definition, items) => store(definition, await newJobs(definition, items)),
     };
   }
 
@@ -188,6 +207,36 @@ export class Client {
   /** Runs a dead or cancelled job again, or a waiting one now. */
   retry(id: string): Promise<RetryAnswer> {
     return this.#call(() => retryJob(this.#db, checkId(id)));
+  }
+
+  /** Changes a tenant's weight and limits. What is left out stays as it is; null takes a limit away. */
+  setTenant(tenant: string, settings: TenantSettings): Promise<void> {
+    return this.#setGate("tenant", nameOf(tenant, "tenant"), checkGateSettings(settings, "tenant", "setTenant"));
+  }
+
+  /** Changes a queue's limits, across the fleet. */
+  setQueue(queue: string, settings: GateSettings): Promise<void> {
+    return this.#setGate("queue", nameOf(queue, "queue"), checkGateSettings(settings, "queue", "setQueue"));
+  }
+
+  /** Changes the limits of a kind of jobs, across the fleet. */
+  setKind(kind: string, settings: GateSettings): Promise<void> {
+    return this.#setGate("kind", nameOf(kind, "kind"), checkGateSettings(settings, "kind", "setKind"));
+  }
+
+  /** Starts no more jobs of a queue, a kind or a tenant. What runs goes on; what is enqueued waits. */
+  pause(what: GateName): Promise<void> {
+    const { scope, name } = checkGateName(what, "pause");
+    return this.#setGate(scope, nameOf(name, scope), { paused: true });
+  }
+
+  resume(what: GateName): Promise<void> {
+    const { scope, name } = checkGateName(what, "resume");
+    return this.#setGate(scope, nameOf(name, scope), { paused: false });
+  }
+
+  #setGate(scope: GateScope, name: string, settings: Record<string, unknown>): Promise<void> {
+    return this.#call(() => setGate(this.#db, scope, name, settings));
   }
 
   /** Waits for the job's end and returns its result; throws when it ended otherwise, or when the time is over. */

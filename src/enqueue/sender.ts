@@ -5,8 +5,10 @@ import { type Clock, sleep } from "../model/clock.js";
 import { DatabaseError } from "../model/errors.js";
 import type { Enqueued, NewJob } from "../model/new-job.js";
 import { type Database, NotSentError } from "../store/database.js";
-import { storeJobs } from "../store/enqueue.js";
+import { type Stored, storeJobs, storeJobsOfSeveral } from "../store/enqueue.js";
 import { explainFailure, isConnectionLoss, isTransient, wasRolledBack } from "../store/failures.js";
+
+type Store<Answer> = (db: Database, jobs: readonly NewJob[], nowMs: number) => Promise<Answer[]>;
 
 const OUTCOME_UNKNOWN = "FAIRMILL_OUTCOME_UNKNOWN";
 const TRIES_MAX = 5;
@@ -34,11 +36,11 @@ export class Sender {
 
   /** Many jobs in one transaction: all of them or none. */
   many(jobs: readonly NewJob[]): Promise<Enqueued[]> {
-    return this.#store(jobs);
+    return this.#repeating(jobs, storeJobs);
   }
 
   /** Callers who were put together by chance must not share each other's errors. */
-  async #sendEach(jobs: readonly NewJob[]): Promise<(Enqueued | { error: unknown })[]> {
+  async #sendEach(jobs: readonly NewJob[]): Promise<(Stored | { error: unknown })[]> {
     try {
       return await this.#store(jobs);
     } catch (error) {
@@ -56,7 +58,7 @@ export class Sender {
   }
 
   /** A job with a key is safe to send again, also when it shared its transaction with jobs that are not. */
-  async #repeatKeyed(jobs: readonly NewJob[], error: DatabaseError): Promise<(Enqueued | { error: unknown })[]> {
+  async #repeatKeyed(jobs: readonly NewJob[], error: DatabaseError): Promise<(Stored | { error: unknown })[]> {
     const keyed = jobs.filter((job) => job.idempotencyKey !== undefined);
     if (error.code !== OUTCOME_UNKNOWN || keyed.length === 0) throw error;
     const again = await this.#store(keyed).catch((own: unknown) => keyed.map(() => ({ error: own })));
@@ -64,11 +66,15 @@ export class Sender {
     return jobs.map((job) => answers.get(job) ?? { error });
   }
 
-  async #store(jobs: readonly NewJob[]): Promise<Enqueued[]> {
+  #store(jobs: readonly NewJob[]): Promise<Stored[]> {
+    return this.#repeating(jobs, storeJobsOfSeveral);
+  }
+
+  async #repeating<Answer extends Stored>(jobs: readonly NewJob[], store: Store<Answer>): Promise<Answer[]> {
     const isRepeatable = jobs.every((job) => job.idempotencyKey !== undefined);
     for (let tries = 1; ; tries++) {
       try {
-        return await storeJobs(this.#db, jobs, this.#clock.now());
+        return await store(this.#db, jobs, this.#clock.now());
       } catch (error) {
         // Nothing was sent, and it may work the next time: a wrong password will not.
         const mayConnect = error instanceof NotSentError && isTransient(error.cause);

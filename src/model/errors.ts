@@ -48,6 +48,45 @@ export class PayloadTooLargeError extends FairmillError {
   }
 }
 
+/** Not taken: as many jobs as its limit allows are active, and the definition says to refuse. */
+export class ActiveLimitError extends FairmillError {
+  override readonly name = "ActiveLimitError";
+  /** Whose limit: kind, tenant and key. */
+  readonly key: string;
+  readonly limit: number;
+  /** The jobs that hold the places, ten at most. */
+  readonly jobIds: readonly string[];
+  constructor(key: string, limit: number, jobIds: readonly string[]) {
+    const holders = jobIds.length === 0 ? "jobs of the same call" : `job ${jobIds.join(", ")}`;
+    super(
+      "FAIRMILL_ACTIVE_LIMIT",
+      `Not enqueued: "${key}" may have ${limit} active ${limit === 1 ? "job" : "jobs"}, and ${holders} ${jobIds.length === 1 ? "is" : "are"} active. Enqueue again when one has ended, or define the job with whenActive: "wait".`,
+    );
+    this.key = key;
+    this.limit = limit;
+    this.jobIds = jobIds;
+  }
+}
+
+/** Not taken: a rate that counts at enqueue is used up. */
+export class RateLimitError extends FairmillError {
+  override readonly name = "RateLimitError";
+  readonly scope: "queue" | "kind" | "tenant" | "key";
+  /** Which queue, kind, tenant or key. */
+  readonly of: string;
+  /** When one more may come. */
+  readonly retryAt: Date;
+  constructor(scope: RateLimitError["scope"], of: string, limit: number, perMs: number, retryAt: Date) {
+    super(
+      "FAIRMILL_RATE_LIMIT",
+      `Not enqueued: the ${scope} "${of}" may have ${limit} in ${perMs} ms, and they are used up until ${retryAt.toISOString()}. Enqueue again then.`,
+    );
+    this.scope = scope;
+    this.of = of;
+    this.retryAt = retryAt;
+  }
+}
+
 /** A running job was taken from this worker: its lease ended and somebody else holds or ended it. */
 export class LeaseLostError extends FairmillError {
   override readonly name = "LeaseLostError";

@@ -2,6 +2,7 @@
 import { type Backoff, exponential } from "./backoff.js";
 import { type Duration, toMs } from "./duration.js";
 import { ConfigError } from "./errors.js";
+import { checkJobLimits, type JobLimits, type KeyRule } from "./limits.js";
 import { nameOf, refuseUnknown, wholeNumber } from "./settings.js";
 import { showValue } from "./show-value.js";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./standard-schema.js";
@@ -22,6 +23,8 @@ export interface JobOptions<Schema extends StandardSchema | undefined, Input> {
   readonly retry?: { readonly attempts?: number; readonly backoff?: Backoff };
   /** A finer key inside the tenant: a user, an account, a resource. */
   readonly key?: (input: Input) => string;
+  /** How many at once, and how many in a time: per key, per tenant, or for the whole kind. */
+  readonly limits?: JobLimits;
 }
 
 /** A checked definition. `In` is what enqueue takes, `Out` what the handler gets (they differ where the schema transforms). */
@@ -34,10 +37,11 @@ export interface JobDefinition<In = unknown, Out = In> {
   readonly attemptsMax: number;
   readonly backoff: Backoff;
   readonly key: ((input: In) => string) | undefined;
+  readonly limits: KeyRule | undefined;
   readonly schema: StandardSchema<In, Out> | undefined;
 }
 
-const KNOWN = ["kind", "input", "queue", "priority", "timeout", "expire", "retry", "key"] as const;
+const KNOWN = ["kind", "input", "queue", "priority", "timeout", "expire", "retry", "key", "limits"] as const;
 
 /** Declares a kind of job. Without a schema, name the input's type: `defineJob<{ userId: string }>({ kind: "…" })`. */
 export function defineJob<Schema extends StandardSchema>(
@@ -71,6 +75,7 @@ export function defineJob(options: JobOptions<any, any>): JobDefinition<any, any
     attemptsMax: wholeNumber(options.retry?.attempts ?? 3, 1, 1000, "retry.attempts"),
     backoff: options.retry?.backoff ?? exponential(),
     key: options.key,
+    limits: checkJobLimits(options.limits, options.key !== undefined, where),
     schema: options.input,
   });
 }

@@ -1,11 +1,13 @@
 // Writing new jobs: the call of enqueue_many_v1, with what all jobs have in common sent once.
+import type { FairmillError } from "../model/errors.js";
 import type { Enqueued, NewJob } from "../model/new-job.js";
 import type { Database, Queryable, Statement } from "./database.js";
+import { type Refusal, toError } from "./limits.js";
 import { qualify } from "./schema-name.js";
 
-/** The ids as one text: a thousand rows of one number each would cost more than the numbers. */
-const ENQUEUE =
-  "select string_agg(id::text, ',') as ids, string_agg(case when created then '1' else '0' end, '') as created from fairmill.enqueue_many_v1($1, $2, $3)";
+/** The ids as one text: a thousand rows of one number each would cost more than the numbers. A job that was refused has none. */
+const ENQUEUE = `select string_agg(coalesce(id::text, ''), ',') as ids, string_agg(case when created then '1' else '0' end, '') as created,
+  json_agg(refused) filter (where refused is not null) as refusals from fairmill.enqueue_many_v1($1, $2, wake => $3, alone => $4, partial => $5)`;
 const WAKE = "select fairmill.wake_v1($1, $2)";
 /** Workers look for what falls due this often by themselves. */
 const DUE_SOON_MS = 10_000;
@@ -30,7 +32,12 @@ const OWN = [
   ["idempotencyKey", "idempotency_key"],
 ] as const satisfies readonly (readonly [keyof NewJob, string])[];
 
-function enqueueStatement(jobs: readonly NewJob[], wake: boolean): Statement {
+/** Whose transaction it is: our own that ends with the statement, for one caller or for several, or the caller's. */
+const OWN_TRANSACTION = { wake: false, alone: true, partial: false };
+const OWN_OF_SEVERAL = { wake: false, alone: true, partial: true };
+const CALLERS_TRANSACTION = { wake: true, alone: false, partial: false };
+
+function enqueueStatement(jobs: readonly NewJob[], how: typeof OWN_TRANSACTION): Statement {
   const first = jobs[0]!;
   const varying = SHARED.filter(([field]) => jobs.some((job) => job[field] !== first[field]));
   const shared = Object.fromEntries(
@@ -47,22 +54,55 @@ function enqueueStatement(jobs: readonly NewJob[], wake: boolean): Statement {
     }
     text += "}";
   }
-  return [ENQUEUE, [`${text}]`, JSON.stringify(shared), wake]];
+  return [ENQUEUE, [`${text}]`, JSON.stringify(shared), how.wake, how.alone, how.partial]];
 }
+
+/** What became of a job of several callers: each has its own answer. */
+export type Stored = Enqueued | { readonly error: FairmillError };
 
 /** Stores jobs in a transaction of their own, durably, and wakes sleeping workers beside it, in the same round trip. */
 export async function storeJobs(db: Database, jobs: readonly NewJob[], nowMs: number): Promise<Enqueued[]> {
   if (isTooMuch(jobs)) return db.transaction((tx) => storeJobsIn(tx, db.schema, jobs));
-  const wake = wakeStatement(jobs, nowMs);
-  const [stored] = await db.together(wake ? [enqueueStatement(jobs, false), wake] : [enqueueStatement(jobs, false)]);
-  // A wake-up that failed costs latency only: workers poll.
-  if (stored!.status === "rejected") throw stored!.reason;
-  return toEnqueued(stored!.value, jobs.length);
+  return allOrNone(await send(db, jobs, nowMs, OWN_TRANSACTION), jobs.length);
 }
 
-function toEnqueued(rows: readonly unknown[], count: number): Enqueued[] {
-  const { ids, created } = rows[0] as { ids: string; created: string };
-  const stored = ids.split(",").map((id, i) => ({ id, created: created[i] === "1" }));
+/** The same for jobs of several callers: a limit that refuses one of them does not concern the others. */
+export async function storeJobsOfSeveral(db: Database, jobs: readonly NewJob[], nowMs: number): Promise<Stored[]> {
+  if (isTooMuch(jobs)) return storeJobs(db, jobs, nowMs);
+  return toStored(await send(db, jobs, nowMs, OWN_OF_SEVERAL), jobs.length);
+}
+
+async function send(
+  db: Database,
+  jobs: readonly NewJob[],
+  nowMs: number,
+  how: typeof OWN_TRANSACTION,
+): Promise<readonly unknown[]> {
+  const wake = wakeStatement(jobs, nowMs);
+  const [stored] = await db.together(wake ? [enqueueStatement(jobs, how), wake] : [enqueueStatement(jobs, how)]);
+  // A wake-up that failed costs latency only: workers poll.
+  if (stored!.status === "rejected") throw stored!.reason;
+  return stored!.value;
+}
+
+interface Answer {
+  readonly ids: string;
+  readonly created: string;
+  readonly refusals: readonly Refusal[] | null;
+}
+
+function allOrNone(rows: readonly unknown[], count: number): Enqueued[] {
+  const { refusals } = rows[0] as Answer;
+  if (refusals !== null) throw toError(refusals[0]!);
+  return toStored(rows, count) as Enqueued[];
+}
+
+function toStored(rows: readonly unknown[], count: number): Stored[] {
+  const { ids, created, refusals } = rows[0] as Answer;
+  let refused = 0;
+  const stored = ids
+    .split(",")
+    .map((id, i) => (id === "" ? { error: toError(refusals![refused++]!) } : { id, created: created[i] === "1" }));
   if (stored.length !== count) throw new Error(`enqueue_many_v1 answered for ${stored.length} jobs, not for ${count}.`);
   return stored;
 }
@@ -84,9 +124,9 @@ function wakeStatement(jobs: readonly NewJob[], nowMs: number): Statement | unde
 export async function storeJobsIn(tx: Queryable, schema: string, jobs: readonly NewJob[]): Promise<Enqueued[]> {
   const stored: Enqueued[] = [];
   for (const portion of portionsOf(jobs)) {
-    const [text, values] = enqueueStatement(portion, true);
+    const [text, values] = enqueueStatement(portion, CALLERS_TRANSACTION);
     const { rows } = await tx.query(qualify(text, schema), values as unknown[]);
-    for (const one of toEnqueued(rows, portion.length)) stored.push(one);
+    for (const one of allOrNone(rows, portion.length)) stored.push(one);
   }
   return stored;
 }

@@ -1,6 +1,7 @@
 // A worker process: claims, runs and settles until it is stopped. This file only wires the parts together.
 //
-//  start  1. register an incarnation                  stop  1. claim no more
+//  start  1. say what limits the handlers' kinds have;
+//            register an incarnation                  stop  1. claim no more
 //         2. begin heartbeats, upkeep, the ear              2. let running jobs end within the grace period
 //         3. loop: demand → claim → run → settle            3. abort the rest, release them without spending an attempt
 //                                                           4. say goodbye, close
@@ -14,6 +15,7 @@ import { handlerTable } from "../run/handler.js";
 import { ProgressKeeper } from "../settle/progress.js";
 import { Database } from "../store/database.js";
 import { explainFailure } from "../store/failures.js";
+import { type Ruled, setKeyRules } from "../store/limits.js";
 import type { UpkeepReport } from "../store/upkeep.js";
 import { cancelRequests } from "../store/workers.js";
 import { Upkeep } from "../upkeep/upkeep.js";
@@ -32,6 +34,7 @@ const LAST_SETTLE_MS = 10_000;
 export class Worker {
   readonly events = new WorkerEmitter();
   readonly #parts: Parts;
+  readonly #definitions: readonly Ruled[];
   readonly #incarnation: Incarnation;
   readonly #hands: Hands;
   readonly #loop: WorkLoop;
@@ -47,6 +50,7 @@ export class Worker {
     const handlers = handlerTable(options.handlers);
     const queues = [...settings.concurrency.keys()];
     const kinds = [...handlers.keys()];
+    this.#definitions = [...handlers.values()].map(({ definition }) => definition);
     const clock = options.clock ?? systemClock;
     const log = options.logger ?? createLogger();
     const db = new Database(options, { connectionsMax: 4 + queues.length, applicationName: "fairmill worker" });
@@ -119,6 +123,8 @@ export class Worker {
 
   async #start(): Promise<this> {
     try {
+      // Before the first claim, so that it obeys what this code says.
+      await setKeyRules(this.#parts.db, this.#definitions);
       await this.#incarnation.start();
     } catch (error) {
       this.#state = "stopped";

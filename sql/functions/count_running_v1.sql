@@ -1,0 +1,35 @@
+-- Lets running jobs count for caps that were set while they ran already. Returns how many did not count before.
+-- Claims that began before a cap was set do not know it: upkeep calls this for some time after a gate has changed.
+-- Locks: the running jobs that did not count.
+-- Plan expected: a walk along the running jobs, only while a cap is young.
+create or replace function fairmill.count_running_v1()
+returns integer
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set jit = off
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+declare
+  v_count integer;
+begin
+  if not exists (select from fairmill.gate g where g.max_running is not null and g.changed_at > now() - interval '5 minutes') then
+    return 0;
+  end if;
+  update fairmill.job j set counted = missed.bits
+  from (
+    select r.id, r.lease_no, coalesce(r.counted, 0::smallint) | caps.bits as bits
+    from fairmill.job r
+    cross join lateral (
+      select coalesce(bit_or((case g.scope when 'tenant' then 1 when 'queue' then 2 else 4 end)::smallint), 0::smallint) as bits
+      from fairmill.gate g
+      where g.max_running is not null
+        and (g.scope = 'tenant' and g.name = r.tenant or g.scope = 'queue' and g.name = r.queue or g.scope = 'kind' and g.name = r.kind)) caps
+    where r.state = 'running' and coalesce(r.counted, 0::smallint) | caps.bits <> coalesce(r.counted, 0::smallint)
+    for update of r skip locked) missed
+  where j.id = missed.id and j.state = 'running';
+  get diagnostics v_count = row_count;
+  return v_count;
+end
+$$;

@@ -1,0 +1,58 @@
+// The statements about limits: settings of tenants, queues and kinds, and the rules of kinds for their keys.
+import { ActiveLimitError, type FairmillError, RateLimitError } from "../model/errors.js";
+import type { GateScope, KeyRule } from "../model/limits.js";
+import type { Database } from "./database.js";
+
+/** A definition, as far as its limits go. */
+export interface Ruled {
+  readonly kind: string;
+  readonly limits: KeyRule | undefined;
+}
+
+/** Says what limits these kinds have; without limits, any that were said before are taken away. */
+export async function setKeyRules(db: Database, definitions: readonly Ruled[]): Promise<void> {
+  await db.query(
+    "select fairmill.set_key_rule_v1(given.kind, given.rule::jsonb) from unnest($1::text[], $2::text[]) as given (kind, rule)",
+    [definitions.map(({ kind }) => kind), definitions.map(({ limits }) => JSON.stringify(limits ?? null))],
+  );
+}
+
+export async function setGate(
+  db: Database,
+  scope: GateScope,
+  name: string,
+  settings: Record<string, unknown>,
+): Promise<void> {
+  await db.query("select fairmill.set_gate_v1($1, $2, $3)", [scope, name, JSON.stringify(settings)]);
+}
+
+/** Why a job was not taken, as the database says it. */
+export type Refusal =
+  | {
+      readonly code: "FAIRMILL_RATE_LIMIT";
+      readonly scope: GateScope | "key";
+      readonly name: string;
+      readonly limit: number;
+      readonly per_ms: number;
+      readonly retry_at: string;
+    }
+  | {
+      readonly code: "FAIRMILL_ACTIVE_LIMIT";
+      readonly key: string;
+      readonly limit: number;
+      readonly jobs: readonly number[] | null;
+    };
+
+export function toError(refusal: Refusal): FairmillError {
+  if (refusal.code === "FAIRMILL_ACTIVE_LIMIT")
+    return new ActiveLimitError(
+      nameOfKey(refusal.key),
+      refusal.limit,
+      (refusal.jobs ?? []).map((id) => String(id)),
+    );
+  const { scope, name, limit, per_ms, retry_at } = refusal;
+  return new RateLimitError(scope, scope === "key" ? nameOfKey(name) : name, limit, per_ms, new Date(retry_at));
+}
+
+/** A limit_key is kind, tenant and key as a JSON array, or the first one or two of them. */
+const nameOfKey = (limitKey: string): string => (JSON.parse(limitKey) as string[]).join(" / ");
