@@ -15,13 +15,13 @@ as $$
 #variable_conflict use_column
 declare
   v_queues  text[];
-  v_limited bigint[];
   v_keys    text[];
 begin
   with due as (
     -- Who holds a place keeps it: a rate had put it back.
     update fairmill.job j set state = case when j.limit_key is null or j.slot is not null then 'ready' else 'blocked' end
-    where j.id = any (ids) and j.state = 'scheduled'
+    -- Said in this way it fits the primary key alone: by the index on scheduled jobs every id would be a walk along all of them.
+    where j.id = any (ids) and j.state is not distinct from 'scheduled'
     returning j.queue, j.state, j.limit_key)
   select array_agg(distinct d.queue) filter (where d.state = 'ready'), array_agg(distinct d.limit_key) filter (where d.state = 'blocked')
     into v_queues, v_keys

@@ -15,6 +15,8 @@ set enable_bitmapscan = off
 set enable_sort = off
 as $$
 #variable_conflict use_column
+declare
+  v_is_weighted boolean := exists (select from fairmill.gate g where g.weight <> 1);
 begin
   return query
     with recursive lane (priority, tenant) as (
@@ -31,7 +33,7 @@ begin
         where j.state = 'ready' and j.queue = queue_name and (j.priority, j.tenant) < (lane.priority, lane.tenant)
         order by j.queue desc, j.priority desc, j.tenant desc limit 1) next
     )
-    select lane.priority, lane.tenant, coalesce((select g.weight from fairmill.gate g where g.scope = 'tenant' and g.name = lane.tenant), 1)
+    select lane.priority, lane.tenant, case when v_is_weighted then coalesce((select g.weight from fairmill.gate g where g.scope = 'tenant' and g.name = lane.tenant), 1) else 1 end
     from lane limit lanes_max;
 end
 $$;

@@ -56,6 +56,7 @@ create table fairmill.gate (
   constraint gate_rate_fits check (case when rate_limit is null then coalesce(rate_per_ms::text, rate_how, rate_at) is null
     else rate_limit between 1 and 1000000 and rate_per_ms between 1 and 2592000000 and rate_how in ('window', 'uniform') and rate_at in ('start', 'enqueue') end)
 );
+create index gate_weighted on fairmill.gate (scope, name) where weight <> 1;
 -- Is there any gate that a claim, or an enqueue, must look at? One probe says no.
 create index gate_at_start on fairmill.gate (scope, name) where paused_at is not null or max_running is not null or rate_at = 'start';
 create index gate_at_enqueue on fairmill.gate (scope, name) where rate_at = 'enqueue';

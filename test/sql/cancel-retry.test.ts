@@ -14,7 +14,7 @@ async function inState(
   state: "ready" | "scheduled" | "blocked" | "running" | "done" | "dead" | "cancelled",
 ): Promise<string> {
   const id = await enqueueOne(db, { expire_ms: 3_600_000, ...(state === "scheduled" ? { delay_ms: 60_000 } : {}) });
-  if (state === "blocked") await db.query("update fairmill.job set state = 'blocked' where id = $1", [id]);
+  if (state === "blocked") await db.query("update fairmill.job set state = 'blocked', limit_key = '[1]' where id = $1", [id]);
   if (["running", "done", "dead", "cancelled"].includes(state)) {
     const jobs = await claimLanes(db, "w", [{ tenant: "default" }], 1);
     if (state !== "running")
@@ -118,7 +118,7 @@ describe("retry", () => {
         crashes: 0,
         lease_no: 1,
         worker: null,
-        run_at: null,
+        run_at: expect.any(Date),
         expire_at: null,
         started_at: null,
       });
@@ -153,7 +153,7 @@ describe("retry", () => {
   test("a scheduled job is due now", async () => {
     const id = await inState("scheduled");
     expect(await retry(id)).toBe("ready");
-    expect(await live(db, id)).toMatchObject({ state: "ready", run_at: null });
+    expect(await live(db, id)).toMatchObject({ state: "ready", run_at: expect.any(Date) });
     expect(await rescanNo(db)).toBe(1);
   });
 

@@ -141,7 +141,7 @@ test("a worker that was declared lost learns it from its heartbeat, and the fenc
   expect(await sql.query("select recovered from fairmill.tick_upkeep_v1()")).toEqual([{ recovered: 1 }]);
   expect(await sql.query("select alive from fairmill.heartbeat_v1('python-1')")).toEqual([{ alive: false }]);
   expect(await sql.query(`select * from fairmill.settle_v1('python-1', '{${made!.id}}', '{1}', '{done}')`)).toEqual([
-    { accepted: 0, refused: [made!.id] },
+    { accepted: 0, refused: [made!.id], admitted: null },
   ]);
   expect(await errorCode(sql.query("select * from fairmill.claim_v1('python-1')"))).toBe("FM002");
   expect(await errorCode(sql.query("select fairmill.register_v1('python-1', '{default}')"))).toBe("23505");

@@ -156,7 +156,7 @@ describe("time to live", () => {
     await db.query("update fairmill.job set state = 'scheduled', run_at = now() + interval '1 hour' where id = $1", [
       scheduled,
     ]);
-    await db.query("update fairmill.job set state = 'blocked' where id = $1", [blocked]);
+    await db.query("update fairmill.job set state = 'blocked', limit_key = '[1]' where id = $1", [blocked]);
     expect(await expire()).toBe(0);
     for (const id of [ready, scheduled, blocked]) await shift(id, "expire_at", "-1 millisecond");
     expect(await expire()).toBe(3);
