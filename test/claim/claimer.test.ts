@@ -30,6 +30,8 @@ async function newClaimer(options: { queues?: string[]; kinds?: string[]; url?: 
     kinds: options.kinds ?? ["job"],
     lowerShare: 0.1,
     rescanMs: RESCAN_MS,
+    jobsMax: 4_000,
+    tenantJobsMax: undefined,
   });
   const claim = async (jobsMax: number, queue = "default"): Promise<number[]> =>
     numbers(await claimer.claim(WORKER, new Map([[queue, jobsMax]])));
@@ -297,7 +299,14 @@ test("A1: two claimers at once never get the same job", async () => {
       return other;
     })(),
     standingClock(),
-    { queues: ["default"], kinds: ["job"], lowerShare: 0.1, rescanMs: RESCAN_MS },
+    {
+      queues: ["default"],
+      kinds: ["job"],
+      lowerShare: 0.1,
+      rescanMs: RESCAN_MS,
+      jobsMax: 4_000,
+      tenantJobsMax: undefined,
+    },
   );
   await put(600, { tenant: "a" });
   await put(600, { tenant: "b" });

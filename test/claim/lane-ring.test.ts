@@ -64,7 +64,7 @@ class Reference {
 }
 
 const add = (ring: LaneRing, priority: number, ...tenants: string[]) => {
-  for (const tenant of tenants) ring.add({ priority, tenant }, false);
+  for (const tenant of tenants) ring.add({ priority, tenant, weight: 1 }, false);
 };
 const tenants = (probes: readonly Probe[]) => probes.map(({ tenant }) => tenant);
 
@@ -147,9 +147,9 @@ describe("floors", () => {
     const ring = newRing();
     add(ring, 0, "a");
     ring.report(ring.take(1), [1], ["17"], true);
-    ring.add({ priority: 0, tenant: "a" }, false);
+    ring.add({ priority: 0, tenant: "a", weight: 1 }, false);
     expect(ring.take(1)[0]!.floor).toBe("17");
-    ring.add({ priority: 0, tenant: "a" }, true);
+    ring.add({ priority: 0, tenant: "a", weight: 1 }, true);
     expect(ring.take(1)[0]!.floor).toBe("0");
   });
 
@@ -380,7 +380,7 @@ describe("B8: priorities", () => {
 describe("limits", () => {
   test("100,000 lanes cost at most 1,000 probes a claim, and all of them get their turn", () => {
     const ring = newRing();
-    for (let i = 0; i < 100_000; i++) ring.add({ priority: 0, tenant: `t${i}` }, false);
+    for (let i = 0; i < 100_000; i++) ring.add({ priority: 0, tenant: `t${i}`, weight: 1 }, false);
     const seen = new Set<string>();
     for (let claims = 0; claims < 100; claims++) {
       const probes = ring.take(5_000);
@@ -399,7 +399,7 @@ describe("limits", () => {
 
   test("lanes beyond the limit are left to the next scan", () => {
     const ring = newRing();
-    for (let i = 0; i < 100_010; i++) ring.add({ priority: 0, tenant: `t${i}` }, false);
+    for (let i = 0; i < 100_010; i++) ring.add({ priority: 0, tenant: `t${i}`, weight: 1 }, false);
     expect(ring.size).toBe(100_000);
     ring.clear();
     expect(ring.size).toBe(0);
@@ -409,7 +409,7 @@ describe("limits", () => {
   test("many lower lanes never push the highest priority out of the probes", () => {
     const ring = newRing();
     add(ring, 10, "high");
-    for (let i = 0; i < 5_000; i++) ring.add({ priority: 0, tenant: `t${i}` }, false);
+    for (let i = 0; i < 5_000; i++) ring.add({ priority: 0, tenant: `t${i}`, weight: 1 }, false);
     for (let turn = 0; turn < 50; turn++) {
       const probes = ring.take(2_000);
       expect(tenants(probes)).toContain("high");
