@@ -35,8 +35,15 @@ export class LaneLevel {
 
   add({ priority, tenant, weight }: WaitingLane): void {
     const lane: Lane = {
-      ...{ priority, tenant, weight, floor: "0", round: 0, order: 0 },
-      ...{ gate: undefined, isCut: false, place: -1 },
+      priority,
+      tenant,
+      weight,
+      floor: "0",
+      round: 0,
+      order: 0,
+      gate: undefined,
+      isCut: false,
+      place: -1,
     };
     this.#lanes.set(tenant, lane);
     this.enter(lane);
