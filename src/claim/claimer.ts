@@ -38,7 +38,7 @@ export class Claimer {
   readonly #clock: Clock;
   readonly #options: ClaimerOptions;
   readonly #views: QueueView[];
-  /** What became free since the claim under way was sent: its answer may not know of it. */
+  /** What became free while a claim is under way: its answer may not know of it. */
   #freedMeanwhile: Set<string> | undefined;
 
   constructor(db: Database, clock: Clock, options: ClaimerOptions) {
@@ -85,6 +85,15 @@ export class Claimer {
 
   /** Claims up to the demand of each queue, for the worker of this name. */
   async claim(worker: string, demand: ReadonlyMap<string, number>): Promise<Claim[]> {
+    this.#freedMeanwhile = new Set();
+    try {
+      return await this.#claim(worker, demand);
+    } finally {
+      this.#freedMeanwhile = undefined;
+    }
+  }
+
+  async #claim(worker: string, demand: ReadonlyMap<string, number>): Promise<Claim[]> {
     const wanting = this.#views.filter((view) => (demand.get(view.name) ?? 0) > 0);
     const nowMs = this.#clock.monotonic();
     await Promise.all(
@@ -100,16 +109,11 @@ export class Claimer {
       })
       .filter(({ probes }) => probes.length > 0);
     if (parts.length === 0) return [];
-    this.#freedMeanwhile = new Set();
-    try {
-      // One statement per queue, because each stops at its own demand; together still one round trip each in parallel.
-      const claims = await Promise.all(
-        parts.map(({ view, jobsMax, probes }) => this.#claimFrom(worker, view, jobsMax, probes)),
-      );
-      return claims.length === 1 ? claims[0]! : interleave(claims);
-    } finally {
-      this.#freedMeanwhile = undefined;
-    }
+    // One statement per queue, because each stops at its own demand; together still one round trip each in parallel.
+    const claims = await Promise.all(
+      parts.map(({ view, jobsMax, probes }) => this.#claimFrom(worker, view, jobsMax, probes)),
+    );
+    return claims.length === 1 ? claims[0]! : interleave(claims);
   }
 
   async #scan(view: QueueView): Promise<void> {
