@@ -29,6 +29,8 @@ const RECONCILE_FOR_MS = 60_000;
 const RECONCILE_EVERY_MS = 5_000;
 /** Claims in a row that filled every place: from then on the worker does not want to be woken, it looks anyway. */
 const BUSY_TURNS = 8;
+/** Timers may fire a millisecond early: whoever waits for a moment would come too soon, and again, until it is there. */
+const TIMER_MS = 1;
 
 export class WorkLoop {
   readonly #parts: Parts;
@@ -140,7 +142,7 @@ export class WorkLoop {
     const nap = new AbortController();
     const spreadMs = pollMs * (0.8 + 0.4 * clock.random());
     // What a limit holds back until a moment is tried then, without a look at everything.
-    const opensInMs = claimer.opensInMs(demand.keys());
+    const opensInMs = Math.ceil(claimer.opensInMs(demand.keys())) + TIMER_MS;
     const timer = sleep(clock, Math.min(spreadMs, opensInMs), nap.signal);
     let isTimeToLook = false;
     const timeToLook = timer.then(() => (isTimeToLook = !nap.signal.aborted && spreadMs <= opensInMs));
