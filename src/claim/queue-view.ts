@@ -31,10 +31,9 @@ export class QueueView {
     return this.#cursor;
   }
 
-  /** Look at everything again, also at a queue that was closed: what held it back may be over. */
+  /** Look at everything again. */
   markStale(): void {
     this.#isStale = true;
-    this.gate.open();
   }
 
   /** Whether another claim may bring something without anybody's news. */
@@ -67,6 +66,7 @@ export class QueueView {
     for (const lane of lanes) this.ring.add(lane, true);
     this.#cursor = isLast ? undefined : lanes.at(-1);
     if (isLast) this.#scannedAtMs = nowMs;
+    // What held the queue back may be over: one try.
     this.gate.open();
   }
 

@@ -146,9 +146,9 @@ export class WorkLoop {
     const timer = sleep(clock, Math.min(spreadMs, opensInMs), nap.signal);
     let isTimeToLook = false;
     const timeToLook = timer.then(() => (isTimeToLook = !nap.signal.aborted && spreadMs <= opensInMs));
-    // Where a full queue has more work, or will have when a limit opens, a place that becomes free ends the sleep.
-    const mayBringMore = claimer.hasWork() || claimer.opensInMs() < Number.POSITIVE_INFINITY;
-    await this.#bell.wait(mayBringMore ? Promise.race([timeToLook, hands.changed()]) : timeToLook);
+    // Where a full queue has more work, a place that becomes free ends the sleep. A queue became full by a claim that brought all it
+    // asked for, so its ring is not empty.
+    await this.#bell.wait(claimer.hasWork() ? Promise.race([timeToLook, hands.changed()]) : timeToLook);
     nap.abort();
     if (isTimeToLook) claimer.markStale();
   }

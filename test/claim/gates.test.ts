@@ -256,3 +256,9 @@ test("a gate that nobody stands at is forgotten", () => {
   expect([ring.size, ring.parked, ring.opensAtMs]).toEqual([0, 0, Number.POSITIVE_INFINITY]);
   expect(ring.freed("a", "job")).toBe(false);
 });
+
+test("a parked lane that turns out to be empty leaves with its gate", () => {
+  const ring = heldRing(["a"], closing({ scope: "tenant", name: "a" }));
+  ring.report([{ priority: 0, tenant: "a", floor: "0", quantum: 5 }], [0], [undefined], false);
+  expect([ring.size, ring.parked, ring.opensAtMs]).toEqual([0, 0, Number.POSITIVE_INFINITY]);
+});

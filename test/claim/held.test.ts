@@ -260,6 +260,18 @@ describe("both halves of a big claim", () => {
     expect([...(await claim(2_000)), ...(await claim(2_000))].toSorted((a, b) => a - b)).toEqual(mails);
   });
 
+  test.each(["a", "b"])("report what is held of either: %s", async (tenant) => {
+    const { claimer, claim } = await newClaimer();
+    await limits.hold("tenant", tenant, { why: "rate", openInMs: 100 });
+    await put(5, { tenant: "a" });
+    await put(5, { tenant: "b" });
+    expect(await claim(2_000)).toHaveLength(5);
+    // The news of one half may still see as waiting what the other is about to claim.
+    if (claimer.hasWork()) expect(await claim(2_000)).toEqual([]);
+    expect(claimer.hasWork()).toBe(false);
+    expect(claimer.opensInMs()).toBe(100);
+  });
+
   test("of a held queue close it", async () => {
     const { claimer, claim } = await newClaimer();
     await limits.hold("queue", "default", { why: "rate", openInMs: 70 });
