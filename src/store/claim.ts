@@ -1,10 +1,16 @@
 // The statements of claiming: which lanes wait, what is new, and the claim itself.
 import type { Claim } from "../model/claim.js";
+import type { Held } from "../model/held.js";
 import type { Database, Statement } from "./database.js";
 
 export interface LaneName {
   readonly priority: number;
   readonly tenant: string;
+}
+
+/** A lane in which jobs wait, with the weight of its tenant. */
+export interface WaitingLane extends LaneName {
+  readonly weight: number;
 }
 
 /** One lane to probe: ids above `floor`, at most `quantum` jobs. */
@@ -15,7 +21,7 @@ export interface Probe extends LaneName {
 
 /** What came in since the last look. */
 export interface News {
-  readonly lanes: readonly (LaneName & { readonly queue: string })[];
+  readonly lanes: readonly WaitingLane[];
   readonly rescanNos: ReadonlyMap<string, string>;
   readonly tail: string;
   /** More came in than was looked at: ask for all lanes. */
@@ -26,29 +32,42 @@ export interface News {
 const CLAIM = `select id, lease_no as "leaseNo", priority, tenant, kind, key, attempt, crashes, max_attempts as "maxAttempts", payload
   from fairmill.claim_lanes_v1($1, $2, $3, $4, $5, $6, $7, $8, durable => false)`;
 const NEWS = "select * from fairmill.news_v1($1, $2)";
-const LANES = "select priority, tenant from fairmill.lanes_v1($1, $2, $3, $4)";
+const LANES = "select * from fairmill.lanes_v1($1, $2, $3, $4)";
 
 interface NewsRow {
   queue: string | null;
   priority: number | null;
   tenant: string | null;
+  weight?: number | null;
   id: string | null;
   rescan_no: string | null;
   is_full: boolean | null;
 }
 
 /** The lanes of a queue with ready jobs, highest priority first, `lanesMax` at a time. */
-export function readLanes(
+export async function readLanes(
   db: Database,
   queue: string,
   after: LaneName | undefined,
   lanesMax: number,
-): Promise<LaneName[]> {
-  return db.query<LaneName>(LANES, [queue, after?.priority ?? null, after?.tenant ?? null, lanesMax]);
+): Promise<WaitingLane[]> {
+  const rows = await db.query<LaneName & { weight?: number | null }>(LANES, [
+    queue,
+    after?.priority ?? null,
+    after?.tenant ?? null,
+    lanesMax,
+  ]);
+  return rows.map(({ priority, tenant, weight }) => ({ priority, tenant, weight: weight ?? 1 }));
 }
 
 /** What a row lacks of a claim is the same for all rows of the answer. */
 type ClaimRow = Omit<Claim, "worker" | "queue"> & { worker?: string; queue?: string };
+
+/** The last row of an answer when limits held something back. */
+interface HeldRow {
+  id: null;
+  payload: { held: { scope: Held["scope"]; name: string; why: Held["why"]; open_in_ms: number | null }[] };
+}
 
 /** Claims along the probes of one queue, and looks for news in the same round trip. */
 export async function claimAlong(
@@ -59,7 +78,7 @@ export async function claimAlong(
   kinds: readonly string[],
   jobsMax: number,
   tail: string,
-): Promise<{ claims: Claim[]; news: News | undefined }> {
+): Promise<{ claims: Claim[]; held: Held[]; news: News | undefined }> {
   const claim: Statement = [
     CLAIM,
     [
@@ -75,19 +94,24 @@ export async function claimAlong(
   ];
   const [claimed, news] = await db.together([claim, [NEWS, [[queue], tail]]]);
   if (claimed!.status === "rejected") throw claimed!.reason;
-  const rows = claimed!.value as ClaimRow[];
-  for (const row of rows) {
+  const rows = claimed!.value as (ClaimRow | HeldRow)[];
+  const held = rows.at(-1)?.id === null ? toHeld(rows.pop() as HeldRow) : [];
+  for (const row of rows as ClaimRow[]) {
     row.worker = worker;
     row.queue = queue;
   }
   return {
     claims: rows as Claim[],
+    held,
     news: news!.status === "fulfilled" ? toNews(news!.value as NewsRow[], tail) : undefined,
   };
 }
 
+const toHeld = ({ payload }: HeldRow): Held[] =>
+  payload.held.map(({ scope, name, why, open_in_ms: openInMs }) => ({ scope, name, why, openInMs }));
+
 function toNews(rows: readonly NewsRow[], oldTail: string): News {
-  const lanes: { queue: string; priority: number; tenant: string }[] = [];
+  const lanes: WaitingLane[] = [];
   const rescanNos = new Map<string, string>();
   let tail = oldTail;
   let isFull = false;
@@ -96,7 +120,7 @@ function toNews(rows: readonly NewsRow[], oldTail: string): News {
       tail = row.id ?? oldTail;
       isFull = row.is_full === true;
     } else if (row.tenant === null) rescanNos.set(row.queue, row.rescan_no!);
-    else lanes.push({ queue: row.queue, priority: row.priority!, tenant: row.tenant });
+    else lanes.push({ priority: row.priority!, tenant: row.tenant, weight: row.weight ?? 1 });
   }
   return { lanes, rescanNos, tail, isFull };
 }
