@@ -1,7 +1,7 @@
 // Sorts the answer of a claim by the lanes that were asked.
 import type { Claim } from "../model/claim.js";
 import { compareIds, isSortedById } from "../model/job-id.js";
-import type { Probe } from "../store/claim.js";
+import type { Late, Probe } from "../store/claim.js";
 
 /** The claims of each probe, oldest first. */
 export function byLane(probes: readonly Probe[], claims: Claim[]): Claim[][] {
@@ -16,6 +16,13 @@ export function byLane(probes: readonly Probe[], claims: Claim[]): Claim[][] {
   }
   for (const lane of lanes) if (!isSortedById(lane, idOf)) lane.sort((a, b) => compareIds(a.id, b.id));
   return lanes;
+}
+
+/** By probe, how many jobs of its lane were put back. */
+export function lateOf(probes: readonly Probe[], late: readonly Late[]): number[] {
+  if (late.length === 0) return probes.map(() => 0);
+  const counts = new Map(late.map(({ priority, tenant, count }) => [`${priority} ${tenant}`, count]));
+  return probes.map(({ priority, tenant }) => counts.get(`${priority} ${tenant}`) ?? 0);
 }
 
 const idOf = (claim: Claim) => claim.id;

@@ -9,7 +9,8 @@ import type { Held } from "../model/held.js";
 import { compareIds } from "../model/job-id.js";
 import { claimAlong, type Probe, readLanes } from "../store/claim.js";
 import type { Database } from "../store/database.js";
-import { byLane } from "./by-lane.js";
+import type { Returned } from "../store/settle.js";
+import { byLane, lateOf } from "./by-lane.js";
 import { type Closing, toClosing } from "./gates.js";
 import { halve } from "./halves.js";
 import { interleave } from "./interleave.js";
@@ -26,6 +27,8 @@ export interface ClaimerOptions {
   readonly jobsMax: number;
   /** Jobs of one tenant taken by one claim, over all its priorities; undefined: no limit. */
   readonly tenantJobsMax: number | undefined;
+  /** A job waits for its moment, or for upkeep to find its place: something falls due in so many milliseconds. */
+  readonly onDue: (ms: number) => void;
 }
 
 /** Lanes read by one statement; a longer list is read page by page, one page a turn. */
@@ -81,6 +84,12 @@ export class Claimer {
       }
     }
     return isOpen;
+  }
+
+  /** These old ids became ready because jobs of ours ended: nobody else is told where to look. */
+  returned(jobs: Iterable<Returned>): void {
+    for (const { queue, priority, tenant, id } of jobs)
+      for (const view of this.#views) if (view.name === queue) view.ring.returned({ priority, tenant }, id);
   }
 
   /** Claims up to the demand of each queue, for the worker of this name. */
@@ -140,17 +149,23 @@ export class Claimer {
     const lanes = answers.flatMap(({ claims }, i) => {
       const { probes: asked, jobsMax: wanted } = parts[i]!;
       const given = byLane(asked, claims);
+      const late = lateOf(asked, answers[i]!.late);
       view.ring.report(
         asked,
         given.map((lane) => lane.length),
         given.map((lane) => lane.at(-1)?.id),
-        claims.length >= wanted,
+        claims.length + late.reduce((sum, count) => sum + count, 0) >= wanted,
         closings,
+        late,
       );
       return given.filter((lane) => lane.length > 0);
     });
     view.hold(closings);
-    for (const { news } of answers) if (news) view.hear(news);
+    for (const { news, dueInMs } of answers) {
+      if (news) view.hear(news);
+      if (news?.isDue) this.#options.onDue(0);
+      if (dueInMs !== undefined) this.#options.onDue(dueInMs);
+    }
     // Both halves of a single lane: oldest first.
     return probes.length === 1 ? lanes.flat().sort((a, b) => compareIds(a.id, b.id)) : interleave(lanes);
   }

@@ -7,7 +7,7 @@
 //  3. `report` says what the probes brought: a lane that gave all it was asked for waits for its next turn, one that gave less leaves,
 //     or is parked at a gate where a limit held its jobs back.
 import { compareIds } from "../model/job-id.js";
-import type { Probe, WaitingLane } from "../store/claim.js";
+import type { LaneName, Probe, WaitingLane } from "../store/claim.js";
 import { type Closing, Gates } from "./gates.js";
 import type { Lane } from "./lane.js";
 import { LaneLevel } from "./lane-level.js";
@@ -64,6 +64,15 @@ export class LaneRing {
     if (known.gate) this.#gates.tryNow(known.gate);
   }
 
+  /** An old id of this lane is ready again: the lane has a turn, and looks low enough. */
+  returned({ priority, tenant }: LaneName, id: string): void {
+    const level = this.#level(priority);
+    // A weight that is not known is found by the next scan.
+    if (!level.find(tenant)) this.add({ priority, tenant, weight: 1 }, false);
+    const lane = level.find(tenant);
+    if (lane && compareIds(id, lane.floor) <= 0) lane.floor = String(BigInt(id) - 1n);
+  }
+
   clear(): void {
     this.#levels = [];
     this.#gates = new Gates();
@@ -105,8 +114,8 @@ export class LaneRing {
   }
 
   /**
-   * What came of the probes: `counts` and `floors` by probe, whether the claim stopped because it had enough, and what was held back
-   * by limits.
+   * What came of the probes: `counts` and `floors` by probe, whether the claim stopped because it had enough, what was held back by
+   * limits, and how many jobs of each lane were put back: it gave them, but they are no service.
    */
   report(
     probes: readonly Probe[],
@@ -114,8 +123,10 @@ export class LaneRing {
     floors: readonly (string | undefined)[],
     isFull: boolean,
     closings: readonly Closing[] = [],
+    late: readonly number[] = [],
   ): void {
-    const lastServed = isFull ? counts.findLastIndex((count) => count > 0) : probes.length;
+    const gave = (i: number) => counts[i]! + (late[i] ?? 0);
+    const lastServed = isFull ? counts.findLastIndex((_, i) => gave(i) > 0) : probes.length;
     const isKindHeld = closings.some(({ scope }) => scope === "kind");
     for (const closing of closings) this.#gates.close(closing);
     // First everybody's part is counted, then everybody is placed: who was cut short is lifted to where the others have come.
@@ -128,7 +139,7 @@ export class LaneRing {
       const { gate } = lane;
       if (gate) this.#gates.leave(lane, gate);
       else level.leave(lane);
-      const isShort = counts[i]! < probe.quantum && i !== lastServed;
+      const isShort = gave(i) < probe.quantum && i !== lastServed;
       level.serve(lane, counts[i]!);
       // Jobs of a kind that was held back were passed over: they lie below the last one that was claimed.
       if (isKindHeld && isShort) lane.floor = "0";

@@ -26,6 +26,23 @@ export interface News {
   readonly tail: string;
   /** More came in than was looked at: ask for all lanes. */
   readonly isFull: boolean;
+  /** A job that came in waits for upkeep to find its place. */
+  readonly isDue: boolean;
+}
+
+/** Jobs that the rate of a key put back: their lane gave them, but not to the worker. */
+export interface Late extends LaneName {
+  readonly count: number;
+}
+
+/** What a claim came to. */
+export interface ClaimAnswer {
+  readonly claims: Claim[];
+  readonly held: Held[];
+  readonly late: Late[];
+  /** When the first of the late ones falls due. */
+  readonly dueInMs: number | undefined;
+  readonly news: News | undefined;
 }
 
 /** The columns have the names of `Claim`, so that a row needs little to become one: thousands a second are made of them. */
@@ -38,26 +55,21 @@ interface NewsRow {
   queue: string | null;
   priority: number | null;
   tenant: string | null;
-  weight?: number | null;
+  weight: number | null;
   id: string | null;
   rescan_no: string | null;
   is_full: boolean | null;
+  is_due: boolean | null;
 }
 
 /** The lanes of a queue with ready jobs, highest priority first, `lanesMax` at a time. */
-export async function readLanes(
+export function readLanes(
   db: Database,
   queue: string,
   after: LaneName | undefined,
   lanesMax: number,
 ): Promise<WaitingLane[]> {
-  const rows = await db.query<LaneName & { weight?: number | null }>(LANES, [
-    queue,
-    after?.priority ?? null,
-    after?.tenant ?? null,
-    lanesMax,
-  ]);
-  return rows.map(({ priority, tenant, weight }) => ({ priority, tenant, weight: weight ?? 1 }));
+  return db.query<WaitingLane>(LANES, [queue, after?.priority ?? null, after?.tenant ?? null, lanesMax]);
 }
 
 /** What a row lacks of a claim is the same for all rows of the answer. */
@@ -66,7 +78,11 @@ type ClaimRow = Omit<Claim, "worker" | "queue"> & { worker?: string; queue?: str
 /** The last row of an answer when limits held something back. */
 interface HeldRow {
   id: null;
-  payload: { held: { scope: Held["scope"]; name: string; why: Held["why"]; open_in_ms: number | null }[] };
+  payload: {
+    held: { scope: Held["scope"]; name: string; why: Held["why"]; open_in_ms: number | null }[];
+    late?: [priority: number, tenant: string, count: number][];
+    due_in_ms?: number;
+  };
 }
 
 /** Claims along the probes of one queue, and looks for news in the same round trip. */
@@ -78,7 +94,7 @@ export async function claimAlong(
   kinds: readonly string[],
   jobsMax: number,
   tail: string,
-): Promise<{ claims: Claim[]; held: Held[]; news: News | undefined }> {
+): Promise<ClaimAnswer> {
   const claim: Statement = [
     CLAIM,
     [
@@ -95,32 +111,33 @@ export async function claimAlong(
   const [claimed, news] = await db.together([claim, [NEWS, [[queue], tail]]]);
   if (claimed!.status === "rejected") throw claimed!.reason;
   const rows = claimed!.value as (ClaimRow | HeldRow)[];
-  const held = rows.at(-1)?.id === null ? toHeld(rows.pop() as HeldRow) : [];
+  const told = rows.at(-1)?.id === null ? (rows.pop() as HeldRow).payload : { held: [] };
   for (const row of rows as ClaimRow[]) {
     row.worker = worker;
     row.queue = queue;
   }
   return {
     claims: rows as Claim[],
-    held,
+    held: told.held.map(({ scope, name, why, open_in_ms: openInMs }) => ({ scope, name, why, openInMs })),
+    late: (told.late ?? []).map(([priority, tenant, count]) => ({ priority, tenant, count })),
+    dueInMs: told.due_in_ms,
     news: news!.status === "fulfilled" ? toNews(news!.value as NewsRow[], tail) : undefined,
   };
 }
-
-const toHeld = ({ payload }: HeldRow): Held[] =>
-  payload.held.map(({ scope, name, why, open_in_ms: openInMs }) => ({ scope, name, why, openInMs }));
 
 function toNews(rows: readonly NewsRow[], oldTail: string): News {
   const lanes: WaitingLane[] = [];
   const rescanNos = new Map<string, string>();
   let tail = oldTail;
   let isFull = false;
+  let isDue = false;
   for (const row of rows) {
     if (row.queue === null) {
       tail = row.id ?? oldTail;
       isFull = row.is_full === true;
+      isDue = row.is_due === true;
     } else if (row.tenant === null) rescanNos.set(row.queue, row.rescan_no!);
-    else lanes.push({ priority: row.priority!, tenant: row.tenant, weight: row.weight ?? 1 });
+    else lanes.push({ priority: row.priority!, tenant: row.tenant, weight: row.weight! });
   }
-  return { lanes, rescanNos, tail, isFull };
+  return { lanes, rescanNos, tail, isFull, isDue };
 }

@@ -8,6 +8,7 @@ import type { Verdict } from "../model/outcome.js";
 import type { Run, RunEnds } from "../run/run.js";
 import { Runner, type RunnerOptions } from "../run/runner.js";
 import { Settler } from "../settle/settler.js";
+import type { Returned } from "../store/settle.js";
 import type { Parts } from "./parts.js";
 import { Slots } from "./slots.js";
 import { logVerdict } from "./verdict-log.js";
@@ -17,6 +18,8 @@ export interface HandsOptions extends Pick<RunnerOptions, "handlers" | "onProgre
   readonly onDue: (ms: number) => void;
   /** These jobs run no more, says the database: what limits counted for them is free. */
   readonly onEnded: (claims: readonly Claim[]) => void;
+  /** These old ids became ready: look for them. */
+  readonly onReturned: (jobs: readonly Returned[]) => void;
 }
 
 /** A job on its way to its verdict, or with it on its way to the database. */
@@ -60,6 +63,7 @@ export class Hands implements RunEnds {
     this.#settler = new Settler(db, clock, {
       groupJobsMax: SETTLE_JOBS_MAX,
       onSettled: (worker, accepted, refused) => this.#settled(worker, accepted, refused),
+      onReturned: options.onReturned,
       onAbandoned: (items, error) => {
         trouble("settling", error);
         for (const item of items) this.#letGo(item);

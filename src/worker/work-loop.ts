@@ -6,6 +6,7 @@ import type { Claimer } from "../claim/claimer.js";
 import type { Claim } from "../model/claim.js";
 import { sleep } from "../model/clock.js";
 import { isTransient } from "../store/failures.js";
+import type { Returned } from "../store/settle.js";
 import { releaseUnknown, setListening } from "../store/workers.js";
 import { Doorbell } from "./doorbell.js";
 import type { Hands } from "./hands.js";
@@ -69,6 +70,12 @@ export class WorkLoop {
   /** These jobs have ended: what waited for their limits may go on. */
   freed(claims: readonly Claim[]): void {
     if (this.#options.claimer.freed(claims)) this.#bell.ring();
+  }
+
+  /** These became ready because jobs of ours ended. */
+  returned(jobs: readonly Returned[]): void {
+    this.#options.claimer.returned(jobs);
+    this.#bell.ring();
   }
 
   async #run(): Promise<void> {

@@ -76,6 +76,7 @@ export class Worker {
       rescanMs: RESCAN_MS,
       jobsMax: settings.claimJobsMax,
       tenantJobsMax: settings.claimTenantMax,
+      onDue: (ms) => this.#upkeep.dueIn(ms),
     });
     this.#progress = new ProgressKeeper(db, clock, (error) => trouble("keeping progress", error));
     this.#hands = new Hands(this.#parts, {
@@ -83,6 +84,7 @@ export class Worker {
       onProgress: (claim, value) => this.#progress.report(claim, value),
       onDue: (ms) => this.#upkeep.dueIn(ms),
       onEnded: (claims) => this.#loop.freed(claims),
+      onReturned: (jobs) => this.#loop.returned(jobs),
     });
     this.#upkeep = new Upkeep(db, clock, {
       crashesMax: settings.crashesMax,

@@ -263,6 +263,7 @@ test("A1: two claimers at once never get the same job", async () => {
       rescanMs: RESCAN_MS,
       jobsMax: 4_000,
       tenantJobsMax: undefined,
+      onDue: () => {},
     },
   );
   await put(600, { tenant: "a" });

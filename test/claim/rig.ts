@@ -41,6 +41,7 @@ export function claimerRig(db: TestDatabase) {
       rescanMs: RESCAN_MS,
       jobsMax: options.jobsMax ?? 4_000,
       tenantJobsMax: options.tenantJobsMax,
+      onDue: () => {},
     });
     const claim = async (jobsMax: number, queue = "default"): Promise<number[]> =>
       numbers(await claimer.claim(WORKER, new Map([[queue, jobsMax]])));
