@@ -5,8 +5,8 @@
 //     back again, so that a hundred thousand lanes do not all run against the same closed gate.
 //  3. Where nobody knows the moment, a job that ends in this process is one, and a little while another.
 import type { Held } from "../model/held.js";
-import { Heap, type Placed } from "./heap.js";
-import { isSooner, type Lane } from "./lane.js";
+import { Heap } from "./heap.js";
+import { type Gate, isSooner, type Lane } from "./lane.js";
 
 /** That something is held back, and until when. */
 export interface Closing {
@@ -16,16 +16,6 @@ export interface Closing {
   readonly untilMs: number;
   /** A job that ends here may open it earlier. */
   readonly isFreeable: boolean;
-}
-
-export interface Gate extends Placed {
-  readonly key: string;
-  readonly scope: Held["scope"];
-  untilMs: number;
-  isFreeable: boolean;
-  /** Lanes to let out at the next try. */
-  tries: number;
-  readonly lanes: Heap<Lane>;
 }
 
 /** Where nobody says when it is worth asking again. */
