@@ -3,10 +3,11 @@
 //  1. A claim that was held back closes the gate until a moment, and parks the lanes that gave less than they were asked for.
 //  2. A gate whose moment has come lets lanes out for a try: of a kind first one, then twice as many with every claim that is not held
 //     back again, so that a hundred thousand lanes do not all run against the same closed gate.
-//  3. Where nobody knows the moment, a job that ends in this process is one, and a little while another.
+//  3. A lane that a scan has seen at the gate of a kind may hold jobs of other kinds: it gets one probe of its own, a few lanes a claim.
+//  4. Where nobody knows the moment, a job that ends in this process is one, and a little while another.
 import type { Held } from "../model/held.js";
-import { Heap, type Placed } from "./heap.js";
-import { isSooner, type Lane } from "./lane.js";
+import { Heap } from "./heap.js";
+import { type Gate, isSooner, type Lane } from "./lane.js";
 
 /** That something is held back, and until when. */
 export interface Closing {
@@ -18,20 +19,13 @@ export interface Closing {
   readonly isFreeable: boolean;
 }
 
-export interface Gate extends Placed {
-  readonly key: string;
-  readonly scope: Held["scope"];
-  untilMs: number;
-  isFreeable: boolean;
-  /** Lanes to let out at the next try. */
-  tries: number;
-  readonly lanes: Heap<Lane>;
-}
-
 /** Where nobody says when it is worth asking again. */
 const ASK_AGAIN_MS = 2_000;
 /** An answer "at once" is no reason to ask without a pause. */
 const PAUSE_MS_MIN = 5;
+
+/** Of the lanes that a claim can ask, one in so many may be a try of what a scan has seen. */
+const SEEN_DIVISOR = 4;
 
 export function toClosing({ scope, name, why, openInMs }: Held, nowMs: number): Closing {
   if (openInMs !== null) return { scope, name, untilMs: nowMs + Math.max(PAUSE_MS_MIN, openInMs), isFreeable: false };
@@ -43,6 +37,8 @@ export class Gates {
   /** Those with parked lanes: there are never more gates than lanes. */
   readonly #gates = new Map<string, Gate>();
   readonly #byTime = new Heap<Gate>((a, b) => a.untilMs < b.untilMs);
+  /** Seen by a scan, and not tried since. */
+  readonly #seen = new Set<Lane>();
   #size = 0;
 
   /** Lanes that are parked. */
@@ -52,7 +48,8 @@ export class Gates {
 
   /** When the first gate opens; infinite: no gate, or nobody knows. */
   get opensAtMs(): number {
-    return this.#byTime.first?.untilMs ?? Number.POSITIVE_INFINITY;
+    if (this.#seen.size > 0) return Number.NEGATIVE_INFINITY;
+    return this.#gateOpensAtMs;
   }
 
   /** Held back again: the gate, where there is one, is closed anew. */
@@ -85,6 +82,7 @@ export class Gates {
   /** Takes a lane away from its gate. The gate may stay behind empty until `sweep`. */
   leave(lane: Lane, gate: Gate): void {
     gate.lanes.remove(lane);
+    this.#seen.delete(lane);
     lane.gate = undefined;
     this.#size--;
   }
@@ -94,9 +92,21 @@ export class Gates {
     this.#byTime.remove(gate);
   }
 
-  /** Worth a try now, whatever was said before. */
-  tryNow(gate: Gate): void {
+  /** A scan has seen jobs in this lane: worth a try now, whatever was said before. */
+  tryNow(lane: Lane, gate: Gate): void {
     this.#open(gate, Number.NEGATIVE_INFINITY);
+    if (gate.scope === "kind") this.#seen.add(lane);
+  }
+
+  /** Gives up a parked lane, any of them: the next scan brings it back. */
+  evict(): Lane | undefined {
+    for (const gate of this.#gates.values()) {
+      const lane = gate.lanes.first!;
+      this.leave(lane, gate);
+      this.sweep(gate);
+      return lane;
+    }
+    return undefined;
   }
 
   /** A job of this tenant or kind has ended here. True when that makes a try worthwhile. */
@@ -113,7 +123,15 @@ export class Gates {
   letOut(nowMs: number, lanesMax: number): Lane[] {
     const out: Lane[] = [];
     const tried: Gate[] = [];
-    while (out.length < lanesMax && this.opensAtMs <= nowMs) {
+    for (const lane of this.#seen) {
+      // The others have their turns meanwhile.
+      if (out.length >= lanesMax / SEEN_DIVISOR) break;
+      const gate = lane.gate!;
+      this.leave(lane, gate);
+      this.sweep(gate);
+      out.push(lane);
+    }
+    while (out.length < lanesMax && this.#gateOpensAtMs <= nowMs) {
       const gate = this.#byTime.pop()!;
       tried.push(gate);
       for (let tries = gate.tries; tries > 0 && out.length < lanesMax && gate.lanes.size > 0; tries--) {
@@ -127,6 +145,10 @@ export class Gates {
       if (gate.lanes.size > 0) this.#byTime.push(gate);
       else this.#gates.delete(gate.key);
     return out;
+  }
+
+  get #gateOpensAtMs(): number {
+    return this.#byTime.first?.untilMs ?? Number.POSITIVE_INFINITY;
   }
 
   #open(gate: Gate, untilMs: number): void {

@@ -1,5 +1,6 @@
 // The lanes of one priority and their turns. Each lane stands at the round in which its next job is due, the level at the last round that
-// it served. That is deficit round robin with turns of one job: what a lane may take is the distance between the two times its weight.
+// it served. That is weighted fair queueing rather than deficit round robin: turns of `weight` jobs would come in bursts of a thousand for
+// one tenant, and in a hundred empty rounds for another.
 //
 // There is no credit for the past: who comes, or comes back, stands one job behind the level; and a share that a lane cannot use goes to
 // the others, who move on without it.

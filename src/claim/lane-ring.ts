@@ -55,13 +55,14 @@ export class LaneRing {
     const level = this.#level(name.priority);
     const known = level.find(name.tenant);
     if (!known) {
-      if (this.size + this.parked < LANES_MAX) level.add(name);
+      if (this.size + this.parked >= LANES_MAX && !this.#evict()) return;
+      level.add(name);
       return;
     }
     level.reweigh(known, name.weight);
     if (!isScan) return;
     known.floor = "0";
-    if (known.gate) this.#gates.tryNow(known.gate);
+    if (known.gate) this.#gates.tryNow(known, known.gate);
   }
 
   /** An old id of this lane is ready again: the lane has a turn, and looks low enough. */
@@ -179,6 +180,13 @@ export class LaneRing {
       if (i === 0 || level.size === 0) level.credit = 0;
       else level.credit = Math.max(0, level.credit + total * share - (byPriority.get(level.priority) ?? 0));
     });
+  }
+
+  /** What is parked makes room for what can be served: a kind that is held back for days would park lanes that are long empty. */
+  #evict(): boolean {
+    const lane = this.#gates.evict();
+    if (lane) this.#level(lane.priority).forget(lane);
+    return lane !== undefined;
   }
 
   #level(priority: number): LaneLevel {

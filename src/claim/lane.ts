@@ -1,7 +1,7 @@
-// A lane as the ring remembers it.
+// A lane as the ring remembers it, and the gate at which it may be parked.
+import type { Held } from "../model/held.js";
 import type { WaitingLane } from "../store/claim.js";
-import type { Gate } from "./gates.js";
-import type { Placed } from "./heap.js";
+import type { Heap, Placed } from "./heap.js";
 
 export interface Lane extends Placed, WaitingLane {
   weight: number;
@@ -15,6 +15,17 @@ export interface Lane extends Placed, WaitingLane {
   gate: Gate | undefined;
   /** The last claim asked for less than its turn would have been, because its tenant had enough. */
   isCut: boolean;
+}
+
+/** What holds lanes back, with those that it holds. */
+export interface Gate extends Placed {
+  readonly key: string;
+  readonly scope: Held["scope"];
+  untilMs: number;
+  isFreeable: boolean;
+  /** Lanes to let out at the next try. */
+  tries: number;
+  readonly lanes: Heap<Lane>;
 }
 
 export const isSooner = (a: Lane, b: Lane): boolean => a.round < b.round || (a.round === b.round && a.order < b.order);

@@ -179,10 +179,26 @@ describe("a kind that is held", () => {
     const probes = ring.take(1_000);
     ring.report(probes, nothing(probes), none(probes), false, [closing({ scope: "kind", name: "mail" }, 2_000)]);
     expect([ring.size, ring.opensAtMs]).toEqual([0, 4_000]);
-    // A scan, of all of them, is one try.
-    for (let i = 0; i < 5_000; i++) scan(ring, `t${i}`);
-    ring.letOut(2_000, 1_000);
-    expect(ring.size).toBe(1);
+  });
+
+  test("a lane that a scan has seen may hold jobs of other kinds: each is tried once, few in a claim, also while the kind stays held", () => {
+    const names = Array.from({ length: 9 }, (_, i) => `t${i}`);
+    const ring = heldRing(names, closing({ scope: "kind", name: "mail", why: "paused" }));
+    for (const tenant of names) scan(ring, tenant);
+    const tried = new Set<string>();
+    for (let claims = 0; ring.opensAtMs <= 0; claims++) {
+      ring.letOut(0, 8);
+      const probes = ring.take(8);
+      // A quarter of the claim, and the one with which the gate itself is tried.
+      expect(probes.length).toBeLessThanOrEqual(3);
+      for (const tenant of tenants(probes)) tried.add(tenant);
+      ring.report(probes, nothing(probes), none(probes), false, [
+        closing({ scope: "kind", name: "mail", why: "paused" }),
+      ]);
+      expect(claims).toBeLessThan(9);
+    }
+    expect(tried.size).toBe(9);
+    expect([ring.size, ring.parked]).toEqual([0, 9]);
   });
 
   test("of several held kinds the one that opens first decides; a tenant that is held goes before them", () => {
@@ -229,7 +245,7 @@ describe("two halves of one claim", () => {
   });
 });
 
-test("parked lanes count towards the limit of lanes, and those that come back are forgotten when they are empty", () => {
+test("parked lanes count towards the limit of lanes, and make room for others", () => {
   const ring = newRing();
   for (let i = 0; i < 100_000; i++) ring.add({ priority: 0, tenant: `t${i}`, weight: 1 }, false);
   const probes = ring.take(1_000);
@@ -241,11 +257,12 @@ test("parked lanes count towards the limit of lanes, and those that come back ar
     probes.map(({ tenant: name }) => closing({ scope: "tenant", name })),
   );
   expect([ring.size, ring.parked]).toEqual([99_000, 1_000]);
+  // What is parked gives way to what can be served.
   add(ring, 0, "one more");
-  expect(ring.size).toBe(99_000);
+  expect([ring.size, ring.parked]).toEqual([99_001, 999]);
   // All gates are due, but only as many lanes get a turn as the claim can need.
   ring.letOut(2_000, 10);
-  expect([ring.size, ring.parked]).toEqual([99_010, 990]);
+  expect([ring.size, ring.parked]).toEqual([99_011, 989]);
 });
 
 test("a gate that nobody stands at is forgotten", () => {

@@ -149,6 +149,20 @@ describe("a kind that is held", () => {
     expect(await claim(3)).toEqual(mails);
   });
 
+  test("does not hold back jobs of other kinds that come into a parked lane later", async () => {
+    const { claimer, clock, claim } = await newClaimer({ kinds: ["job", "mail"] });
+    await limits.hold("kind", "mail", { why: "paused" });
+    const names = Array.from({ length: 12 }, (_, i) => `t${i}`);
+    for (const tenant of names) await put(2, { kind: "mail", tenant });
+    while (claimer.hasWork()) expect(await claim(4)).toEqual([]);
+    const late: number[] = [];
+    for (const tenant of names) late.push(...(await put(1, { tenant })));
+    clock.pass(RESCAN_MS);
+    const claimed = await claim(4);
+    while (claimer.hasWork()) claimed.push(...(await claim(4)));
+    expect(claimed.toSorted((a, b) => a - b)).toEqual(late);
+  });
+
   test("at its cap lets one lane try for each job that ends", async () => {
     const { claimer, claim } = await newClaimer({ kinds: ["mail"] });
     await limits.hold("kind", "mail", { cap: 2 });
