@@ -154,7 +154,7 @@ export class Claimer {
         asked,
         given.map((lane) => lane.length),
         given.map((lane) => lane.at(-1)?.id),
-        claims.length + late.reduce((sum, count) => sum + count, 0) >= wanted,
+        claims.length + answers[i]!.cut + late.reduce((sum, count) => sum + count, 0) >= wanted,
         closings,
         late,
       );

@@ -40,6 +40,8 @@ export interface ClaimAnswer {
   readonly claims: Claim[];
   readonly held: Held[];
   readonly late: Late[];
+  /** Candidates that a limit held back after they had been counted: the claim may have stopped because of them. */
+  readonly cut: number;
   /** When the first of the late ones falls due. */
   readonly dueInMs: number | undefined;
   readonly news: News | undefined;
@@ -80,6 +82,7 @@ interface HeldRow {
   id: null;
   payload: {
     held: { scope: Held["scope"]; name: string; why: Held["why"]; open_in_ms: number | null }[];
+    cut?: number;
     late?: [priority: number, tenant: string, count: number][];
     due_in_ms?: number;
   };
@@ -120,6 +123,7 @@ export async function claimAlong(
     claims: rows as Claim[],
     held: told.held.map(({ scope, name, why, open_in_ms: openInMs }) => ({ scope, name, why, openInMs })),
     late: (told.late ?? []).map(([priority, tenant, count]) => ({ priority, tenant, count })),
+    cut: told.cut ?? 0,
     dueInMs: told.due_in_ms,
     news: news!.status === "fulfilled" ? toNews(news!.value as NewsRow[], tail) : undefined,
   };
