@@ -21,10 +21,11 @@ begin
     from jsonb_each(gates) as s (scope, gates)
     cross join lateral jsonb_each(s.gates) as g (name, gate)
     left join (select e ->> 0 as scope, e ->> 1 as name, (e -> 2)::integer as count from jsonb_array_elements(used) e) u on u.scope = s.scope and u.name = g.name
+    where u.count > 0 or (g.gate -> 'room')::integer = 0
   loop
     v_open := (v_gate.gate ->> 'open_at')::timestamptz;
     if v_gate.count > 0 and v_gate.gate ? 'per_ms' then
-      update fairmill.meter m set spent_at = s.new_spent_at, spent = s.new_spent, used_at = at
+      update fairmill.meter m set spent_at = s.new_spent_at, spent = s.new_spent, used_at = date_trunc('hour', at)
       from fairmill.meter o
       cross join lateral fairmill.rate_spend_v1(o.spent_at, o.spent, (v_gate.gate -> 'limit')::integer, (v_gate.gate -> 'per_ms')::bigint, v_gate.gate ->> 'how', at, v_gate.count) s
       where m.use = 'start' and m.scope = v_gate.scope and m.name = v_gate.name and o.use = m.use and o.scope = m.scope and o.name = m.name;

@@ -18,10 +18,7 @@ begin
     from (select g.n, g.key, coalesce(g.rule = 'refuse', false) as asks
           from unnest(ns, keys, rules) as g (n, key, rule)) u),
   free as materialized (
-    select k.key, rule.max_running,
-      array(select s.slot from generate_series(1, rule.max_running) as s (slot)
-            where not exists (select from fairmill.job h where h.limit_key = k.key and h.slot = s.slot)
-            order by s.slot limit cardinality(ns)) as slots
+    select k.key, rule.max_running, fairmill.free_places_v1(k.key, cardinality(ns)) as slots
     from (select distinct w.key from wanted w where w.asks) k
     cross join lateral (select r.max_running from fairmill.key_rule r where r.kind = k.key::jsonb ->> 0) rule),
   given as (
@@ -29,7 +26,7 @@ begin
     from wanted w left join free f on f.key = w.key)
   select array_agg(case when g.asks then g.slot end order by g.n),
     jsonb_object_agg(g.n::text, jsonb_build_object('code', 'FAIRMILL_ACTIVE_LIMIT', 'key', g.key, 'limit', g.max_running, 'jobs',
-      (select jsonb_agg(h.id) from (select j.id from fairmill.job j where j.limit_key = g.key and j.slot is not null order by j.slot limit 10) h)))
+      (select coalesce(jsonb_agg(h.id), '[]') from (select j.id from fairmill.job j where j.limit_key = g.key and j.slot is not null order by j.slot limit 10) h)))
       filter (where g.asks and g.slot is null)
     into slots, refusals
   from given g;

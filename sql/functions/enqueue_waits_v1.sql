@@ -23,12 +23,10 @@ begin
     select k.key,
       -- Who is blocked already goes first: then there is no free place but by an accident that upkeep repairs.
       case when exists (select from fairmill.job b where b.state = 'blocked' and b.limit_key = k.key) then '{}'::integer[]
-      else array(select s.slot from generate_series(1, (select r.max_running from fairmill.key_rule r where r.kind = k.key::jsonb ->> 0)) as s (slot)
-                 where not exists (select from fairmill.job h where h.limit_key = k.key and h.slot = s.slot)
-                 order by s.slot limit cardinality(ns)) end as slots
+      else fairmill.free_places_v1(k.key, cardinality(ns)) end as slots
     from (select distinct w.key from wanted w where w.asks) k)
   select array_agg(case when t.asks then f.slots[t.turn] else t.place end order by t.n),
-         array_agg(case when not t.asks then null when f.slots[t.turn] is null then 'blocked' else 'ready' end order by t.n)
+         array_agg(case when not t.asks then null when t.turn > cardinality(f.slots) then 'blocked' else 'ready' end order by t.n)
     into slots, states
   from turns t left join free f on f.key = t.key;
 end

@@ -17,28 +17,31 @@ set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_gates fairmill.gate[];
-  v_names text[];
-  v_rooms jsonb;
-  v_scope text;
+  v_scopes text[];
+  v_names  text[];
+  v_scope  text;
+  v_locked text[];
+  v_rooms  jsonb;
 begin
-  v_gates := array(
-    select g from (select distinct u.name from unnest(queues) as u (name)) q
-      cross join lateral (select x from fairmill.gate x where x.scope = 'queue' and x.name = q.name and (x.paused_at is not null or x.max_running is not null or x.rate_at = 'start')) as g (g)
+  select array_agg(g.scope), array_agg(g.name) into v_scopes, v_names
+  from (
+    select x.scope, x.name from (select distinct u.name from unnest(queues) as u (name)) q
+    join fairmill.gate x on x.scope = 'queue' and x.name = q.name and (x.paused_at is not null or x.max_running is not null or x.rate_at = 'start')
     union all
-    select g from (select distinct u.name from unnest(tenants) as u (name)) t
-      cross join lateral (select x from fairmill.gate x where x.scope = 'tenant' and x.name = t.name and (x.paused_at is not null or x.max_running is not null or x.rate_at = 'start')) as g (g)
+    select x.scope, x.name from (select distinct u.name from unnest(tenants) as u (name)) t
+    join fairmill.gate x on x.scope = 'tenant' and x.name = t.name and (x.paused_at is not null or x.max_running is not null or x.rate_at = 'start')
     union all
-    select x from fairmill.gate x
-    where x.scope = 'kind' and (kinds is null or x.name = any (kinds)) and (x.paused_at is not null or x.max_running is not null or x.rate_at = 'start'));
+    select x.scope, x.name from fairmill.gate x
+    where x.scope = 'kind' and (kinds is null or x.name = any (kinds)) and (x.paused_at is not null or x.max_running is not null or x.rate_at = 'start')) g;
 
   foreach v_scope in array array['queue', 'kind', 'tenant'] loop
-    v_names := array(select g.name from unnest(v_gates) g where g.scope = v_scope and g.paused_at is null);
-    if cardinality(v_names) > 0 then
-      perform fairmill.lock_meters_v1('start', v_scope, v_names);
+    v_locked := array(select g.name from unnest(v_scopes, v_names) as g (scope, name) where g.scope = v_scope);
+    if cardinality(v_locked) > 0 then
+      perform fairmill.lock_meters_v1('start', v_scope, v_locked);
     end if;
   end loop;
 
+  -- Read again, because whoever changes a gate does so under its lock.
   select jsonb_object_agg(scope.scope, scope.gates) into v_rooms
   from (
     select g.scope, jsonb_object_agg(g.name, jsonb_strip_nulls(jsonb_build_object(
@@ -49,7 +52,8 @@ begin
         'limit', case when g.rate_at = 'start' then g.rate_limit end, 'per_ms', case when g.rate_at = 'start' then g.rate_per_ms end,
         'how', case when g.rate_at = 'start' then g.rate_how end,
         'open_at', case when rate.room <= 0 then rate.open_at end))) as gates
-    from unnest(v_gates) g
+    from unnest(v_scopes, v_names) as locked (scope, name)
+    join fairmill.gate g on g.scope = locked.scope and g.name = locked.name
     cross join lateral (select g.max_running - case g.scope
         when 'tenant' then (select count(*) from fairmill.job j where j.state = 'running' and j.counted & 1 = 1 and j.tenant = g.name)
         when 'queue' then (select count(*) from fairmill.job j where j.state = 'running' and j.counted & 2 = 2 and j.queue = g.name)

@@ -4,7 +4,8 @@
 --   at                the moment of the claim
 -- Result: ids, an object with those that were put back; told, what the worker is told of them; null: none was.
 -- Moments are given one after the other, so that a thousand jobs of a key do not come back at once to be put back again. They are hints:
--- when a job comes back, the rate is asked again. While some wait for theirs, newcomers queue up behind them.
+-- when a job comes back, the rate is asked again. Who comes back too early goes before all others that wait; newcomers queue up behind
+-- them, and start at once only if nobody waits.
 -- Locks: the meters of the keys, by name.
 -- Plan expected: per key a probe of meter and a backward probe of job_throttled.
 create or replace function fairmill.key_rates_v1(ids bigint[], kinds text[], keys text[], again boolean[], at timestamptz)
@@ -19,8 +20,8 @@ as $$
 #variable_conflict use_column
 declare
   v_key   record;
-  v_room  record;
   v_count integer;   -- how many may start
+  v_early integer;   -- how many came back too early
   v_step  interval;
   v_from  timestamptz;
   v_late  bigint[] := '{}';
@@ -37,20 +38,23 @@ begin
     left join lateral (select j.run_at from fairmill.job j where j.limit_key = used.key and j.state = 'scheduled' and j.put_back
                        order by j.run_at desc limit 1) last on true
   loop
-    v_step := v_key.rate_per_ms::float8 / v_key.rate_limit * interval '1 millisecond';
-    select * into v_room from fairmill.rate_room_v1(v_key.spent_at, v_key.spent, v_key.rate_limit, v_key.rate_per_ms, v_key.rate_how, at);
-    v_count := least(v_room.room, case when v_key.last_at is null then cardinality(v_key.ids) else v_key.returned end);
+    -- A little more than the rate asks for, because starts are a little late and are rounded up.
+    v_step := v_key.rate_per_ms::float8 / v_key.rate_limit * 129 / 128 * interval '1 millisecond';
+    v_count := (select r.room from fairmill.rate_room_v1(v_key.spent_at, v_key.spent, v_key.rate_limit, v_key.rate_per_ms, v_key.rate_how, at) r);
+    v_count := least(v_count, case when v_key.last_at is null then cardinality(v_key.ids) else v_key.returned end);
     if v_count > 0 then
-      update fairmill.meter m set spent_at = s.new_spent_at, spent = s.new_spent, used_at = at
+      update fairmill.meter m set spent_at = s.new_spent_at, spent = s.new_spent, used_at = date_trunc('hour', at)
       from fairmill.rate_spend_v1(v_key.spent_at, v_key.spent, v_key.rate_limit, v_key.rate_per_ms, v_key.rate_how, at, v_count) s
       where m.use = 'start' and m.scope = 'key' and m.name = v_key.key
       returning m.spent_at, m.spent into v_key.spent_at, v_key.spent;
     end if;
     if v_count < cardinality(v_key.ids) then
-      select r.open_at into v_from from fairmill.rate_room_v1(v_key.spent_at, v_key.spent, v_key.rate_limit, v_key.rate_per_ms, v_key.rate_how, at) r;
-      v_from := greatest(v_from, v_key.last_at + v_step);
+      v_from := (select r.open_at from fairmill.rate_room_v1(v_key.spent_at, v_key.spent, v_key.rate_limit, v_key.rate_per_ms, v_key.rate_how, at) r);
+      v_early := greatest(0, v_key.returned - v_count);
       update fairmill.job j
-      set state = 'scheduled', throttled = coalesce(j.throttled, 0) + 1, put_back = true, run_at = v_from + (late.n - 1) * v_step
+      set state = 'scheduled', throttled = coalesce(j.throttled, 0) + 1, put_back = true,
+          run_at = case when late.n <= v_early then v_from + (late.n - 1) * v_step
+                   else greatest(v_from + v_early * v_step, v_key.last_at + v_step) + (late.n - 1 - v_early) * v_step end
       from unnest(v_key.ids[v_count + 1 :]) with ordinality as late (id, n)
       where j.id = late.id;
       v_late := v_late || v_key.ids[v_count + 1 :];
