@@ -38,7 +38,7 @@ begin
   return coalesce((
     select jsonb_object_agg(g.scope || ' ' || g.name, jsonb_strip_nulls(jsonb_build_object(
         'scope', g.scope, 'name', g.name,
-        'room', case when g.paused_at is not null then 0 else greatest(0, least(cap.free, rate.room)) end,
+        'room', case when g.paused_at is not null then 0 when coalesce(cap.free, rate.room) is not null then greatest(0, least(cap.free, rate.room)) end,
         'why', case when g.paused_at is not null then 'paused' when cap.free <= 0 then 'cap' when rate.room <= 0 then 'rate' end,
         'bit', case when g.max_running is not null then case g.scope when 'tenant' then 1 when 'queue' then 2 else 4 end end,
         'free', cap.free,

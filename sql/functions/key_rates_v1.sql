@@ -3,7 +3,8 @@
 --   places  the candidates in the order of their turns, locked;  at: the moment of the claim
 -- Result: places, of those that may start; late, what the worker is told of the others, or null; spends, whether a rate was spent.
 -- Moments are given one after the other, so that a thousand jobs of a key do not come back at once to be put back again. They are hints:
--- when a job comes back, the rate is asked again. While some wait for theirs, newcomers queue up behind them.
+-- when a job comes back, the rate is asked again. Who comes back too early goes before all others that wait; newcomers queue up behind
+-- them, and start at once only if nobody waits.
 -- Locks: the meters of the keys, by name.
 -- Plan expected: the jobs by their places; per key a probe of meter and a backward probe of job_throttled.
 create or replace function fairmill.key_rates_v1(places tid[], at timestamptz, out places_left tid[], out late jsonb, out spends boolean)
@@ -43,11 +44,12 @@ begin
     where j.limit_key is not null and exists (select from fairmill.key_rule r where r.kind = j.kind and r.rate_at = 'start')
     group by j.limit_key),
   key as materialized (
-    select w.places, w.count, starts.count as starts, m.place as meter, after.new_spent_at, after.new_spent, r.rate_per_ms::float8 / r.rate_limit as step_ms,
-      -- The first that is put back comes after what is spent now, and after those that wait.
-      greatest(next.open_at, last.run_at + r.rate_per_ms::float8 / r.rate_limit * interval '1 millisecond') as from_at
+    select w.places, starts.count as starts, greatest(0, w.again - starts.count) as early, m.place as meter, after.new_spent_at, after.new_spent,
+      next.open_at, last.run_at as last_at, r.step
     from wanted w
-    cross join lateral (select x.* from fairmill.key_rule x where x.kind = w.limit_key::jsonb ->> 0 offset 0) r
+    -- A step is a little more than the rate asks for, because starts are a little late and are rounded up.
+    cross join lateral (select x.*, x.rate_per_ms::float8 / x.rate_limit * 129 / 128 * interval '1 millisecond' as step
+                        from fairmill.key_rule x where x.kind = w.limit_key::jsonb ->> 0 offset 0) r
     cross join lateral (select x.ctid as place, x.spent_at, x.spent from fairmill.meter x where x.use = 'start' and x.scope = 'key' and x.name = w.limit_key offset 0) m
     left join lateral (select x.run_at from fairmill.job x where x.limit_key = w.limit_key and x.state = 'scheduled' and x.put_back
                        order by x.run_at desc limit 1) last on true
@@ -60,7 +62,9 @@ begin
     update fairmill.meter m set spent_at = k.new_spent_at, spent = k.new_spent, used_at = date_trunc('hour', at)
     from key k where m.ctid = k.meter and k.starts > 0)
   select array_agg(p.place) filter (where p.turn <= k.starts), array_agg(p.place) filter (where p.turn > k.starts),
-         array_agg(k.from_at + (p.turn - k.starts - 1) * k.step_ms * interval '1 millisecond') filter (where p.turn > k.starts), bool_or(k.starts > 0)
+         array_agg(case when p.turn - k.starts <= k.early then k.open_at + (p.turn - k.starts - 1) * k.step
+                   else greatest(k.open_at + k.early * k.step, k.last_at + k.step) + (p.turn - k.starts - k.early - 1) * k.step end) filter (where p.turn > k.starts),
+         bool_or(k.starts > 0)
     into places_left, v_late, v_due, spends
   from key k cross join lateral unnest(k.places) with ordinality as p (place, turn);
   places_left := coalesce(v_free, '{}') || coalesce(places_left, '{}');
