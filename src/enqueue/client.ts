@@ -22,6 +22,7 @@ import { explainFailure } from "../store/failures.js";
 import { type Ruled, setGate } from "../store/limits.js";
 import { migrate, pendingMigrations } from "../store/migrate.js";
 import { type Job, type JobFilter, readJob, readJobs } from "../store/read-jobs.js";
+import { readWhy, type Why } from "../store/why.js";
 import { KeyRules } from "./key-rules.js";
 import { type EnqueueOptions, newJob } from "./new-job.js";
 import { Sender } from "./sender.js";
@@ -197,6 +198,11 @@ export class Client {
     refuseUnknown(filter, ["state", "queue", "kind", "tenant", "before", "limit"], "jobs");
     if (filter.before !== undefined) checkId(filter.before);
     return this.#call(() => readJobs(this.#db, filter));
+  }
+
+  /** Why a job does not run: every gate on its way, passed or not; undefined when there is no such job. */
+  why(id: string): Promise<Why | undefined> {
+    return this.#call(() => readWhy(this.#db, checkId(id)));
   }
 
   /** Cancels a job: at once when it waits ("cancelled"), by its signal when it runs ("requested"). */
