@@ -17,7 +17,7 @@ declare
   v_workers bigint;
   v_places  bigint;
   v_running bigint;
-  v_last    record;   -- who would serve it, if it lived
+  v_last    fairmill.worker;   -- who would serve it, if it lived
   v_ahead   bigint;
   v_beside  bigint;   -- other lanes of its priority
   v_above   bigint;   -- lanes of higher priorities
@@ -31,7 +31,7 @@ begin
         where w.state = 'alive' and w.lease_until > at and v_job.queue = any (w.queues) and (w.kinds is null or v_job.kind = any (w.kinds)) limit 1000) w
   cross join lateral (select count(*) as count from (select from fairmill.job j where j.state = 'running' and j.worker = w.id limit 1000) h) held;
   if v_workers = 0 then
-    select w.id, w.state, w.lease_until into v_last from fairmill.worker w
+    select * into v_last from fairmill.worker w
     where v_job.queue = any (w.queues) and (w.kinds is null or v_job.kind = any (w.kinds)) order by w.lease_until desc limit 1;
   end if;
   return query select 'worker', v_workers > 0,

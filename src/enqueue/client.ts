@@ -3,7 +3,6 @@ import { type Clock, sleep, systemClock } from "../model/clock.js";
 import { type Duration, toMs } from "../model/duration.js";
 import { ConfigError, FairmillError, JobNotFoundError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
-import type { Enqueued, NewJob } from "../model/new-job.js";
 import {
   checkGateName,
   checkGateSettings,
@@ -12,6 +11,7 @@ import {
   type GateSettings,
   type TenantSettings,
 } from "../model/limits.js";
+import type { Enqueued, NewJob } from "../model/new-job.js";
 import { nameOf, refuseUnknown } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
 import { isEnded } from "../model/states.js";

@@ -120,7 +120,10 @@ export function checkGateName(name: GateName, where: string): { scope: GateScope
     const [scope, value] = entries[0]!;
     if (typeof value === "string" && value.length >= 1) return { scope: scope as GateScope, name: value };
   }
-  throw new ConfigError("name", `${where}: say what, as { queue: "…" }, { kind: "…" } or { tenant: "…" }: one of them.`);
+  throw new ConfigError(
+    "name",
+    `${where}: say what, as { queue: "…" }, { kind: "…" } or { tenant: "…" }: one of them.`,
+  );
 }
 
 function oneOf<const T extends string>(value: unknown, known: readonly T[], setting: string): T {
