@@ -45,7 +45,7 @@ describe("the state diagram", () => {
 
   test("begins where enqueue puts jobs, and ends where no way leads on", () => {
     const diagram = documentAt("ARCHITECTURE.md").blocks.find(({ language }) => language === "mermaid")!.text;
-    expect([...diagram.matchAll(/\[\*\] --> (\w+)/g)].map(([, to]) => to)).toEqual(["scheduled", "ready"]);
+    expect([...diagram.matchAll(/\[\*\] --> (\w+)/g)].map(([, to]) => to)).toEqual(["scheduled", "ready", "blocked"]);
     const last = JOB_STATES.filter((state) => TRANSITIONS[state].length === 0);
     expect([...diagram.matchAll(/(\w+) --> \[\*\]/g)].map(([, from]) => from)).toEqual(last);
   });
