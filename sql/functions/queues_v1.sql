@@ -3,7 +3,7 @@
 -- Result: its settings (rate: {limit, per_ms, how, at} or null); workers, the living ones that serve it; ready, counted to 1000; running,
 -- scheduled and blocked, each of the 10,000 jobs in that state that are looked at, the scheduled ones that are due first. What the
 -- column beside a count calls full may be more. A queue all of whose jobs lie beyond those bounds, and nobody serves, is not found.
--- Plan expected: per queue and priority a count in job_ready; one bounded walk along each of job_running, job_scheduled, job_blocked.
+-- Plan: per queue and priority a count in job_ready; one bounded walk along each of job_running, job_scheduled, job_blocked.
 create or replace function fairmill.queues_v1(after_queue text default '', queues_max integer default 50)
 returns table (queue text, max_running integer, rate jsonb, paused_at timestamptz, workers integer, ready integer, ready_full boolean,
   running integer, running_full boolean, scheduled integer, scheduled_full boolean, blocked integer, blocked_full boolean)

@@ -10,6 +10,7 @@ set plan_cache_mode = force_generic_plan
 set jit = off
 set enable_seqscan = off
 set enable_bitmapscan = off
+set enable_sort = off
 as $$
 #variable_conflict use_column
 declare
@@ -21,7 +22,7 @@ declare
   v_last   timestamptz;  -- the latest moment that the rate has given away
   v_held   integer;
   v_first  record;       -- who holds the first place
-  v_ahead  bigint;
+  v_ahead  bigint := 0;
   v_free   boolean;
   v_iso    constant text := 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
 begin
@@ -50,10 +51,12 @@ begin
   select count(*) into v_held from (select from fairmill.job h where h.limit_key = v_job.limit_key and h.slot is not null limit 10000) held;
   select h.id, h.state, h.worker into v_first from fairmill.job h where h.limit_key = v_job.limit_key and h.slot is not null order by h.slot limit 1;
   v_free := v_held < coalesce(v_rule.max_running, v_held + 1);
-  -- Two ranges of job_blocked: said with an or, it would be a walk along all that are blocked by this key.
-  v_ahead := case when v_job.state <> 'blocked' then 0 else
-      (select count(*) from (select from fairmill.job b where b.state = 'blocked' and b.limit_key = v_job.limit_key and b.priority > v_job.priority limit 1000) higher)
-    + (select count(*) from (select from fairmill.job b where b.state = 'blocked' and b.limit_key = v_job.limit_key and b.priority = v_job.priority and b.id < v_job.id limit 1000) older) end;
+  if v_job.state = 'blocked' then
+    -- The first in line, in order: where it is not among them, all of them are before it.
+    select count(*) filter (where b.priority > v_job.priority or b.id < v_job.id) into v_ahead from (
+      select w.id, w.priority from fairmill.job w where w.state = 'blocked' and w.limit_key = v_job.limit_key and w.priority >= v_job.priority
+      order by w.priority desc, w.id limit 1000) b;
+  end if;
   return query select 'key', case when v_job.state = 'blocked' then false when v_job.state = 'scheduled' then v_job.slot is not null or v_free else true end,
     case when v_job.slot is not null then 'It holds a place under the key "' || v_name || '".'
          when v_job.state = 'ready' then 'It needs no place under its key: it was let through when there was no limit.'

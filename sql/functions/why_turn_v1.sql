@@ -10,6 +10,7 @@ set plan_cache_mode = force_generic_plan
 set jit = off
 set enable_seqscan = off
 set enable_bitmapscan = off
+set enable_sort = off
 as $$
 #variable_conflict use_column
 declare
@@ -54,8 +55,10 @@ begin
   if v_job.state <> 'ready' then
     return;
   end if;
-  select count(*) into v_ahead from (select from fairmill.job a where a.state = 'ready' and a.queue = v_job.queue and a.priority = v_job.priority
-    and a.tenant = v_job.tenant and a.id < v_job.id limit 1000) ahead;
+  -- The first of the lane, in order. The tenant is said as a range, so that the order needs it and only job_ready can serve.
+  select count(*) filter (where a.id < v_job.id) into v_ahead from (
+    select r.id from fairmill.job r where r.state = 'ready' and r.queue = v_job.queue and r.priority = v_job.priority and r.tenant >= v_job.tenant and r.tenant <= v_job.tenant
+    order by r.tenant, r.id limit 1000) a;
   select count(*) filter (where l.priority = v_job.priority and l.tenant <> v_job.tenant), count(*) filter (where l.priority > v_job.priority)
     into v_beside, v_above from fairmill.lanes_v1(v_job.queue, lanes_max => 1000) l;
   v_next := v_ahead = 0 and v_beside = 0 and v_above = 0;
