@@ -42,7 +42,16 @@ export type { JobContext } from "./run/context.js";
 export { type Handler, type HandlerFunction, handle } from "./run/handler.js";
 export type { CancelAnswer, RetryAnswer } from "./store/control-jobs.js";
 export type { Pool, Queryable } from "./store/database.js";
+export type {
+  Count,
+  GateOverview,
+  KindOverview,
+  NamePage,
+  QueueOverview,
+  TenantOverview,
+} from "./store/overviews.js";
 export type { Failure, Job, JobFilter } from "./store/read-jobs.js";
+export type { Why, WhyGate, WhyGateName } from "./store/why.js";
 export { type Config, defineConfig } from "./worker/config.js";
 export type { WorkerOptions } from "./worker/settings.js";
 export { createWorker, Worker } from "./worker/worker.js";

@@ -1,6 +1,7 @@
 // From the words of a command line to values. Each parser is told the option's name, because that is what its message must name.
 import { type Duration, toMs } from "../model/duration.js";
 import { ConfigError } from "../model/errors.js";
+import { checkGateSettings, checkRate, type Rate } from "../model/limits.js";
 import { nameOf, wholeNumber } from "../model/settings.js";
 import { checkSchemaName } from "../store/schema-name.js";
 import { UsageError } from "./failure.js";
@@ -36,6 +37,26 @@ export const duration =
   (text) => {
     const value = (/^\d+(\.\d+)?$/.test(text) ? Number(text) : text) as Duration;
     asUsage(() => toMs(value, option));
+    return value;
+  };
+
+/** "100/1m": so many in that time. */
+export const rate =
+  (option: string): Parser<Pick<Rate, "limit" | "per">> =>
+  (text) => {
+    const [, limit, per] = /^(\d+)\/(.+)$/.exec(text) ?? [];
+    if (limit === undefined)
+      throw new UsageError(`${option}: ${JSON.stringify(text)} is not a rate. Write it like 100/1m: 100 in a minute.`);
+    const parsed = { limit: Number(limit), per: duration(option)(per!) };
+    asUsage(() => checkRate(parsed, option));
+    return parsed;
+  };
+
+export const weight =
+  (option: string): Parser<number> =>
+  (text) => {
+    const value = text.trim() === "" ? Number.NaN : Number(text);
+    asUsage(() => checkGateSettings({ weight: value }, "tenant", option));
     return value;
   };
 

@@ -8,13 +8,34 @@ import { dev } from "./commands/dev.js";
 import { enqueue } from "./commands/enqueue.js";
 import { job } from "./commands/job.js";
 import { jobs } from "./commands/jobs.js";
+import { kinds } from "./commands/kinds.js";
 import { migrate } from "./commands/migrate.js";
+import { pause } from "./commands/pause.js";
+import { queues } from "./commands/queues.js";
+import { resume } from "./commands/resume.js";
 import { retry } from "./commands/retry.js";
+import { tenants } from "./commands/tenants.js";
+import { why } from "./commands/why.js";
 import { work } from "./commands/work.js";
 import { type ExitCode, reportFailure, UsageError } from "./failure.js";
 import { Output } from "./output.js";
 
-const COMMANDS: readonly CliCommand[] = [dev, migrate, work, enqueue, jobs, job, cancel, retry];
+const COMMANDS: readonly CliCommand[] = [
+  dev,
+  migrate,
+  work,
+  enqueue,
+  jobs,
+  job,
+  why,
+  cancel,
+  retry,
+  pause,
+  resume,
+  tenants,
+  queues,
+  kinds,
+];
 
 export async function run(argv: readonly string[]): Promise<ExitCode> {
   const out = new Output(wantsJson(argv));
@@ -54,6 +75,7 @@ function programOf(out: Output, ended: (code: ExitCode) => void): Command {
         ["fairmill dev", "a PostgreSQL, the schema and a worker, in one terminal"],
         ['fairmill enqueue mail.send \'{"to":"ann"}\'', "a job, from another terminal"],
         ["fairmill jobs --state dead", "what went wrong"],
+        ["fairmill why 17", "why a job does not run"],
       ]),
     );
   for (const spec of COMMANDS) {

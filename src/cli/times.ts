@@ -21,3 +21,12 @@ export function relative(moment: Date, nowMs: number): string {
   const agoMs = nowMs - moment.getTime();
   return agoMs >= 0 ? `${spanOf(agoMs)} ago` : `in ${spanOf(-agoMs)}`;
 }
+
+/** A duration as it is written in settings: "1m", "90s", "1500ms". */
+export function durationOf(ms: number): string {
+  const [unit, unitMs] = [...UNITS, ["s", 1_000] as const, ["ms", 1] as const].find(([, size]) => ms % size === 0) ?? [
+    "ms",
+    1,
+  ];
+  return `${ms / unitMs}${unit}`;
+}

@@ -21,7 +21,17 @@ import { STATEMENT_CHARS_MAX, storeJobsIn } from "../store/enqueue.js";
 import { explainFailure } from "../store/failures.js";
 import { type Ruled, setGate } from "../store/limits.js";
 import { migrate, pendingMigrations } from "../store/migrate.js";
+import {
+  type KindOverview,
+  type NamePage,
+  type QueueOverview,
+  readKinds,
+  readQueues,
+  readTenants,
+  type TenantOverview,
+} from "../store/overviews.js";
 import { type Job, type JobFilter, readJob, readJobs } from "../store/read-jobs.js";
+import { readWhy, type Why } from "../store/why.js";
 import { KeyRules } from "./key-rules.js";
 import { type EnqueueOptions, newJob } from "./new-job.js";
 import { Sender } from "./sender.js";
@@ -199,6 +209,11 @@ export class Client {
     return this.#call(() => readJobs(this.#db, filter));
   }
 
+  /** Why a job does not run: every gate on its way, passed or not; undefined when there is no such job. */
+  why(id: string): Promise<Why | undefined> {
+    return this.#call(() => readWhy(this.#db, checkId(id)));
+  }
+
   /** Cancels a job: at once when it waits ("cancelled"), by its signal when it runs ("requested"). */
   cancel(id: string): Promise<CancelAnswer> {
     return this.#call(() => cancelJob(this.#db, checkId(id)));
@@ -233,6 +248,21 @@ export class Client {
   resume(what: GateName): Promise<void> {
     const { scope, name } = checkGateName(what, "resume");
     return this.#setGate(scope, nameOf(name, scope), { paused: false });
+  }
+
+  /** A page of tenants by name, with their limits and what waits and runs. */
+  tenants(page: NamePage = {}): Promise<TenantOverview[]> {
+    return this.#call(() => readTenants(this.#db, page));
+  }
+
+  /** A page of queues by name. */
+  queues(page: NamePage = {}): Promise<QueueOverview[]> {
+    return this.#call(() => readQueues(this.#db, page));
+  }
+
+  /** A page of kinds by name: those that have limits or that a living worker handles. */
+  kinds(page: NamePage = {}): Promise<KindOverview[]> {
+    return this.#call(() => readKinds(this.#db, page));
   }
 
   #setGate(scope: GateScope, name: string, settings: Record<string, unknown>): Promise<void> {

@@ -96,7 +96,7 @@ export function checkJobLimits(limits: JobLimits | undefined, hasKey: boolean, w
 /** The settings as set_gate_v1 takes them: only what was named. */
 export function checkGateSettings(settings: TenantSettings, scope: GateScope, where: string): Record<string, unknown> {
   if (typeof settings !== "object" || settings === null)
-    throw new ConfigError("settings", `${where}: pass an object, like { maxRunning: 20 }.`);
+    throw new ConfigError("settings", `${where}: pass the settings as an object, like { maxRunning: 20 }.`);
   refuseUnknown(settings, scope === "tenant" ? ["weight", "maxRunning", "rate"] : ["maxRunning", "rate"], where);
   const stored: Record<string, unknown> = {};
   const { weight, maxRunning, rate } = settings;

@@ -9,13 +9,13 @@ export type EndedState = (typeof ENDED_STATES)[number];
 export type JobState = (typeof JOB_STATES)[number];
 
 export const TRANSITIONS = {
-  scheduled: ["ready", "cancelled", "dead"],
-  ready: ["running", "blocked", "scheduled", "cancelled", "dead"],
+  scheduled: ["ready", "blocked", "cancelled", "dead"],
+  ready: ["running", "scheduled", "cancelled", "dead"],
   blocked: ["ready", "cancelled", "dead"],
   running: ["done", "dead", "cancelled", "scheduled", "ready"],
   done: [],
-  dead: ["ready"],
-  cancelled: ["ready"],
+  dead: ["ready", "blocked"],
+  cancelled: ["ready", "blocked"],
 } as const satisfies Record<JobState, readonly JobState[]>;
 
 export const isEnded = (state: JobState): state is EndedState => (ENDED_STATES as readonly string[]).includes(state);

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { cli, jsonOf, scratchFolder } from "./cli.js";
 
-const ALL = ["dev", "migrate", "work", "enqueue", "jobs", "job", "cancel", "retry"];
+const ALL = "dev migrate work enqueue jobs job why cancel retry pause resume tenants queues kinds".split(" ");
 
 test("help lists every command, and every command's help has examples and the options of all", async () => {
   const general = await cli(["--help"]);

@@ -10,6 +10,7 @@ import {
   type EnqueueOptions,
   handle,
   type JobFilter,
+  type Rate,
   type WorkerOptions,
 } from "fairmill";
 import { describe, expect, test } from "vitest";
@@ -45,7 +46,7 @@ describe("the state diagram", () => {
 
   test("begins where enqueue puts jobs, and ends where no way leads on", () => {
     const diagram = documentAt("ARCHITECTURE.md").blocks.find(({ language }) => language === "mermaid")!.text;
-    expect([...diagram.matchAll(/\[\*\] --> (\w+)/g)].map(([, to]) => to)).toEqual(["scheduled", "ready"]);
+    expect([...diagram.matchAll(/\[\*\] --> (\w+)/g)].map(([, to]) => to)).toEqual(["scheduled", "ready", "blocked"]);
     const last = JOB_STATES.filter((state) => TRANSITIONS[state].length === 0);
     expect([...diagram.matchAll(/(\w+) --> \[\*\]/g)].map(([, from]) => from)).toEqual(last);
   });
@@ -71,6 +72,10 @@ describe("settings.md lists exactly the settings that are known", () => {
     ["queues", () => createWorker({ databaseUrl: url, handlers, queues: { default: nope } })],
     ["defineJob", () => defineJob({ kind: "j", ...nope })],
     ["retry", () => defineJob({ kind: "j", retry: nope })],
+    ["limits", () => defineJob({ kind: "j", limits: nope })],
+    ["rate", () => defineJob({ kind: "j", limits: { rate: nope as Rate } })],
+    ["setTenant", () => client.setTenant("t", nope)],
+    ["tenants page", () => client.tenants(nope)],
     ["enqueue", () => client.enqueue(job, {}, nope as EnqueueOptions)],
     ["jobs filter", () => client.jobs(nope as JobFilter)],
   ])("%s", async (heading, give) => {

@@ -207,6 +207,18 @@ const CALLS: Record<string, Call> = {
     ways: ["job_pkey", "job_running"],
     historyWays: "primary keys",
   },
+  levels_v1: { statement: "select * from fairmill.levels_v1()", ways: ["job_ready backward"] },
+  "why_v1 of a ready job": {
+    statement: "select * from fairmill.why_v1($1)",
+    values: ({ ready }) => [ready],
+    ways: ["job_pkey", "job_ready", "job_ready backward", "job_running"],
+  },
+  "why_v1 of an ended job": {
+    statement: "select * from fairmill.why_v1($1)",
+    values: ({ dead }) => [dead],
+    ways: ["job_pkey"],
+    historyWays: "primary keys",
+  },
   wake_v1: { statement: "select fairmill.wake_v1('{default,other}', 5)", ways: [] },
 };
 
