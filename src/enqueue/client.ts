@@ -1,7 +1,7 @@
 // The client: what an application uses to enqueue jobs, to look at them and to steer them.
 import { type Clock, sleep, systemClock } from "../model/clock.js";
 import { type Duration, toMs } from "../model/duration.js";
-import { ConfigError, FairmillError, JobNotFoundError } from "../model/errors.js";
+import { ConfigError, DuplicateJobError, FairmillError, JobNotFoundError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { Enqueued, NewJob } from "../model/new-job.js";
 import { refuseUnknown } from "../model/settings.js";
@@ -13,7 +13,7 @@ import { STATEMENT_CHARS_MAX, storeJobsIn } from "../store/enqueue.js";
 import { explainFailure } from "../store/failures.js";
 import { migrate, pendingMigrations } from "../store/migrate.js";
 import { type Job, type JobFilter, readJob, readJobs } from "../store/read-jobs.js";
-import { type EnqueueOptions, newJob } from "./new-job.js";
+import { alone, type EnqueueOptions, newJob } from "./new-job.js";
 import { Sender } from "./sender.js";
 
 export interface ClientOptions {
@@ -161,7 +161,12 @@ export class Client {
         throw explainFailure(error, this.#db.schema);
       });
     return {
-      enqueue: async (definition, input, options = {}) => (await store([await newJob(definition, input, options)]))[0]!,
+      enqueue: async (definition, input, options = {}) => {
+        // Told, not raised: an error would end the caller's transaction.
+        const [stored] = await store([alone(await newJob(definition, input, options))]);
+        if (stored!.refused) throw new DuplicateJobError(definition.kind, stored!.id);
+        return stored!;
+      },
       enqueueMany: async (definition, items) => {
         return store(await newJobs(definition, items));
       },

@@ -2,34 +2,38 @@
 // without storing a job twice is repeated.
 import { Batcher } from "../model/batcher.js";
 import { type Clock, sleep } from "../model/clock.js";
-import { DatabaseError } from "../model/errors.js";
+import { DatabaseError, DuplicateJobError } from "../model/errors.js";
 import type { Enqueued, NewJob } from "../model/new-job.js";
 import { type Database, NotSentError } from "../store/database.js";
-import { storeJobs } from "../store/enqueue.js";
+import { type Stored, storeJobs } from "../store/enqueue.js";
 import { explainFailure, isConnectionLoss, isTransient, wasRolledBack } from "../store/failures.js";
+import { alone } from "./new-job.js";
 
 const OUTCOME_UNKNOWN = "FAIRMILL_OUTCOME_UNKNOWN";
 const TRIES_MAX = 5;
 const RETRY_MS = 100;
+const ITEMS_MAX = 1_000;
+
+type Answer = Enqueued | { readonly error: unknown };
 
 export class Sender {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #batcher: Batcher<NewJob, Enqueued>;
+  /** For jobs that replace each other, of which the last call must win: one group at a time. */
+  readonly #inTurn: Batcher<NewJob, Enqueued>;
 
   constructor(db: Database, clock: Clock) {
     this.#db = db;
     this.#clock = clock;
-    this.#batcher = new Batcher<NewJob, Enqueued>({
-      itemsMax: 1_000,
-      groupsInFlightMax: 2,
-      send: (jobs) => this.#sendEach(jobs),
-    });
+    const send = (jobs: readonly NewJob[]) => this.#sendEach(jobs);
+    this.#batcher = new Batcher<NewJob, Enqueued>({ itemsMax: ITEMS_MAX, groupsInFlightMax: 2, send });
+    this.#inTurn = new Batcher<NewJob, Enqueued>({ itemsMax: ITEMS_MAX, groupsInFlightMax: 1, send });
   }
 
   /** One job, together with whatever else this process enqueues at this moment. */
   one(job: NewJob): Promise<Enqueued> {
-    return this.#batcher.add(job);
+    return (job.unique?.onConflict === "replace" ? this.#inTurn : this.#batcher).add(alone(job));
   }
 
   /** Many jobs in one transaction: all of them or none. */
@@ -38,33 +42,38 @@ export class Sender {
   }
 
   /** Callers who were put together by chance must not share each other's errors. */
-  async #sendEach(jobs: readonly NewJob[]): Promise<(Enqueued | { error: unknown })[]> {
+  async #sendEach(jobs: readonly NewJob[]): Promise<Answer[]> {
     try {
-      return await this.#store(jobs);
+      return (await this.#store(jobs)).map((stored, i) => answerTo(jobs[i]!, stored));
     } catch (error) {
       if (jobs.length === 1) throw error;
       if (error instanceof DatabaseError) return this.#repeatKeyed(jobs, error);
-      return Promise.all(
-        jobs.map((job) =>
-          this.#store([job]).then(
-            ([one]) => one!,
-            (own: unknown) => ({ error: own }),
-          ),
-        ),
-      );
+      if (jobs.some((job) => job.unique?.onConflict === "replace")) {
+        const answers: Answer[] = [];
+        for (const job of jobs) answers.push(await this.#sendAlone(job));
+        return answers;
+      }
+      return Promise.all(jobs.map((job) => this.#sendAlone(job)));
     }
   }
 
+  #sendAlone(job: NewJob): Promise<Answer> {
+    return this.#store([job]).then(
+      ([stored]) => answerTo(job, stored!),
+      (error: unknown) => ({ error }),
+    );
+  }
+
   /** A job with a key is safe to send again, also when it shared its transaction with jobs that are not. */
-  async #repeatKeyed(jobs: readonly NewJob[], error: DatabaseError): Promise<(Enqueued | { error: unknown })[]> {
+  async #repeatKeyed(jobs: readonly NewJob[], error: DatabaseError): Promise<Answer[]> {
     const keyed = jobs.filter((job) => job.idempotencyKey !== undefined);
     if (error.code !== OUTCOME_UNKNOWN || keyed.length === 0) throw error;
     const again = await this.#store(keyed).catch((own: unknown) => keyed.map(() => ({ error: own })));
-    const answers = new Map(keyed.map((job, i) => [job, again[i]!]));
+    const answers = new Map(keyed.map((job, i) => [job, answerTo(job, again[i]!)]));
     return jobs.map((job) => answers.get(job) ?? { error });
   }
 
-  async #store(jobs: readonly NewJob[]): Promise<Enqueued[]> {
+  async #store(jobs: readonly NewJob[]): Promise<Stored[]> {
     const isRepeatable = jobs.every((job) => job.idempotencyKey !== undefined);
     for (let tries = 1; ; tries++) {
       try {
@@ -89,3 +98,7 @@ export class Sender {
     );
   }
 }
+
+/** A job that was refused is an error of its own caller, and of nobody else. */
+const answerTo = (job: NewJob, stored: Stored | { readonly error: unknown }): Answer =>
+  "refused" in stored ? { error: new DuplicateJobError(job.kind, stored.id) } : stored;

@@ -5,8 +5,10 @@ import { ConfigError } from "./errors.js";
 import { nameOf, refuseUnknown, wholeNumber } from "./settings.js";
 import { showValue } from "./show-value.js";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./standard-schema.js";
+import { type UniqueRule, type UniqueSettings, uniqueRuleOf } from "./unique.js";
 
-export interface JobOptions<Schema extends StandardSchema | undefined, Input> {
+/** `unique`, `debounce`, `throttle`: see UniqueSettings. One of them, or none. */
+export interface JobOptions<Schema extends StandardSchema | undefined, Input> extends UniqueSettings<Input> {
   /** The name under which enqueue and handler find each other. */
   readonly kind: string;
   /** Validates the input at enqueue and again at run: any Standard Schema library. */
@@ -34,10 +36,24 @@ export interface JobDefinition<In = unknown, Out = In> {
   readonly attemptsMax: number;
   readonly backoff: Backoff;
   readonly key: ((input: In) => string) | undefined;
+  /** What `unique`, `debounce` or `throttle` came to. */
+  readonly unique: UniqueRule<In> | undefined;
   readonly schema: StandardSchema<In, Out> | undefined;
 }
 
-const KNOWN = ["kind", "input", "queue", "priority", "timeout", "expire", "retry", "key"] as const;
+const KNOWN = [
+  "kind",
+  "input",
+  "queue",
+  "priority",
+  "timeout",
+  "expire",
+  "retry",
+  "key",
+  "unique",
+  "debounce",
+  "throttle",
+] as const;
 
 /** Declares a kind of job. Without a schema, name the input's type: `defineJob<{ userId: string }>({ kind: "…" })`. */
 export function defineJob<Schema extends StandardSchema>(
@@ -71,6 +87,7 @@ export function defineJob(options: JobOptions<any, any>): JobDefinition<any, any
     attemptsMax: wholeNumber(options.retry?.attempts ?? 3, 1, 1000, "retry.attempts"),
     backoff: options.retry?.backoff ?? exponential(),
     key: options.key,
+    unique: uniqueRuleOf(options, where),
     schema: options.input,
   });
 }

@@ -1,11 +1,11 @@
 // Writing new jobs: the call of enqueue_many_v1, with what all jobs have in common sent once.
-import type { Enqueued, NewJob } from "../model/new-job.js";
+import type { Enqueued, NewJob, UniqueClaim } from "../model/new-job.js";
 import type { Database, Queryable, Statement } from "./database.js";
 import { qualify } from "./schema-name.js";
 
 /** The ids as one text: a thousand rows of one number each would cost more than the numbers. */
 const ENQUEUE =
-  "select string_agg(id::text, ',') as ids, string_agg(case when created then '1' else '0' end, '') as created from fairmill.enqueue_many_v1($1, $2, $3)";
+  "select string_agg(id::text, ',') as ids, string_agg(case when created then '1' when conflict = 'replaced' then 'r' when conflict = 'refused' then 'x' else '0' end, '') as marks from fairmill.enqueue_many_v1($1, $2, $3)";
 const WAKE = "select fairmill.wake_v1($1, $2)";
 /** Workers look for what falls due this often by themselves. */
 const DUE_SOON_MS = 10_000;
@@ -30,6 +30,18 @@ const OWN = [
   ["idempotencyKey", "idempotency_key"],
 ] as const satisfies readonly (readonly [keyof NewJob, string])[];
 
+const UNIQUE = [
+  ["key", "unique_key"],
+  ["until", "unique_until"],
+  ["forMs", "unique_for_ms"],
+  ["onConflict", "on_conflict"],
+  ["debounceMs", "debounce_ms"],
+  ["debounceMaxMs", "debounce_max_ms"],
+] as const satisfies readonly (readonly [keyof UniqueClaim, string])[];
+
+/** What became of a job: as enqueue answers it, or refused in favour of the job with this id. */
+export type Stored = Enqueued & { readonly refused?: true };
+
 function enqueueStatement(jobs: readonly NewJob[], wake: boolean): Statement {
   const first = jobs[0]!;
   const varying = SHARED.filter(([field]) => jobs.some((job) => job[field] !== first[field]));
@@ -45,24 +57,34 @@ function enqueueStatement(jobs: readonly NewJob[], wake: boolean): Statement {
       const value = job[field];
       if (value !== undefined) text += `,"${column}":${JSON.stringify(value)}`;
     }
+    if (job.unique !== undefined)
+      for (const [field, column] of UNIQUE) {
+        const value = job.unique[field];
+        if (value !== undefined) text += `,"${column}":${JSON.stringify(value)}`;
+      }
     text += "}";
   }
   return [ENQUEUE, [`${text}]`, JSON.stringify(shared), wake]];
 }
 
 /** Stores jobs in a transaction of their own, durably, and wakes sleeping workers beside it, in the same round trip. */
-export async function storeJobs(db: Database, jobs: readonly NewJob[], nowMs: number): Promise<Enqueued[]> {
+export async function storeJobs(db: Database, jobs: readonly NewJob[], nowMs: number): Promise<Stored[]> {
   if (isTooMuch(jobs)) return db.transaction((tx) => storeJobsIn(tx, db.schema, jobs));
   const wake = wakeStatement(jobs, nowMs);
   const [stored] = await db.together(wake ? [enqueueStatement(jobs, false), wake] : [enqueueStatement(jobs, false)]);
   // A wake-up that failed costs latency only: workers poll.
   if (stored!.status === "rejected") throw stored!.reason;
-  return toEnqueued(stored!.value, jobs.length);
+  return toStored(stored!.value, jobs.length);
 }
 
-function toEnqueued(rows: readonly unknown[], count: number): Enqueued[] {
-  const { ids, created } = rows[0] as { ids: string; created: string };
-  const stored = ids.split(",").map((id, i) => ({ id, created: created[i] === "1" }));
+function toStored(rows: readonly unknown[], count: number): Stored[] {
+  const { ids, marks } = rows[0] as { ids: string; marks: string };
+  const stored = ids.split(",").map((id, i): Stored => {
+    const mark = marks[i];
+    if (mark === "r") return { id, created: false, replaced: true };
+    if (mark === "x") return { id, created: false, refused: true };
+    return { id, created: mark === "1" };
+  });
   if (stored.length !== count) throw new Error(`enqueue_many_v1 answered for ${stored.length} jobs, not for ${count}.`);
   return stored;
 }
@@ -72,21 +94,23 @@ function wakeStatement(jobs: readonly NewJob[], nowMs: number): Statement | unde
   const queues = new Set<string>();
   let dueInMs = Number.POSITIVE_INFINITY;
   for (const job of jobs) {
-    const waitMs = job.runAt !== undefined ? Date.parse(job.runAt) - nowMs : (job.delayMs ?? 0);
+    const waitMs =
+      job.runAt !== undefined ? Date.parse(job.runAt) - nowMs : (job.delayMs ?? job.unique?.debounceMs ?? 0);
     if (waitMs <= 0) queues.add(job.queue);
-    else dueInMs = Math.min(dueInMs, waitMs);
+    // A job that was replaced may have become due by it, with an old id that upkeep must make ready.
+    if (waitMs > 0 || job.unique?.onConflict === "replace") dueInMs = Math.min(dueInMs, Math.max(0, waitMs));
   }
   if (queues.size === 0 && dueInMs > DUE_SOON_MS) return undefined;
   return [WAKE, [[...queues], Number.isFinite(dueInMs) ? dueInMs : null]];
 }
 
 /** Stores jobs inside the caller's transaction: they exist when it commits. */
-export async function storeJobsIn(tx: Queryable, schema: string, jobs: readonly NewJob[]): Promise<Enqueued[]> {
-  const stored: Enqueued[] = [];
+export async function storeJobsIn(tx: Queryable, schema: string, jobs: readonly NewJob[]): Promise<Stored[]> {
+  const stored: Stored[] = [];
   for (const portion of portionsOf(jobs)) {
     const [text, values] = enqueueStatement(portion, true);
     const { rows } = await tx.query(qualify(text, schema), values as unknown[]);
-    for (const one of toEnqueued(rows, portion.length)) stored.push(one);
+    for (const one of toStored(rows, portion.length)) stored.push(one);
   }
   return stored;
 }

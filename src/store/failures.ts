@@ -1,5 +1,5 @@
 // Which database failures pass by themselves, and which of them leave open whether the statement took effect.
-import { DatabaseError } from "../model/errors.js";
+import { DatabaseError, DuplicateJobError } from "../model/errors.js";
 
 const code = (error: unknown): string => String((error as { code?: unknown })?.code ?? "");
 const message = (error: unknown): string => String((error as { message?: unknown })?.message ?? "");
@@ -32,11 +32,12 @@ export const isConnectionLoss = (error: unknown): boolean =>
 export const isTransient = (error: unknown): boolean => wasRolledBack(error) || isConnectionLoss(error);
 
 /** The schema is missing or older than this library. */
-export const isUnmigrated = (error: unknown): boolean => ["3F000", "42P01", "42883"].includes(code(error));
+export const isUnmigrated = (error: unknown): boolean => ["3F000", "42P01", "42883", "42703"].includes(code(error));
 
 /** Wraps what the driver threw in an error that says what to do. */
 export function explainFailure(error: unknown, schema: string): unknown {
   if (error instanceof DatabaseError) return error;
+  if (code(error) === "FM003") return duplicateJob(error as { detail?: string });
   if (isUnmigrated(error))
     return new DatabaseError(
       "FAIRMILL_NOT_MIGRATED",
@@ -56,4 +57,9 @@ export function explainFailure(error: unknown, schema: string): unknown {
       { cause: error },
     );
   return error;
+}
+
+function duplicateJob({ detail = "{}" }: { detail?: string }): DuplicateJobError {
+  const { kind, job_id: jobId } = JSON.parse(detail) as { kind: string; job_id: string | null };
+  return new DuplicateJobError(kind, jobId ?? undefined);
 }
