@@ -68,12 +68,11 @@ begin
       raise exception 'on_conflict "%" is not known', v_job.on_conflict using errcode = 'FM001', hint = 'Say keep, replace, refuse or tell.';
     end if;
     todo[v_job.n] := false;
-    v_due := extract(epoch from v_job.due_at - now()) * 1000;
-    v_conflict := null;
-
     -- Once, as a rule. Again when the job that stood in the way started, ended or was cancelled before it could be looked at.
     loop
       v_owner := v_job.id;
+      v_due := extract(epoch from v_job.due_at - now()) * 1000;
+      v_conflict := null;
       if v_job.for_ms is not null then
         v_owner := fairmill.take_period_v1(v_job.tenant, v_job.kind, v_job.unique_key, v_job.id, v_job.for_ms);
       end if;

@@ -15,6 +15,10 @@ export interface Stored {
   readonly created: boolean;
 }
 
+export interface Answered extends Stored {
+  readonly conflict: "known" | "kept" | "replaced" | "refused" | null;
+}
+
 export interface Claimed extends pg.QueryResultRow {
   readonly id: string;
   readonly lease_no: number;
@@ -48,6 +52,10 @@ export const enqueue = (ask: Asker, jobs: readonly NewRow[], shared: NewRow = {}
     JSON.stringify(jobs),
     JSON.stringify(shared),
   ]);
+
+/** The same, with the reason why a job was not made. */
+export const enqueueUnique = (ask: Asker, jobs: readonly NewRow[], shared: NewRow = {}): Promise<Answered[]> =>
+  ask.query<Answered>("select * from fairmill.enqueue_many_v1($1, $2)", [JSON.stringify(jobs), JSON.stringify(shared)]);
 
 /** One job; returns its id. */
 export const enqueueOne = async (ask: Asker, job: NewRow = {}): Promise<string> =>
