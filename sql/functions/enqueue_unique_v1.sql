@@ -26,6 +26,7 @@ declare
   v_due      float8;
   v_conflict text;
   v_place    integer;
+  v_rounds   integer;
 begin
   ids := known_ids;
   created := known_created;
@@ -68,8 +69,13 @@ begin
       raise exception 'on_conflict "%" is not known', v_job.on_conflict using errcode = 'FM001', hint = 'Say keep, replace, refuse or tell.';
     end if;
     todo[v_job.n] := false;
+    v_rounds := 0;
     -- Once, as a rule. Again when the job that stood in the way started, ended or was cancelled before it could be looked at.
     loop
+      v_rounds := v_rounds + 1;
+      if v_rounds > 1000 then
+        raise exception 'unique key "%" changes hands all the time', v_job.unique_key using errcode = '40001';
+      end if;
       v_owner := v_job.id;
       v_due := extract(epoch from v_job.due_at - now()) * 1000;
       v_conflict := null;

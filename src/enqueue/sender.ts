@@ -20,7 +20,10 @@ export class Sender {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #batcher: Batcher<NewJob, Enqueued>;
-  /** For jobs that replace each other, of which the last call must win: one group at a time. */
+  /**
+   * For jobs with a unique key, one group at a time: of those that replace each other the last call must win. Apart from the others,
+   * because they may have to wait for somebody's transaction that has the key.
+   */
   readonly #inTurn: Batcher<NewJob, Enqueued>;
 
   constructor(db: Database, clock: Clock) {
@@ -33,7 +36,7 @@ export class Sender {
 
   /** One job, together with whatever else this process enqueues at this moment. */
   one(job: NewJob): Promise<Enqueued> {
-    return (job.unique?.onConflict === "replace" ? this.#inTurn : this.#batcher).add(alone(job));
+    return (job.unique === undefined ? this.#batcher : this.#inTurn).add(alone(job));
   }
 
   /** Many jobs in one transaction: all of them or none. */
@@ -48,7 +51,7 @@ export class Sender {
     } catch (error) {
       if (jobs.length === 1) throw error;
       if (error instanceof DatabaseError) return this.#repeatKeyed(jobs, error);
-      if (jobs.some((job) => job.unique?.onConflict === "replace")) {
+      if (jobs[0]!.unique !== undefined) {
         const answers: Answer[] = [];
         for (const job of jobs) answers.push(await this.#sendAlone(job));
         return answers;

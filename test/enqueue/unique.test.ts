@@ -127,7 +127,8 @@ describe("calls of one process at the same time", () => {
     expect(ids[2]).toBe(ids[1]);
     expect((all[4] as PromiseRejectedResult).reason).toEqual(refusalOf(ids[3]));
     expect(await count()).toBe(4);
-    expect(Number((await db.query("select count(distinct xmin::text) as n from fairmill.job"))[0]!["n"])).toBe(1);
+    const [made] = await db.query("select count(distinct xmin::text) as n from fairmill.job where kind <> 'plain'");
+    expect(Number(made!["n"])).toBe(1);
   });
 
   test("one that PostgreSQL refuses does not disturb the order of those that replace each other", async () => {
@@ -143,7 +144,7 @@ describe("calls of one process at the same time", () => {
     }
   });
 
-  test("the last call wins although an earlier one is held up: those that replace go one group at a time", async () => {
+  test("the last call wins although an earlier one is held up; jobs without a unique key do not wait with them", async () => {
     const proxy = await TcpProxy.before(db.url);
     await using slow = createClient({ databaseUrl: proxy.url });
     const { id } = await slow.enqueue(replacing, { user: "ann", n: 0 });
@@ -157,10 +158,11 @@ describe("calls of one process at the same time", () => {
       return rows.length > 0;
     });
     const last = slow.enqueue(replacing, { user: "ann", n: 2 });
-    // This one passes, so the other could have.
+    // This one passes, so the last one could have.
     await slow.enqueue(plain, {});
-    expect(proxy.count("enqueue_many_v1") - before).toBe(2);
+    const sent = proxy.count("enqueue_many_v1") - before;
     await gate.query("commit");
+    expect(sent).toBe(2);
     expect(await first).toEqual(await last);
     expect((await client.job(id))!.payload).toEqual({ user: "ann", n: 2 });
   });

@@ -77,6 +77,12 @@ describe("the job with the key leaves while a second one asks", () => {
     ["is cancelled", {}, (session, id) => call(session, "cancel_v1($1)", [id]), null],
     ["waited too long", { expire_ms: 0 }, (session) => call(session, "expire_v1()"), null],
     ["starts, and the key holds until then", { unique_until: "started" }, (session) => claim(session, "w"), null],
+    [
+      "starts and comes back to the queue, and the key held until the start",
+      { unique_until: "started" },
+      async (session) => settle(session, "w", await claim(session, "w"), "release"),
+      null,
+    ],
     ["starts, and the key holds until its end", { unique_until: "settled" }, (session) => claim(session, "w"), "kept"],
   ];
 
@@ -199,6 +205,21 @@ test("of two who find a period over, one owns the next, and the other gets its j
     expect((await second).created).toBe(outcome === "rollback");
     expect((await second).id === first.id).toBe(outcome === "commit");
   }
+});
+
+test("a period that was over at the look and is taken before it can be, is the other's", async () => {
+  const rule = { unique_for_ms: 60_000 };
+  const first = await one(db, rule);
+  await db.query("update fairmill.unique_period set expires_at = clock_timestamp()");
+  const [a, b] = [await open(), await open()];
+  await a.query("begin");
+  // A lock alone is no reason to wait for the insert and the look; the taking waits for it.
+  await a.query("select from fairmill.unique_period for update");
+  const second = one(b, rule);
+  await waitUntilBlocked(db, b);
+  await a.query("update fairmill.unique_period set expires_at = clock_timestamp() + interval '1 hour'");
+  await a.query("commit");
+  expect(await second).toEqual({ id: first.id, created: false, conflict: "kept" });
 });
 
 test("a REPEATABLE READ caller is told to try again when the key was taken after its snapshot", async () => {
