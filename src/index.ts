@@ -18,6 +18,7 @@ export {
   ActiveLimitError,
   ConfigError,
   DatabaseError,
+  DuplicateJobError,
   FairmillError,
   InputInvalidError,
   type InputIssue,
@@ -36,6 +37,14 @@ export type { Enqueued } from "./model/new-job.js";
 export { cancel, snooze, type Verdict } from "./model/outcome.js";
 export type { StandardSchema } from "./model/standard-schema.js";
 export { type JobState, TRANSITIONS } from "./model/states.js";
+export type {
+  DebounceOptions,
+  OnConflict,
+  ThrottleOptions,
+  UniqueOptions,
+  UniqueRule,
+  UniqueSettings,
+} from "./model/unique.js";
 export type { WorkerEvents } from "./observe/events.js";
 export { createLogger, type Logger, silentLogger } from "./observe/log.js";
 export type { JobContext } from "./run/context.js";

@@ -1,17 +1,19 @@
 -- Stores many jobs in one statement. The way in for the library and for every other language.
---   jobs     array of objects: kind, payload, tenant, queue, priority, max_attempts, key, run_at, delay_ms, expire_ms, idempotency_key
+--   jobs     array of objects: kind, payload, tenant, queue, priority, max_attempts, key, run_at, delay_ms, expire_ms, idempotency_key,
+--            unique_key, and what belongs to it: see enqueue_unique_v1
 --   shared   fields that every job of the array has unless it names its own
 --   wake     tell sleeping workers; the library says false and calls wake_v1 beside it, outside this transaction
 --   alone    the transaction ends with this statement: limits may lock keys at once. In a transaction of your own leave it false.
---   partial  limits may refuse some of the jobs; false: if they refuse one, none is stored
--- Result: one row per job in the order given: its id, whether this call made it (false: the idempotency key was known), and why it was
--- refused: then id is null, and so is the id of every other job unless partial.
--- Locks: with idempotency keys, their rows in key order; a second caller with the same key waits for the first one's commit. With
--- limits, see gates_at_enqueue_v1.
+--   partial  some of the jobs may be refused; false: if one is refused, none is stored
+-- Result: one row per job in the order given: its id, whether this call made it, and if not why: known (the idempotency key was), kept,
+-- replaced (the unique key is another job's); refused: what did not let it in. Then id is null, and so is the id of every other job
+-- unless partial.
+-- Locks: with idempotency keys, their rows in key order; with limits, see gates_at_enqueue_v1; then unique keys in key order. A second
+-- caller with the same key waits for the first one's commit.
 -- Plan expected: one insert from the array; no index is read unless a key is given or the kind has limits.
 create or replace function fairmill.enqueue_many_v1(jobs jsonb, shared jsonb default '{}', wake boolean default true, alone boolean default false,
   partial boolean default false)
-returns table (id bigint, created boolean, refused jsonb)
+returns table (id bigint, created boolean, conflict text, refused jsonb)
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
@@ -20,12 +22,16 @@ set enable_seqscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_jobs     jsonb := jobs;
-  v_ids      bigint[];    -- with keys: the id of each job, taken before the insert
-  v_created  boolean[];
-  v_keyed    boolean;
-  v_gated    boolean;
-  v_refusals jsonb;
+  v_jobs      jsonb := jobs;
+  v_ids       bigint[];    -- with keys or limits: the id of each job, taken before the insert
+  v_created   boolean[];
+  v_todo      boolean[];   -- which jobs the insert below stores; null: all
+  v_conflicts text[];
+  v_keyed     boolean;
+  v_unique    boolean;
+  v_gated     boolean;
+  v_refusals  jsonb;
+  v_due_in_ms float8;      -- when the first of the unique jobs falls due
   -- What all have in common is read once, not once per job.
   v_kind         text := shared ->> 'kind';
   v_tenant       text := coalesce(shared ->> 'tenant', 'default');
@@ -40,25 +46,39 @@ begin
     raise exception 'jobs must be a JSON array' using errcode = 'FM001', hint = 'Pass [{"kind": "…", "payload": {…}}, …].';
   end if;
   v_keyed := jsonb_path_exists(jobs, '$[*].idempotency_key');
+  v_unique := jsonb_path_exists(jobs, '$[*].unique_key');
   v_gated := fairmill.has_gates_at_enqueue_v1(jobs, v_kind);
   if v_keyed then
     select k.ids, k.created into v_ids, v_created from fairmill.take_keys_v1(jobs, shared) k;
+    v_todo := v_created;
   end if;
-  if v_gated then
-    select g.gated, g.refusals into v_jobs, v_refusals from fairmill.gates_at_enqueue_v1(jobs, shared, v_created, alone, partial) g;
-    if v_refusals is not null then
-      if v_keyed then
-        -- A key that a refused job took is free again.
-        delete from fairmill.idempotency i where i.job_id = any (array(
-          select v_ids[n] from generate_subscripts(v_ids, 1) as n where v_created[n] and (not partial or v_refusals ? n::text)))
-          and i.created_at = now();
-      end if;
-      if not partial then
-        return query select null::bigint, false, v_refusals -> n::text from generate_series(1, jsonb_array_length(jobs)) as n;
-        return;
-      end if;
+  if v_unique and not partial then
+    v_refusals := fairmill.unique_refusals_v1(jobs, shared, v_created);
+  end if;
+  if v_gated and v_refusals is null then
+    -- Whether a job with a unique key is stored at all is not known yet: it does not take its place now, but when it is promoted.
+    select g.gated, g.refusals into v_jobs, v_refusals from fairmill.gates_at_enqueue_v1(jobs, shared, v_created, alone and not v_unique, partial) g;
+  end if;
+  if v_refusals is not null then
+    if v_keyed then
+      -- A key that a refused job took is free again.
+      delete from fairmill.idempotency i where i.job_id = any (array(
+        select v_ids[n] from generate_subscripts(v_ids, 1) as n where v_created[n] and (not partial or v_refusals ? n::text)))
+        and i.created_at = now();
     end if;
-    v_ids := coalesce(v_ids, array(select nextval('fairmill.job_id_seq') from generate_series(1, jsonb_array_length(jobs))));
+    if not partial then
+      return query select null::bigint, false, null::text, v_refusals -> n::text from generate_series(1, jsonb_array_length(jobs)) as n;
+      return;
+    end if;
+  end if;
+  if v_ids is null and (v_gated or v_unique) then
+    v_ids := array(select nextval('fairmill.job_id_seq') from generate_series(1, jsonb_array_length(jobs)));
+    v_created := array_fill(true, array[cardinality(v_ids)]);
+    v_todo := v_created;
+  end if;
+  if v_unique then
+    select u.ids, u.created, u.todo, u.conflicts, u.refusals, u.due_in_ms into v_ids, v_created, v_todo, v_conflicts, v_refusals, v_due_in_ms
+    from fairmill.enqueue_unique_v1(v_jobs, shared, v_ids, v_created, partial, v_refusals) u;
   end if;
 
   return query
@@ -84,19 +104,19 @@ begin
       (given.job ->> 'run_at')::timestamptz,
       now() + (given.job ->> 'delay_ms')::float8 * interval '1 millisecond', v_run_at,
       case when v_gated and given.job ->> 'state' = 'scheduled' then now() end) as at offset 0) due
-    where (not v_keyed or v_created[given.n]) and (v_refusals is null or not v_refusals ? given.n::text)
+    where (v_todo is null or v_todo[given.n]) and (v_refusals is null or not v_refusals ? given.n::text)
     returning job.id)
-  select made.id, true, null::jsonb from made where v_ids is null
+  select made.id, true, null::text, null::jsonb from made where v_ids is null
   union all
-  select case when v_refusals is null or not v_refusals ? n::text then v_ids[n] end,
-         case when v_refusals is not null and v_refusals ? n::text then false else coalesce(v_created[n], true) end,
-         v_refusals -> n::text
-  from generate_subscripts(v_ids, 1) as n where v_ids is not null;
+  select case when refusal.why is null then v_ids[n] end, v_created[n] and refusal.why is null,
+         case when refusal.why is null then coalesce(v_conflicts[n], case when not v_created[n] then 'known' end) end, refusal.why
+  from generate_subscripts(v_ids, 1) as n cross join lateral (select v_refusals -> n::text as why) refusal where v_ids is not null;
 
-  if wake then
-    -- A job that has its time later wakes nobody now, but somebody then. One that still needs its place is promoted at once.
-    perform fairmill.wake_v1(array_agg(distinct given.queue) filter (where given.due_in_ms <= 0 and not given.needs_place),
-                             min(greatest(given.due_in_ms, 0)) filter (where given.due_in_ms > 0 or given.needs_place))
+  if wake or v_gated then
+    -- A job that has its time later wakes nobody now, but somebody then. One that still needs its place is promoted at once: that only
+    -- this function knows.
+    perform fairmill.wake_v1(array_agg(distinct given.queue) filter (where wake and given.due_in_ms <= 0 and not given.needs_place),
+      least(min(greatest(given.due_in_ms, 0)) filter (where wake and given.due_in_ms > 0 or given.needs_place), v_due_in_ms))
     from (select coalesce(e.job ->> 'queue', v_queue) as queue, v_gated and e.job ->> 'state' is not distinct from 'scheduled' as needs_place,
             -- In the order in which the insert looks for it: what the job says itself goes before what all have in common.
             coalesce(extract(epoch from (e.job ->> 'run_at')::timestamptz - now()) * 1000, (e.job ->> 'delay_ms')::float8,

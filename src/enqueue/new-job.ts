@@ -3,9 +3,10 @@ import { type Duration, toMs } from "../model/duration.js";
 import { ConfigError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import { serializeInput } from "../model/json-content.js";
-import type { NewJob } from "../model/new-job.js";
+import type { NewJob, UniqueClaim } from "../model/new-job.js";
 import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
+import { uniqueKeyOf } from "../model/unique.js";
 import { validateInput } from "../model/validate-input.js";
 
 export interface EnqueueOptions {
@@ -41,7 +42,12 @@ function build<In>(definition: JobDefinition<In, unknown>, input: In, options: E
   refuseUnknown(options, KNOWN, `enqueue("${definition.kind}")`);
   if (options.runAt !== undefined && options.delay !== undefined)
     throw new ConfigError("delay", `enqueue("${definition.kind}"): give runAt or delay, not both.`);
+  const timed = options.runAt !== undefined ? "runAt" : options.delay !== undefined ? "delay" : undefined;
+  if (timed !== undefined && definition.unique?.debounceMs !== undefined)
+    throw new ConfigError(timed, `enqueue("${definition.kind}"): debounce says when the job runs; leave ${timed} out.`);
   const key = options.key ?? definition.key?.(input);
+  // What is stored is what was given, not what the schema made of it: the handler validates it again.
+  const payload = serializeInput(definition.kind, input);
   return {
     kind: definition.kind,
     queue: definition.queue,
@@ -54,9 +60,14 @@ function build<In>(definition: JobDefinition<In, unknown>, input: In, options: E
     runAt: options.runAt === undefined ? undefined : moment(options.runAt),
     delayMs: options.delay === undefined ? undefined : toMs(options.delay, "delay"),
     idempotencyKey: options.idempotencyKey === undefined ? undefined : idempotencyKey(options.idempotencyKey),
-    // What is stored is what was given, not what the schema made of it: the handler validates it again.
-    payload: serializeInput(definition.kind, input),
+    unique: definition.unique && uniqueClaim(definition, input, payload),
+    payload,
   };
+}
+
+function uniqueClaim<In>({ unique }: JobDefinition<In, unknown>, input: In, payload: string): UniqueClaim {
+  const { by: _, ...rule } = unique!;
+  return { ...rule, key: uniqueKeyOf(unique!, input, payload) };
 }
 
 function moment(runAt: Date | string | number): string {

@@ -8,30 +8,36 @@ import { type Database, NotSentError } from "../store/database.js";
 import { type Stored, storeJobs, storeJobsOfSeveral } from "../store/enqueue.js";
 import { explainFailure, isConnectionLoss, isTransient, wasRolledBack } from "../store/failures.js";
 
-type Store<Answer> = (db: Database, jobs: readonly NewJob[], nowMs: number) => Promise<Answer[]>;
+type Store<One> = (db: Database, jobs: readonly NewJob[], nowMs: number) => Promise<One[]>;
 
 const OUTCOME_UNKNOWN = "FAIRMILL_OUTCOME_UNKNOWN";
 const TRIES_MAX = 5;
 const RETRY_MS = 100;
+const ITEMS_MAX = 1_000;
+
+type Answer = Enqueued | { readonly error: unknown };
 
 export class Sender {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #batcher: Batcher<NewJob, Enqueued>;
+  /**
+   * For jobs with a unique key, one group at a time: of those that replace each other the last call must win. Apart from the others,
+   * because they may have to wait for somebody's transaction that has the key.
+   */
+  readonly #inTurn: Batcher<NewJob, Enqueued>;
 
   constructor(db: Database, clock: Clock) {
     this.#db = db;
     this.#clock = clock;
-    this.#batcher = new Batcher<NewJob, Enqueued>({
-      itemsMax: 1_000,
-      groupsInFlightMax: 2,
-      send: (jobs) => this.#sendEach(jobs),
-    });
+    const send = (jobs: readonly NewJob[]) => this.#sendEach(jobs);
+    this.#batcher = new Batcher<NewJob, Enqueued>({ itemsMax: ITEMS_MAX, groupsInFlightMax: 2, send });
+    this.#inTurn = new Batcher<NewJob, Enqueued>({ itemsMax: ITEMS_MAX, groupsInFlightMax: 1, send });
   }
 
   /** One job, together with whatever else this process enqueues at this moment. */
   one(job: NewJob): Promise<Enqueued> {
-    return this.#batcher.add(job);
+    return (job.unique === undefined ? this.#batcher : this.#inTurn).add(job);
   }
 
   /** Many jobs in one transaction: all of them or none. */
@@ -40,25 +46,30 @@ export class Sender {
   }
 
   /** Callers who were put together by chance must not share each other's errors. */
-  async #sendEach(jobs: readonly NewJob[]): Promise<(Stored | { error: unknown })[]> {
+  async #sendEach(jobs: readonly NewJob[]): Promise<Answer[]> {
     try {
       return await this.#store(jobs);
     } catch (error) {
       if (jobs.length === 1) throw error;
       if (error instanceof DatabaseError) return this.#repeatKeyed(jobs, error);
-      return Promise.all(
-        jobs.map((job) =>
-          this.#store([job]).then(
-            ([one]) => one!,
-            (own: unknown) => ({ error: own }),
-          ),
-        ),
-      );
+      if (jobs[0]!.unique !== undefined) {
+        const answers: Answer[] = [];
+        for (const job of jobs) answers.push(await this.#sendAlone(job));
+        return answers;
+      }
+      return Promise.all(jobs.map((job) => this.#sendAlone(job)));
     }
   }
 
+  #sendAlone(job: NewJob): Promise<Answer> {
+    return this.#store([job]).then(
+      ([stored]) => stored!,
+      (error: unknown) => ({ error }),
+    );
+  }
+
   /** A job with a key is safe to send again, also when it shared its transaction with jobs that are not. */
-  async #repeatKeyed(jobs: readonly NewJob[], error: DatabaseError): Promise<(Stored | { error: unknown })[]> {
+  async #repeatKeyed(jobs: readonly NewJob[], error: DatabaseError): Promise<Answer[]> {
     const keyed = jobs.filter((job) => job.idempotencyKey !== undefined);
     if (error.code !== OUTCOME_UNKNOWN || keyed.length === 0) throw error;
     const again = await this.#store(keyed).catch((own: unknown) => keyed.map(() => ({ error: own })));
@@ -70,7 +81,7 @@ export class Sender {
     return this.#repeating(jobs, storeJobsOfSeveral);
   }
 
-  async #repeating<Answer extends Stored>(jobs: readonly NewJob[], store: Store<Answer>): Promise<Answer[]> {
+  async #repeating<One extends Stored>(jobs: readonly NewJob[], store: Store<One>): Promise<One[]> {
     const isRepeatable = jobs.every((job) => job.idempotencyKey !== undefined);
     for (let tries = 1; ; tries++) {
       try {

@@ -87,6 +87,22 @@ export class RateLimitError extends FairmillError {
   }
 }
 
+/** Another job of this tenant and kind has the unique key, and the definition says `onConflict: "refuse"`. Nothing was stored. */
+export class DuplicateJobError extends FairmillError {
+  override readonly name = "DuplicateJobError";
+  /** The job that is there; undefined when both were in the same call. */
+  readonly jobId: string | undefined;
+  constructor(kind: string, jobId: string | undefined) {
+    super(
+      "FAIRMILL_DUPLICATE_JOB",
+      jobId === undefined
+        ? `Two jobs of kind "${kind}" in one call have the same unique key. Nothing was stored.`
+        : `Job ${jobId} of kind "${kind}" has the same unique key. Nothing was stored.`,
+    );
+    this.jobId = jobId;
+  }
+}
+
 /** A running job was taken from this worker: its lease ended and somebody else holds or ended it. */
 export class LeaseLostError extends FairmillError {
   override readonly name = "LeaseLostError";

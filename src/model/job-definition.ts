@@ -6,8 +6,10 @@ import { checkJobLimits, type JobLimits, type KeyRule } from "./limits.js";
 import { nameOf, refuseUnknown, wholeNumber } from "./settings.js";
 import { showValue } from "./show-value.js";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./standard-schema.js";
+import { type UniqueRule, type UniqueSettings, uniqueRuleOf } from "./unique.js";
 
-export interface JobOptions<Schema extends StandardSchema | undefined, Input> {
+/** `unique`, `debounce`, `throttle`: see UniqueSettings. One of them, or none. */
+export interface JobOptions<Schema extends StandardSchema | undefined, Input> extends UniqueSettings<Input> {
   /** The name under which enqueue and handler find each other. */
   readonly kind: string;
   /** Validates the input at enqueue and again at run: any Standard Schema library. */
@@ -38,10 +40,25 @@ export interface JobDefinition<In = unknown, Out = In> {
   readonly backoff: Backoff;
   readonly key: ((input: In) => string) | undefined;
   readonly limits: KeyRule | undefined;
+  /** What `unique`, `debounce` or `throttle` came to. */
+  readonly unique: UniqueRule<In> | undefined;
   readonly schema: StandardSchema<In, Out> | undefined;
 }
 
-const KNOWN = ["kind", "input", "queue", "priority", "timeout", "expire", "retry", "key", "limits"] as const;
+const KNOWN = [
+  "kind",
+  "input",
+  "queue",
+  "priority",
+  "timeout",
+  "expire",
+  "retry",
+  "key",
+  "limits",
+  "unique",
+  "debounce",
+  "throttle",
+] as const;
 
 /** Declares a kind of job. Without a schema, name the input's type: `defineJob<{ userId: string }>({ kind: "…" })`. */
 export function defineJob<Schema extends StandardSchema>(
@@ -76,6 +93,7 @@ export function defineJob(options: JobOptions<any, any>): JobDefinition<any, any
     backoff: options.retry?.backoff ?? exponential(),
     key: options.key,
     limits: checkJobLimits(options.limits, options.key !== undefined, where),
+    unique: uniqueRuleOf(options, where),
     schema: options.input,
   });
 }

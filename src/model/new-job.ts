@@ -1,4 +1,5 @@
 // The value that enqueue hands to the store: a job as it is to be written.
+import type { OnConflict } from "./unique.js";
 
 export interface NewJob {
   readonly kind: string;
@@ -11,12 +12,25 @@ export interface NewJob {
   readonly runAt?: string | undefined;
   readonly delayMs?: number | undefined;
   readonly idempotencyKey?: string | undefined;
+  readonly unique?: UniqueClaim | undefined;
   /** JSON, checked. */
   readonly payload: string;
 }
 
-/** What enqueue answers. `created` is false when the idempotency key was known: `id` is then the first job's. */
+/** The unique key of a job, and what its definition says about it. */
+export interface UniqueClaim {
+  readonly key: string;
+  readonly until: "started" | "settled" | undefined;
+  readonly forMs: number | undefined;
+  readonly onConflict: OnConflict;
+  readonly debounceMs: number | undefined;
+  readonly debounceMaxMs: number | undefined;
+}
+
+/** What enqueue answers. `created` is false when the idempotency key was known or the unique key taken: `id` is then the first job's. */
 export interface Enqueued {
   readonly id: string;
   readonly created: boolean;
+  /** The first job was waiting and has this one's input now. */
+  readonly replaced?: true;
 }

@@ -1,13 +1,15 @@
 // Writing new jobs: the call of enqueue_many_v1, with what all jobs have in common sent once.
 import type { FairmillError } from "../model/errors.js";
-import type { Enqueued, NewJob } from "../model/new-job.js";
+import type { Enqueued, NewJob, UniqueClaim } from "../model/new-job.js";
 import type { Database, Queryable, Statement } from "./database.js";
 import { type Refusal, toError } from "./limits.js";
 import { qualify } from "./schema-name.js";
 
 /** The ids as one text: a thousand rows of one number each would cost more than the numbers. A job that was refused has none. */
-const ENQUEUE = `select string_agg(coalesce(id::text, ''), ',') as ids, string_agg(case when created then '1' else '0' end, '') as created,
-  json_agg(refused) filter (where refused is not null) as refusals from fairmill.enqueue_many_v1($1, $2, wake => $3, alone => $4, partial => $5)`;
+const ENQUEUE = `select string_agg(coalesce(id::text, ''), ',') as ids,
+  string_agg(case when created then '1' when conflict = 'replaced' then 'r' else '0' end, '') as marks,
+  json_agg(refused) filter (where refused is not null) as refusals
+  from fairmill.enqueue_many_v1($1, $2, wake => $3, alone => $4, partial => $5)`;
 const WAKE = "select fairmill.wake_v1($1, $2)";
 /** Workers look for what falls due this often by themselves. */
 const DUE_SOON_MS = 10_000;
@@ -32,6 +34,15 @@ const OWN = [
   ["idempotencyKey", "idempotency_key"],
 ] as const satisfies readonly (readonly [keyof NewJob, string])[];
 
+const UNIQUE = [
+  ["key", "unique_key"],
+  ["until", "unique_until"],
+  ["forMs", "unique_for_ms"],
+  ["onConflict", "on_conflict"],
+  ["debounceMs", "debounce_ms"],
+  ["debounceMaxMs", "debounce_max_ms"],
+] as const satisfies readonly (readonly [keyof UniqueClaim, string])[];
+
 /** Whose transaction it is: our own that ends with the statement, for one caller or for several, or the caller's. */
 const OWN_TRANSACTION = { wake: false, alone: true, partial: false };
 const OWN_OF_SEVERAL = { wake: false, alone: true, partial: true };
@@ -52,6 +63,11 @@ function enqueueStatement(jobs: readonly NewJob[], how: typeof OWN_TRANSACTION):
       const value = job[field];
       if (value !== undefined) text += `,"${column}":${JSON.stringify(value)}`;
     }
+    if (job.unique !== undefined)
+      for (const [field, column] of UNIQUE) {
+        const value = job.unique[field];
+        if (value !== undefined) text += `,"${column}":${JSON.stringify(value)}`;
+      }
     text += "}";
   }
   return [ENQUEUE, [`${text}]`, JSON.stringify(shared), how.wake, how.alone, how.partial]];
@@ -87,7 +103,7 @@ async function send(
 
 interface Answer {
   readonly ids: string;
-  readonly created: string;
+  readonly marks: string;
   readonly refusals: readonly Refusal[] | null;
 }
 
@@ -98,11 +114,12 @@ function allOrNone(rows: readonly unknown[], count: number): Enqueued[] {
 }
 
 function toStored(rows: readonly unknown[], count: number): Stored[] {
-  const { ids, created, refusals } = rows[0] as Answer;
+  const { ids, marks, refusals } = rows[0] as Answer;
   let refused = 0;
-  const stored = ids
-    .split(",")
-    .map((id, i) => (id === "" ? { error: toError(refusals![refused++]!) } : { id, created: created[i] === "1" }));
+  const stored = ids.split(",").map((id, i): Stored => {
+    if (id === "") return { error: toError(refusals![refused++]!) };
+    return marks[i] === "r" ? { id, created: false, replaced: true } : { id, created: marks[i] === "1" };
+  });
   if (stored.length !== count) throw new Error(`enqueue_many_v1 answered for ${stored.length} jobs, not for ${count}.`);
   return stored;
 }
@@ -112,9 +129,11 @@ function wakeStatement(jobs: readonly NewJob[], nowMs: number): Statement | unde
   const queues = new Set<string>();
   let dueInMs = Number.POSITIVE_INFINITY;
   for (const job of jobs) {
-    const waitMs = job.runAt !== undefined ? Date.parse(job.runAt) - nowMs : (job.delayMs ?? 0);
+    const waitMs =
+      job.runAt !== undefined ? Date.parse(job.runAt) - nowMs : (job.delayMs ?? job.unique?.debounceMs ?? 0);
     if (waitMs <= 0) queues.add(job.queue);
-    else dueInMs = Math.min(dueInMs, waitMs);
+    // A job that was replaced may have become due by it, with an old id that upkeep must make ready.
+    if (waitMs > 0 || job.unique?.onConflict === "replace") dueInMs = Math.min(dueInMs, Math.max(0, waitMs));
   }
   if (queues.size === 0 && dueInMs > DUE_SOON_MS) return undefined;
   return [WAKE, [[...queues], Number.isFinite(dueInMs) ? dueInMs : null]];

@@ -32,7 +32,7 @@ export const isConnectionLoss = (error: unknown): boolean =>
 export const isTransient = (error: unknown): boolean => wasRolledBack(error) || isConnectionLoss(error);
 
 /** The schema is missing or older than this library. */
-export const isUnmigrated = (error: unknown): boolean => ["3F000", "42P01", "42883"].includes(code(error));
+export const isUnmigrated = (error: unknown): boolean => ["3F000", "42P01", "42883", "42703"].includes(code(error));
 
 /** Wraps what the driver threw in an error that says what to do. */
 export function explainFailure(error: unknown, schema: string): unknown {

@@ -1,5 +1,5 @@
 // The statements about limits: settings of tenants, queues and kinds, and the rules of kinds for their keys.
-import { ActiveLimitError, type FairmillError, RateLimitError } from "../model/errors.js";
+import { ActiveLimitError, DuplicateJobError, type FairmillError, RateLimitError } from "../model/errors.js";
 import type { GateScope, KeyRule } from "../model/limits.js";
 import type { Database } from "./database.js";
 
@@ -41,7 +41,8 @@ export type Refusal =
       readonly key: string;
       readonly limit: number;
       readonly jobs: readonly number[] | null;
-    };
+    }
+  | { readonly code: "FAIRMILL_DUPLICATE_JOB"; readonly kind: string; readonly job_id: string | null };
 
 export function toError(refusal: Refusal): FairmillError {
   if (refusal.code === "FAIRMILL_ACTIVE_LIMIT")
@@ -50,6 +51,8 @@ export function toError(refusal: Refusal): FairmillError {
       refusal.limit,
       (refusal.jobs ?? []).map((id) => String(id)),
     );
+  if (refusal.code === "FAIRMILL_DUPLICATE_JOB")
+    return new DuplicateJobError(refusal.kind, refusal.job_id ?? undefined);
   const { scope, name, limit, per_ms, retry_at } = refusal;
   return new RateLimitError(scope, scope === "key" ? nameOfKey(name) : name, limit, per_ms, new Date(retry_at));
 }

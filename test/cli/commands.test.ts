@@ -96,6 +96,23 @@ describe("enqueue", () => {
     expect(await db.query("select payload from fairmill.job")).toEqual([{ payload: { to: "bob" } }]);
   });
 
+  test("F4: a definition in the config says when a job is not stored twice, and the answer says what became of it", async () => {
+    const where = here({ cwd: project });
+    const twice = async (...args: string[]) => [await cli(args, where), await cli(args, where)] as const;
+    const [first, second] = await twice("enqueue", "account.sync", '{"account":"a"}');
+    expect(first.stdout).toContain("is stored");
+    expect(second).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^Job \d+ was stored before under the same unique key; nothing was added\.\n$/),
+    });
+    const [waiting, replaced] = await twice("enqueue", "index", '{"n":1}', "--json");
+    expect(jsonOf(replaced)).toEqual({ id: jsonOf(waiting).id, created: false, replaced: true });
+    expect((await cli(["enqueue", "index", '{"n":2}'], where)).stdout).toMatch(/^Job \d+ was waiting .* new payload/);
+    const [, refused] = await twice("enqueue", "charge", '{"order":1}', "--json");
+    expect(refused.code).toBe(1);
+    expect(jsonOf(refused)).toMatchObject({ error: { code: "FAIRMILL_DUPLICATE_JOB" } });
+  });
+
   test("a definition in the config validates the payload and brings its queue and priority", async () => {
     const where = here({ cwd: project });
     const [wrong, right, jobOnly, misspelt] = await Promise.all([

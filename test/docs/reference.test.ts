@@ -76,6 +76,9 @@ describe("settings.md lists exactly the settings that are known", () => {
     ["rate", () => defineJob({ kind: "j", limits: { rate: nope as Rate } })],
     ["setTenant", () => client.setTenant("t", nope)],
     ["tenants page", () => client.tenants(nope)],
+    ["unique", () => defineJob({ kind: "j", unique: nope })],
+    ["debounce", () => defineJob({ kind: "j", debounce: { wait: 1, ...nope } })],
+    ["throttle", () => defineJob({ kind: "j", throttle: { per: 1, ...nope } })],
     ["enqueue", () => client.enqueue(job, {}, nope as EnqueueOptions)],
     ["jobs filter", () => client.jobs(nope as JobFilter)],
   ])("%s", async (heading, give) => {
@@ -132,6 +135,16 @@ describe("settings.md names the defaults that count", () => {
       timeoutMs: ms(said.get("timeout")),
       attemptsMax: Number(defaultsOf("retry").get("attempts")),
       expireMs: undefined,
+    });
+  });
+
+  test("unique", () => {
+    const said = defaultsOf("unique");
+    expect(defineJob({ kind: "j", unique: {} }).unique).toMatchObject({
+      by: undefined,
+      until: JSON.parse(said.get("until")!),
+      forMs: undefined,
+      onConflict: JSON.parse(said.get("onConflict")!),
     });
   });
 

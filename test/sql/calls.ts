@@ -15,6 +15,10 @@ export interface Stored {
   readonly created: boolean;
 }
 
+export interface Met extends Stored {
+  readonly conflict: "known" | "kept" | "replaced" | null;
+}
+
 export interface Claimed extends pg.QueryResultRow {
   readonly id: string;
   readonly lease_no: number;
@@ -48,6 +52,21 @@ export const enqueue = (ask: Asker, jobs: readonly NewRow[], shared: NewRow = {}
     JSON.stringify(jobs),
     JSON.stringify(shared),
   ]);
+
+/** The same, with the reason why a job was not made. */
+export const enqueueUnique = (ask: Asker, jobs: readonly NewRow[], shared: NewRow = {}): Promise<Met[]> =>
+  ask.query<Met & pg.QueryResultRow>("select id, created, conflict from fairmill.enqueue_many_v1($1, $2)", [
+    JSON.stringify(jobs),
+    JSON.stringify(shared),
+  ]);
+
+/** Blocks a job as a limit would that upkeep has not looked at yet: for tests of what comes after it. */
+export const block = (ask: Asker, id: string): Promise<unknown> =>
+  ask.query(
+    `with mark as (insert into fairmill.meter (use, scope, name, recheck) values ('start', 'key', '["none"]', true) on conflict do nothing)
+     update fairmill.job set state = 'blocked', limit_key = '["none"]' where id = $1`,
+    [id],
+  );
 
 /** One job; returns its id. */
 export const enqueueOne = async (ask: Asker, job: NewRow = {}): Promise<string> =>

@@ -1,7 +1,19 @@
 // Cancelling and running again, from outside: what each answers, what it changes, and what happens when somebody else is quicker.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { call, claim, claimLanes, ended, enqueueOne, live, register, rescanNo, settle, traces } from "./calls.js";
+import {
+  block,
+  call,
+  claim,
+  claimLanes,
+  ended,
+  enqueueOne,
+  live,
+  register,
+  rescanNo,
+  settle,
+  traces,
+} from "./calls.js";
 import { useSessions, waitUntilBlocked } from "./sessions.js";
 
 const db = useDatabase();
@@ -14,8 +26,7 @@ async function inState(
   state: "ready" | "scheduled" | "blocked" | "running" | "done" | "dead" | "cancelled",
 ): Promise<string> {
   const id = await enqueueOne(db, { expire_ms: 3_600_000, ...(state === "scheduled" ? { delay_ms: 60_000 } : {}) });
-  if (state === "blocked")
-    await db.query("update fairmill.job set state = 'blocked', limit_key = '[1]' where id = $1", [id]);
+  if (state === "blocked") await block(db, id);
   if (["running", "done", "dead", "cancelled"].includes(state)) {
     const jobs = await claimLanes(db, "w", [{ tenant: "default" }], 1);
     if (state !== "running")

@@ -7,6 +7,7 @@ import { migrate } from "../../src/store/migrate.js";
 import { useDatabase } from "../support/database.js";
 import { databaseAt } from "../support/global-setup.js";
 import {
+  block,
   byTenant,
   call,
   claim,
@@ -218,7 +219,7 @@ describe("lanes", () => {
     await fill(db, 1);
     await enqueueOne(db, { delay_ms: 60_000 });
     const blocked = await enqueueOne(db);
-    await db.query("update fairmill.job set state = 'blocked', limit_key = '[1]' where id = $1", [blocked]);
+    await block(db, blocked);
     expect(await claimLanes(db, "w", [{ tenant: "default" }], 10)).toHaveLength(1);
     expect(await claimLanes(db, "w", [{ tenant: "default" }], 10)).toEqual([]);
   });

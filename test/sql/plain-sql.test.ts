@@ -19,7 +19,7 @@ test("F2 B2: registers, enqueues by named arguments, claims, beats, reports prog
     await sql.query(
       "select * from fairmill.enqueue_v1('mail.send', tenant => 'acme', queue => 'mail', idempotency_key => 'order 1')",
     ),
-  ).toEqual([{ id: first!.id, created: false }]);
+  ).toEqual([{ id: first!.id, created: false, conflict: "known" }]);
   expect(
     await sql.query(
       `select kind, payload, tenant, queue, priority, max_attempts, key, state from fairmill.job where id = ${first!.id}`,

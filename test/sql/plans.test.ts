@@ -6,7 +6,8 @@ import { freshDatabase } from "../support/database.js";
 import { all, draw, explainEverything, type Node, type Plan, plansOf, readersOf, wayOf } from "./plan-reader.js";
 import { openSession, type Session } from "./sessions.js";
 
-const ANALYZE = "analyze fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency";
+const ANALYZE =
+  "analyze fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency, fairmill.unique_period";
 
 /** Jobs in all states: 50,000 ready, 5,000 scheduled (50 due), 5,000 running at 25 workers (2 of them dead), 10,000 ended. */
 const fill = (tenants: number) => `
@@ -23,6 +24,10 @@ const fill = (tenants: number) => `
   insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant, kind, created_at, ended_at, payload, worker)
   select nextval('fairmill.job_id_seq'), 1, 0, 1, 0, 3, case when n % 100 = 0 then 'dead' else 'done' end, 'default', 't' || n % 100, 'work', now(), now(), '{}', 'w1'
   from generate_series(1, 10000) n;
+  insert into fairmill.job (kind, queue, tenant, state, payload, run_at, unique_key, unique_until)
+  select 'work', 'default', 'unique', 'scheduled', '{}', now() + interval '10 days', 'key ' || n, 'settled' from generate_series(1, 5000) n;
+  insert into fairmill.unique_period (tenant, kind, key, job_id, expires_at)
+  select 'unique', 'work', 'key ' || n, -n, now() + (n - 100) * interval '1 minute' from generate_series(1, 5000) n;
   insert into fairmill.idempotency (tenant, kind, key, job_id) select 't', 'work', 'key ' || n, n from generate_series(1, 5000) n;
   insert into fairmill.idempotency (tenant, kind, key, job_id, created_at)
   select 't', 'work', 'old key ' || n, -n, now() - interval '40 days' from generate_series(1, 100) n;
@@ -106,6 +111,11 @@ const settle = (worker: string, verdicts: readonly string[]): Pick<Call, "statem
   ],
 });
 
+const uniqueJobs = (rule: object): string =>
+  JSON.stringify(
+    Array.from({ length: 20 }, (_, n) => ({ kind: "work", tenant: "unique", unique_key: `key ${n * 500}`, ...rule })),
+  );
+
 const CALLS: Record<string, Call> = {
   "enqueue_many_v1 without keys": {
     statement: "select * from fairmill.enqueue_many_v1($1)",
@@ -120,6 +130,21 @@ const CALLS: Record<string, Call> = {
       ),
     ],
     ways: [],
+  },
+  "enqueue_unique_v1 with keys, taken and free, kept": {
+    statement: "select * from fairmill.enqueue_many_v1($1)",
+    values: () => [uniqueJobs({})],
+    ways: ["job_unique"],
+  },
+  "enqueue_unique_v1 with keys, taken and free, replaced": {
+    statement: "select * from fairmill.enqueue_many_v1($1)",
+    values: () => [uniqueJobs({ on_conflict: "replace" })],
+    ways: ["job_pkey", "job_unique"],
+  },
+  "enqueue_unique_v1 with periods, of others, over and free": {
+    statement: "select * from fairmill.enqueue_many_v1($1)",
+    values: () => [uniqueJobs({ unique_for_ms: 1_000 })],
+    ways: ["job_unique"],
   },
   "lanes_v1 from the start": {
     statement: "select * from fairmill.lanes_v1('default', null, null, 100)",
@@ -229,6 +254,7 @@ const BOUND: Record<string, RegExp> = {
   job_running: /\bworker [=>]/,
   job_scheduled: /\brun_at <=/,
   job_expiring: /\bexpire_at <=/,
+  job_unique: /\btenant = .*\bkind = .*\bunique_key = /,
 };
 
 function checkReads(plans: readonly Plan[], table: "job" | "job_history"): void {

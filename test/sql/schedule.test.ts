@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import {
+  block,
   call,
   claimLanes,
   ended,
@@ -156,7 +157,7 @@ describe("time to live", () => {
     await db.query("update fairmill.job set state = 'scheduled', run_at = now() + interval '1 hour' where id = $1", [
       scheduled,
     ]);
-    await db.query("update fairmill.job set state = 'blocked', limit_key = '[1]' where id = $1", [blocked]);
+    await block(db, blocked);
     expect(await expire()).toBe(0);
     for (const id of [ready, scheduled, blocked]) await shift(id, "expire_at", "-1 millisecond");
     expect(await expire()).toBe(3);

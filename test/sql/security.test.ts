@@ -64,6 +64,7 @@ test("S1: the walk sees what is there: the owner has every right on all of it", 
     "worker",
     "queue",
     "idempotency",
+    "unique_period",
     "migration",
     "job_id_seq",
   ])
@@ -144,7 +145,7 @@ test("S3: what a caller puts into its own search_path or its temporary schema is
 test("S5: a role with EXECUTE on the functions and DML on the tables does all the work and the upkeep, and can change no schema", async () => {
   await db.query(`grant usage on schema fairmill to ${worker};
     grant select, insert, update, delete on fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency,
-      fairmill.gate, fairmill.key_rule, fairmill.meter to ${worker};
+      fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.meter to ${worker};
     grant usage on sequence fairmill.job_id_seq to ${worker};
     grant execute on all functions in schema fairmill to ${worker}`);
   // Upkeep finds something to do: today's partition is missing and its row is in the rest, and a partition is old.
@@ -155,7 +156,7 @@ test("S5: a role with EXECUTE on the functions and DML on the tables does all th
   const session = await open();
   await session.query(`set role ${worker}`);
   await register(session, "w");
-  const id = await enqueueOne(session, { idempotency_key: "k" });
+  const id = await enqueueOne(session, { idempotency_key: "k", unique_key: "u" });
   const [claimed] = await claim(session, "w");
   expect(await session.query("select * from fairmill.heartbeat_v1('w')")).toEqual([{ alive: true, cancelled: [] }]);
   await settle(session, "w", [claimed!], "done");

@@ -53,12 +53,17 @@ payload must fit its schema, and its queue, priority and limits apply.`,
       out.note(`Note: ${unknownKind(target.config.settings, kind)}`);
     const base: JobDefinition = known ?? defineJob({ kind });
     const definition = options.queue === undefined ? base : { ...base, queue: options.queue };
-    const { id, created } = await withClient(target, (client) =>
+    const { id, created, replaced } = await withClient(target, (client) =>
       client.enqueue(definition, input, given({ tenant, priority, delay, runAt, idempotencyKey, key })),
     );
     const words = `${oneLine(kind)}, tenant ${oneLine(tenant ?? "default")}, queue ${oneLine(definition.queue)}`;
-    const repeated = `Job ${id} was stored before under this idempotency key; nothing was added.`;
-    out.result({ id, created }, created ? `Job ${id} is stored (${words}). Follow it: fairmill job ${id}` : repeated);
+    const repeated = replaced
+      ? `Job ${id} was waiting under the same unique key and has the new payload now; nothing was added.`
+      : `Job ${id} was stored before under ${idempotencyKey === undefined ? "the same unique" : "this idempotency"} key; nothing was added.`;
+    out.result(
+      { id, created, ...(replaced && { replaced }) },
+      created ? `Job ${id} is stored (${words}). Follow it: fairmill job ${id}` : repeated,
+    );
     return 0;
   },
 });
