@@ -5,6 +5,7 @@ import {
   call,
   claim,
   claimGated,
+  enqueue,
   enqueueKeyed,
   enqueueLimited,
   fill,
