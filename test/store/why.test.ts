@@ -133,6 +133,27 @@ describe("a cap", () => {
     expect(await claim(db, "w", 3)).toMatchObject([{ id: ids[2] }]);
   });
 
+  test("of another tenant, queue and kind is not its own", async () => {
+    await register(db, "w");
+    await client.setTenant("other", { maxRunning: 1 });
+    await client.setTenant("own", { maxRunning: 1 });
+    await client.setQueue("elsewhere", { maxRunning: 1 });
+    await client.setQueue("default", { maxRunning: 2 });
+    await client.setKind("other", { maxRunning: 1 });
+    await client.setKind("work", { maxRunning: 1 });
+    await fill(db, 1, { tenant: "other", kind: "other" });
+    await fill(db, 1, { tenant: "third", kind: "third", queue: "elsewhere" });
+    expect(await claim(db, "w", 5)).toHaveLength(1);
+    expect(await claim(db, "w", 5, { queue: "elsewhere" })).toHaveLength(1);
+    const { id } = await client.enqueue(work, {}, { tenant: "own" });
+    const told = await why(id);
+    expect(held(told)).toEqual([]);
+    expect(detailOf(told, "tenant cap")).toMatchObject({ running: 0 });
+    expect(detailOf(told, "queue cap")).toMatchObject({ running: 1 });
+    expect(detailOf(told, "kind cap")).toMatchObject({ running: 0 });
+    expect(await claim(db, "w", 5)).toMatchObject([{ id }]);
+  });
+
   test("of 0 lets nothing run, and names nobody", async () => {
     await register(db, "w");
     await client.setTenant("acme", { maxRunning: 0 });
@@ -191,6 +212,7 @@ describe("a rate", () => {
     const told = await why(second.id);
     expectReason(told, "scheduled", `The rate of its key (1 in 3600000 ms) put it back until ${runAt!.toISOString()}.`);
     expect(held(told)).toEqual(["scheduled", "rate"]);
+    expect(detailOf(told, "scheduled")).toMatchObject({ throttled: 1, putBack: true });
     expect(detailOf(told, "rate")).toMatchObject({ scope: "key", name: "limited / default / ann", throttled: 1 });
 
     const third = await client.enqueue(rated, { user: "ann" });
@@ -199,6 +221,11 @@ describe("a rate", () => {
       "rate",
       /^The key "limited \/ default \/ ann" may start 1 in .* queues up behind them\.$/,
     );
+    // Room or not: while one of its key waits for its moment, a newcomer is put behind it.
+    await db.query("update fairmill.meter set spent_at = null, spent = null");
+    expectReason(await why(third.id), "rate", /queues up behind them\.$/);
+    expect(await claim(db, "w", 2)).toEqual([]);
+    expect(await client.job(third.id)).toMatchObject({ state: "scheduled" });
     const other = await client.enqueue(rated, { user: "bob" });
     expect(gateOf(await why(other.id), "rate")).toMatchObject({ passed: true });
   });
@@ -326,6 +353,10 @@ describe("workers", () => {
       reason: "1 living worker serves its queue and kind, with 1 place; 1 job is in its hands.",
       detail: { workers: 1, places: 1, running: 1 },
     });
+    await register(db, "v");
+    expect(gateOf(await why(id), "worker")!.reason).toBe(
+      "2 living workers serve its queue and kind, with 2 places; 1 job is in their hands.",
+    );
   });
 });
 
