@@ -3,7 +3,9 @@
 -- Result: the jobs that became ready. The caller sees to it that workers hear of them: their ids are old.
 -- Locks: the keys' meters by name; then blocked jobs, skipping those that somebody else holds (whoever holds one while it waits for a
 -- key, as expiry does, would otherwise wait for us). A key whose free place found only such jobs is marked, and upkeep looks again.
--- Plan expected: per key a probe of job_slot for each place and a range of job_blocked; then the rows by the primary key.
+-- Places of kinds that refuse are given by those who enqueue, under a lock of their own that a long transaction may hold. For the few
+-- jobs that are blocked there (run again by hand, or from before the rule) that lock is needed too: it is tried, not waited for.
+-- Plan expected: per key a range of job_slot and a range of job_blocked; then the rows by the primary key.
 create or replace function fairmill.admit_keys_v1(keys text[])
 returns table (queue text, priority smallint, tenant text, id bigint)
 language plpgsql
@@ -17,33 +19,40 @@ set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
+  v_keys  text[];
+  v_tried text[];
   v_ids   bigint[];
   v_slots integer[];
   v_doubt text[];
+  -- At most so many of one key: the rest is in doubt and has its turn with the next upkeep.
+  v_places_max constant integer := 1000;
 begin
   perform fairmill.lock_meters_v1('start', 'key', keys);
+  -- Taken down before looking: what is found to be doubtful again raises it again.
+  update fairmill.meter m set recheck = false where m.recheck and m.use = 'start' and m.scope = 'key' and m.name = any (keys);
+
+  v_keys := array(select distinct u.name from unnest(keys) as u (name)
+                  where exists (select from fairmill.job b where b.state = 'blocked' and b.limit_key = u.name));
+  if cardinality(v_keys) = 0 then
+    return;
+  end if;
+  v_tried := array(select k.name from unnest(v_keys) as k (name)
+                   where exists (select from fairmill.key_rule r where r.kind = k.name::jsonb ->> 0 and r.when_full = 'refuse' and r.max_running is not null)
+                     and exists (select from fairmill.meter m where m.use = 'enqueue' and m.scope = 'key' and m.name = k.name));
+  if cardinality(v_tried) > 0 then
+    v_doubt := array(select unnest(v_tried) except select held.name
+      from (select m.name from fairmill.meter m where m.use = 'enqueue' and m.scope = 'key' and m.name = any (v_tried) for update skip locked) held);
+  end if;
 
   with key as materialized (
-    select k.name, free.slots
-    from (select distinct u.name collate "C" as name from unnest(keys) as u (name)) k
-    -- A rule that is gone, or has no limit any more, lets everybody through: one after the other, without a place.
-    left join lateral (select r.max_running from fairmill.key_rule r where r.kind = k.name::jsonb ->> 0) rule on true
-    cross join lateral (select case when rule.max_running is null then array_fill(null::integer, array[1000])
-      else array(select s.slot from generate_series(1, rule.max_running) as s (slot)
-                 where not exists (select from fairmill.job h where h.limit_key = k.name and h.slot = s.slot)
-                 order by s.slot limit 1000) end as slots) free
-    where cardinality(free.slots) > 0),
-  chosen as materialized (
-    select key.name, next.id, key.slots[next.n] as slot
-    from key cross join lateral (
-      select best.id, row_number() over () as n
-      from (select b.id from fairmill.job b where b.state = 'blocked' and b.limit_key = key.name
-            order by b.priority desc, b.id limit cardinality(key.slots) for update skip locked) best) next)
-  select array_agg(c.id), array_agg(c.slot),
-         -- Places are left: is somebody blocked after all?
-         (select array_agg(key.name) from key where key.slots[1] is null or cardinality(key.slots) > (select count(*) from chosen x where x.name = key.name))
+    select free.name, free.slots,
+      array(select b.id from fairmill.job b where b.state = 'blocked' and b.limit_key = free.name
+            order by b.priority desc, b.id limit cardinality(free.slots) for update skip locked) as ids
+    from fairmill.free_places_v1(array(select unnest(v_keys) except select unnest(v_doubt)), v_places_max) free)
+  select array_agg(chosen.id) filter (where chosen.id is not null), array_agg(chosen.slot) filter (where chosen.id is not null),
+         v_doubt || array_agg(distinct key.name) filter (where cardinality(key.slots) = v_places_max or cardinality(key.slots) > cardinality(key.ids))
     into v_ids, v_slots, v_doubt
-  from chosen c;
+  from key left join lateral unnest(key.ids, key.slots[1 : cardinality(key.ids)]) as chosen (id, slot) on true;
 
   if v_ids is not null then
     return query
@@ -54,6 +63,7 @@ begin
   end if;
 
   if v_doubt is not null then
+    -- Places are left, or could not be given: is somebody blocked after all?
     update fairmill.meter m set recheck = true
     where m.use = 'start' and m.scope = 'key' and m.name = any (v_doubt) and not m.recheck
       and exists (select from fairmill.job b where b.state = 'blocked' and b.limit_key = m.name);

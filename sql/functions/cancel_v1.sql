@@ -1,5 +1,6 @@
 -- Cancels a job. Result: cancelled (it was waiting and has ended), requested (it is running; its handler is told), ended (it had
 -- ended before), or not_found.
+-- Locks: the job, then as pass_on_v1.
 create or replace function fairmill.cancel_v1(job_id bigint)
 returns text
 language plpgsql
@@ -20,7 +21,7 @@ begin
     perform pg_notify('fairmill', '!cancel ' || v_job.worker);
     return 'requested';
   end if;
-  perform fairmill.end_jobs_v1(array[job_id], 'cancelled', null);
+  perform fairmill.pass_on_v1(null, (select e.freed from fairmill.end_jobs_v1(array[job_id], 'cancelled', null) e));
   return 'cancelled';
 end
 $$;

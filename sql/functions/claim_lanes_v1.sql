@@ -47,7 +47,7 @@ begin
   end if;
   return query
     update fairmill.job j
-    set state = 'running', worker = worker_id, lease_no = j.lease_no + 1, attempt = j.attempt + 1, started_at = clock_timestamp()
+    set state = 'running', worker = worker_id, lease_no = j.lease_no + 1, attempt = j.attempt + 1, started_at = clock_timestamp(), put_back = null
     -- An array of places, not a join: measured at 7.1 against 8.4 microseconds a job.
     where j.ctid = any (array(
       select ready.ctid

@@ -1,6 +1,5 @@
 -- Spends the rates of gates for what a claim started, and tells which gates are closed now. Part of claim_gated_v1, under its locks.
---   gates  as gate_rooms_v1 said;  used: [[scope, name, count], …] what was started, or null
---   at     the moment of the claim
+--   gates  as gate_rooms_v1 said;  used: "tenant acme" → how many were started, or null;  at: the moment of the claim
 -- Result: the list for the worker, as claim_gated_v1 describes it; null: nothing is closed.
 create or replace function fairmill.close_gates_v1(gates jsonb, used jsonb, at timestamptz)
 returns jsonb
@@ -9,35 +8,27 @@ set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 set jit = off
 set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
 as $$
 #variable_conflict use_column
-declare
-  v_held jsonb;
-  v_gate record;
-  v_open timestamptz;
 begin
-  for v_gate in
-    select s.scope, g.name, g.gate, (g.gate ->> 'room')::integer as room, coalesce(u.count, 0) as count
-    from jsonb_each(gates) as s (scope, gates)
-    cross join lateral jsonb_each(s.gates) as g (name, gate)
-    left join (select e ->> 0 as scope, e ->> 1 as name, (e -> 2)::integer as count from jsonb_array_elements(used) e) u on u.scope = s.scope and u.name = g.name
-  loop
-    v_open := (v_gate.gate ->> 'open_at')::timestamptz;
-    if v_gate.count > 0 and v_gate.gate ? 'per_ms' then
-      update fairmill.meter m set spent_at = s.new_spent_at, spent = s.new_spent, used_at = at
-      from fairmill.meter o
-      cross join lateral fairmill.rate_spend_v1(o.spent_at, o.spent, (v_gate.gate -> 'limit')::integer, (v_gate.gate -> 'per_ms')::bigint, v_gate.gate ->> 'how', at, v_gate.count) s
-      where m.use = 'start' and m.scope = v_gate.scope and m.name = v_gate.name and o.use = m.use and o.scope = m.scope and o.name = m.name;
-      select r.open_at into v_open from fairmill.meter m
-      cross join lateral fairmill.rate_room_v1(m.spent_at, m.spent, (v_gate.gate -> 'limit')::integer, (v_gate.gate -> 'per_ms')::bigint, v_gate.gate ->> 'how', at) r
-      where m.use = 'start' and m.scope = v_gate.scope and m.name = v_gate.name;
-    end if;
-    if v_gate.room <= v_gate.count then
-      v_held := coalesce(v_held, '[]') || jsonb_build_object('scope', v_gate.scope, 'name', v_gate.name,
-        'why', coalesce(v_gate.gate ->> 'why', case when (v_gate.gate -> 'free')::integer <= v_gate.count then 'cap' else 'rate' end),
-        'open_in_ms', case when v_open > at then extract(epoch from v_open - at)::float8 * 1000 end);
-    end if;
-  end loop;
-  return v_held;
+  if gates @? '$.*.per_ms' then
+    update fairmill.meter m set spent_at = s.new_spent_at, spent = s.new_spent, used_at = date_trunc('hour', at)
+    from jsonb_each(gates) as g (name, gate)
+    cross join lateral (select o.use, o.scope, o.name, o.spent_at, o.spent from fairmill.meter o
+                        where o.use = 'start' and o.scope = g.gate ->> 'scope' and o.name = g.gate ->> 'name' offset 0) o
+    cross join lateral fairmill.rate_spend_v1(o.spent_at, o.spent, (g.gate -> 'limit')::integer, (g.gate -> 'per_ms')::bigint, g.gate ->> 'how', at, (used -> g.name)::integer) s
+    where g.gate ? 'per_ms' and used ? g.name and m.use = o.use and m.scope = o.scope and m.name = o.name;
+  end if;
+  return (
+    select jsonb_agg(jsonb_build_object('scope', g.gate -> 'scope', 'name', g.gate -> 'name',
+        'why', coalesce(g.gate ->> 'why', case when (g.gate -> 'free')::integer <= coalesce((used -> g.name)::integer, 0) then 'cap' else 'rate' end),
+        'open_in_ms', case when g.gate ? 'per_ms' and g.gate ->> 'why' is distinct from 'cap' then
+          (select greatest(0, extract(epoch from r.open_at - at)::float8 * 1000) from fairmill.meter m
+           cross join lateral fairmill.rate_room_v1(m.spent_at, m.spent, (g.gate -> 'limit')::integer, (g.gate -> 'per_ms')::bigint, g.gate ->> 'how', at) r
+           where m.use = 'start' and m.scope = g.gate ->> 'scope' and m.name = g.gate ->> 'name' and r.room <= 0) end))
+    from jsonb_each(gates) as g (name, gate)
+    where (g.gate -> 'room')::integer <= coalesce((used -> g.name)::integer, 0));
 end
 $$;

@@ -22,10 +22,10 @@ begin
     select r.id, r.lease_no, coalesce(r.counted, 0::smallint) | caps.bits as bits
     from fairmill.job r
     cross join lateral (
-      select coalesce(bit_or((case g.scope when 'tenant' then 1 when 'queue' then 2 else 4 end)::smallint), 0::smallint) as bits
-      from fairmill.gate g
-      where g.max_running is not null
-        and (g.scope = 'tenant' and g.name = r.tenant or g.scope = 'queue' and g.name = r.queue or g.scope = 'kind' and g.name = r.kind)) caps
+      select (case when exists (select from fairmill.gate g where g.scope = 'tenant' and g.name = r.tenant and g.max_running is not null) then 1 else 0 end
+            + case when exists (select from fairmill.gate g where g.scope = 'queue' and g.name = r.queue and g.max_running is not null) then 2 else 0 end
+            + case when exists (select from fairmill.gate g where g.scope = 'kind' and g.name = r.kind and g.max_running is not null) then 4 else 0 end)::smallint as bits
+      offset 0) caps
     where r.state = 'running' and coalesce(r.counted, 0::smallint) | caps.bits <> coalesce(r.counted, 0::smallint)
     for update of r skip locked) missed
   where j.id = missed.id and j.state = 'running';

@@ -1,10 +1,9 @@
--- Ends jobs that nobody settles: cancelled while waiting, expired, poisonous. Moves them to the history in one statement, and gives the
--- places they held to the next.
+-- Ends jobs that nobody settles: cancelled while waiting, expired, poisonous. Moves them to the history in one statement.
 -- The caller has locked them and decided; this function only writes.
 --   crashed  their worker died: that attempt is recorded as a failure
--- Locks: the meters of the keys whose places became free, then the rescan mark of the queues in which somebody got one.
-create or replace function fairmill.end_jobs_v1(ids bigint[], end_state text, reason jsonb, crashed boolean default false)
-returns integer
+-- Result: how many ended, and the keys of which a place became free: the caller passes them on (pass_on_v1) as its last step.
+create or replace function fairmill.end_jobs_v1(ids bigint[], end_state text, reason jsonb, crashed boolean default false,
+  out ended integer, out freed text[])
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
@@ -13,12 +12,9 @@ set enable_seqscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_at     timestamptz := clock_timestamp();
-  v_count  integer;
-  v_freed  text[];
-  v_queues text[];
+  v_at timestamptz := clock_timestamp();
 begin
-  with ended as (delete from fairmill.job j where j.id = any (ids) returning j.*),
+  with gone as (delete from fairmill.job j where j.id = any (ids) returning j.*),
   moved as (
     insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant, kind, key, limit_key,
       throttled, worker, created_at, run_at, expire_at, started_at, ended_at, payload, progress, failures, error)
@@ -26,14 +22,7 @@ begin
       e.throttled, e.worker, e.created_at, e.run_at, e.expire_at, e.started_at, v_at, e.payload, e.progress,
       case when crashed then coalesce(e.failures, '[]') || fairmill.crash_v1(e.attempt, e.lease_no, e.worker, e.started_at, v_at) else e.failures end,
       reason
-    from ended e)
-  select count(*), array_agg(distinct e.limit_key) filter (where e.slot is not null) into v_count, v_freed from ended e;
-  if v_freed is not null then
-    v_queues := array(select distinct a.queue from fairmill.admit_keys_v1(v_freed) a);
-    if cardinality(v_queues) > 0 then
-      perform fairmill.rescan_v1(v_queues);
-    end if;
-  end if;
-  return v_count;
+    from gone e)
+  select count(*), array_agg(distinct e.limit_key) filter (where e.slot is not null) into ended, freed from gone e;
 end
 $$;

@@ -16,6 +16,7 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 set jit = off
+set enable_seqscan = off
 as $$
 #variable_conflict use_column
 declare

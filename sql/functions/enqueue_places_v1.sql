@@ -13,25 +13,21 @@ as $$
 #variable_conflict use_column
 begin
   perform fairmill.lock_meters_v1('enqueue', 'key', array(select u.key from unnest(keys, rules) as u (key, rule) where u.rule = 'refuse'));
-  with wanted as (
-    select u.n, u.key, u.asks, row_number() over (partition by u.key, u.asks order by u.n) as turn
-    from (select g.n, g.key, coalesce(g.rule = 'refuse', false) as asks
-          from unnest(ns, keys, rules) as g (n, key, rule)) u),
-  free as materialized (
-    select k.key, rule.max_running,
-      array(select s.slot from generate_series(1, rule.max_running) as s (slot)
-            where not exists (select from fairmill.job h where h.limit_key = k.key and h.slot = s.slot)
-            order by s.slot limit cardinality(ns)) as slots
-    from (select distinct w.key from wanted w where w.asks) k
-    cross join lateral (select r.max_running from fairmill.key_rule r where r.kind = k.key::jsonb ->> 0) rule),
+  -- Everything of a key in one row: whatever is joined job by job is quadratic.
+  with wanted as materialized (
+    select u.key, array_agg(u.n order by u.n) as ns from unnest(ns, keys, rules) as u (n, key, rule) where u.rule = 'refuse' group by u.key),
   given as (
-    select w.n, w.key, w.asks, f.max_running, f.slots[w.turn] as slot
-    from wanted w left join free f on f.key = w.key)
-  select array_agg(case when g.asks then g.slot end order by g.n),
-    jsonb_object_agg(g.n::text, jsonb_build_object('code', 'FAIRMILL_ACTIVE_LIMIT', 'key', g.key, 'limit', g.max_running, 'jobs',
-      (select jsonb_agg(h.id) from (select j.id from fairmill.job j where j.limit_key = g.key and j.slot is not null order by j.slot limit 10) h)))
-      filter (where g.asks and g.slot is null)
+    select turn.n, free.name as key, free.max_running, free.slots[turn.place] as slot
+    from fairmill.free_places_v1(array(select w.key from wanted w), cardinality(ns)) free
+    join wanted w on w.key = free.name
+    cross join lateral unnest(w.ns) with ordinality as turn (n, place)),
+  held as materialized (
+    select g.key, (select coalesce(jsonb_agg(h.id), '[]') from (select j.id from fairmill.job j where j.limit_key = g.key and j.slot is not null order by j.slot limit 10) h) as jobs
+    from (select distinct x.key from given x where x.slot is null) g)
+  select array_agg(g.slot order by u.n),
+    jsonb_object_agg(u.n::text, jsonb_build_object('code', 'FAIRMILL_ACTIVE_LIMIT', 'key', g.key, 'limit', g.max_running, 'jobs', held.jobs))
+      filter (where g.n is not null and g.slot is null)
     into slots, refusals
-  from given g;
+  from unnest(ns) as u (n) left join given g on g.n = u.n left join held on held.key = g.key;
 end
 $$;

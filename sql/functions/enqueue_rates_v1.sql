@@ -39,12 +39,14 @@ begin
     v_names := case v_gate.scope when 'queue' then queues when 'kind' then kinds when 'tenant' then tenants else keys end;
     select array_agg(u.n order by u.n) into v_hit from unnest(ns, v_names) as u (n, name) where u.name = v_gate.name and not v_refusals ? u.n::text;
     if cardinality(v_hit) > v_room.room then
-      if v_room.room > 0 then
-        -- After what fits now is spent, the next one may come when the oldest of all is given back.
-        select r.open_at into v_room.open_at
-        from fairmill.rate_spend_v1(v_meter.spent_at, v_meter.spent, v_gate.rate_limit, v_gate.rate_per_ms, v_gate.rate_how, v_at, v_room.room) s,
-          fairmill.rate_room_v1(s.new_spent_at, s.new_spent, v_gate.rate_limit, v_gate.rate_per_ms, v_gate.rate_how, v_at) r;
-      end if;
+      -- Who must come all at once may when there is room for all. Of the others, the first that does not fit may come when something is
+      -- given back, after those that fit have spent what is left.
+      select r.open_at into v_room.open_at
+      from (select s.* from fairmill.rate_spend_v1(v_meter.spent_at, v_meter.spent, v_gate.rate_limit, v_gate.rate_per_ms, v_gate.rate_how, v_at, v_room.room) s
+            where partial and v_room.room > 0
+            union all select v_meter.spent_at, v_meter.spent where not partial or v_room.room = 0) now
+      cross join lateral fairmill.rate_room_v1(now.new_spent_at, now.new_spent, v_gate.rate_limit, v_gate.rate_per_ms, v_gate.rate_how, v_at,
+        case when partial then 1 else cardinality(v_hit) end) r;
       select v_refusals || jsonb_object_agg(n::text, jsonb_build_object('code', 'FAIRMILL_RATE_LIMIT', 'scope', v_gate.scope, 'name', v_gate.name,
           'limit', v_gate.rate_limit, 'per_ms', v_gate.rate_per_ms, 'how', v_gate.rate_how, 'retry_at', v_room.open_at))
         into v_refusals from unnest(v_hit[v_room.room + 1 :]) as n;
@@ -56,7 +58,7 @@ begin
   end if;
   for v_item in select jsonb_array_elements(v_spend) loop
     v_names := case v_item ->> 'scope' when 'queue' then queues when 'kind' then kinds when 'tenant' then tenants else keys end;
-    update fairmill.meter m set spent_at = s.new_spent_at, spent = s.new_spent, used_at = v_at
+    update fairmill.meter m set spent_at = s.new_spent_at, spent = s.new_spent, used_at = date_trunc('hour', v_at)
     from (select count(*)::integer as count from unnest(ns, v_names) as u (n, name) where u.name = v_item ->> 'name' and not v_refusals ? u.n::text) let_in
     cross join lateral fairmill.rate_spend_v1(
       (select x.spent_at from fairmill.meter x where x.use = 'enqueue' and x.scope = v_item ->> 'scope' and x.name = v_item ->> 'name'),

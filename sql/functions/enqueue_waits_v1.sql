@@ -15,21 +15,22 @@ as $$
 #variable_conflict use_column
 begin
   perform fairmill.lock_meters_v1('start', 'key', array(select u.key from unnest(keys, rules, due) as u (key, rule, due) where u.rule = 'wait' and u.due));
-  with wanted as (
-    select u.n, u.key, u.place, coalesce(u.rule = 'wait' and u.due and not coalesce(refused ? u.n::text, false), false) as asks
-    from unnest(ns, keys, rules, due, places) as u (n, key, rule, due, place)),
-  turns as (select w.*, row_number() over (partition by w.key, w.asks order by w.n) as turn from wanted w),
-  free as materialized (
-    select k.key,
+  -- Everything of a key in one row: whatever is joined job by job is quadratic.
+  with wanted as materialized (
+    select u.key, array_agg(u.n order by u.n) as ns, exists (select from fairmill.job b where b.state = 'blocked' and b.limit_key = u.key) as has_blocked
+    from unnest(ns, keys, rules, due) as u (n, key, rule, due)
+    where u.rule = 'wait' and u.due and not coalesce(refused ? u.n::text, false) group by u.key),
+  given as (
+    select turn.n, free.slots[turn.place] as slot,
       -- Who is blocked already goes first: then there is no free place but by an accident that upkeep repairs.
-      case when exists (select from fairmill.job b where b.state = 'blocked' and b.limit_key = k.key) then '{}'::integer[]
-      else array(select s.slot from generate_series(1, (select r.max_running from fairmill.key_rule r where r.kind = k.key::jsonb ->> 0)) as s (slot)
-                 where not exists (select from fairmill.job h where h.limit_key = k.key and h.slot = s.slot)
-                 order by s.slot limit cardinality(ns)) end as slots
-    from (select distinct w.key from wanted w where w.asks) k)
-  select array_agg(case when t.asks then f.slots[t.turn] else t.place end order by t.n),
-         array_agg(case when not t.asks then null when f.slots[t.turn] is null then 'blocked' else 'ready' end order by t.n)
+      case when turn.place > cardinality(free.slots) then 'blocked' else 'ready' end as state
+    from fairmill.free_places_v1(array(select w.key from wanted w where not w.has_blocked), cardinality(ns)) free
+    join wanted w on w.key = free.name
+    cross join lateral unnest(w.ns) with ordinality as turn (n, place)
+    union all
+    select n, null, 'blocked' from wanted w cross join lateral unnest(w.ns) as n where w.has_blocked)
+  select array_agg(coalesce(g.slot, u.place) order by u.n), array_agg(g.state order by u.n)
     into slots, states
-  from turns t left join free f on f.key = t.key;
+  from unnest(ns, places) as u (n, place) left join given g on g.n = u.n;
 end
 $$;

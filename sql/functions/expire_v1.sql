@@ -1,21 +1,15 @@
 -- Ends jobs that waited longer than their time to live. Returns how many; call again while it returns jobs_max.
--- Plan expected: a range of job_expiring up to now.
+-- Locks: those jobs (others' are skipped), then as pass_on_v1.
 create or replace function fairmill.expire_v1(jobs_max integer default 1000)
 returns integer
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan
-set jit = off
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
-#variable_conflict use_column
 declare
-  v_at timestamptz := clock_timestamp();  -- a value, because a volatile function cannot bound a range of an index
+  v_rows record;
 begin
-  return fairmill.end_jobs_v1(
-    array(select j.id from fairmill.job j where j.expire_at is not null and j.state <> 'running' and j.expire_at <= v_at
-          order by j.expire_at, j.id limit jobs_max for update skip locked),
-    'dead', jsonb_build_object('code', 'FAIRMILL_EXPIRED', 'message', 'The job waited longer than its time to live.'));
+  select * into v_rows from fairmill.expire_rows_v1(jobs_max);
+  perform fairmill.pass_on_v1(null, v_rows.keys);
+  return v_rows.expired;
 end
 $$;

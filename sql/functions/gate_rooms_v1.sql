@@ -1,7 +1,7 @@
 -- Locks the gates of a claim and says how much room each of them has. Part of claim_gated_v1.
--- Result: by scope and name an object: room (how many may start now; 0: closed), why it is closed (paused | cap | rate), bit (what a run
--- counts for if there is a cap), free (room under the cap), per_ms and the like if there is a rate, open_at (when a rate opens).
--- Only gates that say something are in it.
+-- Result: by scope and name ("tenant acme") an object: scope, name, room (how many may start now; 0: closed), why it is closed (paused |
+-- cap | rate), bit (what a run counts for) and free (room under the cap) if there is a cap, limit, per_ms and how if there is a rate,
+-- open_at (when a rate opens). Only gates that say something are in it.
 -- Locks: meters of use start: queues, then kinds, then tenants, each by name.
 -- Plan expected: a probe of gate per name, a range of job_running_<scope> per cap.
 create or replace function fairmill.gate_rooms_v1(queues text[], kinds text[], tenants text[])
@@ -17,50 +17,46 @@ set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_gates fairmill.gate[];
-  v_names text[];
-  v_rooms jsonb;
-  v_scope text;
+  v_at     timestamptz;
+  v_scope  text;
+  v_names  text[];
+  v_tenants text[] := array(select g.name from fairmill.gate g where g.scope = 'tenant' and g.name = any (tenants)
+                            and (g.paused_at is not null or g.max_running is not null or g.rate_at = 'start'));
+  v_kinds  text[] := array(select g.name from fairmill.gate g where g.scope = 'kind' and (kinds is null or g.name = any (kinds))
+                           and (g.paused_at is not null or g.max_running is not null or g.rate_at = 'start'));
+  v_queues text[] := array(select g.name from fairmill.gate g where g.scope = 'queue' and g.name = any (queues)
+                           and (g.paused_at is not null or g.max_running is not null or g.rate_at = 'start'));
 begin
-  v_gates := array(
-    select g from (select distinct u.name from unnest(queues) as u (name)) q
-      cross join lateral (select x from fairmill.gate x where x.scope = 'queue' and x.name = q.name and (x.paused_at is not null or x.max_running is not null or x.rate_at = 'start')) as g (g)
-    union all
-    select g from (select distinct u.name from unnest(tenants) as u (name)) t
-      cross join lateral (select x from fairmill.gate x where x.scope = 'tenant' and x.name = t.name and (x.paused_at is not null or x.max_running is not null or x.rate_at = 'start')) as g (g)
-    union all
-    select x from fairmill.gate x
-    where x.scope = 'kind' and (kinds is null or x.name = any (kinds)) and (x.paused_at is not null or x.max_running is not null or x.rate_at = 'start'));
-
   foreach v_scope in array array['queue', 'kind', 'tenant'] loop
-    v_names := array(select g.name from unnest(v_gates) g where g.scope = v_scope and g.paused_at is null);
+    v_names := case v_scope when 'queue' then v_queues when 'kind' then v_kinds else v_tenants end;
     if cardinality(v_names) > 0 then
       perform fairmill.lock_meters_v1('start', v_scope, v_names);
     end if;
   end loop;
 
-  select jsonb_object_agg(scope.scope, scope.gates) into v_rooms
-  from (
-    select g.scope, jsonb_object_agg(g.name, jsonb_strip_nulls(jsonb_build_object(
-        'room', case when g.paused_at is not null then 0 else greatest(0, least(cap.free, rate.room)) end,
+  v_at := clock_timestamp();
+  return coalesce((
+    select jsonb_object_agg(g.scope || ' ' || g.name, jsonb_strip_nulls(jsonb_build_object(
+        'scope', g.scope, 'name', g.name,
+        'room', case when g.paused_at is not null then 0 when coalesce(cap.free, rate.room) is not null then greatest(0, least(cap.free, rate.room)) end,
         'why', case when g.paused_at is not null then 'paused' when cap.free <= 0 then 'cap' when rate.room <= 0 then 'rate' end,
         'bit', case when g.max_running is not null then case g.scope when 'tenant' then 1 when 'queue' then 2 else 4 end end,
         'free', cap.free,
         'limit', case when g.rate_at = 'start' then g.rate_limit end, 'per_ms', case when g.rate_at = 'start' then g.rate_per_ms end,
         'how', case when g.rate_at = 'start' then g.rate_how end,
-        'open_at', case when rate.room <= 0 then rate.open_at end))) as gates
-    from unnest(v_gates) g
-    cross join lateral (select g.max_running - case g.scope
+        'open_at', case when rate.room <= 0 then rate.open_at end)))
+    from (select 'queue' as scope, u.name from unnest(v_queues) as u (name)
+          union all select 'kind', u.name from unnest(v_kinds) as u (name)
+          union all select 'tenant', u.name from unnest(v_tenants) as u (name)) own
+    -- Read again under the locks: a limit that was changed meanwhile is changed.
+    cross join lateral (select x.* from fairmill.gate x where x.scope = own.scope and x.name = own.name) g
+    left join lateral (select g.max_running - case g.scope
         when 'tenant' then (select count(*) from fairmill.job j where j.state = 'running' and j.counted & 1 = 1 and j.tenant = g.name)
         when 'queue' then (select count(*) from fairmill.job j where j.state = 'running' and j.counted & 2 = 2 and j.queue = g.name)
         else (select count(*) from fairmill.job j where j.state = 'running' and j.counted & 4 = 4 and j.kind = g.name) end as free
-      where g.max_running is not null and g.paused_at is null
-      union all select null where g.max_running is null or g.paused_at is not null) cap
-    cross join lateral (select r.room, r.open_at
-      from fairmill.meter m cross join lateral fairmill.rate_room_v1(m.spent_at, m.spent, g.rate_limit, g.rate_per_ms, g.rate_how, clock_timestamp()) r
-      where g.rate_at = 'start' and g.paused_at is null and m.use = 'start' and m.scope = g.scope and m.name = g.name
-      union all select null, null where g.rate_at is distinct from 'start' or g.paused_at is not null) rate
-    group by g.scope) scope;
-  return coalesce(v_rooms, '{}');
+      where g.max_running is not null and g.paused_at is null offset 0) cap on true
+    left join lateral (select r.room, r.open_at
+        from fairmill.meter m cross join lateral fairmill.rate_room_v1(m.spent_at, m.spent, g.rate_limit, g.rate_per_ms, g.rate_how, v_at) r
+        where g.rate_at = 'start' and g.paused_at is null and m.use = 'start' and m.scope = g.scope and m.name = g.name offset 0) rate on true), '{}');
 end
 $$;

@@ -45,6 +45,10 @@ begin
           where created is null or created[e.n]) said
     left join lateral (select r.per, r.max_running, r.when_full from fairmill.key_rule r where r.kind = said.kind) rule on true) given;
 
+  if exists (select from unnest(v_keys) as k (name) where octet_length(k.name) > 1500) then
+    raise exception 'the key of a limited job is too long' using errcode = 'FM001', hint = 'Kind, tenant and key together have room for about 1,500 bytes. Pass a digest of it.';
+  end if;
+
   if 'refuse' = any (v_rules) then
     select p.slots, p.refusals into v_slots, refusals from fairmill.enqueue_places_v1(v_ns, v_keys, v_rules) p;
   end if;

@@ -16,6 +16,8 @@ begin
   if not exists (select from fairmill.key_rule) then
     return false;
   end if;
-  return exists (select from fairmill.key_rule r where r.kind = kind) or jsonb_path_exists(jobs, '$[*].kind');
+  return exists (select from fairmill.key_rule r where r.kind = has_gates_at_enqueue_v1.kind)
+    or exists (select from jsonb_array_elements(jobs) as e (job)
+               cross join lateral (select from fairmill.key_rule r where r.kind = e.job ->> 'kind') as rule);
 end
 $$;

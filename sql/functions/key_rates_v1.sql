@@ -1,69 +1,84 @@
 -- The rates of keys: who of these jobs may not start now is put back, scheduled for a moment of its own at which it may; it keeps its
 -- attempt and its place, and is counted as throttled. For the others the rate is spent. Part of claim_gated_v1.
---   ids, kinds, keys  the jobs in the order of their turns, locked;  again: who was put back before and whose moment has come
---   at                the moment of the claim
--- Result: ids, an object with those that were put back; told, what the worker is told of them; null: none was.
+--   places  the candidates in the order of their turns, locked;  at: the moment of the claim
+-- Result: places, of those that may start; late, what the worker is told of the others, or null; spends, whether a rate was spent.
 -- Moments are given one after the other, so that a thousand jobs of a key do not come back at once to be put back again. They are hints:
--- when a job comes back, the rate is asked again. While some wait for theirs, newcomers queue up behind them.
+-- when a job comes back, the rate is asked again. Who comes back too early goes before all others that wait; newcomers queue up behind
+-- them, and start at once only if nobody waits.
 -- Locks: the meters of the keys, by name.
--- Plan expected: per key a probe of meter and a backward probe of job_throttled.
-create or replace function fairmill.key_rates_v1(ids bigint[], kinds text[], keys text[], again boolean[], at timestamptz)
-returns jsonb
+-- Plan expected: the jobs by their places; per key a probe of meter and a backward probe of job_throttled.
+create or replace function fairmill.key_rates_v1(places tid[], at timestamptz, out places_left tid[], out late jsonb, out spends boolean)
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 set jit = off
 set enable_seqscan = off
+set enable_mergejoin = off
 set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_key   record;
-  v_room  record;
-  v_count integer;   -- how many may start
-  v_step  interval;
-  v_from  timestamptz;
-  v_late  bigint[] := '{}';
+  v_free  tid[];          -- candidates that have no rate
+  v_keys  text[];
+  v_late  tid[];
+  v_due   timestamptz[];
 begin
-  perform fairmill.lock_meters_v1('start', 'key', array(
-    select u.key from unnest(kinds, keys) as u (kind, key) join fairmill.key_rule r on r.kind = u.kind and r.rate_at = 'start' where u.key is not null));
-  for v_key in
-    select used.*, r.rate_limit, r.rate_per_ms, r.rate_how, m.spent_at, m.spent, last.run_at as last_at
-    from (select u.key, u.kind, array_agg(u.id order by not u.again, u.n) as ids, count(*) filter (where u.again)::integer as returned
-          from unnest(ids, kinds, keys, again) with ordinality as u (id, kind, key, again, n)
-          where u.key is not null group by u.key, u.kind) used
-    join fairmill.key_rule r on r.kind = used.kind and r.rate_at = 'start'
-    join fairmill.meter m on m.use = 'start' and m.scope = 'key' and m.name = used.key
-    left join lateral (select j.run_at from fairmill.job j where j.limit_key = used.key and j.state = 'scheduled' and j.put_back
-                       order by j.run_at desc limit 1) last on true
-  loop
-    v_step := v_key.rate_per_ms::float8 / v_key.rate_limit * interval '1 millisecond';
-    select * into v_room from fairmill.rate_room_v1(v_key.spent_at, v_key.spent, v_key.rate_limit, v_key.rate_per_ms, v_key.rate_how, at);
-    v_count := least(v_room.room, case when v_key.last_at is null then cardinality(v_key.ids) else v_key.returned end);
-    if v_count > 0 then
-      update fairmill.meter m set spent_at = s.new_spent_at, spent = s.new_spent, used_at = at
-      from fairmill.rate_spend_v1(v_key.spent_at, v_key.spent, v_key.rate_limit, v_key.rate_per_ms, v_key.rate_how, at, v_count) s
-      where m.use = 'start' and m.scope = 'key' and m.name = v_key.key
-      returning m.spent_at, m.spent into v_key.spent_at, v_key.spent;
-    end if;
-    if v_count < cardinality(v_key.ids) then
-      select r.open_at into v_from from fairmill.rate_room_v1(v_key.spent_at, v_key.spent, v_key.rate_limit, v_key.rate_per_ms, v_key.rate_how, at) r;
-      v_from := greatest(v_from, v_key.last_at + v_step);
-      update fairmill.job j
-      set state = 'scheduled', throttled = coalesce(j.throttled, 0) + 1, put_back = true, run_at = v_from + (late.n - 1) * v_step
-      from unnest(v_key.ids[v_count + 1 :]) with ordinality as late (id, n)
-      where j.id = late.id;
-      v_late := v_late || v_key.ids[v_count + 1 :];
-    end if;
-  end loop;
-  if cardinality(v_late) = 0 then
-    return null;
+  select array_agg(p.place) filter (where not rated.is), array_agg(distinct j.limit_key) filter (where rated.is)
+    into v_free, v_keys
+  from unnest(places) as p (place)
+  cross join lateral (select x.kind, x.limit_key from fairmill.job x where x.ctid = p.place) j
+  cross join lateral (select j.limit_key is not null and exists (select from fairmill.key_rule r where r.kind = j.kind and r.rate_at = 'start') as is offset 0) rated;
+  if v_keys is null then
+    places_left := places;
+    spends := false;
+    return;
   end if;
-  return jsonb_build_object(
-    'ids', (select jsonb_object_agg(l.id::text, true) from unnest(v_late) as l (id)),
-    'told', (select jsonb_build_object('late', jsonb_agg(jsonb_build_array(lane.priority, lane.tenant, lane.count)),
-                                       'due_in_ms', greatest(0, extract(epoch from min(lane.due_at) - at)::float8 * 1000))
-             from (select j.priority, j.tenant, count(*) as count, min(j.run_at) as due_at from fairmill.job j where j.id = any (v_late)
-                   group by j.priority, j.tenant) lane));
+  perform fairmill.lock_meters_v1('start', 'key', v_keys);
+
+  -- Everything of a key in one row, found by probes from it: whatever is joined the other way round is quadratic. Of a key's jobs those
+  -- that were put back before go first; who never was stands behind those that still wait.
+  with wanted as materialized (
+    select j.limit_key, array_agg(p.place order by j.put_back is not true, p.n) as places, count(*)::integer as count, count(*) filter (where j.put_back)::integer as again
+    from unnest(places) with ordinality as p (place, n)
+    cross join lateral (select x.kind, x.limit_key, x.put_back from fairmill.job x where x.ctid = p.place) j
+    where j.limit_key is not null and exists (select from fairmill.key_rule r where r.kind = j.kind and r.rate_at = 'start')
+    group by j.limit_key),
+  key as materialized (
+    select w.places, starts.count as starts, greatest(0, w.again - starts.count) as early, m.place as meter, after.new_spent_at, after.new_spent,
+      next.open_at, last.run_at as last_at, r.step
+    from wanted w
+    -- A step is a little more than the rate asks for, because starts are a little late and are rounded up.
+    cross join lateral (select x.*, x.rate_per_ms::float8 / x.rate_limit * 129 / 128 * interval '1 millisecond' as step
+                        from fairmill.key_rule x where x.kind = w.limit_key::jsonb ->> 0 offset 0) r
+    cross join lateral (select x.ctid as place, x.spent_at, x.spent from fairmill.meter x where x.use = 'start' and x.scope = 'key' and x.name = w.limit_key offset 0) m
+    left join lateral (select x.run_at from fairmill.job x where x.limit_key = w.limit_key and x.state = 'scheduled' and x.put_back
+                       order by x.run_at desc limit 1) last on true
+    cross join lateral fairmill.rate_room_v1(m.spent_at, m.spent, r.rate_limit, r.rate_per_ms, r.rate_how, at) now
+    cross join lateral (select least(now.room, case when last.run_at is null then w.count else w.again end) as count offset 0) starts
+    cross join lateral fairmill.rate_spend_v1(m.spent_at, m.spent, r.rate_limit, r.rate_per_ms, r.rate_how, at, starts.count) after
+    cross join lateral fairmill.rate_room_v1(case when starts.count > 0 then after.new_spent_at else m.spent_at end,
+      case when starts.count > 0 then after.new_spent else m.spent end, r.rate_limit, r.rate_per_ms, r.rate_how, at) next),
+  spent as (
+    update fairmill.meter m set spent_at = k.new_spent_at, spent = k.new_spent, used_at = date_trunc('hour', at)
+    from key k where m.ctid = k.meter and k.starts > 0)
+  select array_agg(p.place) filter (where p.turn <= k.starts), array_agg(p.place) filter (where p.turn > k.starts),
+         array_agg(case when p.turn - k.starts <= k.early then k.open_at + (p.turn - k.starts - 1) * k.step
+                   else greatest(k.open_at + k.early * k.step, k.last_at + k.step) + (p.turn - k.starts - k.early - 1) * k.step end) filter (where p.turn > k.starts),
+         bool_or(k.starts > 0)
+    into places_left, v_late, v_due, spends
+  from key k cross join lateral unnest(k.places) with ordinality as p (place, turn);
+  places_left := coalesce(v_free, '{}') || coalesce(places_left, '{}');
+
+  if v_late is not null then
+    with put as (
+      update fairmill.job j set state = 'scheduled', throttled = coalesce(j.throttled, 0) + 1, put_back = true, run_at = l.due_at
+      from unnest(v_late, v_due) as l (place, due_at)
+      where j.ctid = l.place
+      returning j.priority, j.tenant, j.run_at)
+    select jsonb_build_object('late', jsonb_agg(jsonb_build_array(lane.priority, lane.tenant, lane.count)),
+                              'due_in_ms', greatest(0, extract(epoch from min(lane.due_at) - at)::float8 * 1000))
+      into late
+    from (select p.priority, p.tenant, count(*) as count, min(p.run_at) as due_at from put p group by p.priority, p.tenant) lane;
+  end if;
 end
 $$;

@@ -1,6 +1,7 @@
 -- Writes down that so many started at a moment: the new contents of the meter. What no longer counts is dropped.
 -- window: moments are rounded up to a 256th of the period and added up, so that a meter stays small whatever the limit. Rounded up, not
 -- down: a start counts a little longer than it must, never shorter.
+-- uniform: the last start is all there is to know.
 create or replace function fairmill.rate_spend_v1(spent_at timestamptz[], spent integer[], rate_limit integer, rate_per_ms bigint, rate_how text, at timestamptz, starts integer,
   out new_spent_at timestamptz[], out new_spent integer[])
 language plpgsql immutable
@@ -9,21 +10,21 @@ as $$
 declare
   v_from  timestamptz := at - rate_per_ms * interval '1 millisecond';
   v_step  constant float8 := rate_per_ms / 256000.0;  -- in seconds
-  v_slot  timestamptz := to_timestamp(ceil(extract(epoch from at)::float8 / v_step) * v_step);
+  v_slot  timestamptz := greatest(at, to_timestamp(ceil(extract(epoch from at)::float8 / v_step) * v_step));
   v_first integer := 1;
-  v_last  integer := coalesce(cardinality(spent_at), 0);
+  v_last  integer := coalesce(cardinality(spent), 0);
 begin
   if rate_how = 'uniform' then
-    new_spent_at := array[greatest(at, spent_at[1]) + starts * (rate_per_ms::float8 / rate_limit) * interval '1 millisecond'];
+    new_spent_at := array[at];
+    new_spent := array[starts];
     return;
   end if;
-  v_slot := greatest(v_slot, at);
   while v_first <= v_last and spent_at[v_first] <= v_from loop
     v_first := v_first + 1;
   end loop;
   new_spent_at := coalesce(spent_at[v_first:v_last], '{}');
   new_spent := coalesce(spent[v_first:v_last], '{}');
-  v_last := cardinality(new_spent_at);
+  v_last := cardinality(new_spent);
   if v_last > 0 and new_spent_at[v_last] >= v_slot then
     new_spent[v_last] := new_spent[v_last] + starts;
   else

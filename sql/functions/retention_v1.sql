@@ -1,5 +1,6 @@
 -- Removes what is old: whole days of history by dropping their partition, rows of the rest partition, idempotency keys of jobs that
--- ended, meters that nobody uses, and workers that are gone, in bounded portions. Never waits long for a lock: what is busy now is removed by a later call.
+-- ended, meters that nobody uses, and workers that are gone, in bounded portions. Never waits long for a lock: what is busy now is removed
+-- by a later call.
 -- Plan expected: a probe of job's indexes for each old key and each gone worker. Asked by a subquery for one value, which cannot be
 -- turned into a join: planned while the table was empty, a join would read the whole queue.
 create or replace function fairmill.retention_v1(history_keep interval default '30 days', rows_max integer default 5000)
@@ -53,7 +54,7 @@ begin
   delete from fairmill.meter m where m.ctid = any (array(
     select x.ctid from fairmill.meter x
     where x.used_at < now() - interval '1 day' and not x.recheck
-      and (cardinality(x.spent_at) is null or x.spent_at[cardinality(x.spent_at)] < now() - interval '30 days')
+      and coalesce(x.spent_at[cardinality(x.spent_at)] < now() - interval '30 days', true)
     order by x.used_at limit rows_max for update skip locked));
   get diagnostics v_count = row_count;
   v_removed := v_removed + v_count;

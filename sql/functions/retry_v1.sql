@@ -1,7 +1,7 @@
 -- Runs a job again, with its attempts counted anew. Result: ready (a dead or cancelled job is back in the queue, a waiting one is due
 -- now), blocked (so, but its key has no free place), running (it runs already), done (a job that succeeded is not run again), or
 -- not_found.
--- Locks: the job, the meter of its key, then the rescan mark of its queue.
+-- Locks: the job, then as pass_on_v1.
 create or replace function fairmill.retry_v1(job_id bigint)
 returns text
 language plpgsql
@@ -11,8 +11,7 @@ set enable_seqscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_state  text;
-  v_queues text[];
+  v_state text;
 begin
   select j.state into v_state from fairmill.job j where j.id = job_id for update;
   if found and v_state <> 'scheduled' then
@@ -29,10 +28,7 @@ begin
     from back b;
   end if;
   if found then
-    v_queues := fairmill.admit_v1(array[job_id]);
-    if cardinality(v_queues) > 0 then
-      perform fairmill.rescan_v1(v_queues);
-    end if;
+    perform fairmill.pass_on_v1(a.queues, a.keys) from fairmill.admit_v1(array[job_id]) a;
     return (select j.state from fairmill.job j where j.id = job_id);
   end if;
   -- Whoever was faster has put it back: it is live again, and only its state is left to tell.

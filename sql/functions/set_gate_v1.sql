@@ -1,7 +1,9 @@
 -- Changes the limits of a queue, a kind or a tenant. Fields that are not given stay as they are; null takes a limit away.
 --   scope     queue | kind | tenant;  name: of it
 --   settings  weight (tenants), max_running, rate: {limit, per_ms, how: window | uniform, at: start | enqueue}, paused: boolean
--- In effect with the commit for every claim that begins afterwards; running jobs go on. All workers look again.
+-- In effect with the commit for every claim that begins afterwards; running jobs go on. All workers look again. What was spent of a rate
+-- counts on, so that a rate which is set again and again does not begin anew each time.
+-- A cap counts the jobs that run already, except those of claims that are under way at this moment: these count from the next upkeep on.
 -- Locks: the gate's meter, so that no claim is counting meanwhile; then its row.
 create or replace function fairmill.set_gate_v1(scope text, name text, settings jsonb)
 returns void
@@ -11,13 +13,14 @@ as $$
 #variable_conflict use_column
 declare
   v_gate    fairmill.gate;
-  v_rate    jsonb := settings -> 'rate';
+  v_rate    jsonb := nullif(settings -> 'rate', 'null');
   v_unknown text;
 begin
   select k into v_unknown from jsonb_object_keys(settings) k where k not in ('weight', 'max_running', 'rate', 'paused') limit 1;
   if v_unknown is not null then
     raise exception 'unknown setting "%"', v_unknown using errcode = 'FM001', hint = 'Known: weight, max_running, rate, paused.';
   end if;
+  perform fairmill.check_rate_v1(v_rate);
   perform fairmill.lock_meters_v1('start', set_gate_v1.scope, array[set_gate_v1.name]);
   insert into fairmill.gate as g (scope, name) values (set_gate_v1.scope, set_gate_v1.name)
   on conflict on constraint gate_pkey do update set changed_at = clock_timestamp()
@@ -31,8 +34,8 @@ begin
   if settings ? 'rate' then
     v_gate.rate_limit := (v_rate ->> 'limit')::integer;
     v_gate.rate_per_ms := (v_rate ->> 'per_ms')::bigint;
-    v_gate.rate_how := case when v_rate ->> 'limit' is not null then coalesce(v_rate ->> 'how', 'window') end;
-    v_gate.rate_at := case when v_rate ->> 'limit' is not null then coalesce(v_rate ->> 'at', 'start') end;
+    v_gate.rate_how := case when v_rate is not null then coalesce(v_rate ->> 'how', 'window') end;
+    v_gate.rate_at := case when v_rate is not null then coalesce(v_rate ->> 'at', 'start') end;
   end if;
   if settings ? 'paused' then
     v_gate.paused_at := case when (settings ->> 'paused')::boolean then coalesce(v_gate.paused_at, clock_timestamp()) end;
@@ -45,11 +48,6 @@ begin
         rate_how = v_gate.rate_how, rate_at = v_gate.rate_at, paused_at = v_gate.paused_at, changed_at = clock_timestamp()
     where g.scope = set_gate_v1.scope and g.name = set_gate_v1.name;
     perform fairmill.count_running_v1();
-  end if;
-  if settings ? 'rate' then
-    -- What was spent under another rate says nothing about this one.
-    update fairmill.meter m set spent_at = null, spent = null
-    where m.use = 'start' and m.scope = set_gate_v1.scope and m.name = set_gate_v1.name and m.spent_at is not null;
   end if;
   perform fairmill.rescan_v1(array(
     select q.name from fairmill.queue q union select unnest(w.queues) from fairmill.worker w where w.state = 'alive'));

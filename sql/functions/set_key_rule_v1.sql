@@ -1,7 +1,7 @@
 -- Says what limits the keys of a kind have; null: none any more. The library calls it for every definition with limits, once per process.
 --   rule  per: key | tenant | kind;  max_running, when_full: wait | refuse;  rate: {limit, per_ms, how, at}
 -- Jobs that are enqueued from then on obey it; for those that wait already, only the numbers change. Result: whether it is new.
--- Locks: the rule's row, if it changes.
+-- Locks: if it changes, the rule's row, then the meters of its keys by which somebody is blocked, by name.
 create or replace function fairmill.set_key_rule_v1(kind text, rule jsonb)
 returns boolean
 language plpgsql
@@ -9,13 +9,19 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
-  v_new fairmill.key_rule;
-  v_old fairmill.key_rule;
+  v_new     fairmill.key_rule;
+  v_old     fairmill.key_rule;
+  v_rate    jsonb := nullif(rule -> 'rate', 'null');
+  v_unknown text;
 begin
+  select k into v_unknown from jsonb_object_keys(nullif(rule, 'null')) k where k not in ('per', 'max_running', 'when_full', 'rate') limit 1;
+  if v_unknown is not null then
+    raise exception 'unknown setting "%"', v_unknown using errcode = 'FM001', hint = 'Known: per, max_running, when_full, rate.';
+  end if;
+  perform fairmill.check_rate_v1(v_rate);
   v_new := (kind, coalesce(rule ->> 'per', 'key'), (rule ->> 'max_running')::integer, coalesce(rule ->> 'when_full', 'wait'),
-    (rule #>> '{rate,limit}')::integer, (rule #>> '{rate,per_ms}')::bigint,
-    case when rule #> '{rate,limit}' is not null then coalesce(rule #>> '{rate,how}', 'window') end,
-    case when rule #> '{rate,limit}' is not null then coalesce(rule #>> '{rate,at}', 'start') end)::fairmill.key_rule;
+    (v_rate ->> 'limit')::integer, (v_rate ->> 'per_ms')::bigint, case when v_rate is not null then coalesce(v_rate ->> 'how', 'window') end,
+    case when v_rate is not null then coalesce(v_rate ->> 'at', 'start') end)::fairmill.key_rule;
   select * into v_old from fairmill.key_rule r where r.kind = set_key_rule_v1.kind;
   if v_old is not distinct from v_new or v_old.kind is null and v_new.max_running is null and v_new.rate_limit is null then
     return false;
@@ -29,7 +35,14 @@ begin
         rate_per_ms = excluded.rate_per_ms, rate_how = excluded.rate_how, rate_at = excluded.rate_at;
   end if;
   -- More places, or none to count: who is blocked is looked at by the next upkeep.
-  update fairmill.meter m set recheck = true where m.use = 'start' and m.scope = 'key' and m.name::jsonb ->> 0 = set_key_rule_v1.kind and not m.recheck;
+  if v_old.max_running is not null then
+    update fairmill.meter m set recheck = true
+    where m.ctid = any (array(
+      select x.ctid from fairmill.meter x
+      where x.use = 'start' and x.scope = 'key' and x.name::jsonb ->> 0 = set_key_rule_v1.kind
+        and exists (select from fairmill.job b where b.state = 'blocked' and b.limit_key = x.name)
+      order by x.name for update of x));
+  end if;
   return true;
 end
 $$;

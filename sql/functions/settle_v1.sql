@@ -28,6 +28,7 @@ declare
   v_waiting  integer := 0;
   v_ended    integer := 0;
   v_given_up text[];
+  v_released text[];
   v_freed    text[];
   v_verdicts text[] := verdicts;
   v_at       timestamptz := clock_timestamp();
@@ -37,7 +38,7 @@ begin
   end if;
   if verdicts && array['retry', 'snooze', 'release'] then
     v_verdicts := fairmill.heed_cancel_v1(ids, verdicts);
-    select w.changed, w.freed into v_waiting, v_given_up from fairmill.settle_waiting_v1(worker_id, ids, leases, v_verdicts, details) w;
+    select w.changed, w.released, w.freed into v_waiting, v_released, v_given_up from fairmill.settle_waiting_v1(worker_id, ids, leases, v_verdicts, details) w;
   end if;
 
   if v_verdicts && array['done', 'dead', 'cancelled'] then
@@ -65,6 +66,9 @@ begin
     if admitted is not null then
       perform fairmill.wake_v1(array(select distinct a ->> 0 from jsonb_array_elements(admitted) a));
     end if;
+  end if;
+  if v_released is not null then
+    perform fairmill.rescan_v1(v_released);
   end if;
 
   accepted := v_waiting + v_ended;

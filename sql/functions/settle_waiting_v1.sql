@@ -1,9 +1,9 @@
--- The half of settle_v1 for jobs that wait for another turn: retry, snooze, release. Answers how many it changed, and the keys of which
--- a place may have become free: who waits for its moment gives its place up, except where places are held from enqueue to end
--- (refuse). Who is released keeps it.
--- Locks: the jobs by id, then the rescan mark of the queues that got an old id back.
+-- The half of settle_v1 for jobs that wait for another turn: retry, snooze, release. Answers how many it changed, the queues that got an
+-- old id back, and the keys of which a place may have become free: who waits for its moment gives its place up, except where places
+-- are held from enqueue to end (refuse). Who is released keeps it.
+-- Locks: the jobs by id.
 create or replace function fairmill.settle_waiting_v1(worker_id text, ids bigint[], leases integer[], verdicts text[], details jsonb,
-  out changed integer, out freed text[])
+  out changed integer, out released text[], out freed text[])
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
@@ -15,8 +15,7 @@ set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_at       timestamptz := clock_timestamp();
-  v_released text[];
+  v_at timestamptz := clock_timestamp();
 begin
   with waiting as (
     update fairmill.job j
@@ -33,14 +32,8 @@ begin
     where j.id = v.id and j.lease_no = v.lease_no and j.worker is not distinct from worker_id
       and v.verdict in ('retry', 'snooze', 'release')
     returning j.queue, j.state, case when j.state = 'scheduled' and j.slot is null then j.limit_key end as freed_key)
-  select count(*),
-         coalesce(array_agg(distinct w.queue) filter (where w.state = 'ready'), '{}'),
-         array_agg(distinct w.freed_key) filter (where w.freed_key is not null)
-    into changed, v_released, freed
+  select count(*), array_agg(distinct w.queue) filter (where w.state = 'ready'), array_agg(distinct w.freed_key) filter (where w.freed_key is not null)
+    into changed, released, freed
   from waiting w;
-
-  if cardinality(v_released) > 0 then
-    perform fairmill.rescan_v1(v_released);
-  end if;
 end
 $$;

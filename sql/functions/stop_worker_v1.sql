@@ -7,8 +7,9 @@ as $$
 declare
   v_released integer;
 begin
-  v_released := fairmill.release_unknown_v1(worker_id, '{}');
+  -- The worker first, then its jobs and the marks of their queues: recovery goes this way too.
   update fairmill.worker w set state = 'stopped', ended_at = clock_timestamp(), listening = false where w.id = worker_id and w.state = 'alive';
+  v_released := fairmill.release_unknown_v1(worker_id, '{}');
   return v_released;
 end
 $$;

@@ -1,5 +1,6 @@
 -- All upkeep in one bounded call: what workers do now and then, and what a database cron can do alone.
 -- Result: what was done, and when the next thing falls due (a scheduled job, a lease that ends, a time to live): call again then.
+-- Locks: rows that nobody else holds; then as pass_on_v1, once for everything, so that two who do upkeep cannot wait for each other.
 create or replace function fairmill.tick_upkeep_v1(jobs_max integer default 1000, crashes_max integer default 3, history_keep interval default '30 days',
   out promoted integer, out expired integer, out recovered integer, out ended integer, out removed integer, out next_in_ms float8)
 language plpgsql
@@ -10,12 +11,23 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
+declare
+  v_due     record;
+  v_expired record;
+  v_held    record;
+  v_marked  text[];
 begin
-  promoted := fairmill.promote_v1(jobs_max);
-  expired := fairmill.expire_v1(jobs_max);
-  perform fairmill.recheck_keys_v1();
+  select * into v_due from fairmill.promote_rows_v1(jobs_max);
+  select * into v_expired from fairmill.expire_rows_v1(jobs_max);
+  select * into v_held from fairmill.recover_rows_v1(jobs_max, crashes_max);
   perform fairmill.count_running_v1();
-  select r.recovered, r.ended into recovered, ended from fairmill.recover_v1(jobs_max, crashes_max) r;
+  -- Somebody said that a job may be blocked by these although a place is free.
+  v_marked := array(select m.name from fairmill.meter m where m.recheck order by m.name limit jobs_max);
+  perform fairmill.pass_on_v1(v_due.queues || v_held.queues, v_due.keys || v_expired.keys || v_held.keys || v_marked);
+  promoted := v_due.promoted;
+  expired := v_expired.expired;
+  recovered := v_held.recovered;
+  ended := v_held.ended;
   removed := 0;
   -- Partitions and retention are one caller's work at a time.
   if pg_try_advisory_xact_lock(hashtext('fairmill.upkeep')) then

@@ -7,6 +7,7 @@ drop function if exists fairmill.lanes_v1(text, smallint, text, integer);
 drop function if exists fairmill.news_v1(text[], bigint, integer);
 drop function if exists fairmill.settle_v1(text, bigint[], integer[], text[], jsonb);
 drop function if exists fairmill.settle_waiting_v1(text, bigint[], integer[], text[], jsonb);
+drop function if exists fairmill.end_jobs_v1(bigint[], text, jsonb, boolean);
 drop function if exists fairmill.enqueue_many_v1(jsonb, jsonb, boolean);
 drop function if exists fairmill.enqueue_v1(text, jsonb, text, text, integer, timestamptz, interval, interval, integer, text, text);
 
@@ -53,8 +54,9 @@ create table fairmill.gate (
   constraint gate_name_fits check (octet_length(name) between 1 and 200),
   constraint gate_weight_fits check (weight between 0.01 and 1000 and (weight = 1 or scope = 'tenant')),
   constraint gate_max_running_fits check (max_running between 0 and 1000000),
+  -- A check that is null is passed: so the parts that are missing are asked for.
   constraint gate_rate_fits check (case when rate_limit is null then coalesce(rate_per_ms::text, rate_how, rate_at) is null
-    else rate_limit between 1 and 1000000 and rate_per_ms between 1 and 2592000000 and rate_how in ('window', 'uniform') and rate_at in ('start', 'enqueue') end)
+    else coalesce(rate_limit between 1 and 1000000 and rate_per_ms between 1 and 2592000000 and rate_how in ('window', 'uniform') and rate_at in ('start', 'enqueue'), false) end)
 );
 create index gate_weighted on fairmill.gate (scope, name) where weight <> 1;
 -- Is there any gate that a claim, or an enqueue, must look at? One probe says no.
@@ -76,8 +78,9 @@ create table fairmill.key_rule (
   constraint key_rule_when_full_is_known check (when_full in ('wait', 'refuse')),
   constraint key_rule_max_running_fits check (max_running between 1 and 10000),
   constraint key_rule_rate_fits check (case when rate_limit is null then coalesce(rate_per_ms::text, rate_how, rate_at) is null
-    else rate_limit between 1 and 1000000 and rate_per_ms between 1 and 2592000000 and rate_how in ('window', 'uniform') and rate_at in ('start', 'enqueue') end)
+    else coalesce(rate_limit between 1 and 1000000 and rate_per_ms between 1 and 2592000000 and rate_how in ('window', 'uniform') and rate_at in ('start', 'enqueue'), false) end)
 );
+create index key_rule_at_start on fairmill.key_rule (kind) where rate_at = 'start';
 
 -- The lock of a gate or key, and what was spent of its rate. Made on demand, removed when idle. Enqueues have meters of their own: a
 -- transaction of the caller may hold them for long, and no claim or settle may wait for that.
@@ -85,7 +88,7 @@ create table fairmill.meter (
   use           text collate "C" not null,           -- start | enqueue
   scope         text collate "C" not null,           -- queue | kind | tenant | key
   name          text collate "C" not null,           -- of a key: its limit_key
-  spent_at      timestamptz[],                       -- window: moments, rounded up; uniform: the next free moment alone
+  spent_at      timestamptz[],                       -- window: moments, rounded up; uniform: the last one alone
   spent         integer[],                           -- how many at each of them
   recheck       boolean     not null default false,  -- somebody may be blocked although a place is free: upkeep looks
   used_at       timestamptz not null default now(),

@@ -2,14 +2,20 @@
 //
 //  1. Scan the lanes of a queue when its ring may be wrong: at start, when woken, when its rescan mark moved, and every few seconds.
 //  2. Take probes off the rings, claim along them, look for news in the same round trip.
-//  3. Tell the rings what came of it, and hand out the claims interleaved by lane.
+//  3. Tell the rings what came of it and what limits held back, and hand out the claims interleaved by lane.
 import type { Claim } from "../model/claim.js";
 import type { Clock } from "../model/clock.js";
-import { compareIds, isSortedById } from "../model/job-id.js";
-import { claimAlong, type LaneName, type News, type Probe, readLanes } from "../store/claim.js";
+import type { Held } from "../model/held.js";
+import { compareIds } from "../model/job-id.js";
+import { claimAlong, type Probe, readLanes } from "../store/claim.js";
 import type { Database } from "../store/database.js";
+import type { Returned } from "../store/settle.js";
+import { byLane, lateOf } from "./by-lane.js";
+import { type Closing, toClosing } from "./gates.js";
+import { halve } from "./halves.js";
 import { interleave } from "./interleave.js";
 import { LaneRing } from "./lane-ring.js";
+import { QueueView } from "./queue-view.js";
 
 export interface ClaimerOptions {
   readonly queues: readonly string[];
@@ -17,70 +23,97 @@ export interface ClaimerOptions {
   readonly lowerShare: number;
   /** While busy, look at all lanes this often: finds what arrivals and marks do not tell, such as late commits with lower ids. */
   readonly rescanMs: number;
+  /** Jobs taken by one claim from a queue. */
+  readonly jobsMax: number;
+  /** Jobs of one tenant taken by one claim, over all its priorities; undefined: no limit. */
+  readonly tenantJobsMax: number | undefined;
+  /** A job waits for its moment, or for upkeep to find its place: something falls due in so many milliseconds. */
+  readonly onDue: (ms: number) => void;
 }
 
 /** Lanes read by one statement; a longer list is read page by page, one page a turn. */
 const SCAN_PAGE_LANES = 5_000;
-/** Jobs claimed by one statement. */
-const CLAIM_JOBS_MAX = 4_000;
+/** A claim of so many jobs is worth two connections. */
 const SPLIT_JOBS_MIN = 1_000;
-
-interface QueueView {
-  readonly name: string;
-  readonly ring: LaneRing;
-  /** Something may be waiting that the ring does not know. */
-  isStale: boolean;
-  scannedAtMs: number;
-  /** Where an unfinished scan goes on. */
-  cursor: LaneName | undefined;
-  rescanNo: string | undefined;
-  /** The highest id that was looked at for news. */
-  tail: string;
-}
 
 export class Claimer {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #options: ClaimerOptions;
   readonly #views: QueueView[];
+  /** What became free while a claim is under way: its answer may not know of it. */
+  #freedMeanwhile: Set<string> | undefined;
 
   constructor(db: Database, clock: Clock, options: ClaimerOptions) {
     this.#db = db;
     this.#clock = clock;
     this.#options = options;
-    this.#views = options.queues.map((name) => ({
-      name,
-      ring: new LaneRing(options.lowerShare),
-      isStale: true,
-      scannedAtMs: Number.NEGATIVE_INFINITY,
-      cursor: undefined,
-      rescanNo: undefined,
-      tail: "0",
-    }));
+    this.#views = options.queues.map(
+      (name) => new QueueView(name, new LaneRing(options.lowerShare, options.tenantJobsMax)),
+    );
   }
 
-  /** Work may have arrived: look at all lanes at the next claim. */
+  /** Work may have arrived, or a limit may be gone: look at all lanes at the next claim. */
   markStale(queue?: string): void {
-    for (const view of this.#views) if (queue === undefined || view.name === queue) view.isStale = true;
+    for (const view of this.#views) if (queue === undefined || view.name === queue) view.markStale();
   }
 
   /** Whether another claim from this queue, or from any, may bring something without anybody's news. */
   hasWork(queue?: string): boolean {
-    return this.#views.some(
-      (view) =>
-        (queue === undefined || view.name === queue) &&
-        (view.isStale || view.ring.size > 0 || view.cursor !== undefined),
-    );
+    const nowMs = this.#clock.monotonic();
+    return this.#views.some((view) => (queue === undefined || view.name === queue) && view.hasWork(nowMs));
+  }
+
+  /** How long until something that limits hold back in these queues, or in any, is worth a try; infinite: nobody knows. */
+  opensInMs(queues?: Iterable<string>): number {
+    const asked = queues && new Set(queues);
+    let firstMs = Number.POSITIVE_INFINITY;
+    for (const view of this.#views) if (!asked || asked.has(view.name)) firstMs = Math.min(firstMs, view.opensAtMs);
+    return Math.max(0, firstMs - this.#clock.monotonic());
+  }
+
+  /** These jobs have ended here: limits may have room again. True when that makes a claim worthwhile. */
+  freed(jobs: Iterable<Pick<Claim, "queue" | "tenant" | "kind">>): boolean {
+    let isOpen = false;
+    for (const { queue, tenant, kind } of jobs) {
+      this.#freedMeanwhile?.add(`queue ${queue}`).add(`tenant ${tenant}`).add(`kind ${kind}`);
+      for (const view of this.#views) {
+        // The limits of a tenant or a kind may span queues.
+        if (view.ring.freed(tenant, kind)) isOpen = true;
+        if (view.name === queue && view.gate.freed()) isOpen = true;
+      }
+    }
+    return isOpen;
+  }
+
+  /** These old ids became ready because jobs of ours ended: nobody else is told where to look. */
+  returned(jobs: Iterable<Returned>): void {
+    for (const { queue, priority, tenant, id } of jobs)
+      for (const view of this.#views) if (view.name === queue) view.ring.returned({ priority, tenant }, id);
   }
 
   /** Claims up to the demand of each queue, for the worker of this name. */
   async claim(worker: string, demand: ReadonlyMap<string, number>): Promise<Claim[]> {
+    this.#freedMeanwhile = new Set();
+    try {
+      return await this.#claim(worker, demand);
+    } finally {
+      this.#freedMeanwhile = undefined;
+    }
+  }
+
+  async #claim(worker: string, demand: ReadonlyMap<string, number>): Promise<Claim[]> {
     const wanting = this.#views.filter((view) => (demand.get(view.name) ?? 0) > 0);
-    await Promise.all(wanting.filter((view) => this.#needsScan(view)).map((view) => this.#scan(view)));
+    const nowMs = this.#clock.monotonic();
+    await Promise.all(
+      wanting.filter((view) => view.needsScan(nowMs, this.#options.rescanMs)).map((view) => this.#scan(view)),
+    );
 
     const parts = wanting
+      .filter((view) => view.gate.opensAtMs <= nowMs)
       .map((view) => {
-        const jobsMax = Math.min(CLAIM_JOBS_MAX, demand.get(view.name)!);
+        const jobsMax = Math.min(this.#options.jobsMax, demand.get(view.name)!);
+        view.ring.letOut(nowMs, jobsMax);
         return { view, jobsMax, probes: view.ring.take(jobsMax) };
       })
       .filter(({ probes }) => probes.length > 0);
@@ -92,82 +125,63 @@ export class Claimer {
     return claims.length === 1 ? claims[0]! : interleave(claims);
   }
 
-  #needsScan(view: QueueView): boolean {
-    if (view.isStale || view.cursor !== undefined) return true;
-    // A queue that ran dry is looked at as well: while another one keeps the worker busy, nobody polls for it.
-    return this.#clock.monotonic() - view.scannedAtMs >= this.#options.rescanMs;
-  }
-
   async #scan(view: QueueView): Promise<void> {
-    // Taken down before the question is asked: news that come in meanwhile raise it again.
-    view.isStale = false;
-    const after = view.cursor;
+    view.scanning();
     try {
-      const lanes = await readLanes(this.#db, view.name, after, SCAN_PAGE_LANES);
-      for (const lane of lanes) view.ring.add(lane, true);
-      view.cursor = lanes.length === SCAN_PAGE_LANES ? lanes.at(-1) : undefined;
-      if (view.cursor === undefined) view.scannedAtMs = this.#clock.monotonic();
+      const lanes = await readLanes(this.#db, view.name, view.cursor, SCAN_PAGE_LANES);
+      view.scanned(lanes, lanes.length < SCAN_PAGE_LANES, this.#clock.monotonic());
     } catch (error) {
-      view.isStale = true;
+      view.markStale();
       throw error;
     }
   }
 
-  /** A big claim is made as two at once, over two connections: one server process alone would be what everybody waits for. */
+  /** Claims along the probes, as a whole or in halves; tells the ring what came of it. */
   async #claimFrom(worker: string, view: QueueView, jobsMax: number, probes: readonly Probe[]): Promise<Claim[]> {
-    if (jobsMax < SPLIT_JOBS_MIN) return interleave(await this.#claimAlong(worker, view, jobsMax, probes));
-    const half = Math.ceil(jobsMax / 2);
-    const halves = await Promise.all(
-      split(probes).map((part, i) => this.#claimAlong(worker, view, i === 0 ? half : jobsMax - half, part)),
+    const parts = jobsMax < SPLIT_JOBS_MIN ? [{ jobsMax, probes }] : halve(jobsMax, probes);
+    const answers = await Promise.all(
+      parts.map((part) =>
+        claimAlong(this.#db, worker, view.name, part.probes, this.#options.kinds, part.jobsMax, view.tail),
+      ),
     );
-    const lanes = halves.flat();
+    // What held back one half is true for the other one, too: their lanes may be the same.
+    const closings = this.#toClosings(answers.flatMap(({ held }) => held));
+    const lanes = answers.flatMap(({ claims }, i) => {
+      const { probes: asked, jobsMax: wanted } = parts[i]!;
+      const given = byLane(asked, claims);
+      const late = lateOf(asked, answers[i]!.late);
+      view.ring.report(
+        asked,
+        given.map((lane) => lane.length),
+        given.map((lane) => lane.at(-1)?.id),
+        claims.length + answers[i]!.cut + late.reduce((sum, count) => sum + count, 0) >= wanted,
+        closings,
+        late,
+      );
+      return given.filter((lane) => lane.length > 0);
+    });
+    view.hold(closings);
+    for (const { news, dueInMs } of answers) {
+      if (news) view.hear(news);
+      if (news?.isDue) this.#options.onDue(0);
+      if (dueInMs !== undefined) this.#options.onDue(dueInMs);
+    }
     // Both halves of a single lane: oldest first.
     return probes.length === 1 ? lanes.flat().sort((a, b) => compareIds(a.id, b.id)) : interleave(lanes);
   }
 
-  /** Claims along the probes, lane by lane; tells the ring what came of it. */
-  async #claimAlong(worker: string, view: QueueView, jobsMax: number, probes: readonly Probe[]): Promise<Claim[][]> {
-    const { kinds } = this.#options;
-    const { claims, news } = await claimAlong(this.#db, worker, view.name, probes, kinds, jobsMax, view.tail);
-    const lanes = byLane(probes, claims);
-    view.ring.report(
-      probes,
-      lanes.map((lane) => lane.length),
-      lanes.map((lane) => lane.at(-1)?.id),
-      claims.length >= jobsMax,
-    );
-    if (news) this.#hear(view, news);
-    return lanes.filter((lane) => lane.length > 0);
-  }
-
-  #hear(view: QueueView, news: News): void {
-    for (const lane of news.lanes) view.ring.add(lane, false);
-    const rescanNo = news.rescanNos.get(view.name);
-    if (rescanNo !== view.rescanNo || news.isFull) view.isStale = true;
-    view.rescanNo = rescanNo;
-    if (compareIds(news.tail, view.tail) > 0) view.tail = news.tail;
-  }
-}
-
-/** Every second lane to each half; a single lane is probed by both, each skipping what the other has locked. */
-function split(probes: readonly Probe[]): Probe[][] {
-  if (probes.length > 1) return [probes.filter((_, i) => i % 2 === 0), probes.filter((_, i) => i % 2 === 1)];
-  return [0, 1].map(() => probes.map((probe) => ({ ...probe, quantum: Math.ceil(probe.quantum / 2) })));
-}
-
-/** The claims of each probe, oldest first. */
-function byLane(probes: readonly Probe[], claims: Claim[]): Claim[][] {
-  const lanes: Claim[][] = probes.length === 1 ? [claims] : probes.map(() => []);
-  if (probes.length > 1) {
-    const levels = new Map<number, Map<string, Claim[]>>();
-    for (const [i, { priority, tenant }] of probes.entries()) {
-      const level = levels.get(priority) ?? new Map<string, Claim[]>();
-      levels.set(priority, level.set(tenant, lanes[i]!));
+  /** Both halves may say the same: the later moment counts. */
+  #toClosings(held: readonly Held[]): Closing[] {
+    const nowMs = this.#clock.monotonic();
+    const closings = new Map<string, Closing>();
+    for (const one of held) {
+      const name = `${one.scope} ${one.name}`;
+      const closing = toClosing(one, nowMs);
+      // A job that ended while the claim was under way is heard of once: worth a try at once.
+      const isOver = closing.isFreeable && this.#freedMeanwhile?.has(name);
+      const untilMs = isOver ? nowMs : closing.untilMs;
+      if (untilMs >= (closings.get(name)?.untilMs ?? 0)) closings.set(name, { ...closing, untilMs });
     }
-    for (const claim of claims) levels.get(claim.priority)!.get(claim.tenant)!.push(claim);
+    return [...closings.values()];
   }
-  for (const lane of lanes) if (!isSortedById(lane, idOf)) lane.sort((a, b) => compareIds(a.id, b.id));
-  return lanes;
 }
-
-const idOf = (claim: Claim) => claim.id;

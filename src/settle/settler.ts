@@ -5,12 +5,14 @@ import { type Clock, sleep } from "../model/clock.js";
 import type { Verdict } from "../model/outcome.js";
 import type { Database } from "../store/database.js";
 import { isTransient } from "../store/failures.js";
-import { type Settlement, settleJobs } from "../store/settle.js";
+import { type Returned, type SettleAnswer, type Settlement, settleJobs } from "../store/settle.js";
 
 export interface SettlerOptions<Item extends Settlement> {
   readonly groupJobsMax: number;
   /** These verdicts are durable; `refused` were not heard, because their lease was lost. */
   readonly onSettled: (worker: string, accepted: readonly Item[], refused: readonly Item[]) => void;
+  /** These became ready, because settled jobs gave up their places. */
+  readonly onReturned: (jobs: readonly Returned[]) => void;
   /** These could not be written and never will be by us: recovery takes over. */
   readonly onAbandoned: (items: readonly Item[], error: unknown) => void;
   readonly onTrouble: (error: unknown) => void;
@@ -102,7 +104,9 @@ export class Settler<Item extends Settlement> {
   async #writeOf(worker: string, part: readonly Item[]): Promise<void> {
     let refused: Set<string>;
     try {
-      refused = new Set(await this.#repeatedly(worker, part));
+      const answer = await this.#repeatedly(worker, part);
+      refused = new Set(answer.refused);
+      if (answer.returned.length > 0) this.#options.onReturned(answer.returned);
     } catch (error) {
       if (this.#giveUp.signal.aborted) return this.#options.onAbandoned(part, error);
       // Not a matter of patience: the database refuses something that one of them carries. The others must not suffer for it.
@@ -118,7 +122,7 @@ export class Settler<Item extends Settlement> {
     );
   }
 
-  async #repeatedly(worker: string, part: readonly Item[]): Promise<string[]> {
+  async #repeatedly(worker: string, part: readonly Item[]): Promise<SettleAnswer> {
     let settlements: readonly Settlement[] = part;
     for (let delayMs = RETRY_MS_MIN; ; delayMs = Math.min(RETRY_MS_MAX, delayMs * 2)) {
       try {

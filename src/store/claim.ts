@@ -1,10 +1,16 @@
 // The statements of claiming: which lanes wait, what is new, and the claim itself.
 import type { Claim } from "../model/claim.js";
+import type { Held } from "../model/held.js";
 import type { Database, Statement } from "./database.js";
 
 export interface LaneName {
   readonly priority: number;
   readonly tenant: string;
+}
+
+/** A lane in which jobs wait, with the weight of its tenant. */
+export interface WaitingLane extends LaneName {
+  readonly weight: number;
 }
 
 /** One lane to probe: ids above `floor`, at most `quantum` jobs. */
@@ -15,26 +21,47 @@ export interface Probe extends LaneName {
 
 /** What came in since the last look. */
 export interface News {
-  readonly lanes: readonly (LaneName & { readonly queue: string })[];
+  readonly lanes: readonly WaitingLane[];
   readonly rescanNos: ReadonlyMap<string, string>;
   readonly tail: string;
   /** More came in than was looked at: ask for all lanes. */
   readonly isFull: boolean;
+  /** A job that came in waits for upkeep to find its place. */
+  readonly isDue: boolean;
+}
+
+/** Jobs that the rate of a key put back: their lane gave them, but not to the worker. */
+export interface Late extends LaneName {
+  readonly count: number;
+}
+
+/** What a claim came to. */
+export interface ClaimAnswer {
+  readonly claims: Claim[];
+  readonly held: Held[];
+  readonly late: Late[];
+  /** Candidates that a limit held back after they had been counted: the claim may have stopped because of them. */
+  readonly cut: number;
+  /** When the first of the late ones falls due. */
+  readonly dueInMs: number | undefined;
+  readonly news: News | undefined;
 }
 
 /** The columns have the names of `Claim`, so that a row needs little to become one: thousands a second are made of them. */
 const CLAIM = `select id, lease_no as "leaseNo", priority, tenant, kind, key, attempt, crashes, max_attempts as "maxAttempts", payload
   from fairmill.claim_lanes_v1($1, $2, $3, $4, $5, $6, $7, $8, durable => false)`;
 const NEWS = "select * from fairmill.news_v1($1, $2)";
-const LANES = "select priority, tenant from fairmill.lanes_v1($1, $2, $3, $4)";
+const LANES = "select * from fairmill.lanes_v1($1, $2, $3, $4)";
 
 interface NewsRow {
   queue: string | null;
   priority: number | null;
   tenant: string | null;
+  weight: number | null;
   id: string | null;
   rescan_no: string | null;
   is_full: boolean | null;
+  is_due: boolean | null;
 }
 
 /** The lanes of a queue with ready jobs, highest priority first, `lanesMax` at a time. */
@@ -43,12 +70,23 @@ export function readLanes(
   queue: string,
   after: LaneName | undefined,
   lanesMax: number,
-): Promise<LaneName[]> {
-  return db.query<LaneName>(LANES, [queue, after?.priority ?? null, after?.tenant ?? null, lanesMax]);
+): Promise<WaitingLane[]> {
+  return db.query<WaitingLane>(LANES, [queue, after?.priority ?? null, after?.tenant ?? null, lanesMax]);
 }
 
 /** What a row lacks of a claim is the same for all rows of the answer. */
 type ClaimRow = Omit<Claim, "worker" | "queue"> & { worker?: string; queue?: string };
+
+/** The last row of an answer when limits held something back. */
+interface HeldRow {
+  id: null;
+  payload: {
+    held: { scope: Held["scope"]; name: string; why: Held["why"]; open_in_ms: number | null }[];
+    cut?: number;
+    late?: [priority: number, tenant: string, count: number][];
+    due_in_ms?: number;
+  };
+}
 
 /** Claims along the probes of one queue, and looks for news in the same round trip. */
 export async function claimAlong(
@@ -59,7 +97,7 @@ export async function claimAlong(
   kinds: readonly string[],
   jobsMax: number,
   tail: string,
-): Promise<{ claims: Claim[]; news: News | undefined }> {
+): Promise<ClaimAnswer> {
   const claim: Statement = [
     CLAIM,
     [
@@ -75,28 +113,35 @@ export async function claimAlong(
   ];
   const [claimed, news] = await db.together([claim, [NEWS, [[queue], tail]]]);
   if (claimed!.status === "rejected") throw claimed!.reason;
-  const rows = claimed!.value as ClaimRow[];
-  for (const row of rows) {
+  const rows = claimed!.value as (ClaimRow | HeldRow)[];
+  const told = rows.at(-1)?.id === null ? (rows.pop() as HeldRow).payload : { held: [] };
+  for (const row of rows as ClaimRow[]) {
     row.worker = worker;
     row.queue = queue;
   }
   return {
     claims: rows as Claim[],
+    held: told.held.map(({ scope, name, why, open_in_ms: openInMs }) => ({ scope, name, why, openInMs })),
+    late: (told.late ?? []).map(([priority, tenant, count]) => ({ priority, tenant, count })),
+    cut: told.cut ?? 0,
+    dueInMs: told.due_in_ms,
     news: news!.status === "fulfilled" ? toNews(news!.value as NewsRow[], tail) : undefined,
   };
 }
 
 function toNews(rows: readonly NewsRow[], oldTail: string): News {
-  const lanes: { queue: string; priority: number; tenant: string }[] = [];
+  const lanes: WaitingLane[] = [];
   const rescanNos = new Map<string, string>();
   let tail = oldTail;
   let isFull = false;
+  let isDue = false;
   for (const row of rows) {
     if (row.queue === null) {
       tail = row.id ?? oldTail;
       isFull = row.is_full === true;
+      isDue = row.is_due === true;
     } else if (row.tenant === null) rescanNos.set(row.queue, row.rescan_no!);
-    else lanes.push({ queue: row.queue, priority: row.priority!, tenant: row.tenant });
+    else lanes.push({ priority: row.priority!, tenant: row.tenant, weight: row.weight! });
   }
-  return { lanes, rescanNos, tail, isFull };
+  return { lanes, rescanNos, tail, isFull, isDue };
 }

@@ -10,13 +10,37 @@ export interface Settlement {
   readonly verdict: Verdict;
 }
 
-const SETTLE = "select accepted, refused from fairmill.settle_v1($1, $2, $3, $4, $5)";
+/** An old id that is ready again because a settled job gave up its place. */
+export interface Returned {
+  readonly queue: string;
+  readonly priority: number;
+  readonly tenant: string;
+  readonly id: string;
+}
+
+export interface SettleAnswer {
+  /** Ids whose lease was lost. */
+  readonly refused: readonly string[];
+  readonly returned: readonly Returned[];
+}
+
+interface SettleRow {
+  readonly accepted: number;
+  readonly refused: string[];
+  readonly admitted: [queue: string, priority: number, tenant: string, id: number][] | null;
+}
+
+const SETTLE = "select accepted, refused, admitted from fairmill.settle_v1($1, $2, $3, $4, $5)";
 const PROGRESS = "select fairmill.progress_v1($1, $2, $3, $4) as refused";
 
 const idOf = ({ claim }: Settlement) => claim.id;
 
-/** Writes the verdicts of one worker's jobs in one durable transaction. Returns the ids whose lease was lost. Safe to repeat. */
-export async function settleJobs(db: Database, worker: string, settlements: readonly Settlement[]): Promise<string[]> {
+/** Writes the verdicts of one worker's jobs in one durable transaction. Safe to repeat. */
+export async function settleJobs(
+  db: Database,
+  worker: string,
+  settlements: readonly Settlement[],
+): Promise<SettleAnswer> {
   // By id, like everybody who locks several jobs.
   const sorted = isSortedById(settlements, idOf)
     ? settlements
@@ -37,7 +61,7 @@ export async function settleJobs(db: Database, worker: string, settlements: read
     verdicts += comma + verdict.verdict;
     details += comma + detail;
   }
-  const [row] = await db.query<{ accepted: number; refused: string[] }>(SETTLE, [
+  const [row] = await db.query<SettleRow>(SETTLE, [
     worker,
     `${ids}}`,
     `${leases}}`,
@@ -46,7 +70,13 @@ export async function settleJobs(db: Database, worker: string, settlements: read
   ]);
   if (!row || row.accepted + row.refused.length !== sorted.length)
     throw new Error(`settle_v1 answered for ${row?.accepted} + ${row?.refused.length} jobs, not for ${sorted.length}.`);
-  return row.refused;
+  const returned = (row.admitted ?? []).map(([queue, priority, tenant, id]) => ({
+    queue,
+    priority,
+    tenant,
+    id: String(id),
+  }));
+  return { refused: row.refused, returned };
 }
 
 function detailOf(verdict: Verdict): string {

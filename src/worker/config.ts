@@ -29,6 +29,8 @@ const KNOWN: Record<keyof Config, true> = {
   grace: true,
   abortGrace: true,
   lowerPriorityShare: true,
+  claimJobsMax: true,
+  claimTenantMax: true,
   crashesMax: true,
   keepHistory: true,
   logger: true,

@@ -8,6 +8,7 @@ import type { Verdict } from "../model/outcome.js";
 import type { Run, RunEnds } from "../run/run.js";
 import { Runner, type RunnerOptions } from "../run/runner.js";
 import { Settler } from "../settle/settler.js";
+import type { Returned } from "../store/settle.js";
 import type { Parts } from "./parts.js";
 import { Slots } from "./slots.js";
 import { logVerdict } from "./verdict-log.js";
@@ -15,6 +16,10 @@ import { logVerdict } from "./verdict-log.js";
 export interface HandsOptions extends Pick<RunnerOptions, "handlers" | "onProgress"> {
   /** A job waits for another turn: something falls due in so many milliseconds. */
   readonly onDue: (ms: number) => void;
+  /** These jobs run no more, says the database: what limits counted for them is free. */
+  readonly onEnded: (claims: readonly Claim[]) => void;
+  /** These old ids became ready: look for them. */
+  readonly onReturned: (jobs: readonly Returned[]) => void;
 }
 
 /** A job on its way to its verdict, or with it on its way to the database. */
@@ -34,6 +39,7 @@ const UNSETTLED_MAX_FACTOR = 4;
 export class Hands implements RunEnds {
   readonly #parts: Parts;
   readonly #onDue: (ms: number) => void;
+  readonly #onEnded: (claims: readonly Claim[]) => void;
   readonly #runner: Runner;
   readonly #settler: Settler<InHand>;
   readonly #slots: Slots;
@@ -51,11 +57,13 @@ export class Hands implements RunEnds {
     const { db, clock, log, settings, trouble } = parts;
     this.#parts = parts;
     this.#onDue = options.onDue;
+    this.#onEnded = options.onEnded;
     this.#slots = new Slots(settings.concurrency, settings.prefetch);
     this.#runner = new Runner({ ...options, clock, logger: log, abortGraceMs: settings.abortGraceMs }, this);
     this.#settler = new Settler(db, clock, {
       groupJobsMax: SETTLE_JOBS_MAX,
       onSettled: (worker, accepted, refused) => this.#settled(worker, accepted, refused),
+      onReturned: options.onReturned,
       onAbandoned: (items, error) => {
         trouble("settling", error);
         for (const item of items) this.#letGo(item);
@@ -207,6 +215,7 @@ export class Hands implements RunEnds {
       logVerdict(log, item.claim, item.verdict, item.durationMs);
     }
     for (const item of refused) this.#letGo(item);
+    if (accepted.length > 0) this.#onEnded(accepted.map(({ claim }) => claim));
     if (events.listenerCount("settled") > 0)
       events.emit("settled", { worker, ids: accepted.map(({ claim }) => claim.id) });
     if (refused.length > 0) this.#refused(worker, refused);

@@ -37,6 +37,10 @@ export interface WorkerOptions {
   readonly abortGrace?: Duration;
   /** Part of the work that each lower priority is sure of; default 0.1. */
   readonly lowerPriorityShare?: number;
+  /** Jobs taken by one claim from a queue; default 4000. */
+  readonly claimJobsMax?: number;
+  /** Jobs of one tenant taken by one claim from a queue, over all its priorities; default: no limit. */
+  readonly claimTenantMax?: number;
   /** Worker deaths after which a job counts as poison; default 3. */
   readonly crashesMax?: number;
   /** How long ended jobs are kept; default "30d". */
@@ -61,6 +65,8 @@ const KNOWN = [
   "grace",
   "abortGrace",
   "lowerPriorityShare",
+  "claimJobsMax",
+  "claimTenantMax",
   "crashesMax",
   "keepHistory",
   "logger",
@@ -79,6 +85,8 @@ export interface WorkerSettings {
   readonly graceMs: number;
   readonly abortGraceMs: number;
   readonly lowerShare: number;
+  readonly claimJobsMax: number;
+  readonly claimTenantMax: number | undefined;
   readonly crashesMax: number;
   readonly historyKeepMs: number;
 }
@@ -104,6 +112,11 @@ export function checkWorkerOptions(options: WorkerOptions): WorkerSettings {
     graceMs: toMs(options.grace ?? "25s", "grace"),
     abortGraceMs: toMs(options.abortGrace ?? "5s", "abortGrace"),
     lowerShare,
+    claimJobsMax: wholeNumber(options.claimJobsMax ?? 4_000, 1, 10_000, "claimJobsMax"),
+    claimTenantMax:
+      options.claimTenantMax === undefined
+        ? undefined
+        : wholeNumber(options.claimTenantMax, 1, 10_000, "claimTenantMax"),
     crashesMax: wholeNumber(options.crashesMax ?? 3, 1, 1000, "crashesMax"),
     historyKeepMs: toMs(options.keepHistory ?? "30d", "keepHistory"),
   });

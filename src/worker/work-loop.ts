@@ -3,8 +3,10 @@
 //  1. Wait for a free place.          3. Nothing there: say that notifications are welcome, look once more, sleep.
 //  2. Claim for the free places.      4. Woken, or time to look although nobody rang: begin again.
 import type { Claimer } from "../claim/claimer.js";
+import type { Claim } from "../model/claim.js";
 import { sleep } from "../model/clock.js";
 import { isTransient } from "../store/failures.js";
+import type { Returned } from "../store/settle.js";
 import { releaseUnknown, setListening } from "../store/workers.js";
 import { Doorbell } from "./doorbell.js";
 import type { Hands } from "./hands.js";
@@ -28,6 +30,8 @@ const RECONCILE_FOR_MS = 60_000;
 const RECONCILE_EVERY_MS = 5_000;
 /** Claims in a row that filled every place: from then on the worker does not want to be woken, it looks anyway. */
 const BUSY_TURNS = 8;
+/** Timers may fire a millisecond early: whoever waits for a moment would come too soon, and again, until it is there. */
+const TIMER_MS = 1;
 
 export class WorkLoop {
   readonly #parts: Parts;
@@ -60,6 +64,17 @@ export class WorkLoop {
   /** Work may have arrived. */
   wake(queue?: string): void {
     this.#options.claimer.markStale(queue);
+    this.#bell.ring();
+  }
+
+  /** These jobs have ended: what waited for their limits may go on. */
+  freed(claims: readonly Claim[]): void {
+    if (this.#options.claimer.freed(claims)) this.#bell.ring();
+  }
+
+  /** These became ready because jobs of ours ended. */
+  returned(jobs: readonly Returned[]): void {
+    this.#options.claimer.returned(jobs);
     this.#bell.ring();
   }
 
@@ -127,14 +142,19 @@ export class WorkLoop {
     const { clock, events, settings } = this.#parts;
     const { claimer, hands } = this.#options;
     // A place may have become free while we spoke with the database, and nobody says so twice. From here to `changed` nothing waits.
-    if (this.#mayBring(hands.demand())) return;
+    const demand = hands.demand();
+    if (this.#mayBring(demand)) return;
     events.emit("idle", { worker: this.#options.incarnation.id });
     const pollMs = settings.pollMs ?? (this.#options.isListening() ? POLL_MS.listening : POLL_MS.deaf);
     const nap = new AbortController();
-    const timer = sleep(clock, pollMs * (0.8 + 0.4 * clock.random()), nap.signal);
+    const spreadMs = pollMs * (0.8 + 0.4 * clock.random());
+    // What a limit holds back until a moment is tried then, without a look at everything.
+    const opensInMs = Math.ceil(claimer.opensInMs(demand.keys())) + TIMER_MS;
+    const timer = sleep(clock, Math.min(spreadMs, opensInMs), nap.signal);
     let isTimeToLook = false;
-    const timeToLook = timer.then(() => (isTimeToLook = !nap.signal.aborted));
-    // Where a full queue has more work, a place that becomes free ends the sleep.
+    const timeToLook = timer.then(() => (isTimeToLook = !nap.signal.aborted && spreadMs <= opensInMs));
+    // Where a full queue has more work, a place that becomes free ends the sleep. A queue became full by a claim that brought all it
+    // asked for, so its ring is not empty.
     await this.#bell.wait(claimer.hasWork() ? Promise.race([timeToLook, hands.changed()]) : timeToLook);
     nap.abort();
     if (isTimeToLook) claimer.markStale();

@@ -69,12 +69,22 @@ export class Worker {
       onReborn: () => this.#loop.wake(),
       onCancelled: (ids) => this.#hands.cancel(this.id, ids),
     });
-    const claimer = new Claimer(db, clock, { queues, kinds, lowerShare: settings.lowerShare, rescanMs: RESCAN_MS });
+    const claimer = new Claimer(db, clock, {
+      queues,
+      kinds,
+      lowerShare: settings.lowerShare,
+      rescanMs: RESCAN_MS,
+      jobsMax: settings.claimJobsMax,
+      tenantJobsMax: settings.claimTenantMax,
+      onDue: (ms) => this.#upkeep.dueIn(ms),
+    });
     this.#progress = new ProgressKeeper(db, clock, (error) => trouble("keeping progress", error));
     this.#hands = new Hands(this.#parts, {
       handlers,
       onProgress: (claim, value) => this.#progress.report(claim, value),
       onDue: (ms) => this.#upkeep.dueIn(ms),
+      onEnded: (claims) => this.#loop.freed(claims),
+      onReturned: (jobs) => this.#loop.returned(jobs),
     });
     this.#upkeep = new Upkeep(db, clock, {
       crashesMax: settings.crashesMax,

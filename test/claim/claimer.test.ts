@@ -1,54 +1,13 @@
 // The claimer against a real database: what its rings and floors do not know is found all the same.
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Claimer } from "../../src/claim/claimer.js";
-import type { Claim } from "../../src/model/claim.js";
-import { type Clock, systemClock } from "../../src/model/clock.js";
 import { Database } from "../../src/store/database.js";
 import { useDatabase } from "../support/database.js";
 import { TcpProxy } from "../support/tcp-proxy.js";
+import { claimerRig, numbers, RESCAN_MS, standingClock, WORKER } from "./rig.js";
 
 const db = useDatabase();
-const WORKER = "claimer-1";
-const RESCAN_MS = 2_000;
-
-/** A clock that stands still until the test moves it: no rescan happens by itself. */
-function standingClock(): Clock & { pass(ms: number): void } {
-  let nowMs = 0;
-  return { ...systemClock, monotonic: () => nowMs, pass: (ms) => (nowMs += ms) };
-}
-
-async function newClaimer(options: { queues?: string[]; kinds?: string[]; url?: string } = {}) {
-  const database = new Database(
-    { databaseUrl: options.url ?? db.url },
-    { connectionsMax: 4, applicationName: "claimer" },
-  );
-  onTestFinished(() => database.close());
-  await db.query("select fairmill.register_v1($1, '{default}', '1 hour')", [WORKER]);
-  const clock = standingClock();
-  const claimer = new Claimer(database, clock, {
-    queues: options.queues ?? ["default"],
-    kinds: options.kinds ?? ["job"],
-    lowerShare: 0.1,
-    rescanMs: RESCAN_MS,
-  });
-  const claim = async (jobsMax: number, queue = "default"): Promise<number[]> =>
-    numbers(await claimer.claim(WORKER, new Map([[queue, jobsMax]])));
-  /** Claims until something comes, or until a claim more would be pointless. */
-  const claimSoon = async (jobsMax: number) => [...(await claim(jobsMax)), ...(await claim(jobsMax))];
-  return { claimer, clock, claim, claimSoon };
-}
-
-const numbers = (claims: readonly Claim[]) => claims.map(({ id }) => Number(id));
-
-/** Ready jobs, in one statement; their ids. */
-async function put(count: number, lane: { queue?: string; tenant?: string; kind?: string; priority?: number } = {}) {
-  const rows = await db.query<{ id: string }>(
-    `insert into fairmill.job (queue, tenant, kind, priority, state, payload)
-     select $2, $3, $4, $5, 'ready', '{}' from generate_series(1, $1) returning id`,
-    [count, lane.queue ?? "default", lane.tenant ?? "a", lane.kind ?? "job", lane.priority ?? 0],
-  );
-  return rows.map(({ id }) => Number(id));
-}
+const { newClaimer, put } = claimerRig(db);
 
 test("A1 A2: a claimed job is running, belongs to the worker, and carries its fence", async () => {
   const { claimer } = await newClaimer();
@@ -297,7 +256,15 @@ test("A1: two claimers at once never get the same job", async () => {
       return other;
     })(),
     standingClock(),
-    { queues: ["default"], kinds: ["job"], lowerShare: 0.1, rescanMs: RESCAN_MS },
+    {
+      queues: ["default"],
+      kinds: ["job"],
+      lowerShare: 0.1,
+      rescanMs: RESCAN_MS,
+      jobsMax: 4_000,
+      tenantJobsMax: undefined,
+      onDue: () => {},
+    },
   );
   await put(600, { tenant: "a" });
   await put(600, { tenant: "b" });

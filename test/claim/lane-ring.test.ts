@@ -1,71 +1,9 @@
-// The ring against a small reference: queues in memory that answer probes as the database does.
+// The ring against a small reference that answers probes as the database does: turns, floors, priorities, limits.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { LaneRing } from "../../src/claim/lane-ring.js";
 import type { Probe } from "../../src/store/claim.js";
+import { add, LOWER_SHARE, newRing, Reference } from "./reference.js";
 
-const LOWER_SHARE = 0.1;
-const newRing = (lowerShare = LOWER_SHARE) => new LaneRing(lowerShare);
-const nameOf = ({ priority, tenant }: { priority: number; tenant: string }) => `${priority}/${tenant}`;
-
-/** Lanes of waiting ids, answered like claim_lanes_v1: in order of the probes, above the floor, up to the quantum, until full. */
-class Reference {
-  readonly #lanes = new Map<string, { ids: number[]; head: number }>();
-  readonly served = new Map<string, number>();
-  #next = 1;
-
-  put(priority: number, tenant: string, count: number): void {
-    const name = nameOf({ priority, tenant });
-    const lane = this.#lanes.get(name) ?? { ids: [], head: 0 };
-    for (let i = 0; i < count; i++) lane.ids.push(this.#next++);
-    this.#lanes.set(name, lane);
-  }
-
-  left(name: string): number {
-    const lane = this.#lanes.get(name);
-    return lane ? lane.ids.length - lane.head : 0;
-  }
-
-  /** One claim through the ring; returns how many jobs it brought. */
-  claim(ring: LaneRing, jobsMax: number): number {
-    const probes = ring.take(jobsMax);
-    const taken = probes.map(() => [] as number[]);
-    let free = jobsMax;
-    for (const [i, probe] of probes.entries()) {
-      const lane = this.#lanes.get(nameOf(probe))!;
-      const due = lane.ids.slice(lane.head, lane.head + Math.min(probe.quantum, free));
-      // Nothing that waits may lie below the floor: the database would not see it.
-      if (due.some((id) => id <= Number(probe.floor))) throw new Error(`A job waits below the floor ${probe.floor}.`);
-      lane.head += due.length;
-      taken[i] = due;
-      free -= due.length;
-      const name = nameOf(probe);
-      this.served.set(name, (this.served.get(name) ?? 0) + due.length);
-      if (free === 0) break;
-    }
-    ring.report(
-      probes,
-      taken.map((ids) => ids.length),
-      taken.map((ids) => (ids.length > 0 ? String(ids.at(-1)) : undefined)),
-      free === 0,
-    );
-    return jobsMax - free;
-  }
-
-  /** How far apart the tenants of priority 0 are. */
-  spread(tenants: readonly string[]): number {
-    const counts = tenants.map((tenant) => this.count(`0/${tenant}`));
-    return Math.max(...counts) - Math.min(...counts);
-  }
-
-  count(name: string): number {
-    return this.served.get(name) ?? 0;
-  }
-}
-
-const add = (ring: LaneRing, priority: number, ...tenants: string[]) => {
-  for (const tenant of tenants) ring.add({ priority, tenant }, false);
-};
 const tenants = (probes: readonly Probe[]) => probes.map(({ tenant }) => tenant);
 
 describe("turns", () => {
@@ -147,9 +85,9 @@ describe("floors", () => {
     const ring = newRing();
     add(ring, 0, "a");
     ring.report(ring.take(1), [1], ["17"], true);
-    ring.add({ priority: 0, tenant: "a" }, false);
+    ring.add({ priority: 0, tenant: "a", weight: 1 }, false);
     expect(ring.take(1)[0]!.floor).toBe("17");
-    ring.add({ priority: 0, tenant: "a" }, true);
+    ring.add({ priority: 0, tenant: "a", weight: 1 }, true);
     expect(ring.take(1)[0]!.floor).toBe("0");
   });
 
@@ -380,7 +318,7 @@ describe("B8: priorities", () => {
 describe("limits", () => {
   test("100,000 lanes cost at most 1,000 probes a claim, and all of them get their turn", () => {
     const ring = newRing();
-    for (let i = 0; i < 100_000; i++) ring.add({ priority: 0, tenant: `t${i}` }, false);
+    for (let i = 0; i < 100_000; i++) ring.add({ priority: 0, tenant: `t${i}`, weight: 1 }, false);
     const seen = new Set<string>();
     for (let claims = 0; claims < 100; claims++) {
       const probes = ring.take(5_000);
@@ -399,7 +337,7 @@ describe("limits", () => {
 
   test("lanes beyond the limit are left to the next scan", () => {
     const ring = newRing();
-    for (let i = 0; i < 100_010; i++) ring.add({ priority: 0, tenant: `t${i}` }, false);
+    for (let i = 0; i < 100_010; i++) ring.add({ priority: 0, tenant: `t${i}`, weight: 1 }, false);
     expect(ring.size).toBe(100_000);
     ring.clear();
     expect(ring.size).toBe(0);
@@ -409,7 +347,7 @@ describe("limits", () => {
   test("many lower lanes never push the highest priority out of the probes", () => {
     const ring = newRing();
     add(ring, 10, "high");
-    for (let i = 0; i < 5_000; i++) ring.add({ priority: 0, tenant: `t${i}` }, false);
+    for (let i = 0; i < 5_000; i++) ring.add({ priority: 0, tenant: `t${i}`, weight: 1 }, false);
     for (let turn = 0; turn < 50; turn++) {
       const probes = ring.take(2_000);
       expect(tenants(probes)).toContain("high");

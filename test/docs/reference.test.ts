@@ -113,6 +113,8 @@ describe("settings.md names the defaults that count", () => {
       abortGraceMs: ms(said.get("abortGrace")),
       historyKeepMs: ms(said.get("keepHistory")),
       lowerShare: Number(said.get("lowerPriorityShare")),
+      claimJobsMax: Number(said.get("claimJobsMax")),
+      claimTenantMax: said.get("claimTenantMax"),
       crashesMax: Number(said.get("crashesMax")),
       concurrency: new Map([["default", Number(said.get("concurrency"))]]),
       prefetch: new Map([["default", Number(said.get("prefetch"))]]),

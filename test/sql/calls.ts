@@ -220,3 +220,72 @@ export async function call<T>(ask: Asker, expression: string, values: unknown[] 
   const [row] = await ask.query<{ answer: T }>(`select fairmill.${expression} as answer`, values);
   return row!.answer;
 }
+
+/** Says what limits the keys of a kind have: {per, max_running, when_full, rate}; null: none. */
+export const setRule = (ask: Asker, rule: NewRow | null, kind = "limited"): Promise<unknown> =>
+  ask.query("select fairmill.set_key_rule_v1($1, $2)", [kind, JSON.stringify(rule)]);
+
+/** Settings of a queue, a kind or a tenant: {weight, max_running, rate, paused}. */
+export const setGate = (
+  ask: Asker,
+  scope: "queue" | "kind" | "tenant",
+  name: string,
+  settings: NewRow,
+): Promise<unknown> => ask.query("select fairmill.set_gate_v1($1, $2, $3)", [scope, name, JSON.stringify(settings)]);
+
+export interface Answered {
+  readonly id: string | null;
+  readonly created: boolean;
+  readonly refused: { readonly [fact: string]: unknown } | null;
+}
+
+/** Jobs of the kind "limited". Alone: the transaction ends with the statement, as with the library's own enqueue. */
+export const enqueueLimited = (
+  ask: Asker,
+  jobs: readonly NewRow[],
+  { alone = true, partial = false }: { alone?: boolean; partial?: boolean } = {},
+): Promise<Answered[]> =>
+  ask.query<Answered & pg.QueryResultRow>(
+    `select id, created, refused from fairmill.enqueue_many_v1($1, '{"kind": "limited"}', alone => $2, partial => $3)`,
+    [JSON.stringify(jobs), alone, partial],
+  );
+
+/** So many jobs of one key, one after the other; returns their ids. */
+export async function enqueueKeyed(ask: Asker, count: number, job: NewRow = {}): Promise<string[]> {
+  const ids: string[] = [];
+  for (let n = 0; n < count; n++) ids.push((await enqueueLimited(ask, [{ key: "k", ...job }]))[0]!.id!);
+  return ids;
+}
+
+export interface Told {
+  readonly held: readonly { scope: string; name: string; why: string; open_in_ms: number | null }[];
+  readonly late?: readonly (readonly [priority: number, tenant: string, count: number])[];
+  readonly due_in_ms?: number;
+}
+
+/** Claims along lanes; returns the jobs, and what the row without an id told. */
+export async function claimGated(
+  ask: Asker,
+  worker: string,
+  lanes: readonly Lane[] = [{ tenant: "default" }],
+  jobsMax = 100,
+  kinds: readonly string[] | null = null,
+): Promise<{ jobs: Claimed[]; told: Told | undefined }> {
+  const rows = await claimLanes(ask, worker, lanes, jobsMax, kinds);
+  return {
+    jobs: rows.filter(({ id }) => id !== null),
+    told: rows.find(({ id }) => id === null)?.payload as Told | undefined,
+  };
+}
+
+/** The states of jobs, in the order given; of those that ended too. */
+export async function statesOf(ask: Asker, ids: readonly string[]): Promise<string[]> {
+  const rows = await ask.query<{ state: string }>(
+    `select coalesce(j.state, h.state, 'gone') as state from unnest($1::bigint[]) with ordinality as given (id, n)
+     left join fairmill.job j on j.id = given.id left join fairmill.job_history h on h.id = given.id order by n`,
+    [ids],
+  );
+  return rows.map(({ state }) => state);
+}
+
+export const tick = (ask: Asker): Promise<pg.QueryResultRow[]> => ask.query("select * from fairmill.tick_upkeep_v1()");

@@ -26,6 +26,27 @@ const RULES: readonly (readonly [id: string, what: string, query: string])[] = [
      where all_of_them <> distinct_ones`,
   ],
   ["D6", "a done job has no error", "select id from fairmill.job_history where state = 'done' and error is not null"],
+  [
+    "D7",
+    "a blocked job has somebody in its way, or its key is marked to be looked at again",
+    `select b.id from fairmill.job b left join fairmill.key_rule r on r.kind = b.kind
+     where b.state = 'blocked'
+       and (select count(*) from fairmill.job h where h.limit_key = b.limit_key and h.slot is not null) < coalesce(r.max_running, 1)
+       and not exists (select from fairmill.meter m where m.use = 'start' and m.scope = 'key' and m.name = b.limit_key and m.recheck)`,
+  ],
+  [
+    "D8",
+    "a place belongs to a job that is ready, runs, was put back by a rate, or is of a kind that refuses",
+    `select j.id from fairmill.job j where j.slot is not null
+       and not (j.state in ('ready', 'running') or j.state = 'scheduled'
+         and (j.put_back is true or exists (select from fairmill.key_rule r where r.kind = j.kind and r.when_full = 'refuse')))`,
+  ],
+  [
+    "I6",
+    "no more jobs of a key hold a place than its rule allows",
+    `select max(j.id) as id from fairmill.job j join fairmill.key_rule r on r.kind = j.kind
+     where j.slot is not null group by j.limit_key, r.max_running having count(*) > r.max_running`,
+  ],
 ];
 
 export async function checkInvariants(db: Pick<pg.Pool, "query">): Promise<void> {

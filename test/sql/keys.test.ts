@@ -1,0 +1,413 @@
+// Places of keys: at most so many jobs of a key are ready or running, the others are blocked, and whoever frees a place passes it on.
+// The interleavings are those in which other queues lose the wake-up and leave a job blocked for ever.
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../support/database.js";
+import {
+  type Claimed,
+  call,
+  claimGated,
+  endLease,
+  enqueueKeyed,
+  enqueueLimited,
+  live,
+  recover,
+  rescanNo,
+  setRule,
+  settle,
+  statesOf,
+  tick,
+  type VerdictName,
+} from "./calls.js";
+import { errorCode, type Session, useSessions, waitUntilBlocked } from "./sessions.js";
+
+const db = useDatabase();
+const open = useSessions(db);
+
+/** Sessions that are in a transaction. */
+async function begin(): Promise<Session> {
+  const session = await open();
+  await session.query("begin");
+  return session;
+}
+
+const claimOne = async (worker = "w"): Promise<Claimed> => (await claimGated(db, worker, undefined, 1)).jobs[0]!;
+
+describe("who waits for a place", () => {
+  test("B5: at most max_running jobs of a key are ready or running, the others are blocked and not claimed", async () => {
+    await setRule(db, { max_running: 2 });
+    const ids = await enqueueKeyed(db, 5);
+    const others = await enqueueKeyed(db, 1, { key: "another" });
+    expect(await statesOf(db, ids)).toEqual(["ready", "ready", "blocked", "blocked", "blocked"]);
+    expect(await statesOf(db, others)).toEqual(["ready"]);
+    const { jobs } = await claimGated(db, "w");
+    expect(jobs.map(({ id }) => id).toSorted()).toEqual([ids[0], ids[1], others[0]].toSorted());
+  });
+
+  test("B5: the same for many jobs of one call, of several keys, some of them for later", async () => {
+    await setRule(db, { max_running: 2 });
+    const stored = await enqueueLimited(db, [
+      { key: "a" },
+      { key: "b" },
+      { key: "a", delay_ms: 60_000 },
+      { key: "a" },
+      { key: "a" },
+      {},
+      { key: "b" },
+    ]);
+    expect(
+      await statesOf(
+        db,
+        stored.map(({ id }) => id!),
+      ),
+    ).toEqual(["ready", "ready", "scheduled", "ready", "blocked", "ready", "ready"]);
+  });
+
+  test("a limit counts per key, per tenant or for the kind, as the rule says", async () => {
+    const jobs = [{ key: "a" }, { key: "b" }, { key: "a", tenant: "t" }, { tenant: "t" }, { tenant: "u" }];
+    const states = async (per: string) => {
+      await setRule(db, null);
+      await db.query("delete from fairmill.job");
+      await setRule(db, { max_running: 1, per });
+      return statesOf(
+        db,
+        (await enqueueLimited(db, jobs)).map(({ id }) => id!),
+      );
+    };
+    expect(await states("key")).toEqual(["ready", "ready", "ready", "ready", "ready"]);
+    expect(await states("tenant")).toEqual(["ready", "blocked", "ready", "blocked", "ready"]);
+    expect(await states("kind")).toEqual(["ready", "blocked", "blocked", "blocked", "blocked"]);
+  });
+
+  test("places are passed on in order: higher priority first, then the older", async () => {
+    await setRule(db, { max_running: 1 });
+    const [first, low, high, low2] = [
+      ...(await enqueueKeyed(db, 2)),
+      ...(await enqueueKeyed(db, 1, { priority: 5 })),
+      ...(await enqueueKeyed(db, 1)),
+    ];
+    const order: string[] = [first!];
+    for (let n = 0; n < 3; n++) {
+      const running = (
+        await claimGated(db, "w", [
+          { tenant: "default", priority: 5 },
+          { tenant: "default", priority: 0 },
+        ])
+      ).jobs;
+      expect(running.map(({ id }) => id)).toEqual([order.at(-1)]);
+      const [{ admitted } = { admitted: null }] = await db.query<{ admitted: [string, number, string, number][] }>(
+        "select admitted from fairmill.settle_v1('w', $1, $2, '{done}')",
+        [[running[0]!.id], [running[0]!.lease_no]],
+      );
+      const next = [high, low, low2][n]!;
+      expect(admitted).toEqual([["default", n === 0 ? 5 : 0, "default", Number(next)]]);
+      order.push(next);
+    }
+  });
+
+  const GIVES_UP: [VerdictName, boolean][] = [
+    ["done", true],
+    ["dead", true],
+    ["cancelled", true],
+    ["retry", true],
+    ["snooze", true],
+    ["release", false],
+  ];
+  test.each(GIVES_UP)("a settle as %s passes the place on: %s", async (verdict, passes) => {
+    await setRule(db, { max_running: 1 });
+    const ids = await enqueueKeyed(db, 2);
+    await settle(db, "w", [await claimOne()], verdict, [{ delay_ms: 60_000 }]);
+    expect((await statesOf(db, ids))[1]).toBe(passes ? "ready" : "blocked");
+    const [{ slots } = { slots: [] }] = await db.query<{ slots: string[] }>(
+      "select array_agg(id) as slots from fairmill.job where slot is not null",
+    );
+    expect(slots).toEqual([passes ? ids[1] : ids[0]]);
+  });
+
+  test("so does a cancel of a ready job, one that runs when it heeds it, expiry, and poison; each wakes and marks the queue", async () => {
+    await setRule(db, { max_running: 1 });
+    const ids = await enqueueKeyed(db, 6);
+    let marks = await rescanNo(db);
+    const passedTo = async (n: number) => {
+      expect((await statesOf(db, ids)).slice(n)).toEqual(["ready", ...ids.slice(n + 1).map(() => "blocked")]);
+      expect(await rescanNo(db)).toBeGreaterThan(marks);
+      marks = await rescanNo(db);
+    };
+    await call(db, "cancel_v1($1)", [ids[0]]);
+    await passedTo(1);
+    await db.query("update fairmill.job set expire_at = now() - interval '1 s' where id = $1", [ids[1]]);
+    await call(db, "expire_v1()");
+    await passedTo(2);
+    await claimOne("dies");
+    await endLease(db, "dies");
+    expect(await recover(db, 100, 1)).toEqual({ recovered: 0, ended: 1 });
+    await passedTo(3);
+    await claimOne("dies too");
+    await call(db, "cancel_v1($1)", [ids[3]]);
+    await endLease(db, "dies too");
+    expect(await recover(db)).toEqual({ recovered: 0, ended: 1 });
+    await passedTo(4);
+    await db.query("update fairmill.job set expire_at = now() - interval '1 s' where id = $1", [ids[4]]);
+    await tick(db);
+    await passedTo(5);
+  });
+
+  test("a job that is recovered or released keeps its place", async () => {
+    await setRule(db, { max_running: 1 });
+    const ids = await enqueueKeyed(db, 2);
+    await claimOne("dies");
+    await endLease(db, "dies");
+    expect(await recover(db)).toEqual({ recovered: 1, ended: 0 });
+    expect(await statesOf(db, ids)).toEqual(["ready", "blocked"]);
+    await claimOne();
+    expect(await call(db, "release_unknown_v1('w', '{}')")).toBe(1);
+    expect(await statesOf(db, ids)).toEqual(["ready", "blocked"]);
+    expect(await live(db, ids[0]!)).toMatchObject({ slot: 1 });
+  });
+
+  test("a retry comes back through the same door: blocked while another holds the place", async () => {
+    await setRule(db, { max_running: 1 });
+    const ids = await enqueueKeyed(db, 2);
+    await settle(db, "w", [await claimOne()], "retry", [{ delay_ms: 0 }]);
+    expect(await call(db, "promote_v1()")).toBe(1);
+    expect(await statesOf(db, ids)).toEqual(["blocked", "ready"]);
+    await settle(db, "w", [await claimOne()], "done");
+    expect(await statesOf(db, ids)).toEqual(["ready", "done"]);
+  });
+
+  test("a job that is run again by hand waits for its place like any other", async () => {
+    await setRule(db, { max_running: 1 });
+    const ids = await enqueueKeyed(db, 2);
+    await call(db, "cancel_v1($1)", [ids[0]]);
+    expect(await call(db, "retry_v1($1)", [ids[0]])).toBe("blocked");
+    expect(await statesOf(db, ids)).toEqual(["blocked", "ready"]);
+    await call(db, "cancel_v1($1)", [ids[1]]);
+    expect(await statesOf(db, ids)).toEqual(["ready", "cancelled"]);
+  });
+
+  test("a limit that is raised, lowered or taken away is heeded: a lowered one passes nothing on until fewer are active", async () => {
+    await setRule(db, { max_running: 1 });
+    const ids = await enqueueKeyed(db, 6);
+    await setRule(db, { max_running: 3 });
+    await tick(db);
+    expect(await statesOf(db, ids)).toEqual(["ready", "ready", "ready", "blocked", "blocked", "blocked"]);
+    await setRule(db, { max_running: 1 });
+    await tick(db);
+    // The place with the lowest number becomes free, and two above the limit are still held.
+    await call(db, "cancel_v1($1)", [ids[0]]);
+    await call(db, "cancel_v1($1)", [ids[1]]);
+    expect((await statesOf(db, ids)).slice(2)).toEqual(["ready", "blocked", "blocked", "blocked"]);
+    expect(await statesOf(db, await enqueueKeyed(db, 1))).toEqual(["blocked"]);
+    await call(db, "cancel_v1($1)", [ids[2]]);
+    expect((await statesOf(db, ids)).slice(3)).toEqual(["ready", "blocked", "blocked"]);
+    await setRule(db, null);
+    await tick(db);
+    expect((await statesOf(db, ids)).slice(3)).toEqual(["ready", "ready", "ready"]);
+  });
+
+  test("more than a thousand that are blocked by a limit that is gone come through, a thousand a round", async () => {
+    await setRule(db, { max_running: 1 });
+    await enqueueLimited(
+      db,
+      Array.from({ length: 2_500 }, () => ({ key: "k" })),
+    );
+    await setRule(db, null);
+    for (let n = 0; n < 3; n++) await tick(db);
+    expect(await db.query("select from fairmill.job where state = 'blocked'")).toEqual([]);
+  });
+
+  test("a key that no index could hold is refused with a reason", async () => {
+    await setRule(db, { max_running: 1 });
+    expect(await errorCode(enqueueLimited(db, [{ key: "k".repeat(2_000) }]))).toBe("FM001");
+    expect(await errorCode(setRule(db, { max_runing: 1 }))).toBe("FM001");
+    expect(await errorCode(setRule(db, { rate: { limit: 1 } }))).toBe("FM001");
+  });
+});
+
+describe("no wake-up is lost (Solid Queue #456, #689)", () => {
+  const held = async () => {
+    await setRule(db, { max_running: 1 });
+    const [id] = await enqueueKeyed(db, 1);
+    return { id: id!, running: await claimOne() };
+  };
+  const oneIsReady = async (ids: readonly string[]) =>
+    expect((await statesOf(db, ids)).filter((state) => state === "ready")).toHaveLength(1);
+
+  test("an enqueue that sees the place taken while the settle that frees it has not committed: the settle first", async () => {
+    const { running } = await held();
+    const [settling, enqueuing] = [await begin(), await open()];
+    await settle(settling, "w", [running], "done");
+    const stored = enqueueLimited(enqueuing, [{ key: "k" }]);
+    await waitUntilBlocked(db, enqueuing);
+    await settling.query("commit");
+    await oneIsReady([(await stored)[0]!.id!]);
+  });
+
+  test("the same, the enqueue first: the settle finds the job that was blocked a moment ago", async () => {
+    const { running } = await held();
+    const [settling, enqueuing] = [await open(), await begin()];
+    const [stored] = await enqueueLimited(enqueuing, [{ key: "k" }]);
+    expect(await statesOf(enqueuing, [stored!.id!])).toEqual(["blocked"]);
+    const settled = settle(settling, "w", [running], "done");
+    await waitUntilBlocked(db, settling);
+    await enqueuing.query("commit");
+    expect(await settled).toEqual({ accepted: 1, refused: [] });
+    await oneIsReady([stored!.id!]);
+  });
+
+  test("the same, and the enqueue rolls back: nothing is left, and the next one gets the place", async () => {
+    const { running } = await held();
+    const [settling, enqueuing] = [await open(), await begin()];
+    await enqueueLimited(enqueuing, [{ key: "k" }]);
+    const settled = settle(settling, "w", [running], "done");
+    await waitUntilBlocked(db, settling);
+    await enqueuing.query("rollback");
+    await settled;
+    await oneIsReady(await enqueueKeyed(db, 1));
+  });
+
+  test("a promotion that adds to the blocked while the place is being freed, in both orders", async () => {
+    for (const settleFirst of [true, false]) {
+      await db.query("delete from fairmill.job");
+      const { running } = await held();
+      const [later] = await enqueueLimited(db, [{ key: "k", delay_ms: 3_600_000 }]);
+      await db.query("update fairmill.job set run_at = now() where id = $1", [later!.id]);
+      const [first, second] = [await begin(), await open()];
+      const free = (ask: Session) => settle(ask, "w", [running], "done");
+      const promote = (ask: Session) => call(ask, "promote_v1()");
+      await (settleFirst ? free : promote)(first);
+      const answered = (settleFirst ? promote : free)(second);
+      await waitUntilBlocked(db, second);
+      await first.query("commit");
+      await answered;
+      await oneIsReady([later!.id!]);
+    }
+  });
+
+  test("two settles at once, each with a place to pass on: two go on, never three", async () => {
+    await setRule(db, { max_running: 2 });
+    const ids = await enqueueKeyed(db, 5);
+    const running = [await claimOne(), await claimOne()];
+    const [a, b] = [await begin(), await open()];
+    await settle(a, "w", [running[0]!], "done");
+    const second = settle(b, "w", [running[1]!], "retry", [{ delay_ms: 60_000 }]);
+    await waitUntilBlocked(db, b);
+    await a.query("commit");
+    await second;
+    expect((await statesOf(db, ids)).toSorted()).toEqual(["blocked", "done", "ready", "ready", "scheduled"]);
+  });
+
+  test.each(["cancel_v1($1)", "retry_v1($1)"])(
+    "a blocked job that %s holds while the place is freed, and then rolls back, is found by upkeep",
+    async (function_) => {
+      const { running } = await held();
+      const [waiting] = await enqueueKeyed(db, 1);
+      const holder = await begin();
+      await call(holder, function_, [waiting]);
+      // Nobody waits for the holder.
+      const settling = await open();
+      await settling.query("set lock_timeout = '2s'");
+      expect(await settle(settling, "w", [running], "done")).toEqual({ accepted: 1, refused: [] });
+      expect(await statesOf(db, [waiting!])).toEqual(["blocked"]);
+      await holder.query("rollback");
+      await tick(db);
+      expect(await statesOf(db, [waiting!])).toEqual(["ready"]);
+      expect(await db.query("select from fairmill.meter where recheck")).toEqual([]);
+    },
+  );
+
+  test("the mark stays as long as the blocked job is held, however often upkeep looks", async () => {
+    const { running } = await held();
+    const [waiting] = await enqueueKeyed(db, 1);
+    const holder = await begin();
+    await holder.query("select from fairmill.job where id = $1 for update", [waiting]);
+    await settle(db, "w", [running], "done");
+    for (let n = 0; n < 3; n++) await tick(db);
+    expect(await db.query("select from fairmill.meter where recheck")).toHaveLength(1);
+    await holder.query("commit");
+    await tick(db);
+    expect(await statesOf(db, [waiting!])).toEqual(["ready"]);
+  });
+
+  test("a meter that retention removes at that moment is made anew, and locked", async () => {
+    const { running } = await held();
+    const [waiting] = await enqueueKeyed(db, 1);
+    await db.query("update fairmill.meter set used_at = now() - interval '2 days'");
+    const [removing, settling, enqueuing] = [await begin(), await begin(), await open()];
+    expect(await call(removing, "retention_v1()")).toBe(1);
+    const settled = settle(settling, "w", [running], "done");
+    await waitUntilBlocked(db, settling);
+    await removing.query("commit");
+    await settled;
+    // The settle holds the new one: who enqueues waits for it, and is blocked behind the job that got the place.
+    const stored = enqueueLimited(enqueuing, [{ key: "k" }]);
+    await waitUntilBlocked(db, enqueuing);
+    await settling.query("commit");
+    expect(await statesOf(db, [waiting!, (await stored)[0]!.id!])).toEqual(["ready", "blocked"]);
+  });
+
+  test("a rule that is taken away between the look and the lock lets the job through", async () => {
+    await held();
+    const [holder, enqueuing] = [await begin(), await open()];
+    await holder.query("select from fairmill.meter for update");
+    const stored = enqueueLimited(enqueuing, [{ key: "k" }]);
+    await waitUntilBlocked(db, enqueuing);
+    await db.query("delete from fairmill.key_rule");
+    await holder.query("commit");
+    expect(await statesOf(db, [(await stored)[0]!.id!])).toEqual(["ready"]);
+  });
+
+  test("two who lock the same keys, one of them new, take them in one order and do not wait for each other", async () => {
+    await setRule(db, { max_running: 1 });
+    await enqueueKeyed(db, 1, { key: "b" });
+    const [a, b, c] = [await begin(), await open(), await open()];
+    const both = [{ key: "b" }, { key: "a" }];
+    await enqueueLimited(a, both);
+    const waiting = [b, c].map((session) => enqueueLimited(session, both));
+    await Promise.all([b, c].map((session) => waitUntilBlocked(db, session)));
+    await a.query("commit");
+    expect((await Promise.all(waiting)).flat().every(({ id }) => id !== null)).toBe(true);
+  });
+});
+
+describe("in a transaction of the caller", () => {
+  test("an enqueue of a limited kind holds nothing that a settle, a claim or another enqueue of the same key waits for", async () => {
+    await setRule(db, { max_running: 1, rate: { limit: 100, per_ms: 60_000 } });
+    const [first, second] = await enqueueKeyed(db, 2);
+    const caller = await begin();
+    const [stored] = await enqueueLimited(caller, [{ key: "k" }], { alone: false });
+    expect(await statesOf(caller, [stored!.id!])).toEqual(["scheduled"]);
+    await caller.query("select id from fairmill.enqueue_v1('limited', key => 'k')");
+    const other = await open();
+    await other.query("set lock_timeout = '2s'");
+    const { jobs } = await claimGated(other, "w");
+    expect(jobs.map(({ id }) => id)).toEqual([first]);
+    await settle(other, "w", jobs, "done");
+    expect(await statesOf(other, [second!])).toEqual(["ready"]);
+    await enqueueLimited(other, [{ key: "k" }]);
+    await tick(other);
+    await caller.query("commit");
+    // After the commit whoever does upkeep finds its place.
+    await call(db, "cancel_v1($1)", [second]);
+    await tick(db);
+    expect(
+      (await db.query<{ n: number; state: string }>("select count(*)::integer as n, state from fairmill.job group by 2 order by 2")),
+    ).toEqual([
+      { n: 2, state: "blocked" },
+      { n: 1, state: "ready" },
+    ]);
+  });
+
+  test("what counts under a lock refuses a snapshot that was taken before it", async () => {
+    await setRule(db, { max_running: 1 });
+    await enqueueKeyed(db, 1);
+    const session = await open();
+    await session.query("begin isolation level repeatable read");
+    expect(await errorCode(enqueueLimited(session, [{ key: "k" }]))).toBe("FM003");
+    await session.query("rollback; begin isolation level repeatable read");
+    // Not alone, it needs no lock: the place is found after the commit.
+    const [stored] = await enqueueLimited(session, [{ key: "k" }], { alone: false });
+    await session.query("commit");
+    await tick(db);
+    expect(await statesOf(db, [stored!.id!])).toEqual(["blocked"]);
+  });
+});

@@ -1,0 +1,157 @@
+// A worker whose jobs limits hold back: it sleeps meanwhile, and goes on when it is worth it.
+import { createClient, defineJob, handle } from "fairmill";
+import { afterEach, expect, test } from "vitest";
+import { useDatabase } from "../support/database.js";
+import { eventOf, startWorker } from "../support/jobs.js";
+import { useLimits } from "../support/limits.js";
+import { TcpProxy } from "../support/tcp-proxy.js";
+import { waitUntil } from "../support/wait.js";
+
+const db = useDatabase();
+const limits = useLimits(db);
+const CLAIMS = "from fairmill.claim_lanes_v1";
+/** Nobody looks because of the poll. */
+const poll = "1h";
+
+/** What this test opened, closed before the database is asked whether anybody is still connected. */
+const open: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of open.splice(0)) await close();
+});
+
+function newClient() {
+  const client = createClient({ databaseUrl: db.url });
+  open.push(() => client.close());
+  return client;
+}
+
+async function newWorker(...options: Parameters<typeof startWorker>) {
+  const worker = await startWorker(...options);
+  open.unshift(() => worker.stop());
+  return worker;
+}
+
+test("F8: a tenant at its cap goes on as soon as one of its jobs is settled, not by asking again and again", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  await limits.hold("tenant", "acme", { cap: 1 });
+  const job = defineJob({ kind: "job" });
+  const client = newClient();
+  await client.enqueueMany(
+    job,
+    Array.from({ length: 30 }, () => ({ input: {}, tenant: "acme" })),
+  );
+  let running = 0;
+  let most = 0;
+  let ran = 0;
+  const run = async () => {
+    most = Math.max(most, ++running);
+    await new Promise((resolve) => setImmediate(resolve));
+    running--;
+    ran++;
+  };
+  await newWorker(proxy.url, [handle(job, run)], { poll });
+  // At two seconds a job it would take a minute.
+  await waitUntil("all ran", () => ran === 30, 15_000);
+  expect(most).toBe(1);
+  expect(proxy.count(CLAIMS)).toBeLessThan(30 * 3 + 10);
+});
+
+test("what a limit holds back until a moment is tried then, and the worker sleeps until it", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  await limits.hold("tenant", "acme", { why: "rate", openInMs: 200 });
+  const job = defineJob({ kind: "job" });
+  await newClient().enqueue(job, {}, { tenant: "acme" });
+  const worker = await newWorker(proxy.url, [handle(job, () => 1)], { poll });
+  await eventOf(worker, "idle");
+  const began = performance.now();
+  const before = proxy.count(CLAIMS);
+  let naps = 0;
+  await eventOf(worker, "idle", () => ++naps === 5);
+  const tries = proxy.count(CLAIMS) - before;
+  expect(tries).toBeGreaterThanOrEqual(3);
+  expect(tries).toBeLessThanOrEqual((performance.now() - began) / 200 + 3);
+  const ran = eventOf(worker, "settled", () => true, 5_000);
+  await limits.release();
+  await ran;
+});
+
+test("a queue that is held until a moment goes on then", async () => {
+  await limits.hold("queue", "default", { why: "rate", openInMs: 200 });
+  const job = defineJob({ kind: "job" });
+  await newClient().enqueue(job, {});
+  const worker = await newWorker(db.url, [handle(job, () => 1)], { poll });
+  await eventOf(worker, "idle");
+  const ran = eventOf(worker, "settled", () => true, 5_000);
+  await limits.release();
+  await ran;
+});
+
+test("a paused tenant costs nothing, and goes on when the worker is woken", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  await limits.hold("tenant", "acme", { why: "paused" });
+  const job = defineJob({ kind: "job" });
+  const client = newClient();
+  await client.enqueue(job, {}, { tenant: "acme" });
+  const worker = await newWorker(proxy.url, [handle(job, () => 1)], { poll });
+  await waitUntil("it listens", async () => (await db.query("select from fairmill.worker where listening")).length > 0);
+  const settled = eventOf(worker, "settled");
+  await client.enqueue(job, {}, { tenant: "other" });
+  await settled;
+  const before = proxy.count(CLAIMS);
+  await db.query("select pg_sleep(1)");
+  expect(proxy.count(CLAIMS) - before).toBeLessThanOrEqual(1);
+  const ran = eventOf(worker, "settled", () => true, 5_000);
+  await limits.release();
+  await db.query("select pg_notify('fairmill', 'default')");
+  await ran;
+});
+
+test("a gate that opens while its queue is full keeps nobody awake, and the next free place goes through it", async () => {
+  await limits.hold("tenant", "acme", { why: "rate", openInMs: 100 });
+  const x = defineJob({ kind: "x", queue: "x" });
+  const y = defineJob({ kind: "y", queue: "y" });
+  const client = newClient();
+  await client.enqueue(x, {}, { tenant: "acme" });
+  let finish = () => {};
+  const finished = new Promise<void>((resolve) => (finish = resolve));
+  const worker = await newWorker(
+    db.url,
+    [handle(x, (ctx) => (ctx.tenant === "acme" ? undefined : finished)), handle(y, () => 1)],
+    { poll, concurrency: 1 },
+  );
+  await waitUntil("it listens", async () => (await db.query("select from fairmill.worker where listening")).length > 0);
+  const full = eventOf(worker, "running");
+  await client.enqueue(x, {}, { tenant: "other" });
+  await full;
+  let naps = 0;
+  worker.events.on("idle", () => naps++);
+  await db.query("select pg_sleep(1)");
+  expect(naps).toBeLessThan(15);
+  const ran = eventOf(worker, "ended", ({ claim }) => claim.tenant === "acme", 5_000);
+  await limits.release();
+  finish();
+  await ran;
+});
+
+test("C2: claimTenantMax bounds what one claim takes of a tenant, claimJobsMax what it takes at all", async () => {
+  const job = defineJob({ kind: "job" });
+  const client = newClient();
+  for (const tenant of ["a", "b"])
+    await client.enqueueMany(
+      job,
+      Array.from({ length: 40 }, () => ({ input: {}, tenant })),
+    );
+  const worker = await newWorker(db.url, [handle(job, () => 1)], {
+    concurrency: 50,
+    claimJobsMax: 12,
+    claimTenantMax: 5,
+  });
+  const sizes: number[] = [];
+  let ran = 0;
+  worker.events.on("claimed", ({ claims }) => {
+    sizes.push(claims.filter(({ tenant }) => tenant === "a").length);
+    ran += claims.length;
+  });
+  await waitUntil("all were claimed", () => ran >= 70);
+  expect(Math.max(...sizes)).toBe(5);
+});
