@@ -222,7 +222,7 @@ describe("the schema's name", () => {
       [claimed!.id],
       [claimed!.lease_no],
     ]);
-    expect(settled).toEqual({ accepted: 1, refused: [] });
+    expect(settled).toMatchObject({ accepted: 1, refused: [] });
     const [upkeep] = await db.query<{ recovered: number }>("select * from fairmill.tick_upkeep_v1()");
     expect(upkeep!.recovered).toBe(0);
     expect(await db.query("select state, result from fairmill.job_history where id = $1", [stored!.id])).toEqual([
