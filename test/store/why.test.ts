@@ -5,7 +5,7 @@ import { claim, endLease, enqueueOne, fill, register, settle } from "../sql/call
 import { explainEverything, plansOf, readersOf } from "../sql/plan-reader.js";
 import { openSession } from "../sql/sessions.js";
 import { useDatabase } from "../support/database.js";
-import { begun, endOf, inState, startWorker } from "../support/jobs.js";
+import { begun, endOf, gate, inState, startWorker } from "../support/jobs.js";
 import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
@@ -174,6 +174,34 @@ describe("a cap", () => {
     const told = await why(id);
     expectReason(told, "tenant cap", /may run 1 at once, and 15 run: jobs (\d+, ){9}\d+ and 5 more\.$/);
     expect(detailOf(told, "tenant cap")!["heldBy"]).toHaveLength(10);
+  });
+});
+
+describe("with a real worker", () => {
+  const slow = defineJob<object>({ kind: "slow" });
+
+  test("a cap names the job that its worker runs, and when that ends the next one goes on", async () => {
+    const { promise, open } = gate();
+    await client.setTenant("acme", { maxRunning: 1 });
+    await using worker = await startWorker(db.url, [handle(slow, () => promise)]);
+    const first = await client.enqueue(slow, {}, { tenant: "acme" });
+    await inState(client, first.id, "running");
+    const second = await client.enqueue(slow, {}, { tenant: "acme" });
+    const told = await why(second.id);
+    expectReason(told, "tenant cap", `The tenant "acme" may run 1 at once, and 1 runs: job ${first.id}.`);
+    expect(detailOf(told, "tenant cap")).toMatchObject({ heldBy: [{ id: first.id, worker: worker.id }] });
+    expect(held(told)).toEqual(["tenant cap"]);
+    open();
+    expect(await endOf(client, second.id)).toMatchObject({ state: "done" });
+  });
+
+  test("a pause is the reason until it is resumed, and then the job runs", async () => {
+    await client.pause({ kind: "slow" });
+    await using _ = await startWorker(db.url, [handle(slow, () => {})]);
+    const { id } = await client.enqueue(slow, {});
+    expect(held(await why(id))).toEqual(["paused"]);
+    await client.resume({ kind: "slow" });
+    expect(await endOf(client, id)).toMatchObject({ state: "done" });
   });
 });
 
