@@ -38,7 +38,7 @@ begin
   return query select 'worker', v_workers > 0,
     case when v_workers > 0 then v_workers || case when v_workers = 1 then ' living worker serves' else ' living workers serve' end
            || ' its queue and kind, with ' || v_places || case when v_places = 1 then ' place' else ' places' end || '; ' || v_running
-           || case when v_running = 1 then ' job is in its hands.' else ' jobs are in their hands.' end
+           || case when v_running = 1 then ' job is in ' else ' jobs are in ' end || case when v_workers = 1 then 'its hands.' else 'their hands.' end
          when exists (select from fairmill.worker w where w.state = 'alive' and w.lease_until > at and v_job.queue = any (w.queues))
            then 'No living worker of the queue "' || v_job.queue || '" handles the kind "' || v_job.kind || '".'
          when exists (select from fairmill.worker w where w.state = 'alive' and w.lease_until > at) then 'No living worker serves the queue "' || v_job.queue || '".'

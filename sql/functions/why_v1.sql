@@ -66,7 +66,7 @@ begin
          when v_job.attempt > 0 and jsonb_array_length(coalesce(v_job.failures, '[]')) > 0 then 'Attempt ' || v_job.attempt || ' of ' || v_job.max_attempts
            || ' failed' || coalesce(' (' || (v_job.failures #>> '{-1,error,message}') || ')', '') || '; the next one is at ' || to_char(v_job.run_at, v_iso) || '.'
          else 'It is scheduled for ' || to_char(v_job.run_at, v_iso) || '.' end,
-    jsonb_strip_nulls(jsonb_build_object('run_at', v_job.run_at, 'attempt', v_job.attempt, 'throttled', v_job.throttled));
+    jsonb_strip_nulls(jsonb_build_object('run_at', v_job.run_at, 'attempt', v_job.attempt, 'throttled', v_job.throttled, 'put_back', v_job.put_back));
 
   for v_gate in
     select g.* from (values (1, 'tenant', v_job.tenant), (2, 'queue', v_job.queue), (3, 'kind', v_job.kind)) as own (n, scope, name)

@@ -68,6 +68,17 @@ describe("B5: a key that refuses", () => {
     expect(await countOf()).toBe(4);
   });
 
+  test("and the others need not be sent again one by one", async () => {
+    const users = Array.from({ length: 30 }, (_, n) => `user ${n % 20}`);
+    const settled = await Promise.allSettled(users.map((user) => client.enqueue(refusing, { user })));
+    expect(settled.filter(({ status }) => status === "rejected")).toHaveLength(10);
+    const [row] = await db.query(
+      "select count(*)::integer as jobs, count(distinct created_at)::integer as transactions from fairmill.job",
+    );
+    expect(row!["jobs"]).toBe(20);
+    expect(row!["transactions"]).toBeLessThanOrEqual(5);
+  });
+
   test("of a list, one refused means none stored, and no idempotency key is used up", async () => {
     await client.enqueue(refusing, { user: "ann" });
     const list = ["bob", "ann", "cleo"].map((user) => ({ input: { user }, idempotencyKey: `sync-${user}` }));

@@ -5,7 +5,7 @@ import { claim, endLease, enqueueOne, fill, register, settle } from "../sql/call
 import { explainEverything, plansOf, readersOf } from "../sql/plan-reader.js";
 import { openSession } from "../sql/sessions.js";
 import { useDatabase } from "../support/database.js";
-import { begun, endOf, inState, startWorker } from "../support/jobs.js";
+import { begun, endOf, gate, inState, startWorker } from "../support/jobs.js";
 import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
@@ -133,6 +133,27 @@ describe("a cap", () => {
     expect(await claim(db, "w", 3)).toMatchObject([{ id: ids[2] }]);
   });
 
+  test("of another tenant, queue and kind is not its own", async () => {
+    await register(db, "w");
+    await client.setTenant("other", { maxRunning: 1 });
+    await client.setTenant("own", { maxRunning: 1 });
+    await client.setQueue("elsewhere", { maxRunning: 1 });
+    await client.setQueue("default", { maxRunning: 2 });
+    await client.setKind("other", { maxRunning: 1 });
+    await client.setKind("work", { maxRunning: 1 });
+    await fill(db, 1, { tenant: "other", kind: "other" });
+    await fill(db, 1, { tenant: "third", kind: "third", queue: "elsewhere" });
+    expect(await claim(db, "w", 5)).toHaveLength(1);
+    expect(await claim(db, "w", 5, { queue: "elsewhere" })).toHaveLength(1);
+    const { id } = await client.enqueue(work, {}, { tenant: "own" });
+    const told = await why(id);
+    expect(held(told)).toEqual([]);
+    expect(detailOf(told, "tenant cap")).toMatchObject({ running: 0 });
+    expect(detailOf(told, "queue cap")).toMatchObject({ running: 1 });
+    expect(detailOf(told, "kind cap")).toMatchObject({ running: 0 });
+    expect(await claim(db, "w", 5)).toMatchObject([{ id }]);
+  });
+
   test("of 0 lets nothing run, and names nobody", async () => {
     await register(db, "w");
     await client.setTenant("acme", { maxRunning: 0 });
@@ -153,6 +174,34 @@ describe("a cap", () => {
     const told = await why(id);
     expectReason(told, "tenant cap", /may run 1 at once, and 15 run: jobs (\d+, ){9}\d+ and 5 more\.$/);
     expect(detailOf(told, "tenant cap")!["heldBy"]).toHaveLength(10);
+  });
+});
+
+describe("with a real worker", () => {
+  const slow = defineJob<object>({ kind: "slow" });
+
+  test("a cap names the job that its worker runs, and when that ends the next one goes on", async () => {
+    const { promise, open } = gate();
+    await client.setTenant("acme", { maxRunning: 1 });
+    await using worker = await startWorker(db.url, [handle(slow, () => promise)]);
+    const first = await client.enqueue(slow, {}, { tenant: "acme" });
+    await inState(client, first.id, "running");
+    const second = await client.enqueue(slow, {}, { tenant: "acme" });
+    const told = await why(second.id);
+    expectReason(told, "tenant cap", `The tenant "acme" may run 1 at once, and 1 runs: job ${first.id}.`);
+    expect(detailOf(told, "tenant cap")).toMatchObject({ heldBy: [{ id: first.id, worker: worker.id }] });
+    expect(held(told)).toEqual(["tenant cap"]);
+    open();
+    expect(await endOf(client, second.id)).toMatchObject({ state: "done" });
+  });
+
+  test("a pause is the reason until it is resumed, and then the job runs", async () => {
+    await client.pause({ kind: "slow" });
+    await using _ = await startWorker(db.url, [handle(slow, () => {})]);
+    const { id } = await client.enqueue(slow, {});
+    expect(held(await why(id))).toEqual(["paused"]);
+    await client.resume({ kind: "slow" });
+    expect(await endOf(client, id)).toMatchObject({ state: "done" });
   });
 });
 
@@ -191,6 +240,7 @@ describe("a rate", () => {
     const told = await why(second.id);
     expectReason(told, "scheduled", `The rate of its key (1 in 3600000 ms) put it back until ${runAt!.toISOString()}.`);
     expect(held(told)).toEqual(["scheduled", "rate"]);
+    expect(detailOf(told, "scheduled")).toMatchObject({ throttled: 1, putBack: true });
     expect(detailOf(told, "rate")).toMatchObject({ scope: "key", name: "limited / default / ann", throttled: 1 });
 
     const third = await client.enqueue(rated, { user: "ann" });
@@ -199,6 +249,11 @@ describe("a rate", () => {
       "rate",
       /^The key "limited \/ default \/ ann" may start 1 in .* queues up behind them\.$/,
     );
+    // Room or not: while one of its key waits for its moment, a newcomer is put behind it.
+    await db.query("update fairmill.meter set spent_at = null, spent = null");
+    expectReason(await why(third.id), "rate", /queues up behind them\.$/);
+    expect(await claim(db, "w", 2)).toEqual([]);
+    expect(await client.job(third.id)).toMatchObject({ state: "scheduled" });
     const other = await client.enqueue(rated, { user: "bob" });
     expect(gateOf(await why(other.id), "rate")).toMatchObject({ passed: true });
   });
@@ -326,6 +381,10 @@ describe("workers", () => {
       reason: "1 living worker serves its queue and kind, with 1 place; 1 job is in its hands.",
       detail: { workers: 1, places: 1, running: 1 },
     });
+    await register(db, "v");
+    expect(gateOf(await why(id), "worker")!.reason).toBe(
+      "2 living workers serve its queue and kind, with 2 places; 1 job is in their hands.",
+    );
   });
 });
 

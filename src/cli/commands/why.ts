@@ -50,7 +50,7 @@ function hintOf({ gate, detail }: WhyGate, id: string): string | undefined {
   if (gate === "paused")
     return `Go on: fairmill resume --${String(detail!["scope"])} ${oneLine(String(detail!["name"]))}`;
   if (gate === "worker") return "Start a worker that has a handler for it: fairmill work";
-  if (gate === "scheduled") return `Run it now: fairmill retry ${id}`;
+  if (gate === "scheduled" && !detail!["putBack"]) return `Run it now: fairmill retry ${id}`;
   if (gate === "state" && isEnded(detail!["state"] as Why["state"])) return `Run it again: fairmill retry ${id}`;
   return undefined;
 }
