@@ -74,7 +74,7 @@ begin
       v_told := jsonb_build_object('cut', v_asked - cardinality(v_places));
     end if;
     if exists (select from fairmill.key_rule r where r.rate_at = 'start' and (kinds is null or r.kind = any (kinds))) then
-      select r.places_left, r.late, v_spends or r.spends into v_places, v_late, v_spends from fairmill.key_rates_v1(v_places, v_at) r;
+      select r.at, r.places_left, r.late, v_spends or r.spends into v_at, v_places, v_late, v_spends from fairmill.key_rates_v1(v_places, v_at) r;
     end if;
   end if;
   if not (durable or v_spends) then

@@ -116,7 +116,11 @@ begin
     -- A job that has its time later wakes nobody now, but somebody then. One that still needs its place is promoted at once: that only
     -- this function knows.
     perform fairmill.wake_v1(array_agg(distinct given.queue) filter (where wake and given.due_in_ms <= 0 and not given.needs_place),
-      least(min(greatest(given.due_in_ms, 0)) filter (where wake and given.due_in_ms > 0 or given.needs_place), v_due_in_ms))
+        least(min(greatest(given.due_in_ms, 0)) filter (where wake and given.due_in_ms > 0 or given.needs_place), v_due_in_ms)),
+      -- That is said to those who are awake, too: when a long transaction commits, its ids are old news, and nobody would look for them.
+      case when bool_or(given.needs_place and given.due_in_ms <= 0) and not alone
+                and exists (select from fairmill.worker w where w.state = 'alive' and w.lease_until > now())
+           then pg_notify('fairmill', '!due 0') end
     from (select coalesce(e.job ->> 'queue', v_queue) as queue, v_gated and e.job ->> 'state' is not distinct from 'scheduled' as needs_place,
             -- In the order in which the insert looks for it: what the job says itself goes before what all have in common.
             coalesce(extract(epoch from (e.job ->> 'run_at')::timestamptz - now()) * 1000, (e.job ->> 'delay_ms')::float8,

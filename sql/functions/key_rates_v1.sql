@@ -1,13 +1,13 @@
 -- The rates of keys: who of these jobs may not start now is put back, scheduled for a moment of its own at which it may; it keeps its
 -- attempt and its place, and is counted as throttled. For the others the rate is spent. Part of claim_gated_v1.
---   places  the candidates in the order of their turns, locked;  at: the moment of the claim
--- Result: places, of those that may start; late, what the worker is told of the others, or null; spends, whether a rate was spent.
+--   places  the candidates in the order of their turns, locked;  at: the moment of the claim, as far as it is known
+-- Result: at, the moment under the locks; places, of those that may start; late, what the worker is told of the others, or null; spends, whether a rate was spent.
 -- Moments are given one after the other, so that a thousand jobs of a key do not come back at once to be put back again. They are hints:
 -- when a job comes back, the rate is asked again. Who comes back too early goes before all others that wait; newcomers queue up behind
 -- them, and start at once only if nobody waits.
 -- Locks: the meters of the keys, by name.
 -- Plan expected: the jobs by their places; per key a probe of meter and a backward probe of job_throttled.
-create or replace function fairmill.key_rates_v1(places tid[], at timestamptz, out places_left tid[], out late jsonb, out spends boolean)
+create or replace function fairmill.key_rates_v1(places tid[], inout at timestamptz, out places_left tid[], out late jsonb, out spends boolean)
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
@@ -34,6 +34,8 @@ begin
     return;
   end if;
   perform fairmill.lock_meters_v1('start', 'key', v_keys);
+  -- Later than all that was spent under these locks before: whoever had them meanwhile forgot what no longer counted at its moment.
+  at := clock_timestamp();
 
   -- Everything of a key in one row, found by probes from it: whatever is joined the other way round is quadratic. Of a key's jobs those
   -- that were put back before go first; who never was stands behind those that still wait.

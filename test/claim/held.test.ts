@@ -2,13 +2,12 @@
 import { describe, expect, test } from "vitest";
 import type { Claim } from "../../src/model/claim.js";
 import { useDatabase } from "../support/database.js";
-import { useLimits } from "../support/limits.js";
 import { TcpProxy } from "../support/tcp-proxy.js";
-import { claimerRig, numbers, RESCAN_MS, WORKER } from "./rig.js";
+import { claimerRig, limitsRig, numbers, RESCAN_MS, WORKER } from "./rig.js";
 
 const db = useDatabase();
-const limits = useLimits(db);
 const { newClaimer, put } = claimerRig(db);
+const { setGate, exhaust, refill } = limitsRig(db);
 
 const CLAIMS = "from fairmill.claim_lanes_v1";
 const SCANS = "from fairmill.lanes_v1";
@@ -18,6 +17,9 @@ async function watched(options: Parameters<typeof newClaimer>[0] = {}) {
   return { proxy, ...(await newClaimer({ ...options, url: proxy.url })) };
 }
 
+/** No scan comes by itself. */
+const NEVER = { rescanMs: Number.POSITIVE_INFINITY };
+
 /** Ends a job, as a worker does, and says so. */
 const settle = (id: number) =>
   db.query("select fairmill.settle_v1($1, array[$2::bigint], '{1}', '{done}')", [WORKER, id]);
@@ -26,7 +28,7 @@ const ended = (tenant: string, kind = "job", queue = "default") => [{ queue, ten
 describe("a tenant at its cap", () => {
   test("is not asked again while the others go on, and nothing is left to do when they are done", async () => {
     const { claimer, claim } = await newClaimer();
-    await limits.hold("tenant", "big", { cap: 2 });
+    await setGate("tenant", "big", { max_running: 2 });
     await put(1_000, { tenant: "big" });
     const small = await put(6, { tenant: "small" });
     expect(await claim(8)).toHaveLength(6);
@@ -38,9 +40,11 @@ describe("a tenant at its cap", () => {
 
   test("goes on when a job of it ends here, without a scan", async () => {
     const { claimer, claim, proxy } = await watched();
-    await limits.hold("tenant", "big", { cap: 2 });
+    await setGate("tenant", "big", { max_running: 2 });
     const ids = await put(10, { tenant: "big" });
     expect(await claim(5)).toEqual(ids.slice(0, 2));
+    // The mark of the new limit makes the claimer look again, once.
+    expect(await claim(5)).toEqual([]);
     expect(claimer.freed(ended("other"))).toBe(false);
     expect(claimer.hasWork()).toBe(false);
     const scans = proxy.count(SCANS);
@@ -54,8 +58,9 @@ describe("a tenant at its cap", () => {
 
   test("goes on after two seconds when a job of it ended elsewhere", async () => {
     const { claimer, clock, claim } = await newClaimer();
-    await limits.hold("tenant", "big", { cap: 1 });
+    await setGate("tenant", "big", { max_running: 1 });
     const ids = await put(10, { tenant: "big" });
+    await claim(5);
     await claim(5);
     await settle(ids[0]!);
     clock.pass(1_999);
@@ -67,21 +72,23 @@ describe("a tenant at its cap", () => {
   });
 
   test("is asked at once when a job of it ended while the claim was under way: nobody says so twice", async () => {
-    const { claimer } = await newClaimer();
-    await limits.hold("tenant", "big", { cap: 1 });
+    const { claimer, clock, claim } = await newClaimer();
+    await setGate("tenant", "big", { max_running: 1 });
     await put(10, { tenant: "big" });
-    await claimer.claim(WORKER, new Map([["default", 1]]));
+    await claim(5);
+    await claim(5);
+    clock.pass(2_000);
     const underWay = claimer.claim(WORKER, new Map([["default", 5]]));
     claimer.freed(ended("big"));
     expect(await underWay).toEqual([]);
     expect(claimer.hasWork()).toBe(true);
-    expect(await claimer.claim(WORKER, new Map([["default", 5]]))).toEqual([]);
+    expect(await claim(5)).toEqual([]);
     expect(claimer.hasWork()).toBe(false);
   });
 
   test("stays parked when new jobs of it come in", async () => {
     const { claimer, claim } = await newClaimer();
-    await limits.hold("tenant", "big", { cap: 1 });
+    await setGate("tenant", "big", { max_running: 1 });
     await put(10, { tenant: "big" });
     await put(100, { tenant: "small" });
     await claim(4);
@@ -93,65 +100,68 @@ describe("a tenant at its cap", () => {
 });
 
 test("a rate opens at its moment, and not before", async () => {
-  const { claimer, clock, claim, proxy } = await watched();
-  await limits.hold("tenant", "a", { why: "rate", openInMs: 250 });
-  const ids = await put(3);
+  const { claimer, clock, claim, proxy } = await watched(NEVER);
+  await setGate("tenant", "a", { rate: { limit: 2, per_ms: 3_600_000 } });
+  const ids = await put(5);
+  expect(await claim(5)).toEqual(ids.slice(0, 2));
+  // The mark of the new limit makes the claimer look again, once.
   expect(await claim(5)).toEqual([]);
-  expect(claimer.opensInMs()).toBe(250);
-  await limits.release();
-  clock.pass(249);
+  const opensInMs = claimer.opensInMs();
+  expect(opensInMs).toBeGreaterThan(3_500_000);
+  expect(opensInMs).toBeLessThan(3_620_000);
+  clock.pass(opensInMs - 1);
+  await refill("tenant", "a");
   const claims = proxy.count(CLAIMS);
   expect(claimer.hasWork()).toBe(false);
   expect(claimer.freed(ended("a"))).toBe(false);
   expect(await claim(5)).toEqual([]);
   expect(proxy.count(CLAIMS)).toBe(claims);
   clock.pass(1);
-  expect(await claim(5)).toEqual(ids);
+  expect(await claim(5)).toEqual(ids.slice(2, 4));
 });
 
 test("a paused tenant waits for a scan: after the rescan mark moved it is asked again", async () => {
   const { claimer, claim, claimSoon } = await newClaimer();
-  await limits.hold("tenant", "a", { why: "paused" });
+  await setGate("tenant", "a", { paused: true });
   const ids = await put(3);
   await put(100, { tenant: "b" });
   await claim(4);
   await claim(4);
   expect(claimer.opensInMs()).toBe(0);
-  await limits.release();
-  await db.query("insert into fairmill.queue (name, rescan_no) values ('default', 7)");
+  await setGate("tenant", "a", { paused: false });
   expect(await claimSoon(9)).toEqual(expect.arrayContaining(ids));
 });
 
 describe("a kind that is held", () => {
   test("is passed over without being lost: when it opens, its jobs come, oldest first", async () => {
-    const { claimer, clock, claim } = await newClaimer({ kinds: ["job", "mail"] });
-    await limits.hold("kind", "mail", { why: "rate", openInMs: 100 });
+    const { claimer, clock, claim } = await newClaimer({ ...NEVER, kinds: ["job", "mail"] });
+    await exhaust("kind", "mail");
     const mails = await put(3, { kind: "mail" });
     const jobs = await put(5);
     // The first claim gets all that it asks for, the second one less: neither may raise the floor above the mails.
     expect(await claim(3)).toEqual(jobs.slice(0, 3));
     expect(await claim(3)).toEqual(jobs.slice(3));
     expect(claimer.hasWork()).toBe(false);
-    expect(claimer.opensInMs()).toBe(100);
-    await limits.release();
-    clock.pass(100);
+    await refill("kind", "mail");
+    expect(await claim(3)).toEqual([]);
+    clock.pass(claimer.opensInMs());
     expect(await claim(10)).toEqual(mails);
   });
 
   test("a lane that gave all it was asked for keeps its floor: what was passed over is found when the kind opens", async () => {
-    const { claim } = await newClaimer({ kinds: ["job", "mail"] });
-    await limits.hold("kind", "mail");
+    const { claim } = await newClaimer({ ...NEVER, kinds: ["job", "mail"] });
+    await exhaust("kind", "mail");
     const mails = await put(3, { kind: "mail" });
     await put(50);
     await claim(3);
     await claim(3);
-    await limits.release();
+    await refill("kind", "mail");
     expect(await claim(3)).toEqual(mails);
   });
 
   test("does not hold back jobs of other kinds that come into a parked lane later", async () => {
     const { claimer, clock, claim } = await newClaimer({ kinds: ["job", "mail"] });
-    await limits.hold("kind", "mail", { why: "paused" });
+    await setGate("kind", "mail", { paused: true });
     const names = Array.from({ length: 12 }, (_, i) => `t${i}`);
     for (const tenant of names) await put(2, { kind: "mail", tenant });
     while (claimer.hasWork()) expect(await claim(4)).toEqual([]);
@@ -165,9 +175,8 @@ describe("a kind that is held", () => {
 
   test("at its cap lets one lane try for each job that ends", async () => {
     const { claimer, claim } = await newClaimer({ kinds: ["mail"] });
-    await limits.hold("kind", "mail", { cap: 2 });
+    await setGate("kind", "mail", { max_running: 2 });
     for (const tenant of ["a", "b", "c", "d"]) await put(5, { kind: "mail", tenant });
-    // The wrapper only looks whether there is room at all.
     const first = await claim(2);
     expect(first).toHaveLength(2);
     for (let i = 0; claimer.hasWork() && i < 10; i++) expect(await claim(2)).toEqual([]);
@@ -180,16 +189,18 @@ describe("a kind that is held", () => {
 
 describe("a queue that is held", () => {
   test("sends nothing until it opens, and then knows its lanes without a scan", async () => {
-    const { claimer, clock, claim, proxy } = await watched();
-    await limits.hold("queue", "default", { why: "rate", openInMs: 500 });
+    const { claimer, clock, claim, proxy } = await watched(NEVER);
+    await exhaust("queue", "default");
     const ids = await put(3);
     expect(await claim(5)).toEqual([]);
+    // The mark of the new limit makes the claimer look again, once.
+    expect(await claim(5)).toEqual([]);
     expect(claimer.hasWork()).toBe(false);
-    expect(claimer.opensInMs(["default"])).toBe(500);
+    expect(claimer.opensInMs(["default"])).toBeGreaterThan(3_500_000);
     expect(claimer.opensInMs([])).toBe(Number.POSITIVE_INFINITY);
-    await limits.release();
+    await refill("queue", "default");
     const sent = [proxy.count(CLAIMS), proxy.count(SCANS)];
-    clock.pass(499);
+    clock.pass(claimer.opensInMs() - 1);
     expect(await claim(5)).toEqual([]);
     expect([proxy.count(CLAIMS), proxy.count(SCANS)]).toEqual(sent);
     clock.pass(1);
@@ -200,9 +211,11 @@ describe("a queue that is held", () => {
 
   test("at its cap goes on when one of its jobs ends here, not when one of another queue does", async () => {
     const { claimer, claim } = await newClaimer();
-    await limits.hold("queue", "default", { cap: 1 });
+    await setGate("queue", "default", { max_running: 1 });
     const ids = await put(3);
     expect(await claim(5)).toEqual([ids[0]]);
+    // The mark of the new limit makes the claimer look again, once.
+    expect(await claim(5)).toEqual([]);
     expect(claimer.hasWork()).toBe(false);
     expect(claimer.opensInMs()).toBe(2_000);
     await settle(ids[0]!);
@@ -213,13 +226,14 @@ describe("a queue that is held", () => {
 
   test("paused it waits until somebody wakes it", async () => {
     const { claimer, clock, claim } = await newClaimer();
-    await limits.hold("queue", "default", { why: "paused" });
+    await setGate("queue", "default", { paused: true });
     const ids = await put(3);
+    expect(await claim(5)).toEqual([]);
     expect(await claim(5)).toEqual([]);
     clock.pass(1_000);
     expect(claimer.hasWork()).toBe(false);
     expect(claimer.opensInMs()).toBe(Number.POSITIVE_INFINITY);
-    await limits.release();
+    await setGate("queue", "default", { paused: false });
     claimer.markStale("default");
     expect(claimer.hasWork()).toBe(true);
     expect(await claim(5)).toEqual(ids);
@@ -227,7 +241,7 @@ describe("a queue that is held", () => {
 
   test("paused it is looked at like a dry one while another queue keeps the worker busy, once per rescan", async () => {
     const { claimer, clock, proxy } = await watched({ queues: ["x", "y"] });
-    await limits.hold("queue", "x", { why: "paused" });
+    await setGate("queue", "x", { paused: true });
     const ids = await put(3, { queue: "x" });
     await put(1_000, { queue: "y" });
     const demand = new Map([
@@ -241,7 +255,7 @@ describe("a queue that is held", () => {
     const before = proxy.count(CLAIMS);
     for (let i = 0; i < 5; i++) expect(await claim()).toEqual([]);
     expect(proxy.count(CLAIMS) - before).toBe(5);
-    await limits.release();
+    await setGate("queue", "x", { paused: false });
     clock.pass(RESCAN_MS);
     expect(await claim()).toEqual(ids.slice(0, 2));
   });
@@ -250,50 +264,51 @@ describe("a queue that is held", () => {
 describe("both halves of a big claim", () => {
   test("that ask one lane report what is held, and the lane is parked once", async () => {
     const { claimer, claim, proxy } = await watched();
-    await limits.hold("tenant", "a", { why: "paused" });
+    await setGate("tenant", "a", { paused: true });
     const ids = await put(3_000);
     expect(await claim(2_000)).toEqual([]);
     expect(proxy.count(CLAIMS)).toBe(2);
     // The first news are more than they can list, and make the claimer look again.
     expect(await claim(2_000)).toEqual([]);
     expect(claimer.hasWork()).toBe(false);
-    await limits.release();
+    await setGate("tenant", "a", { paused: false });
     claimer.markStale();
     expect(await claim(2_000)).toEqual(ids.slice(0, 2_000));
   });
 
   test("what held back one of them is true for the other: its lanes are parked, not forgotten", async () => {
-    const { claimer, clock, claim } = await newClaimer({ kinds: ["job", "mail"] });
-    await limits.hold("kind", "mail", { why: "rate", openInMs: 100 });
+    const { claimer, clock, claim } = await newClaimer({ ...NEVER, kinds: ["job", "mail"] });
+    await exhaust("kind", "mail");
     const mails = [...(await put(5, { kind: "mail", tenant: "a" })), ...(await put(5, { kind: "mail", tenant: "b" }))];
     const jobs = [...(await put(5, { tenant: "a" })), ...(await put(5, { tenant: "b" }))];
     expect((await claim(2_000)).toSorted((a, b) => a - b)).toEqual(jobs);
+    expect(await claim(2_000)).toEqual([]);
     expect(claimer.hasWork()).toBe(false);
-    await limits.release();
-    clock.pass(100);
+    await refill("kind", "mail");
+    clock.pass(claimer.opensInMs());
     expect([...(await claim(2_000)), ...(await claim(2_000))].toSorted((a, b) => a - b)).toEqual(mails);
   });
 
   test.each(["a", "b"])("report what is held of either: %s", async (tenant) => {
     const { claimer, claim } = await newClaimer();
-    await limits.hold("tenant", tenant, { why: "rate", openInMs: 100 });
+    await exhaust("tenant", tenant);
     await put(5, { tenant: "a" });
     await put(5, { tenant: "b" });
     expect(await claim(2_000)).toHaveLength(5);
-    // The news of one half may still see as waiting what the other is about to claim.
-    if (claimer.hasWork()) expect(await claim(2_000)).toEqual([]);
+    expect(await claim(2_000)).toEqual([]);
     expect(claimer.hasWork()).toBe(false);
-    expect(claimer.opensInMs()).toBe(100);
+    expect(claimer.opensInMs()).toBeGreaterThan(3_500_000);
   });
 
   test("of a held queue close it", async () => {
     const { claimer, claim } = await newClaimer();
-    await limits.hold("queue", "default", { why: "rate", openInMs: 70 });
+    await exhaust("queue", "default");
     await put(10, { tenant: "a" });
     await put(10, { tenant: "b" });
     expect(await claim(2_000)).toEqual([]);
+    expect(await claim(2_000)).toEqual([]);
     expect(claimer.hasWork()).toBe(false);
-    expect(claimer.opensInMs()).toBe(70);
+    expect(claimer.opensInMs()).toBeGreaterThan(3_500_000);
   });
 
   test("B8: a higher priority with enough jobs leaves nothing to a lower one but its share", async () => {
@@ -310,7 +325,7 @@ describe("F8: weights", () => {
   test("come with scans and with news, and decide how many jobs of each tenant are claimed", async () => {
     const { claimer } = await newClaimer();
     const weights = { a: 1, b: 2, c: 5 };
-    for (const [tenant, weight] of Object.entries(weights)) await limits.weigh(tenant, weight);
+    for (const [tenant, weight] of Object.entries(weights)) await setGate("tenant", tenant, { weight });
     await put(1_000, { tenant: "a" });
     await put(1_000, { tenant: "b" });
     const served: Record<string, number> = { a: 0, b: 0, c: 0 };
@@ -330,7 +345,7 @@ describe("F8: weights", () => {
 
   test("a big claim in halves keeps to them as well", async () => {
     const { claimer } = await newClaimer();
-    await limits.weigh("heavy", 9);
+    await setGate("tenant", "heavy", { weight: 9 });
     await put(3_000, { tenant: "heavy" });
     await put(3_000, { tenant: "light" });
     const claims = await claimer.claim(WORKER, new Map([["default", 2_000]]));

@@ -3,6 +3,7 @@ import { onTestFinished } from "vitest";
 import { Claimer } from "../../src/claim/claimer.js";
 import type { Claim } from "../../src/model/claim.js";
 import { type Clock, systemClock } from "../../src/model/clock.js";
+import type { Held } from "../../src/model/held.js";
 import { Database } from "../../src/store/database.js";
 import type { TestDatabase } from "../support/database.js";
 
@@ -23,6 +24,7 @@ interface RigOptions {
   url?: string;
   jobsMax?: number;
   tenantJobsMax?: number;
+  rescanMs?: number;
 }
 
 export function claimerRig(db: TestDatabase) {
@@ -32,13 +34,13 @@ export function claimerRig(db: TestDatabase) {
       { connectionsMax: 4, applicationName: "claimer" },
     );
     onTestFinished(() => database.close());
-    await db.query("select fairmill.register_v1($1, '{default}', '1 hour')", [WORKER]);
+    await db.query("select fairmill.register_v1($1, $2, '1 hour')", [WORKER, options.queues ?? ["default"]]);
     const clock = standingClock();
     const claimer = new Claimer(database, clock, {
       queues: options.queues ?? ["default"],
       kinds: options.kinds ?? ["job"],
       lowerShare: 0.1,
-      rescanMs: RESCAN_MS,
+      rescanMs: options.rescanMs ?? RESCAN_MS,
       jobsMax: options.jobsMax ?? 4_000,
       tenantJobsMax: options.tenantJobsMax,
       onDue: () => {},
@@ -61,4 +63,31 @@ export function claimerRig(db: TestDatabase) {
   }
 
   return { newClaimer, put };
+}
+
+const HOUR_MS = 3_600_000;
+
+/** Limits, and rates whose time passes at the test's word. */
+export function limitsRig(db: TestDatabase) {
+  const setGate = (scope: Held["scope"], name: string, settings: Record<string, unknown>) =>
+    db.query("select fairmill.set_gate_v1($1, $2, $3)", [scope, name, JSON.stringify(settings)]);
+
+  /** A rate of which nothing is left for about an hour. */
+  async function exhaust(scope: Held["scope"], name: string) {
+    const limit = 1_000;
+    await setGate(scope, name, { rate: { limit, per_ms: HOUR_MS } });
+    await db.query(
+      "update fairmill.meter set spent_at = array[clock_timestamp()], spent = array[$3::integer] where use = 'start' and scope = $1 and name = $2",
+      [scope, name, limit],
+    );
+  }
+
+  /** As if the hour had passed. Nobody is told. */
+  const refill = (scope: Held["scope"], name: string) =>
+    db.query(
+      `update fairmill.meter set spent_at = array(select s - interval '2 hours' from unnest(spent_at) s)
+       where use = 'start' and scope = $1 and name = $2`,
+      [scope, name],
+    );
+  return { setGate, exhaust, refill };
 }

@@ -1,7 +1,7 @@
 // Starts real worker processes, and ends them: gently, by SIGKILL, or by SIGSTOP and SIGCONT.
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { WorkerOptions } from "fairmill";
+import type { JobLimits, WorkerOptions } from "fairmill";
 import { afterEach } from "vitest";
 
 export interface Message {
@@ -38,13 +38,15 @@ afterEach(async () => {
   }
 });
 
+/** `limits` are those of the kind "limited". */
 export async function startWorkerProcess(
   url: string,
   kinds: readonly string[],
   options: Omit<WorkerOptions, "handlers" | "databaseUrl"> = {},
+  limits?: JobLimits,
 ): Promise<WorkerProcess> {
   const child = fork(script, {
-    env: { ...process.env, TEST_WORKER: JSON.stringify({ url, kinds, options }) },
+    env: { ...process.env, TEST_WORKER: JSON.stringify({ url, kinds, options, limits }) },
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
   const messages: Message[] = [];

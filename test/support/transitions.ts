@@ -56,3 +56,24 @@ export async function readWitness(db: pg.Pool): Promise<Map<string, Seen[]>> {
 /** How often each job was settled as ended: must be once. */
 export const endsOf = (seen: readonly Seen[]): number =>
   seen.filter(({ is_now }) => ["done", "dead", "cancelled"].includes(is_now)).length;
+
+/**
+ * By tenant, queue, kind or limit key, how many jobs ran at once at the worst moment, as far as transitions tell: all jobs must have ended.
+ * Sound whatever the clocks say: n is drawn when the change is made, and a claim that counts under a lock makes its changes after the
+ * ends that it relies on were committed and before the lock goes to the next.
+ */
+export async function mostRunning(
+  db: pg.Pool,
+  by: "tenant" | "queue" | "kind" | "limit_key",
+): Promise<Map<string, number>> {
+  const { rows } = await db.query<{ name: string; most: number }>(
+    `select name, max(running)::integer as most
+     from (select h.${by} as name, sum(s.step) over (partition by h.${by} order by s.n) as running
+           from (select w.job, w.n, (w.is_now = 'running')::integer
+                   - coalesce(lag(w.is_now) over (partition by w.job order by w.n) = 'running', false)::integer as step
+                 from public.witness w) s
+           join fairmill.job_history h on h.id = s.job where s.step <> 0) r
+     group by name`,
+  );
+  return new Map(rows.map(({ name, most }) => [name, most]));
+}

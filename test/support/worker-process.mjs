@@ -27,6 +27,11 @@ const handlers = {
     while (performance.now() < end);
     return { by: process.pid };
   }),
+  /** As slow, with the limits that the parent says; its key is the user in its input. */
+  limited: handle(
+    defineJob({ kind: "limited", key: (input) => input.user, limits: settings.limits }),
+    (ctx) => new Promise((resolve) => setTimeout(() => resolve({ by: process.pid }), ctx.input.ms)),
+  ),
   dozing: handle(defineJob({ kind: "dozing" }), () => snooze("1h")),
 };
 

@@ -2,6 +2,7 @@
 import { createClient, defineJob } from "fairmill";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
+import { dice, newSeed } from "../support/dice.js";
 import { startWorkerProcess, type WorkerProcess } from "../support/processes.js";
 import { endsOf, installWitness, readWitness } from "../support/transitions.js";
 import { waitUntil } from "../support/wait.js";
@@ -18,19 +19,8 @@ const ended = async (state: string) =>
     (await db.query<{ n: string }>("select count(*) as n from fairmill.job_history where state = $1", [state]))[0]!.n,
   );
 
-/** A dice that can be thrown again: the seed is printed with a failure. */
-function dice(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
-
 test("A1 A12: four worker processes killed and restarted at random settle every one of 20,000 jobs once and lose none", async () => {
-  const seed = Number(process.env["TEST_SEED"] ?? Date.now() % 1_000_000);
-  console.log(`seed ${seed}`);
-  const random = dice(seed);
+  const random = dice(newSeed());
   const client = createClient({ databaseUrl: db.url });
   await installWitness(db.pool);
   for (let i = 0; i < 4; i++)

@@ -3,12 +3,10 @@ import { createClient, defineJob, handle } from "fairmill";
 import { afterEach, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { eventOf, startWorker } from "../support/jobs.js";
-import { useLimits } from "../support/limits.js";
 import { TcpProxy } from "../support/tcp-proxy.js";
 import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
-const limits = useLimits(db);
 const CLAIMS = "from fairmill.claim_lanes_v1";
 /** Nobody looks because of the poll. */
 const poll = "1h";
@@ -33,9 +31,9 @@ async function newWorker(...options: Parameters<typeof startWorker>) {
 
 test("F8: a tenant at its cap goes on as soon as one of its jobs is settled, not by asking again and again", async () => {
   const proxy = await TcpProxy.before(db.url);
-  await limits.hold("tenant", "acme", { cap: 1 });
   const job = defineJob({ kind: "job" });
   const client = newClient();
+  await client.setTenant("acme", { maxRunning: 1 });
   await client.enqueueMany(
     job,
     Array.from({ length: 30 }, () => ({ input: {}, tenant: "acme" })),
@@ -56,41 +54,42 @@ test("F8: a tenant at its cap goes on as soon as one of its jobs is settled, not
   expect(proxy.count(CLAIMS)).toBeLessThan(30 * 3 + 10);
 });
 
-test("what a limit holds back until a moment is tried then, and the worker sleeps until it", async () => {
+test("what a rate holds back is tried when it opens, and the worker sleeps until then", async () => {
   const proxy = await TcpProxy.before(db.url);
-  await limits.hold("tenant", "acme", { why: "rate", openInMs: 200 });
-  const job = defineJob({ kind: "job" });
-  await newClient().enqueue(job, {}, { tenant: "acme" });
-  const worker = await newWorker(proxy.url, [handle(job, () => 1)], { poll });
-  await eventOf(worker, "idle");
-  const began = performance.now();
-  const before = proxy.count(CLAIMS);
-  let naps = 0;
-  await eventOf(worker, "idle", () => ++naps === 5);
-  const tries = proxy.count(CLAIMS) - before;
-  expect(tries).toBeGreaterThanOrEqual(3);
-  expect(tries).toBeLessThanOrEqual((performance.now() - began) / 200 + 3);
-  const ran = eventOf(worker, "settled", () => true, 5_000);
-  await limits.release();
-  await ran;
-});
-
-test("a queue that is held until a moment goes on then", async () => {
-  await limits.hold("queue", "default", { why: "rate", openInMs: 200 });
-  const job = defineJob({ kind: "job" });
-  await newClient().enqueue(job, {});
-  const worker = await newWorker(db.url, [handle(job, () => 1)], { poll });
-  await eventOf(worker, "idle");
-  const ran = eventOf(worker, "settled", () => true, 5_000);
-  await limits.release();
-  await ran;
-});
-
-test("a paused tenant costs nothing, and goes on when the worker is woken", async () => {
-  const proxy = await TcpProxy.before(db.url);
-  await limits.hold("tenant", "acme", { why: "paused" });
   const job = defineJob({ kind: "job" });
   const client = newClient();
+  await client.setTenant("acme", { rate: { limit: 1, per: 200 } });
+  await client.enqueueMany(
+    job,
+    Array.from({ length: 6 }, () => ({ input: {}, tenant: "acme" })),
+  );
+  const starts: number[] = [];
+  await newWorker(proxy.url, [handle(job, () => void starts.push(performance.now()))], { poll });
+  await waitUntil("all ran", () => starts.length === 6);
+  const before = proxy.count(CLAIMS);
+  // One claim a job, and a few around the beginning and the end of sleep.
+  expect(before).toBeLessThanOrEqual(6 * 2 + 6);
+  expect(starts[5]! - starts[0]!).toBeGreaterThanOrEqual(5 * 200 - 20);
+});
+
+test("a queue with a rate goes on when it opens", async () => {
+  const job = defineJob({ kind: "job" });
+  const client = newClient();
+  await client.setQueue("default", { rate: { limit: 1, per: 200 } });
+  await client.enqueueMany(
+    job,
+    Array.from({ length: 3 }, () => ({ input: {} })),
+  );
+  let ran = 0;
+  await newWorker(db.url, [handle(job, () => void ran++)], { poll });
+  await waitUntil("all ran", () => ran === 3, 5_000);
+});
+
+test("a paused tenant costs nothing, and goes on when it is resumed: a worker that sleeps is woken", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  const job = defineJob({ kind: "job" });
+  const client = newClient();
+  await client.pause({ tenant: "acme" });
   await client.enqueue(job, {}, { tenant: "acme" });
   const worker = await newWorker(proxy.url, [handle(job, () => 1)], { poll });
   await waitUntil("it listens", async () => (await db.query("select from fairmill.worker where listening")).length > 0);
@@ -101,17 +100,15 @@ test("a paused tenant costs nothing, and goes on when the worker is woken", asyn
   await db.query("select pg_sleep(1)");
   expect(proxy.count(CLAIMS) - before).toBeLessThanOrEqual(1);
   const ran = eventOf(worker, "settled", () => true, 5_000);
-  await limits.release();
-  await db.query("select pg_notify('fairmill', 'default')");
+  await client.resume({ tenant: "acme" });
   await ran;
 });
 
 test("a gate that opens while its queue is full keeps nobody awake, and the next free place goes through it", async () => {
-  await limits.hold("tenant", "acme", { why: "rate", openInMs: 100 });
   const x = defineJob({ kind: "x", queue: "x" });
   const y = defineJob({ kind: "y", queue: "y" });
   const client = newClient();
-  await client.enqueue(x, {}, { tenant: "acme" });
+  await client.setTenant("acme", { rate: { limit: 1, per: 500 } });
   let finish = () => {};
   const finished = new Promise<void>((resolve) => (finish = resolve));
   const worker = await newWorker(
@@ -119,16 +116,19 @@ test("a gate that opens while its queue is full keeps nobody awake, and the next
     [handle(x, (ctx) => (ctx.tenant === "acme" ? undefined : finished)), handle(y, () => 1)],
     { poll, concurrency: 1 },
   );
-  await waitUntil("it listens", async () => (await db.query("select from fairmill.worker where listening")).length > 0);
-  const full = eventOf(worker, "running");
+  const first = eventOf(worker, "settled");
+  await client.enqueue(x, {}, { tenant: "acme" });
+  await first;
+  const held = await client.enqueue(x, {}, { tenant: "acme" });
+  const full = eventOf(worker, "running", ({ claim }) => claim.tenant === "other");
   await client.enqueue(x, {}, { tenant: "other" });
   await full;
   let naps = 0;
   worker.events.on("idle", () => naps++);
   await db.query("select pg_sleep(1)");
   expect(naps).toBeLessThan(15);
+  expect((await client.job(held.id))!.state).toBe("ready");
   const ran = eventOf(worker, "ended", ({ claim }) => claim.tenant === "acme", 5_000);
-  await limits.release();
   finish();
   await ran;
 });
