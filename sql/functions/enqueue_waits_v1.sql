@@ -22,7 +22,7 @@ begin
   free as materialized (
     select k.key,
       -- Who is blocked already goes first: then there is no free place but by an accident that upkeep repairs.
-      case when exists (select from fairmill.job b where b.state = 'blocked' and b.limit_key = k.key) then '{}'::integer[]
+      case when (select b.id from fairmill.job b where b.state = 'blocked' and b.limit_key = k.key limit 1) is not null then '{}'::integer[]
       else fairmill.free_places_v1(k.key, cardinality(ns)) end as slots
     from (select distinct w.key from wanted w where w.asks) k)
   select array_agg(case when t.asks then f.slots[t.turn] else t.place end order by t.n),
