@@ -92,10 +92,10 @@ begin
       where j.ctid = any (v_places)
       returning j.id, j.lease_no, j.priority, j.tenant, j.kind, j.key, j.attempt, j.crashes, j.max_attempts, j.payload, j.queue),
     used as (
-      select 'tenant' as scope, s.tenant as name, count(*)::integer as count from started s group by s.tenant
-      union all select 'kind', s.kind, count(*)::integer from started s group by s.kind
-      union all select 'queue', s.queue, count(*)::integer from started s group by s.queue),
-    held as (select fairmill.close_gates_v1(v_gates, jsonb_agg(jsonb_build_array(u.scope, u.name, u.count)), v_at) as list from used u)
+      select 'tenant' as scope, jsonb_object_agg(n.tenant, n.count) as counts from (select s.tenant, count(*) from started s group by s.tenant) n
+      union all select 'kind', jsonb_object_agg(n.kind, n.count) from (select s.kind, count(*) from started s group by s.kind) n
+      union all select 'queue', jsonb_object_agg(n.queue, n.count) from (select s.queue, count(*) from started s group by s.queue) n),
+    held as (select fairmill.close_gates_v1(v_gates, jsonb_object_agg(u.scope, u.counts), v_at) as list from used u)
     select s.id, s.lease_no, s.priority, s.tenant, s.kind, s.key, s.attempt, s.crashes, s.max_attempts, s.payload from started s
     union all
     select null, null, null, null, null, null, null, null, null, jsonb_build_object('held', coalesce(h.list, '[]')) || coalesce(v_late -> 'told', '{}')

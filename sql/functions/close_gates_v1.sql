@@ -1,5 +1,5 @@
 -- Spends the rates of gates for what a claim started, and tells which gates are closed now. Part of claim_gated_v1, under its locks.
---   gates  as gate_rooms_v1 said;  used: [[scope, name, count], …] what was started, or null
+--   gates  as gate_rooms_v1 said;  used: {scope: {name: count}} what was started, or null
 --   at     the moment of the claim
 -- Result: the list for the worker, as claim_gated_v1 describes it; null: nothing is closed.
 create or replace function fairmill.close_gates_v1(gates jsonb, used jsonb, at timestamptz)
@@ -17,11 +17,12 @@ declare
   v_open timestamptz;
 begin
   for v_gate in
-    select s.scope, g.name, g.gate, (g.gate ->> 'room')::integer as room, coalesce(u.count, 0) as count
+    select s.scope, g.name, g.gate, room.room, room.count
     from jsonb_each(gates) as s (scope, gates)
     cross join lateral jsonb_each(s.gates) as g (name, gate)
-    left join (select e ->> 0 as scope, e ->> 1 as name, (e -> 2)::integer as count from jsonb_array_elements(used) e) u on u.scope = s.scope and u.name = g.name
-    where u.count > 0 or (g.gate -> 'room')::integer = 0
+    -- Looked up, not joined: the planner knows nothing of what is in the objects, and would compare each with each.
+    cross join lateral (select (g.gate -> 'room')::integer as room, coalesce((used #> array[s.scope, g.name])::integer, 0) as count offset 0) room
+    where room.count > 0 or room.room = 0
   loop
     v_open := (v_gate.gate ->> 'open_at')::timestamptz;
     if v_gate.count > 0 and v_gate.gate ? 'per_ms' then
