@@ -14,7 +14,8 @@ async function inState(
   state: "ready" | "scheduled" | "blocked" | "running" | "done" | "dead" | "cancelled",
 ): Promise<string> {
   const id = await enqueueOne(db, { expire_ms: 3_600_000, ...(state === "scheduled" ? { delay_ms: 60_000 } : {}) });
-  if (state === "blocked") await db.query("update fairmill.job set state = 'blocked', limit_key = '[1]' where id = $1", [id]);
+  if (state === "blocked")
+    await db.query("update fairmill.job set state = 'blocked', limit_key = '[1]' where id = $1", [id]);
   if (["running", "done", "dead", "cancelled"].includes(state)) {
     const jobs = await claimLanes(db, "w", [{ tenant: "default" }], 1);
     if (state !== "running")

@@ -33,7 +33,10 @@ async function watch(columns: readonly string[]): Promise<() => Promise<Map<stri
     while (!isOver)
       for (const { name, n } of await session.query<{ name: string; n: number }>(
         columns
-          .map((column) => `select '${column} ' || ${column} as name, count(*)::integer as n from fairmill.job where state = 'running' group by 1`)
+          .map(
+            (column) =>
+              `select '${column} ' || ${column} as name, count(*)::integer as n from fairmill.job where state = 'running' group by 1`,
+          )
           .join(" union all "),
       ))
         most.set(name, Math.max(most.get(name) ?? 0, n));
@@ -53,9 +56,17 @@ async function drain(lanes: readonly Lane[], verdict: "done" | "mixed" = "done")
     sessions.map(async (session, n) => {
       for (;;) {
         const { jobs } = await claimGated(session, `w${n}`, lanes, 5);
-        const verdicts = jobs.map(({ id, lease_no }) => (verdict === "mixed" && Number(id) % 3 === 0 && lease_no === 1 ? "release" : "done"));
+        const verdicts = jobs.map(({ id, lease_no }) =>
+          verdict === "mixed" && Number(id) % 3 === 0 && lease_no === 1 ? "release" : "done",
+        );
         const sorted = jobs.toSorted((a, b) => Number(a.id) - Number(b.id));
-        if (jobs.length > 0) await settle(session, `w${n}`, sorted, sorted.map(({ id }) => verdicts[jobs.findIndex((job) => job.id === id)]!));
+        if (jobs.length > 0)
+          await settle(
+            session,
+            `w${n}`,
+            sorted,
+            sorted.map(({ id }) => verdicts[jobs.findIndex((job) => job.id === id)]!),
+          );
         else if ((await session.query("select from fairmill.job limit 1")).length === 0) return;
       }
     }),
@@ -65,7 +76,8 @@ async function drain(lanes: readonly Lane[], verdict: "done" | "mixed" = "done")
 describe("a cap", () => {
   test("F8 P6 I6: sixteen claimers, cap 2 of a tenant over two queues and two priorities: nobody ever sees three, and all jobs are done", async () => {
     await setGate(db, "tenant", "capped", { max_running: 2 });
-    for (const queue of ["a", "b"]) for (const priority of [0, 1]) await fill(db, 50, { tenant: "capped", queue, priority });
+    for (const queue of ["a", "b"])
+      for (const priority of [0, 1]) await fill(db, 50, { tenant: "capped", queue, priority });
     await fill(db, 200, { tenant: "free", queue: "a" });
     const stop = await watch(["tenant"]);
     await drain(
@@ -87,7 +99,9 @@ describe("a cap", () => {
     await setGate(db, "queue", "q0", { max_running: 4 });
     for (let n = 0; n < 27; n++)
       await fill(db, 12, { tenant: `t${n % 3}`, kind: `k${Math.floor(n / 3) % 3}`, queue: `q${Math.floor(n / 9)}` });
-    const lanes = [0, 1, 2].flatMap((queue) => [0, 1, 2].map((tenant) => ({ queue: `q${queue}`, tenant: `t${tenant}`, quantum: 4 })));
+    const lanes = [0, 1, 2].flatMap((queue) =>
+      [0, 1, 2].map((tenant) => ({ queue: `q${queue}`, tenant: `t${tenant}`, quantum: 4 })),
+    );
     const stop = await watch(["tenant", "kind", "queue"]);
     await drain(lanes);
     const most = await stop();
@@ -107,23 +121,35 @@ describe("a cap", () => {
       await db.query("delete from fairmill.job");
       await db.query("delete from fairmill.gate");
       const caps = new Map<string, number>();
-      for (const [scope, letter] of [["tenant", "t"], ["kind", "k"], ["queue", "q"]] as const)
+      for (const [scope, letter] of [
+        ["tenant", "t"],
+        ["kind", "k"],
+        ["queue", "q"],
+      ] as const)
         for (let n = 0; n < 3; n++)
           if (roll(2) === 0) {
             const max = roll(4);
             caps.set(`${letter}${n}`, max);
             await setGate(db, scope, `${letter}${n}`, { max_running: max });
           }
-      for (let n = 0; n < 8; n++) await fill(db, 1 + roll(3), { tenant: `t${roll(3)}`, kind: `k${roll(3)}`, queue: `q${roll(3)}` });
-      const lanes = [0, 1, 2].flatMap((queue) => [0, 1, 2].map((tenant) => ({ queue: `q${queue}`, tenant: `t${tenant}`, quantum: 1 + roll(4) })));
+      for (let n = 0; n < 8; n++)
+        await fill(db, 1 + roll(3), { tenant: `t${roll(3)}`, kind: `k${roll(3)}`, queue: `q${roll(3)}` });
+      const lanes = [0, 1, 2].flatMap((queue) =>
+        [0, 1, 2].map((tenant) => ({ queue: `q${queue}`, tenant: `t${tenant}`, quantum: 1 + roll(4) })),
+      );
       for (;;) {
         const { jobs } = await claimGated(db, "w", lanes, 1 + roll(6));
-        const rows = await db.query<{ state: string; tenant: string; kind: string; queue: string }>("select state, tenant, kind, queue from fairmill.job");
-        const running = (name: string) => rows.filter((row) => row.state === "running" && [row.tenant, row.kind, row.queue].includes(name)).length;
+        const rows = await db.query<{ state: string; tenant: string; kind: string; queue: string }>(
+          "select state, tenant, kind, queue from fairmill.job",
+        );
+        const running = (name: string) =>
+          rows.filter((row) => row.state === "running" && [row.tenant, row.kind, row.queue].includes(name)).length;
         for (const [name, max] of caps) expect(running(name)).toBeLessThanOrEqual(max);
         if (jobs.length > 0) continue;
         const fits = (row: { tenant: string; kind: string; queue: string }) =>
-          [row.tenant, row.kind, row.queue].every((name) => running(name) < (caps.get(name) ?? Number.POSITIVE_INFINITY));
+          [row.tenant, row.kind, row.queue].every(
+            (name) => running(name) < (caps.get(name) ?? Number.POSITIVE_INFINITY),
+          );
         expect(rows.filter((row) => row.state === "ready" && fits(row))).toEqual([]);
         break;
       }
@@ -185,7 +211,10 @@ describe("a cap", () => {
   test("a cap of 0 starts nothing, and a cap that is taken away lets everything go", async () => {
     await fill(db, 3);
     await setGate(db, "kind", "work", { max_running: 0 });
-    expect(await claimGated(db, "w")).toEqual({ jobs: [], told: { held: [{ scope: "kind", name: "work", why: "cap", open_in_ms: null }] } });
+    expect(await claimGated(db, "w")).toEqual({
+      jobs: [],
+      told: { held: [{ scope: "kind", name: "work", why: "cap", open_in_ms: null }] },
+    });
     await setGate(db, "kind", "work", { max_running: null });
     expect(await db.query("select from fairmill.gate")).toEqual([]);
     expect((await claimGated(db, "w")).jobs).toHaveLength(3);
@@ -204,25 +233,28 @@ describe("a pause", () => {
     ["tenant", "default"],
     ["queue", "default"],
     ["kind", "work"],
-  ] as const)("F5: of a %s starts nothing from its commit on; running jobs go on; resumed, all workers look again", async (scope, name) => {
-    await fill(db, 4);
-    await register(db, "sleeper");
-    await db.query("select fairmill.listening_v1('sleeper', true)");
-    const ear = await open();
-    await ear.query("listen fairmill");
-    const { jobs } = await claimGated(db, "w", undefined, 1);
-    await setGate(db, scope, name, { paused: true });
-    expect((await claimGated(db, "w")).jobs).toEqual([]);
-    expect((await claimGated(db, "w")).told!.held).toEqual([{ scope, name, why: "paused", open_in_ms: null }]);
-    expect(await claim(db, "sleeper", 10)).toEqual([]);
-    expect(await settle(db, "w", jobs, "done")).toEqual({ accepted: 1, refused: [] });
-    const marks = await rescanNo(db);
-    ear.notified.length = 0;
-    await setGate(db, scope, name, { paused: false });
-    expect(await rescanNo(db)).toBeGreaterThan(marks);
-    await waitUntil("the sleeper is woken", () => ear.notified.includes("fairmill default"));
-    expect((await claimGated(db, "w")).jobs).toHaveLength(3);
-  });
+  ] as const)(
+    "F5: of a %s starts nothing from its commit on; running jobs go on; resumed, all workers look again",
+    async (scope, name) => {
+      await fill(db, 4);
+      await register(db, "sleeper");
+      await db.query("select fairmill.listening_v1('sleeper', true)");
+      const ear = await open();
+      await ear.query("listen fairmill");
+      const { jobs } = await claimGated(db, "w", undefined, 1);
+      await setGate(db, scope, name, { paused: true });
+      expect((await claimGated(db, "w")).jobs).toEqual([]);
+      expect((await claimGated(db, "w")).told!.held).toEqual([{ scope, name, why: "paused", open_in_ms: null }]);
+      expect(await claim(db, "sleeper", 10)).toEqual([]);
+      expect(await settle(db, "w", jobs, "done")).toEqual({ accepted: 1, refused: [] });
+      const marks = await rescanNo(db);
+      ear.notified.length = 0;
+      await setGate(db, scope, name, { paused: false });
+      expect(await rescanNo(db)).toBeGreaterThan(marks);
+      await waitUntil("the sleeper is woken", () => ear.notified.includes("fairmill default"));
+      expect((await claimGated(db, "w")).jobs).toHaveLength(3);
+    },
+  );
 
   test("F5: wins over a claim that waits for the lock at this moment", async () => {
     await fill(db, 4);

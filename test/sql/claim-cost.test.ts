@@ -185,7 +185,9 @@ test("F8: a tenant at its cap with 100,000 waiting jobs costs the others nothing
   await warm();
   await fill(20_000, 50);
   await session.query("select fairmill.set_gate_v1('tenant', 'capped', '{\"max_running\": 2}')");
-  await session.query("select * from fairmill.claim_lanes_v1('w', '{default}', '{0}', '{t00000}', '{0}', '{1}', null, 1)");
+  await session.query(
+    "select * from fairmill.claim_lanes_v1('w', '{default}', '{0}', '{t00000}', '{0}', '{1}', null, 1)",
+  );
   await tidy();
   const before = await claimSeveral(lanesOf(50, 4));
   await session.query(
@@ -216,10 +218,14 @@ test("F8: a tenant at its cap with 100,000 waiting jobs costs the others nothing
     );
   const after = figures.toSorted((a, b) => a - b)[4]!;
   // What the closed lane alone costs is a look at its gate, not at its jobs.
-  const alone = await middleOf(async () => (await blocksOf(CLAIM, [["default"], [0], ["capped"], ["0"], [4], 4])).blocks);
+  const alone = await middleOf(
+    async () => (await blocksOf(CLAIM, [["default"], [0], ["capped"], ["0"], [4], 4])).blocks,
+  );
   await session.query("delete from fairmill.gate; delete from fairmill.meter");
   await session.close();
-  console.log(`blocks per claimed job: ${before.toFixed(1)} without, ${after.toFixed(1)} beside 100,000 of a tenant at its cap; ${alone} for its lane alone`);
+  console.log(
+    `blocks per claimed job: ${before.toFixed(1)} without, ${after.toFixed(1)} beside 100,000 of a tenant at its cap; ${alone} for its lane alone`,
+  );
   expect(after).toBeLessThanOrEqual(before * 1.1);
   expect(alone).toBeLessThanOrEqual(60);
 }, 120_000);
@@ -240,7 +246,9 @@ test("F8: a claim along 1,000 lanes that each have a gate looks at few more bloc
   times.gated = await millisecondsOf(lanesOf(1_000, 4));
   await session.query("delete from fairmill.gate; delete from fairmill.meter");
   await session.close();
-  console.log(`blocks per claimed job: ${fast.toFixed(1)} without gates, ${gated.toFixed(1)} with 1,000; ${times.fast.toFixed(0)} and ${times.gated.toFixed(0)} ms for 4,000 jobs`);
+  console.log(
+    `blocks per claimed job: ${fast.toFixed(1)} without gates, ${gated.toFixed(1)} with 1,000; ${times.fast.toFixed(0)} and ${times.gated.toFixed(0)} ms for 4,000 jobs`,
+  );
   expect(gated).toBeLessThanOrEqual(fast * 1.65);
   // Nothing in it compares each gate with each other: measured at two to three times, quadratic it was thirteen times.
   expect(times.gated).toBeLessThanOrEqual(times.fast * 8);

@@ -376,7 +376,9 @@ describe("claim_v1", () => {
     await fill(db, 5, { tenant: "middle" });
     const order: string[] = [];
     for (let n = 0; n < 15; n++)
-      for (const { tenant } of await db.query<{ tenant: string }>("select tenant from fairmill.claim_v1('w', lower_share => 0)"))
+      for (const { tenant } of await db.query<{ tenant: string }>(
+        "select tenant from fairmill.claim_v1('w', lower_share => 0)",
+      ))
         order.push(tenant);
     expect(order).toEqual([...Array(5).fill("high"), ...Array(5).fill("middle"), ...Array(5).fill("low")]);
   });

@@ -390,7 +390,9 @@ describe("in a transaction of the caller", () => {
     await call(db, "cancel_v1($1)", [second]);
     await tick(db);
     expect(
-      (await db.query<{ n: number; state: string }>("select count(*)::integer as n, state from fairmill.job group by 2 order by 2")),
+      await db.query<{ n: number; state: string }>(
+        "select count(*)::integer as n, state from fairmill.job group by 2 order by 2",
+      ),
     ).toEqual([
       { n: 2, state: "blocked" },
       { n: 1, state: "ready" },

@@ -135,7 +135,8 @@ const GATES = `insert into fairmill.gate (scope, name, max_running, rate_limit, 
   select 'tenant', 't' || n, 1000000, 1000000, 1000, 'window', 'start' from generate_series(0, 999) n;
   insert into fairmill.gate (scope, name, max_running) values ('queue', 'default', 1000000), ('kind', 'work', 1000000), ('tenant', 'closed', 0)`;
 
-const RATED = "insert into fairmill.key_rule (kind, rate_limit, rate_per_ms, rate_how, rate_at) values ('rated', 5, 60000, 'window', 'start')";
+const RATED =
+  "insert into fairmill.key_rule (kind, rate_limit, rate_per_ms, rate_how, rate_at) values ('rated', 5, 60000, 'window', 'start')";
 
 const limitedJobs = (kind: string) => () => [
   JSON.stringify(Array.from({ length: 50 }, (_, n) => ({ kind, key: `k${n * 30}` }))),
@@ -153,7 +154,8 @@ const LIMIT_CALLS: Record<string, Call> = {
     ways: ["job_slot"],
   },
   lock_meters_v1: {
-    statement: "select fairmill.lock_meters_v1('start', 'tenant', array(select 't' || n from generate_series(1, 50) n))",
+    statement:
+      "select fairmill.lock_meters_v1('start', 'tenant', array(select 't' || n from generate_series(1, 50) n))",
     ways: [],
   },
   free_places_v1: {
@@ -162,7 +164,8 @@ const LIMIT_CALLS: Record<string, Call> = {
   },
   "admit_keys_v1 with places to give": {
     statement: `select * from fairmill.admit_keys_v1(array(select '["limited", "default", "k' || n || '"]' from generate_series(1, 50) n))`,
-    before: "update fairmill.job set slot = null, state = 'scheduled', run_at = now() where limit_key = any (array(select '[\"limited\", \"default\", \"k' || n || '\"]' from generate_series(1, 50) n)) and state = 'ready'",
+    before:
+      "update fairmill.job set slot = null, state = 'scheduled', run_at = now() where limit_key = any (array(select '[\"limited\", \"default\", \"k' || n || '\"]' from generate_series(1, 50) n)) and state = 'ready'",
     ways: ["job_blocked", "job_pkey", "job_slot"],
   },
   "settle_v1 of jobs that hold places": {
@@ -175,11 +178,12 @@ const LIMIT_CALLS: Record<string, Call> = {
     ],
     ways: ["job_blocked", "job_pkey", "job_slot"],
   },
-  "promote_rows_v1": { statement: "select * from fairmill.promote_rows_v1(200)", ways: ["job_pkey", "job_scheduled"] },
-  "expire_rows_v1": { statement: "select * from fairmill.expire_rows_v1(200)", ways: ["job_expiring", "job_pkey"] },
-  "recover_rows_v1": { statement: "select * from fairmill.recover_rows_v1(200, 3)", ways: ["job_pkey", "job_running"] },
+  promote_rows_v1: { statement: "select * from fairmill.promote_rows_v1(200)", ways: ["job_pkey", "job_scheduled"] },
+  expire_rows_v1: { statement: "select * from fairmill.expire_rows_v1(200)", ways: ["job_expiring", "job_pkey"] },
+  recover_rows_v1: { statement: "select * from fairmill.recover_rows_v1(200, 3)", ways: ["job_pkey", "job_running"] },
   gate_rooms_v1: {
-    statement: "select fairmill.gate_rooms_v1('{default}', '{work}', array(select 't' || n from generate_series(0, 99) n))",
+    statement:
+      "select fairmill.gate_rooms_v1('{default}', '{work}', array(select 't' || n from generate_series(0, 99) n))",
     before: GATES,
     ways: ["job_running_kind", "job_running_queue", "job_running_tenant"],
   },
@@ -187,7 +191,13 @@ const LIMIT_CALLS: Record<string, Call> = {
     statement: "select * from fairmill.claim_lanes_v1('w1', $1, $2, $3, $4, $5, '{work}', 100)",
     values: () => {
       const lanes = Array.from({ length: 90 }, (_, n) => n);
-      return [lanes.map(() => "default"), lanes.map((n) => n % 3), lanes.map((n) => `t${n}`), lanes.map(() => 0), lanes.map(() => 2)];
+      return [
+        lanes.map(() => "default"),
+        lanes.map((n) => n % 3),
+        lanes.map((n) => `t${n}`),
+        lanes.map(() => 0),
+        lanes.map(() => 2),
+      ];
     },
     before: GATES,
     ways: ["Tid Scan", "job_ready", "job_running_kind", "job_running_queue", "job_running_tenant"],
@@ -196,7 +206,15 @@ const LIMIT_CALLS: Record<string, Call> = {
     statement: "select * from fairmill.claim_lanes_v1('w1', '{rated}', '{0}', '{default}', '{0}', '{50}', null, 50)",
     before: RATED,
     // Those of gate_rooms_v1 are planned, though there are no gates to count for.
-    ways: ["Tid Scan", "job_pkey", "job_ready", "job_running_kind", "job_running_queue", "job_running_tenant", "job_throttled backward"],
+    ways: [
+      "Tid Scan",
+      "job_pkey",
+      "job_ready",
+      "job_running_kind",
+      "job_running_queue",
+      "job_running_tenant",
+      "job_throttled backward",
+    ],
   },
   "count_running_v1 with a young cap": {
     statement: "select fairmill.count_running_v1()",
@@ -395,7 +413,12 @@ describe.each(SCENARIOS)("$name", (scenario) => {
         (select min(id) from fairmill.job where state = 'blocked') as blocked,
         (select min(id) from fairmill.job_history where state = 'dead') as dead, (select max(id) from fairmill.job) as newest`,
     );
-    facts = { ids: running.map(({ id }) => id), leases: running.map(() => 1), placed: placed.map(({ id }) => id), ...some! };
+    facts = {
+      ids: running.map(({ id }) => id),
+      leases: running.map(() => 1),
+      placed: placed.map(({ id }) => id),
+      ...some!,
+    };
   });
   afterAll(async () => {
     await session?.close();

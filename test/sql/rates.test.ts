@@ -56,22 +56,25 @@ describe("the meter, as a pure function", () => {
     { limit: 3, per: 10 },
   ];
 
-  test.each(RATES)(`B7 I7: no sliding window of $per ms ever holds more than $limit starts (seed ${seed})`, async (rate) => {
-    const seen = await starts({ ...rate, how: "window" }, 1_500, false);
-    expect(seen.length).toBeGreaterThan(50);
-    let first = 0;
-    let count = 0;
-    let full = 0;
-    for (const { at, n } of seen) {
-      count += n;
-      // Windows are half open: a start exactly one period after another is in the next one. Half a microsecond is what floats lose.
-      while (seen[first]!.at <= at - rate.per + 0.0005) count -= seen[first++]!.n;
-      expect(count).toBeLessThanOrEqual(rate.limit);
-      if (count === rate.limit) full++;
-    }
-    // The dice were hard enough.
-    expect(full).toBeGreaterThan(0);
-  });
+  test.each(RATES)(
+    `B7 I7: no sliding window of $per ms ever holds more than $limit starts (seed ${seed})`,
+    async (rate) => {
+      const seen = await starts({ ...rate, how: "window" }, 1_500, false);
+      expect(seen.length).toBeGreaterThan(50);
+      let first = 0;
+      let count = 0;
+      let full = 0;
+      for (const { at, n } of seen) {
+        count += n;
+        // Windows are half open: a start exactly one period after another is in the next one. Half a microsecond is what floats lose.
+        while (seen[first]!.at <= at - rate.per + 0.0005) count -= seen[first++]!.n;
+        expect(count).toBeLessThanOrEqual(rate.limit);
+        if (count === rate.limit) full++;
+      }
+      // The dice were hard enough.
+      expect(full).toBeGreaterThan(0);
+    },
+  );
 
   test.each(RATES)("B7: who takes all it can gets at least 97 % of $limit per $per ms", async (rate) => {
     const seen = await starts({ ...rate, how: "window" }, 200, true);
@@ -143,22 +146,31 @@ describe("at enqueue", () => {
     if (scope !== "kind") expect(await codes([{ tenant: "u", queue: "r" }])).toEqual([null]);
   });
 
-  test.each(["window", "uniform"])("B7: the refusal tells the moment, and to come back then works (%s)", async (how) => {
-    await setRule(db, rate(2, how));
-    expect(await codes([{ key: "k" }])).toEqual([null]);
-    if (how === "window") expect(await codes([{ key: "k" }])).toEqual([null]);
-    const [refused] = await enqueueLimited(db, [{ key: "k" }]);
-    expect(refused!.refused).toMatchObject({ code: "FAIRMILL_RATE_LIMIT", scope: "key", name: '["limited", "default", "k"]', limit: 2, per_ms: HOUR });
-    const [{ ms } = { ms: 0 }] = await db.query<{ ms: number }>(
-      "select extract(epoch from $1::timestamptz - clock_timestamp())::float8 * 1000 as ms",
-      [refused!.refused!["retry_at"]],
-    );
-    await later(ms - 2_000);
-    expect(await codes([{ key: "k" }])).toEqual(["FAIRMILL_RATE_LIMIT"]);
-    await later(2_000);
-    expect(await codes([{ key: "k" }])).toEqual([null]);
-    expect(await codes([{ key: "another" }])).toEqual([null]);
-  });
+  test.each(["window", "uniform"])(
+    "B7: the refusal tells the moment, and to come back then works (%s)",
+    async (how) => {
+      await setRule(db, rate(2, how));
+      expect(await codes([{ key: "k" }])).toEqual([null]);
+      if (how === "window") expect(await codes([{ key: "k" }])).toEqual([null]);
+      const [refused] = await enqueueLimited(db, [{ key: "k" }]);
+      expect(refused!.refused).toMatchObject({
+        code: "FAIRMILL_RATE_LIMIT",
+        scope: "key",
+        name: '["limited", "default", "k"]',
+        limit: 2,
+        per_ms: HOUR,
+      });
+      const [{ ms } = { ms: 0 }] = await db.query<{ ms: number }>(
+        "select extract(epoch from $1::timestamptz - clock_timestamp())::float8 * 1000 as ms",
+        [refused!.refused!["retry_at"]],
+      );
+      await later(ms - 2_000);
+      expect(await codes([{ key: "k" }])).toEqual(["FAIRMILL_RATE_LIMIT"]);
+      await later(2_000);
+      expect(await codes([{ key: "k" }])).toEqual([null]);
+      expect(await codes([{ key: "another" }])).toEqual([null]);
+    },
+  );
 
   test("all or nothing: a refused call spends nothing, and is told when all of it fits", async () => {
     await setRule(db, rate(5));
@@ -168,7 +180,10 @@ describe("at enqueue", () => {
     }
     const meter = () => db.query("select spent_at, spent from fairmill.meter where use = 'enqueue'");
     const before = await meter();
-    const answers = await enqueueLimited(db, Array.from({ length: 4 }, () => ({ key: "k" })));
+    const answers = await enqueueLimited(
+      db,
+      Array.from({ length: 4 }, () => ({ key: "k" })),
+    );
     expect(answers.map(({ id }) => id)).toEqual([null, null, null, null]);
     expect(await meter()).toEqual(before);
     expect(await db.query("select from fairmill.job")).toHaveLength(3);
@@ -185,7 +200,12 @@ describe("at enqueue", () => {
 
   test("partial: as many as fit are stored, and only these are spent", async () => {
     await setRule(db, rate(3));
-    expect(await codes(Array.from({ length: 5 }, () => ({ key: "k" })), { partial: true })).toEqual([null, null, null, "FAIRMILL_RATE_LIMIT", "FAIRMILL_RATE_LIMIT"]);
+    expect(
+      await codes(
+        Array.from({ length: 5 }, () => ({ key: "k" })),
+        { partial: true },
+      ),
+    ).toEqual([null, null, null, "FAIRMILL_RATE_LIMIT", "FAIRMILL_RATE_LIMIT"]);
     expect(await db.query("select spent from fairmill.meter where use = 'enqueue'")).toEqual([{ spent: [3] }]);
   });
 
@@ -194,7 +214,9 @@ describe("at enqueue", () => {
     await setGate(db, "tenant", "default", rate(10));
     await codes([{ key: "a" }, { key: "a" }, { key: "b" }], { partial: true });
     expect(
-      await db.query("select name, spent from fairmill.meter where use = 'enqueue' and spent is not null order by name"),
+      await db.query(
+        "select name, spent from fairmill.meter where use = 'enqueue' and spent is not null order by name",
+      ),
     ).toEqual([
       { name: '["limited", "default", "a"]', spent: [1] },
       { name: '["limited", "default", "b"]', spent: [1] },
@@ -242,8 +264,12 @@ describe("at enqueue", () => {
     expect(await errorCode(setGate(db, "tenant", "t", { rate: { limit: 5, per_ms: 5, per: 3 } }))).toBe("FM001");
     expect(await errorCode(setGate(db, "tenant", "t", { rates: {} }))).toBe("FM001");
     expect(await errorCode(setGate(db, "tenant", "t", { rate: { limit: 0, per_ms: 5 } }))).toBe("23514");
-    expect(await errorCode(db.query("insert into fairmill.gate (scope, name, rate_limit) values ('tenant', 't', 5)"))).toBe("23514");
-    expect(await errorCode(db.query("insert into fairmill.key_rule (kind, rate_limit, rate_at) values ('k', 5, 'start')"))).toBe("23514");
+    expect(
+      await errorCode(db.query("insert into fairmill.gate (scope, name, rate_limit) values ('tenant', 't', 5)")),
+    ).toBe("23514");
+    expect(
+      await errorCode(db.query("insert into fairmill.key_rule (kind, rate_limit, rate_at) values ('k', 5, 'start')")),
+    ).toBe("23514");
   });
 });
 
@@ -256,7 +282,9 @@ describe("at start, of a tenant, a queue or a kind", () => {
     await fill(db, 50);
     await setGate(db, scope, name, { rate: { limit: 7, per_ms: HOUR } });
     const sessions = await Promise.all(Array.from({ length: 8 }, () => open()));
-    const claims = await Promise.all(sessions.map((session, n) => claimGated(session, `w${n}`, [{ tenant: "default", quantum: 3 }], 3)));
+    const claims = await Promise.all(
+      sessions.map((session, n) => claimGated(session, `w${n}`, [{ tenant: "default", quantum: 3 }], 3)),
+    );
     expect(claims.flatMap(({ jobs }) => jobs)).toHaveLength(7);
     const { jobs, told } = await claimGated(db, "w");
     expect(jobs).toEqual([]);
@@ -301,8 +329,12 @@ describe("at start, of a tenant, a queue or a kind", () => {
     await session.query("set synchronous_commit = on");
     const commit = async () => {
       await session.query("begin");
-      await session.query("select * from fairmill.claim_lanes_v1('w', '{default}', '{0}', '{default}', '{0}', '{1}', null, 1, durable => false)");
-      const [{ synchronous_commit } = { synchronous_commit: "" }] = await session.query<{ synchronous_commit: string }>("show synchronous_commit");
+      await session.query(
+        "select * from fairmill.claim_lanes_v1('w', '{default}', '{0}', '{default}', '{0}', '{1}', null, 1, durable => false)",
+      );
+      const [{ synchronous_commit } = { synchronous_commit: "" }] = await session.query<{ synchronous_commit: string }>(
+        "show synchronous_commit",
+      );
       await session.query("commit");
       return synchronous_commit;
     };
@@ -339,8 +371,19 @@ describe("at start, of a key", () => {
     const moments = await runAts(ids.slice(2));
     for (const [n, ms] of moments.entries()) expect(ms / HOUR).toBeCloseTo(1 + n / 2, 1);
     for (const id of ids.slice(2))
-      expect(await live(db, id)).toMatchObject({ state: "scheduled", attempt: 0, lease_no: 0, throttled: 1, put_back: true });
-    await settle(db, "w", jobs.toSorted((a, b) => Number(a.id) - Number(b.id)), "done");
+      expect(await live(db, id)).toMatchObject({
+        state: "scheduled",
+        attempt: 0,
+        lease_no: 0,
+        throttled: 1,
+        put_back: true,
+      });
+    await settle(
+      db,
+      "w",
+      jobs.toSorted((a, b) => Number(a.id) - Number(b.id)),
+      "done",
+    );
   });
 
   test("C3: newcomers do not overtake those that were put back, and who comes back too early keeps its turn", async () => {
@@ -394,7 +437,10 @@ describe("at start, of a key", () => {
 
   test(`I7: four who claim and promote at once: no window of a key holds more than its rate, and all start`, async () => {
     await setRule(db, { rate: { limit: 5, per_ms: 600 } });
-    await enqueueLimited(db, Array.from({ length: 60 }, (_, n) => ({ key: `k${n % 2}` })));
+    await enqueueLimited(
+      db,
+      Array.from({ length: 60 }, (_, n) => ({ key: `k${n % 2}` })),
+    );
     const sessions = await Promise.all(Array.from({ length: 4 }, () => open()));
     const started: { id: string }[] = [];
     await Promise.all(

@@ -90,7 +90,10 @@ describe("a kind that refuses", () => {
     ]);
     await call(db, "cancel_v1($1)", [first!.id]);
     const again = await enqueueLimited(db, jobs, { partial: true });
-    expect(again).toMatchObject([{ id: first!.id, created: false }, { created: true, refused: null }]);
+    expect(again).toMatchObject([
+      { id: first!.id, created: false },
+      { created: true, refused: null },
+    ]);
   });
 
   test("B5: sixteen that enqueue one key at once: exactly as many get in as there are places, whatever their transactions", async () => {
@@ -142,7 +145,9 @@ describe("a kind that refuses", () => {
 
   test("plain SQL gets FM011 with the refusal as detail, and FM010 for a rate", async () => {
     await setRule(db, REFUSE);
-    const [{ id } = { id: "" }] = await db.query<{ id: string }>("select id from fairmill.enqueue_v1('limited', key => 'k')");
+    const [{ id } = { id: "" }] = await db.query<{ id: string }>(
+      "select id from fairmill.enqueue_v1('limited', key => 'k')",
+    );
     const detailOf = (work: Promise<unknown>) =>
       work.then(
         () => "no error",
