@@ -31,8 +31,9 @@ begin
   -- Taken down before looking: what is found to be doubtful again raises it again.
   update fairmill.meter m set recheck = false where m.recheck and m.use = 'start' and m.scope = 'key' and m.name = any (keys);
 
+  -- Asked by a subquery for one value, here and below, which cannot be turned into a join: that would read all that is blocked.
   v_keys := array(select distinct u.name from unnest(keys) as u (name)
-                  where exists (select from fairmill.job b where b.state = 'blocked' and b.limit_key = u.name));
+                  where (select b.id from fairmill.job b where b.state = 'blocked' and b.limit_key = u.name limit 1) is not null);
   if cardinality(v_keys) = 0 then
     return;
   end if;
@@ -66,7 +67,7 @@ begin
     -- Places are left, or could not be given: is somebody blocked after all?
     update fairmill.meter m set recheck = true
     where m.use = 'start' and m.scope = 'key' and m.name = any (v_doubt) and not m.recheck
-      and exists (select from fairmill.job b where b.state = 'blocked' and b.limit_key = m.name);
+      and (select b.id from fairmill.job b where b.state = 'blocked' and b.limit_key = m.name limit 1) is not null;
   end if;
 end
 $$;

@@ -62,7 +62,9 @@ begin
     -- By weight and chance: the heavier a tenant, the likelier it comes early.
     select l.priority, l.tenant, l.weight, -ln(1 - random()) / l.weight as turn,
       dense_rank() over (order by l.priority desc) as level, sum(l.weight) over (partition by l.priority) as level_weight
-    from unnest(v_priorities, v_tenants, v_weights) as l (priority, tenant, weight)),
+    from unnest(v_priorities, v_tenants, v_weights) as l (priority, tenant, weight)
+    -- Who is paused takes nobody's part.
+    where not exists (select from fairmill.gate g where g.scope = 'tenant' and g.name = l.tenant and g.paused_at is not null)),
   level as (
     select l.level, floor(jobs_max * least(lower_share, 0.5 / greatest(1, max(l.level) over () - 1)) + random())::integer as sure
     from (select distinct level from lane) l),

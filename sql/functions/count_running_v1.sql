@@ -9,17 +9,21 @@ set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 set jit = off
 set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_count integer;
+  v_ids  bigint[];
+  v_bits smallint[];
 begin
   if not exists (select from fairmill.gate g where g.max_running is not null and g.changed_at > now() - interval '5 minutes') then
     return 0;
   end if;
-  update fairmill.job j set counted = missed.bits
+  select array_agg(missed.id), array_agg(missed.bits) into v_ids, v_bits
   from (
-    select r.id, r.lease_no, coalesce(r.counted, 0::smallint) | caps.bits as bits
+    select r.id, coalesce(r.counted, 0::smallint) | caps.bits as bits
     from fairmill.job r
     cross join lateral (
       select (case when exists (select from fairmill.gate g where g.scope = 'tenant' and g.name = r.tenant and g.max_running is not null) then 1 else 0 end
@@ -27,9 +31,8 @@ begin
             + case when exists (select from fairmill.gate g where g.scope = 'kind' and g.name = r.kind and g.max_running is not null) then 4 else 0 end)::smallint as bits
       offset 0) caps
     where r.state = 'running' and coalesce(r.counted, 0::smallint) | caps.bits <> coalesce(r.counted, 0::smallint)
-    for update of r skip locked) missed
-  where j.id = missed.id and j.state = 'running';
-  get diagnostics v_count = row_count;
-  return v_count;
+    for update of r skip locked) missed;
+  update fairmill.job j set counted = given.bits from unnest(v_ids, v_bits) as given (id, bits) where j.id = given.id;
+  return coalesce(cardinality(v_ids), 0);
 end
 $$;

@@ -39,8 +39,8 @@ begin
     update fairmill.meter m set recheck = true
     where m.ctid = any (array(
       select x.ctid from fairmill.meter x
-      where x.use = 'start' and x.scope = 'key' and x.name::jsonb ->> 0 = set_key_rule_v1.kind
-        and exists (select from fairmill.job b where b.state = 'blocked' and b.limit_key = x.name)
+      where x.use = 'start' and x.scope = 'key' and starts_with(x.name, rtrim(jsonb_build_array(set_key_rule_v1.kind)::text, ']'))
+        and (select b.id from fairmill.job b where b.state = 'blocked' and b.limit_key = x.name limit 1) is not null
       order by x.name for update of x));
   end if;
   return true;

@@ -181,6 +181,90 @@ test("F12: with a long transaction open, 20,000 jobs claimed by lanes with floor
   expect(Math.max(...costs)).toBeLessThanOrEqual(costs[0]! * 3);
 }, 60_000);
 
+test("F8: a tenant at its cap with 100,000 waiting jobs costs the others nothing, and its lane is not touched", async () => {
+  await warm();
+  await fill(20_000, 50);
+  await session.query("select fairmill.set_gate_v1('tenant', 'capped', '{\"max_running\": 2}')");
+  await session.query(
+    "select * from fairmill.claim_lanes_v1('w', '{default}', '{0}', '{t00000}', '{0}', '{1}', null, 1)",
+  );
+  await tidy();
+  const before = await claimSeveral(lanesOf(50, 4));
+  await session.query(
+    "insert into fairmill.job (kind, queue, tenant, state, payload) select 'work', 'default', 'capped', 'ready', '{}' from generate_series(1, 100000)",
+  );
+  await tidy();
+  const capped = { tenant: "capped", quantum: 4, floor: "0" };
+  const claimed = await blocksOf(CLAIM, [["default"], [0], ["capped"], ["0"], [4], 4]);
+  expect(claimed.rows).toBe(2 + 1);
+  await tidy();
+  const figures: number[] = [];
+  for (let n = 0; n < 9; n++)
+    figures.push(
+      await undone(async () => {
+        const along = [capped, ...lanesOf(50, 4)];
+        const { blocks, rows } = await blocksOf(CLAIM, [
+          along.map(() => "default"),
+          along.map(() => 0),
+          along.map(({ tenant }) => tenant),
+          along.map(({ floor }) => floor),
+          along.map(({ quantum }) => quantum),
+          200,
+        ]);
+        // All of the others, and a row that says what is closed.
+        expect(rows).toBe(200 + 1);
+        return blocks / 200;
+      }),
+    );
+  const after = figures.toSorted((a, b) => a - b)[4]!;
+  // What the closed lane alone costs is a look at its gate, not at its jobs.
+  const alone = await middleOf(
+    async () => (await blocksOf(CLAIM, [["default"], [0], ["capped"], ["0"], [4], 4])).blocks,
+  );
+  await session.query("delete from fairmill.gate; delete from fairmill.meter");
+  await session.close();
+  console.log(
+    `blocks per claimed job: ${before.toFixed(1)} without, ${after.toFixed(1)} beside 100,000 of a tenant at its cap; ${alone} for its lane alone`,
+  );
+  expect(after).toBeLessThanOrEqual(before * 1.1);
+  expect(alone).toBeLessThanOrEqual(60);
+}, 120_000);
+
+test("F8: a claim along 1,000 lanes that each have a gate looks at few more blocks than one without: each job counts in one index more, each gate is read and locked", async () => {
+  await warm();
+  await fill(40_000, 1_000);
+  await tidy();
+  const fast = await claimSeveral(lanesOf(1_000, 4));
+  const times = { fast: await millisecondsOf(lanesOf(1_000, 4)), gated: 0 };
+  await session.query(
+    `insert into fairmill.gate (scope, name, max_running) select 'tenant', 't' || lpad(n::text, 5, '0'), 1000 from generate_series(0, 999) n`,
+  );
+  await session.query("select fairmill.lock_meters_v1('start', 'tenant', array(select name from fairmill.gate))");
+  await session.query("vacuum analyze fairmill.gate");
+  await session.query("vacuum analyze fairmill.meter");
+  const gated = await claimSeveral(lanesOf(1_000, 4));
+  times.gated = await millisecondsOf(lanesOf(1_000, 4));
+  await session.query("delete from fairmill.gate; delete from fairmill.meter");
+  await session.close();
+  console.log(
+    `blocks per claimed job: ${fast.toFixed(1)} without gates, ${gated.toFixed(1)} with 1,000; ${times.fast.toFixed(0)} and ${times.gated.toFixed(0)} ms for 4,000 jobs`,
+  );
+  expect(gated).toBeLessThanOrEqual(fast * 1.65);
+  // Nothing in it compares each gate with each other: measured at two to three times, quadratic it was thirteen times.
+  expect(times.gated).toBeLessThanOrEqual(times.fast * 8);
+}, 120_000);
+
+/** The shortest of several claims. */
+async function millisecondsOf(along: Parameters<typeof claimAlong>[0]): Promise<number> {
+  let best = Number.POSITIVE_INFINITY;
+  for (let n = 0; n < 5; n++) {
+    const start = performance.now();
+    await undone(() => claimAlong(along));
+    best = Math.min(best, performance.now() - start);
+  }
+  return best;
+}
+
 async function undone<T>(work: () => Promise<T>): Promise<T> {
   await session.query("begin");
   try {

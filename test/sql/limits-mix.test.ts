@@ -142,7 +142,7 @@ test(`P6 P7 I6: no deadlock, every invariant, and after a drain nobody is blocke
   await watching;
   console.log(`${acts} acts, ${looks} looks`);
   expect([...errors]).toEqual([]);
-  // A limit that was lowered last may still be exceeded by those that held their places before.
+  // The last word may have been a lower limit than the places that are held.
   await setRule(db, { max_running: 3 });
   await checkInvariants(db.pool);
 

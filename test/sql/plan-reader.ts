@@ -45,9 +45,15 @@ export async function explainEverything(session: Session): Promise<void> {
     set client_min_messages = 'notice'; set plan_cache_mode = 'force_generic_plan'`);
 }
 
-/** Runs the statement and takes it back; returns the plans of all statements in it, innermost first. */
-export async function plansOf(session: Session, statement: string, values: unknown[] = []): Promise<Plan[]> {
+/** Runs the statement and takes it back; returns the plans of all statements in it, innermost first. What `before` does is not looked at. */
+export async function plansOf(
+  session: Session,
+  statement: string,
+  values: unknown[] = [],
+  before?: string,
+): Promise<Plan[]> {
   await session.query("begin");
+  if (before) await session.query(before);
   session.notices.length = 0;
   await session.query(statement, values);
   const plans = session.notices.filter((notice) => notice.startsWith("duration:")).map(read);

@@ -7,9 +7,12 @@ import { all, draw, explainEverything, type Node, type Plan, plansOf, readersOf,
 import { openSession, type Session } from "./sessions.js";
 
 const ANALYZE =
-  "analyze fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency, fairmill.unique_period";
+  "analyze fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency, fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.meter";
 
-/** Jobs in all states: 50,000 ready, 5,000 scheduled (50 due), 5,000 running at 25 workers (2 of them dead), 10,000 ended. */
+/**
+ * Jobs in all states: 50,000 ready, 5,000 scheduled (50 due), 5,000 running at 25 workers (2 of them dead), 10,000 ended. Of limited kinds
+ * 1,000 keys, each with a ready and a running job that hold its places and three blocked ones; 20 due, 20 expired; 1,000 put back by a rate.
+ */
 const fill = (tenants: number) => `
   insert into fairmill.job (kind, queue, tenant, priority, state, payload, expire_at)
   select 'work', case when n % 10 = 0 then 'other' else 'default' end, 't' || n % ${tenants}, n % 3, 'ready', '{}',
@@ -19,8 +22,22 @@ const fill = (tenants: number) => `
   select 'work', 'default', 't' || n % ${tenants}, 'scheduled', '{}', now() + (n - 50) * interval '1 minute' from generate_series(1, 5000) n;
   insert into fairmill.worker (id, queues, lease_until, listening)
   select 'w' || w, '{default}', now() + case when w > 23 then interval '-1 minute' else interval '1 day' end, true from generate_series(1, 25) w;
-  insert into fairmill.job (kind, queue, tenant, state, payload, worker, started_at, lease_no, attempt)
-  select 'work', 'default', 't' || n, 'running', '{}', 'w' || w, now(), 1, 1 from generate_series(1, 200) n, generate_series(1, 25) w;
+  insert into fairmill.job (kind, queue, tenant, state, payload, worker, started_at, lease_no, attempt, counted)
+  select 'work', 'default', 't' || n, 'running', '{}', 'w' || w, now(), 1, 1, case when w % 2 = 0 then 7 end from generate_series(1, 200) n, generate_series(1, 25) w;
+  insert into fairmill.key_rule (kind, max_running, when_full) values ('limited', 2, 'wait'), ('refusing', 2, 'refuse');
+  insert into fairmill.meter (use, scope, name, used_at)
+  select 'start', 'key', '["limited", "default", "k' || n || '"]', now() - n % 3 * interval '1 day' from generate_series(1, 1000) n;
+  insert into fairmill.meter (use, scope, name) select 'start', 'tenant', 't' || n from generate_series(1, 1000) n;
+  insert into fairmill.job (kind, queue, tenant, key, limit_key, slot, state, payload, worker, started_at, lease_no, attempt, run_at, expire_at)
+  select 'limited', 'limited', 'default', 'k' || n, '["limited", "default", "k' || n || '"]', case when s <= 2 then s end,
+    case s when 1 then 'ready' when 2 then 'running' when 6 then 'scheduled' else 'blocked' end, '{}',
+    case when s = 2 then 'w' || 5 + n % 2 * 20 end, case when s = 2 then now() end, 1, 1, case when s = 6 then now() + (n - 20) * interval '1 minute' end,
+    case when s = 3 and n <= 20 then now() - interval '1 minute' end
+  from generate_series(1, 1000) n, generate_series(1, 6) s;
+  insert into fairmill.job (kind, queue, tenant, key, limit_key, state, payload, run_at, put_back, throttled)
+  select 'rated', 'default', 'default', 'k', '["rated", "default", "k"]', 'scheduled', '{}', now() + n * interval '1 minute', true, 1 from generate_series(1, 1000) n;
+  insert into fairmill.job (kind, queue, tenant, key, limit_key, state, payload)
+  select 'rated', 'rated', 'default', 'k', '["rated", "default", "k"]', 'ready', '{}' from generate_series(1, 100) n;
   insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant, kind, created_at, ended_at, payload, worker)
   select nextval('fairmill.job_id_seq'), 1, 0, 1, 0, 3, case when n % 100 = 0 then 'dead' else 'done' end, 'default', 't' || n % 100, 'work', now(), now(), '{}', 'w1'
   from generate_series(1, 10000) n;
@@ -85,6 +102,10 @@ const SCENARIOS: readonly Scenario[] = [
 interface Call {
   readonly statement: string;
   readonly values?: (facts: Facts) => unknown[];
+  /** What must be set for it; taken back afterwards. */
+  readonly before?: string;
+  /** Indexes that it may walk along, for a reason that its header tells. */
+  readonly walks?: readonly string[];
   /** The ways into `job` that it takes: all of them, and no other. */
   readonly ways: readonly string[];
   /** The ways into `job_history`: the primary keys of its partitions (or a row by its place), or none. */
@@ -95,7 +116,10 @@ interface Facts {
   /** Jobs that worker w3 runs, with their leases. */
   readonly ids: readonly string[];
   readonly leases: readonly number[];
+  /** Jobs of limited kinds that worker w5 runs: each holds a place that others are blocked by. */
+  readonly placed: readonly string[];
   readonly ready: string;
+  readonly blocked: string;
   readonly dead: string;
   readonly newest: string;
 }
@@ -116,7 +140,109 @@ const uniqueJobs = (rule: object): string =>
     Array.from({ length: 20 }, (_, n) => ({ kind: "work", tenant: "unique", unique_key: `key ${n * 500}`, ...rule })),
   );
 
+const GATES = `insert into fairmill.gate (scope, name, max_running, rate_limit, rate_per_ms, rate_how, rate_at)
+  select 'tenant', 't' || n, 1000000, 1000000, 1000, 'window', 'start' from generate_series(0, 999) n;
+  insert into fairmill.gate (scope, name, max_running) values ('queue', 'default', 1000000), ('kind', 'work', 1000000), ('tenant', 'closed', 0)`;
+
+const RATED =
+  "insert into fairmill.key_rule (kind, rate_limit, rate_per_ms, rate_how, rate_at) values ('rated', 5, 60000, 'window', 'start')";
+
+const limitedJobs = (kind: string) => () => [
+  JSON.stringify(Array.from({ length: 50 }, (_, n) => ({ kind, key: `k${n * 30}` }))),
+];
+
+const LIMIT_CALLS: Record<string, Call> = {
+  "enqueue_many_v1 of a kind whose jobs wait": {
+    statement: "select * from fairmill.enqueue_many_v1($1, alone => true)",
+    values: limitedJobs("limited"),
+    ways: ["job_blocked", "job_slot"],
+  },
+  "enqueue_many_v1 of a kind that refuses": {
+    statement: "select * from fairmill.enqueue_many_v1($1, partial => true)",
+    values: limitedJobs("refusing"),
+    ways: ["job_slot"],
+  },
+  lock_meters_v1: {
+    statement:
+      "select fairmill.lock_meters_v1('start', 'tenant', array(select 't' || n from generate_series(1, 50) n))",
+    ways: [],
+  },
+  free_places_v1: {
+    statement: `select * from fairmill.free_places_v1(array(select '["limited", "default", "k' || n || '"]' from generate_series(1, 50) n), 10)`,
+    ways: ["job_slot"],
+  },
+  "admit_keys_v1 with places to give": {
+    statement: `select * from fairmill.admit_keys_v1(array(select '["limited", "default", "k' || n || '"]' from generate_series(1, 50) n))`,
+    before:
+      "update fairmill.job set slot = null, state = 'scheduled', run_at = now() where limit_key = any (array(select '[\"limited\", \"default\", \"k' || n || '\"]' from generate_series(1, 50) n)) and state = 'ready'",
+    ways: ["job_blocked", "job_pkey", "job_slot"],
+  },
+  "settle_v1 of jobs that hold places": {
+    statement: "select * from fairmill.settle_v1('w5', $1, $2, $3, $4)",
+    values: ({ placed }) => [
+      placed,
+      placed.map(() => 1),
+      placed.map((_, n) => ["done", "retry", "release"][n % 3]),
+      JSON.stringify(placed.map(() => ({ error: { message: "no" }, delay_ms: 5 }))),
+    ],
+    ways: ["job_blocked", "job_pkey", "job_slot"],
+  },
+  promote_rows_v1: { statement: "select * from fairmill.promote_rows_v1(200)", ways: ["job_pkey", "job_scheduled"] },
+  expire_rows_v1: { statement: "select * from fairmill.expire_rows_v1(200)", ways: ["job_expiring", "job_pkey"] },
+  recover_rows_v1: { statement: "select * from fairmill.recover_rows_v1(200, 3)", ways: ["job_pkey", "job_running"] },
+  gate_rooms_v1: {
+    statement:
+      "select fairmill.gate_rooms_v1('{default}', '{work}', array(select 't' || n from generate_series(0, 99) n))",
+    before: GATES,
+    ways: ["job_running_kind", "job_running_queue", "job_running_tenant"],
+  },
+  "claim_gated_v1 with a gate for every lane": {
+    statement: "select * from fairmill.claim_lanes_v1('w1', $1, $2, $3, $4, $5, '{work}', 100)",
+    values: () => {
+      const lanes = Array.from({ length: 90 }, (_, n) => n);
+      return [
+        lanes.map(() => "default"),
+        lanes.map((n) => n % 3),
+        lanes.map((n) => `t${n}`),
+        lanes.map(() => 0),
+        lanes.map(() => 2),
+      ];
+    },
+    before: GATES,
+    ways: ["Tid Scan", "job_ready", "job_running_kind", "job_running_queue", "job_running_tenant"],
+  },
+  "key_rates_v1 with jobs that are put back": {
+    statement: "select * from fairmill.claim_lanes_v1('w1', '{rated}', '{0}', '{default}', '{0}', '{50}', null, 50)",
+    before: RATED,
+    // Those of gate_rooms_v1 are planned, though there are no gates to count for.
+    ways: [
+      "Tid Scan",
+      "job_ready",
+      "job_running_kind",
+      "job_running_queue",
+      "job_running_tenant",
+      "job_throttled backward",
+    ],
+  },
+  "count_running_v1 with a young cap": {
+    statement: "select fairmill.count_running_v1()",
+    before: GATES,
+    ways: ["job_pkey", "job_running"],
+    walks: ["job_running"],
+  },
+  "set_key_rule_v1 of a kind with a thousand keys": {
+    statement: `select fairmill.set_key_rule_v1('limited', '{"max_running": 3}')`,
+    ways: ["job_blocked"],
+  },
+  "why_v1 of a blocked job": {
+    statement: "select * from fairmill.why_v1($1)",
+    values: ({ blocked }) => [blocked],
+    ways: ["job_blocked", "job_pkey", "job_running", "job_slot"],
+  },
+};
+
 const CALLS: Record<string, Call> = {
+  ...LIMIT_CALLS,
   "enqueue_many_v1 without keys": {
     statement: "select * from fairmill.enqueue_many_v1($1)",
     values: () => [JSON.stringify(Array.from({ length: 100 }, () => ({ kind: "work" })))],
@@ -140,6 +266,11 @@ const CALLS: Record<string, Call> = {
     statement: "select * from fairmill.enqueue_many_v1($1)",
     values: () => [uniqueJobs({ on_conflict: "replace" })],
     ways: ["job_pkey", "job_unique"],
+  },
+  "unique_refusals_v1 of keys that are taken and free": {
+    statement: "select fairmill.unique_refusals_v1($1, '{}', null)",
+    values: () => [uniqueJobs({ on_conflict: "refuse" })],
+    ways: ["job_unique"],
   },
   "enqueue_unique_v1 with periods, of others, over and free": {
     statement: "select * from fairmill.enqueue_many_v1($1)",
@@ -186,7 +317,10 @@ const CALLS: Record<string, Call> = {
     historyWays: "primary keys",
   },
   heartbeat_v1: { statement: "select * from fairmill.heartbeat_v1('w3')", ways: ["job_running"] },
-  "promote_v1 with jobs due": { statement: "select fairmill.promote_v1(100)", ways: ["job_pkey", "job_scheduled"] },
+  "promote_v1 with jobs due, some of limited kinds": {
+    statement: "select fairmill.promote_v1(100)",
+    ways: ["job_blocked", "job_pkey", "job_scheduled", "job_slot"],
+  },
   "expire_v1 with jobs that waited too long": {
     statement: "select fairmill.expire_v1(100)",
     ways: ["job_expiring", "job_pkey"],
@@ -255,18 +389,24 @@ const BOUND: Record<string, RegExp> = {
   job_scheduled: /\brun_at <=/,
   job_expiring: /\bexpire_at <=/,
   job_unique: /\btenant = .*\bkind = .*\bunique_key = /,
+  job_slot: /\blimit_key =/,
+  job_blocked: /\blimit_key =/,
+  job_throttled: /\blimit_key =/,
+  job_running_tenant: /\btenant =/,
+  job_running_queue: /\bqueue =/,
+  job_running_kind: /\bkind =/,
 };
 
-function checkReads(plans: readonly Plan[], table: "job" | "job_history"): void {
+function checkReads(plans: readonly Plan[], table: "job" | "job_history", walks: readonly string[] = []): void {
   for (const plan of plans) {
     const drawing = `${plan.query}\n${draw(plan.root)}`;
     const nodes = readersOf([plan], table);
     for (const node of nodes) {
       expect(node.type, drawing).not.toMatch(/Seq Scan/);
       // One entry off the end of an index needs no bound.
-      if (table === "job" && node.index && node.rows > 1)
+      if (table === "job" && node.index && node.rows > 1 && !walks.includes(node.index))
         expect(node.condition ?? "none", drawing).toMatch(BOUND[node.index]!);
-      expect(node.rowsInVain, drawing).toBeLessThanOrEqual(200);
+      if (!walks.includes(node.index ?? "")) expect(node.rowsInVain, drawing).toBeLessThanOrEqual(200);
       // A descent a loop and a place in the table a row; an index that is walked along shows here.
       if (node.index)
         expect(node.blocks, drawing).toBeLessThanOrEqual(8 * (node.rows + node.rowsInVain + node.loops + 10));
@@ -292,11 +432,12 @@ describe.each(SCENARIOS)("$name", (scenario) => {
     for (const statement of scenario.before) await session.query(statement);
     await explainEverything(session);
     // A long-lived connection made its plans when the table was like this.
-    const nothing: Facts = { ids: ["1"], leases: [1], ready: "1", dead: "1", newest: "1" };
+    const nothing: Facts = { ids: ["1"], leases: [1], placed: ["1"], ready: "1", blocked: "1", dead: "1", newest: "1" };
     await session.query(
       "insert into fairmill.worker (id, queues, lease_until) values ('w1', '{default}', now() + interval '1 day')",
     );
-    for (const { statement, values } of Object.values(CALLS)) await plansOf(session, statement, values?.(nothing));
+    for (const { statement, values, before } of Object.values(CALLS))
+      await plansOf(session, statement, values?.(nothing), before);
     await session.query("delete from fairmill.worker");
     await session.query("set auto_explain.log_min_duration = -1");
     await session.query(fill(scenario.tenants));
@@ -305,11 +446,20 @@ describe.each(SCENARIOS)("$name", (scenario) => {
     const running = await session.query<{ id: string }>(
       "select id from fairmill.job where worker = 'w3' order by id limit 50",
     );
-    const [some] = await session.query<{ ready: string; dead: string; newest: string }>(
+    const placed = await session.query<{ id: string }>(
+      "select id from fairmill.job where worker = 'w5' and slot is not null order by id limit 60",
+    );
+    const [some] = await session.query<{ ready: string; blocked: string; dead: string; newest: string }>(
       `select (select min(id) from fairmill.job where state = 'ready' and kind = 'work') as ready,
+        (select min(id) from fairmill.job where state = 'blocked') as blocked,
         (select min(id) from fairmill.job_history where state = 'dead') as dead, (select max(id) from fairmill.job) as newest`,
     );
-    facts = { ids: running.map(({ id }) => id), leases: running.map(() => 1), ...some! };
+    facts = {
+      ids: running.map(({ id }) => id),
+      leases: running.map(() => 1),
+      placed: placed.map(({ id }) => id),
+      ...some!,
+    };
   });
   afterAll(async () => {
     await session?.close();
@@ -317,9 +467,9 @@ describe.each(SCENARIOS)("$name", (scenario) => {
   });
 
   test.each(Object.keys(CALLS))("%s reads the job by the expected index and nothing in vain", async (name) => {
-    const { statement, values, ways, historyWays } = CALLS[name]!;
-    const plans = await plansOf(session, statement, values?.(facts));
-    checkReads(plans, "job");
+    const { statement, values, before, ways, walks, historyWays } = CALLS[name]!;
+    const plans = await plansOf(session, statement, values?.(facts), before);
+    checkReads(plans, "job", walks);
     checkReads(plans, "job_history");
     expect(waysInto(plans, "job")).toEqual(ways);
     const history = waysInto(plans, "job_history");
