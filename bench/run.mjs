@@ -8,6 +8,7 @@ import { measure as enqueue } from "./measure/enqueue.mjs";
 import { measure as fairness } from "./measure/fairness.mjs";
 import { measure as idle } from "./measure/idle.mjs";
 import { measure as latency } from "./measure/latency.mjs";
+import { measure as limits } from "./measure/limits.mjs";
 import { measure as longTransaction } from "./measure/long-transaction.mjs";
 import { measure as memory } from "./measure/memory.mjs";
 import { HELP, readOptions } from "./options.mjs";
@@ -16,7 +17,17 @@ import { report } from "./report.mjs";
 import { Server } from "./server.mjs";
 import { now } from "./statistics.mjs";
 
-const MEASUREMENTS = { enqueue, drain, latency, idle, fairness, depth, "long-transaction": longTransaction, memory };
+const MEASUREMENTS = {
+  enqueue,
+  drain,
+  latency,
+  idle,
+  fairness,
+  depth,
+  "long-transaction": longTransaction,
+  memory,
+  limits,
+};
 /** Counts that must be zero, in whatever table they stand. */
 const MISTAKES = ["lost", "twice", "left"];
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));

@@ -1,7 +1,7 @@
 -- Lets running jobs count for caps that were set while they ran already. Returns how many did not count before.
 -- Claims that began before a cap was set do not know it: upkeep calls this for some time after a gate has changed.
 -- Locks: the running jobs that did not count.
--- Plan expected: a walk along the running jobs, only while a cap is young.
+-- Plan expected: a walk along the running jobs with three probes of gate each, then the rows by the primary key; only while a cap is young.
 create or replace function fairmill.count_running_v1()
 returns integer
 language plpgsql
@@ -21,6 +21,7 @@ begin
   if not exists (select from fairmill.gate g where g.max_running is not null and g.changed_at > now() - interval '5 minutes') then
     return 0;
   end if;
+  -- First who, then the change: in one statement the two would be joined the wrong way round, a walk along all that runs for each of them.
   select array_agg(missed.id), array_agg(missed.bits) into v_ids, v_bits
   from (
     select r.id, coalesce(r.counted, 0::smallint) | caps.bits as bits

@@ -1,0 +1,96 @@
+// Who is served how much while everybody waits: weights, equal tenants, priorities, over several real processes.
+import { createClient, defineJob } from "fairmill";
+import { expect, test } from "vitest";
+import { useDatabase } from "../support/database.js";
+import { startWorkerProcess } from "../support/processes.js";
+import { waitUntil } from "../support/wait.js";
+
+const db = useDatabase();
+const WORKERS = 4;
+const CONCURRENCY = 10;
+
+const put = (tenant: string, count: number, priority = 0) =>
+  db.query(
+    `insert into fairmill.job (kind, queue, tenant, priority, state, payload)
+     select 'quick', 'default', $1, $3, 'ready', '{}' from generate_series(1, $2)`,
+    [tenant, count, priority],
+  );
+
+const startFleet = () =>
+  Promise.all(
+    Array.from({ length: WORKERS }, () => startWorkerProcess(db.url, ["quick"], { concurrency: CONCURRENCY })),
+  );
+
+const served = async () =>
+  (await db.query<{ n: number }>("select count(*)::integer as n from fairmill.job_history"))[0]!.n;
+
+/** Of the first jobs that were started, how many each tenant had. Everybody must still wait at the end. */
+async function sharesOfFirst(count: number): Promise<Map<string, number>> {
+  const fleet = await startFleet();
+  await waitUntil(`${count} are done`, async () => (await served()) >= count, 60_000);
+  await Promise.all(fleet.map((worker) => worker.stop()));
+  const rows = await db.query<{ tenant: string; n: number }>(
+    `select tenant, count(*)::integer as n
+     from (select tenant from fairmill.job_history order by started_at, id limit $1) first group by tenant`,
+    [count],
+  );
+  const waiting = await db.query<{ tenant: string }>("select distinct tenant from fairmill.job where state = 'ready'");
+  expect(new Set(waiting.map(({ tenant }) => tenant))).toEqual(new Set(rows.map(({ tenant }) => tenant)));
+  await db.query("delete from fairmill.job");
+  return new Map(rows.map(({ tenant, n }) => [tenant, n]));
+}
+
+test("F8 I9: weights 1 : 2 : 5 under constant backlog: shares within 2 % after 10,000 jobs", async () => {
+  const client = createClient({ databaseUrl: db.url });
+  await client.setTenant("b", { weight: 2 });
+  await client.setTenant("c", { weight: 5 });
+  for (const tenant of ["a", "b", "c"]) await put(tenant, 12_000);
+  const shares = await sharesOfFirst(10_000);
+  console.log(shares);
+  for (const [tenant, weight] of Object.entries({ a: 1, b: 2, c: 5 })) {
+    const fair = (10_000 * weight) / 8;
+    expect(Math.abs(shares.get(tenant)! - fair) / fair).toBeLessThan(0.02);
+  }
+  await client.close();
+}, 120_000);
+
+test("F8 I9: 50 equal tenants with backlogs of different lengths are served alike: Jain's index is 0.99 or more", async () => {
+  for (let i = 0; i < 50; i++) await put(`t${i}`, 400 + 40 * i);
+  const counts = [...(await sharesOfFirst(10_000)).values()];
+  expect(counts).toHaveLength(50);
+  const sum = counts.reduce((all, count) => all + count, 0);
+  const squares = counts.reduce((all, count) => all + count * count, 0);
+  const jain = (sum * sum) / (50 * squares);
+  console.log(`Jain ${jain}, from ${Math.min(...counts)} to ${Math.max(...counts)}`);
+  expect(jain).toBeGreaterThanOrEqual(0.99);
+}, 120_000);
+
+test("B8: a paying user's job overtakes 100,000 that wait; the lowest level keeps its share", async () => {
+  const quick = defineJob({ kind: "quick", priority: 5 });
+  const client = createClient({ databaseUrl: db.url });
+  await put("free", 90_000);
+  await put("lowest", 10_000, -5);
+  const fleet = await startFleet();
+  await waitUntil("it works", async () => (await served()) > 500);
+  const before = await served();
+  const { id } = await client.enqueue(quick, {}, { tenant: "paying" });
+  await client.result(id, { timeout: "20s" });
+  const [ahead] = await db.query<{ n: number }>(
+    `select count(*)::integer as n from fairmill.job_history h, fairmill.job_history p
+     where p.id = $1 and h.started_at between p.created_at and p.started_at and h.id <> p.id`,
+    [id],
+  );
+  // News come with the next claim, and the one after that brings the job: two rounds of each worker, and what they had in hand.
+  expect(ahead!.n).toBeLessThanOrEqual(WORKERS * CONCURRENCY * 4);
+  await waitUntil("some thousands are done", async () => (await served()) >= before + 4_000, 60_000);
+  await Promise.all(fleet.map((worker) => worker.stop()));
+  const [low] = await db.query<{ share: number }>(
+    `select (count(*) filter (where tenant = 'lowest'))::float8 / count(*) as share
+     from (select tenant from fairmill.job_history order by started_at limit 4000) first`,
+  );
+  // A tenth by default, less what each worker begins with.
+  expect(low!.share).toBeGreaterThanOrEqual(0.1 - (WORKERS * CONCURRENCY) / 4_000);
+  expect(low!.share).toBeLessThanOrEqual(0.1 + (WORKERS * CONCURRENCY) / 4_000);
+  await db.query("delete from fairmill.job");
+  await client.close();
+}, 120_000);
