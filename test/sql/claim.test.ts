@@ -219,6 +219,7 @@ describe("lanes", () => {
     await enqueueOne(db, { delay_ms: 60_000 });
     const blocked = await enqueueOne(db);
     await db.query("update fairmill.job set state = 'blocked', limit_key = '[1]' where id = $1", [blocked]);
+    await db.query("insert into fairmill.meter (use, scope, name, recheck) values ('start', 'key', '[1]', true)");
     expect(await claimLanes(db, "w", [{ tenant: "default" }], 10)).toHaveLength(1);
     expect(await claimLanes(db, "w", [{ tenant: "default" }], 10)).toEqual([]);
   });
