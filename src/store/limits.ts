@@ -11,9 +11,11 @@ export interface Ruled {
 
 /** Says what limits these kinds have; without limits, any that were said before are taken away. */
 export async function setKeyRules(db: Database, definitions: readonly Ruled[]): Promise<void> {
+  // By name, like everybody who locks several of them.
+  const sorted = definitions.toSorted((a, b) => (a.kind < b.kind ? -1 : 1));
   await db.query(
     "select fairmill.set_key_rule_v1(given.kind, given.rule::jsonb) from unnest($1::text[], $2::text[]) as given (kind, rule)",
-    [definitions.map(({ kind }) => kind), definitions.map(({ limits }) => JSON.stringify(limits ?? null))],
+    [sorted.map(({ kind }) => kind), sorted.map(({ limits }) => JSON.stringify(limits ?? null))],
   );
 }
 

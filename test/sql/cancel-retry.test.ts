@@ -130,7 +130,7 @@ describe("retry", () => {
         crashes: 0,
         lease_no: 1,
         worker: null,
-        run_at: expect.any(Date),
+        run_at: null,
         expire_at: null,
         started_at: null,
       });

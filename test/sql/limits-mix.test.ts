@@ -91,7 +91,7 @@ const ACTS: Act[] = [
   },
 ];
 
-test(`P6 P7 I6: no deadlock, every invariant, and after a drain nobody is blocked and no place is held (seed ${seed})`, async () => {
+test("P6 P7 I6: no deadlock, every invariant, and after a drain nobody is blocked and no place is held", async () => {
   console.log(`seed ${seed}`);
   await setRule(db, { max_running: 2 });
   await setRule(db, { max_running: 2, when_full: "refuse", rate: { limit: 50, per_ms: 100 } }, "refusing");

@@ -57,9 +57,9 @@ describe("the meter, as a pure function", () => {
     { limit: 3, per: 10 },
   ];
 
-  test.each(RATES)(
-    `B7 I7: no sliding window of $per ms ever holds more than $limit starts (seed ${seed})`,
-    async (rate) => {
+  test("B7 I7: no sliding window of the period ever holds more starts than the limit, whatever the rate", async () => {
+    console.log(`seed ${seed}`);
+    for (const rate of RATES) {
       const seen = await starts({ ...rate, how: "window" }, 1_500, false);
       expect(seen.length).toBeGreaterThan(50);
       let first = 0;
@@ -74,8 +74,8 @@ describe("the meter, as a pure function", () => {
       }
       // The dice were hard enough.
       expect(full).toBeGreaterThan(0);
-    },
-  );
+    }
+  });
 
   test.each(RATES)("B7: who takes all it can gets at least 97 % of $limit per $per ms", async (rate) => {
     const seen = await starts({ ...rate, how: "window" }, 200, true);
