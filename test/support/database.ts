@@ -4,6 +4,7 @@ import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, inject } from "vitest";
 import { databaseAt, TEMPLATE } from "./global-setup.js";
 import { checkInvariants } from "./invariants.js";
+import { endLeftovers } from "./leftovers.js";
 
 export interface TestDatabase {
   readonly url: string;
@@ -53,6 +54,7 @@ export function useDatabase(): TestDatabase {
     for (const table of TABLES) await pool.query(`delete from fairmill.${table}`);
   });
   afterEach(async () => {
+    await endLeftovers();
     await checkInvariants(pool);
     await checkNobodyConnected(pool);
   });

@@ -3,6 +3,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { JobLimits, WorkerOptions } from "fairmill";
 import { afterEach } from "vitest";
+import { endAfterTest } from "./leftovers.js";
 
 export interface Message {
   started?: string;
@@ -31,12 +32,14 @@ const script = fileURLToPath(new URL("./worker-process.mjs", import.meta.url));
 const running = new Set<WorkerProcess>();
 
 /** What a test forgot is ended after it, by its id. */
-afterEach(async () => {
+async function endForgotten(): Promise<void> {
   for (const worker of running) {
     worker.signal("SIGCONT");
     await worker.kill();
   }
-});
+}
+endAfterTest(endForgotten);
+afterEach(endForgotten);
 
 /** `limits` are those of the kind "limited". */
 export async function startWorkerProcess(
