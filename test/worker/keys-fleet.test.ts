@@ -16,7 +16,7 @@ const slow = defineJob<{ ms: number }>({ kind: "slow" });
 
 const left = async () => (await db.query<{ n: number }>("select count(*)::integer as n from fairmill.job"))[0]!.n;
 
-test("B7: one active job per user, 500 users with 40 jobs each, four workers killed at random: never two at once, nobody left blocked", async () => {
+test("B5 P6 I6: one active job per user, 500 users with 40 jobs each, four workers killed at random: never two at once, nobody left blocked", async () => {
   const random = dice(newSeed());
   const client = createClient({ databaseUrl: db.url });
   await installWitness(db.pool);
@@ -64,7 +64,7 @@ test("B7: one active job per user, 500 users with 40 jobs each, four workers kil
   expect(kills).toBeGreaterThan(2);
 }, 180_000);
 
-test("B7: a job of a key that was enqueued in a long transaction starts within a second of its commit, although the whole fleet is busy", async () => {
+test("B5: a job of a key that was enqueued in a long transaction starts within a second of its commit, although the whole fleet is busy", async () => {
   const client = createClient({ databaseUrl: db.url });
   const busy = (count: number) =>
     client.enqueueMany(
@@ -107,7 +107,7 @@ test("B7: a job of a key that was enqueued in a long transaction starts within a
   await client.close();
 }, 60_000);
 
-test("a place that a worker frees while it claims no more wakes another one that sleeps", async () => {
+test("B5: a place that a worker frees while it claims no more wakes another one that sleeps", async () => {
   const client = createClient({ databaseUrl: db.url });
   const start = () => startWorkerProcess(db.url, ["limited"], { poll: "1h" }, limits);
   const first = await start();

@@ -9,7 +9,7 @@ const db = useDatabase();
 const perUser = defineJob<{ user: string }>({ kind: "mine", key: ({ user }) => user, limits: { active: 1 } });
 const other = defineJob({ kind: "other" });
 
-test("B7: a worker that is busy goes on with a key's next job when the one before ends, not at its next look at everything", async () => {
+test("B5: a worker that is busy goes on with a key's next job when the one before ends, not at its next look at everything", async () => {
   const client = createClient({ databaseUrl: db.url });
   await client.enqueueMany(
     other,
@@ -36,7 +36,7 @@ test("B7: a worker that is busy goes on with a key's next job when the one befor
   await client.close();
 });
 
-test("B7: a limit of three lets three of a key run at once, and each end lets in one more", async () => {
+test("B5: a limit of three lets three of a key run at once, and each end lets in one more", async () => {
   const three = defineJob<{ user: string }>({ kind: "mine", key: ({ user }) => user, limits: { active: 3 } });
   const client = createClient({ databaseUrl: db.url });
   await client.enqueueMany(

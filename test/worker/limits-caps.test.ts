@@ -17,7 +17,7 @@ const done = async () =>
 const fleetOf = (count: number, kinds: readonly string[]) =>
   Promise.all(Array.from({ length: count }, () => startWorkerProcess(db.url, kinds, { concurrency: 4 })));
 
-test("B5: a tenant with a cap of 2 never has 3 running, although 16 processes claim thousands of its jobs", async () => {
+test("F8 P6 I6: a tenant with a cap of 2 never has 3 running, although 16 processes claim thousands of its jobs", async () => {
   const client = createClient({ databaseUrl: db.url });
   await installWitness(db.pool);
   await client.setTenant("acme", { maxRunning: 2 });
@@ -39,7 +39,7 @@ test("B5: a tenant with a cap of 2 never has 3 running, although 16 processes cl
   expect(observer.looks).toBeGreaterThan(100);
 }, 180_000);
 
-test("B5: caps of a queue and of a kind hold across tenants and processes, both at once", async () => {
+test("P6 I6: caps of a queue and of a kind hold across tenants and processes, both at once", async () => {
   const client = createClient({ databaseUrl: db.url });
   await installWitness(db.pool);
   await client.setQueue("default", { maxRunning: 5 });

@@ -79,7 +79,7 @@ async function runUntil(rate: Rate, count: number): Promise<Map<string, number[]
   return starts;
 }
 
-test("B8 P6: window, 100 per second: no sliding second holds more than 100 starts, of no tenant, queue, kind or key", async () => {
+test("B7 C3 P7 I7: window, 100 per second: no sliding second holds more than 100 starts, of no tenant, queue, kind or key", async () => {
   const limit = 100;
   const starts = await runUntil({ limit, per: "1s" }, 900);
   for (const group of GROUPS) {
@@ -94,7 +94,7 @@ test("B8 P6: window, 100 per second: no sliding second holds more than 100 start
   }
 }, 120_000);
 
-test("B8 P6: uniform, 20 per second: starts are never less than 50 ms apart, of no tenant, queue, kind or key", async () => {
+test("E10 P7 I7: uniform, 20 per second: starts are never less than 50 ms apart, of no tenant, queue, kind or key", async () => {
   const starts = await runUntil({ limit: 20, per: "1s", how: "uniform" }, 120);
   for (const group of GROUPS) {
     const us = starts.get(group)!;

@@ -9,7 +9,7 @@ const db = useDatabase();
 const CLAIM = `select id from fairmill.claim_lanes_v1('w', '{default}', '{0}', '{acme}', '{0}', '{1}', null, 1) where id is not null`;
 
 test.each(["tenant", "key"] as const)(
-  "a claim that waits for the meter of a %s starts its job afterwards",
+  "P7: a claim that waits for the meter of a %s starts its job afterwards",
   async (scope) => {
     const client = createClient({ databaseUrl: db.url });
     const rate = { limit: 5, per: "1s" } as const;
