@@ -52,5 +52,7 @@ process.on("message", async (message) => {
   await worker.stop();
   process.disconnect();
 });
+// Whoever started us is gone: nobody else would end us.
+process.on("disconnect", () => process.exit());
 await worker.start();
 say({ started: worker.id });
