@@ -1,5 +1,5 @@
 // Which database failures pass by themselves, and which of them leave open whether the statement took effect.
-import { DatabaseError } from "../model/errors.js";
+import { DatabaseError, FairmillError } from "../model/errors.js";
 
 const code = (error: unknown): string => String((error as { code?: unknown })?.code ?? "");
 const message = (error: unknown): string => String((error as { message?: unknown })?.message ?? "");
@@ -35,25 +35,50 @@ export const isTransient = (error: unknown): boolean => wasRolledBack(error) || 
 export const isUnmigrated = (error: unknown): boolean => ["3F000", "42P01", "42883", "42703"].includes(code(error));
 
 /** Wraps what the driver threw in an error that says what to do. */
-export function explainFailure(error: unknown, schema: string): unknown {
-  if (error instanceof DatabaseError) return error;
+export function explainFailure(failure: unknown, schema: string): unknown {
+  if (failure instanceof FairmillError) return failure;
+  const error = driversError(failure);
   if (isUnmigrated(error))
     return new DatabaseError(
       "FAIRMILL_NOT_MIGRATED",
       `The schema "${schema}" is missing or older than this library (${message(error)}). Run "fairmill migrate" or client.migrate().`,
-      { cause: error },
+      { cause: failure },
     );
   if (code(error) === "42501")
     return new DatabaseError(
       "FAIRMILL_PERMISSION_DENIED",
       `The database refused (${message(error)}). Connect as the role that owns the schema "${schema}", or ask its owner for the right.`,
-      { cause: error },
+      { cause: failure },
     );
   if (isConnectionLoss(error))
     return new DatabaseError(
       "FAIRMILL_DATABASE_UNREACHABLE",
       `The database did not answer (${message(error) || code(error)}). Check that PostgreSQL runs and that the database URL is right.`,
-      { cause: error },
+      { cause: failure },
     );
-  return error;
+  return failure;
+}
+
+/** Wrappers around wrappers are followed so far. */
+const LAYERS_MAX = 5;
+
+/**
+ * Query builders and ORMs wrap what the driver threw. The innermost error has the SQL state, and a message without their copy of the
+ * parameters. Most have it as their cause; Prisma's says it under names of its own.
+ */
+function driversError(failure: unknown): unknown {
+  let error = failure as Layer | undefined;
+  for (let layers = 0; layers < LAYERS_MAX; layers++) {
+    const inner = error?.meta?.driverAdapterError ?? error?.cause;
+    if (typeof inner !== "object" || inner === null) break;
+    error = inner;
+  }
+  return error?.originalCode === undefined ? error : { code: error.originalCode, message: error.originalMessage };
+}
+
+interface Layer {
+  readonly cause?: Layer;
+  readonly meta?: { readonly driverAdapterError?: Layer };
+  readonly originalCode?: string;
+  readonly originalMessage?: string;
 }
