@@ -1,5 +1,5 @@
 // Which database failures pass by themselves, and which of them leave open whether the statement took effect.
-import { DatabaseError, FairmillError } from "../model/errors.js";
+import { DatabaseError } from "../model/errors.js";
 
 const code = (error: unknown): string => String((error as { code?: unknown })?.code ?? "");
 const message = (error: unknown): string => String((error as { message?: unknown })?.message ?? "");
@@ -34,10 +34,9 @@ export const isTransient = (error: unknown): boolean => wasRolledBack(error) || 
 /** The schema is missing or older than this library. */
 export const isUnmigrated = (error: unknown): boolean => ["3F000", "42P01", "42883", "42703"].includes(code(error));
 
-/** Wraps what the driver threw in an error that says what to do. */
-export function explainFailure(failure: unknown, schema: string): unknown {
-  if (failure instanceof FairmillError) return failure;
-  const error = driversError(failure);
+/** Wraps a failure in an error that says what to do. `error` is what the driver threw, where that lies deeper. */
+export function explainFailure(failure: unknown, schema: string, error: unknown = failure): unknown {
+  if (failure instanceof DatabaseError) return failure;
   if (isUnmigrated(error))
     return new DatabaseError(
       "FAIRMILL_NOT_MIGRATED",
@@ -57,28 +56,4 @@ export function explainFailure(failure: unknown, schema: string): unknown {
       { cause: failure },
     );
   return failure;
-}
-
-/** Wrappers around wrappers are followed so far. */
-const LAYERS_MAX = 5;
-
-/**
- * Query builders and ORMs wrap what the driver threw. The innermost error has the SQL state, and a message without their copy of the
- * parameters. Most have it as their cause; Prisma's says it under names of its own.
- */
-function driversError(failure: unknown): unknown {
-  let error = failure as Layer | undefined;
-  for (let layers = 0; layers < LAYERS_MAX; layers++) {
-    const inner = error?.meta?.driverAdapterError ?? error?.cause;
-    if (typeof inner !== "object" || inner === null) break;
-    error = inner;
-  }
-  return error?.originalCode === undefined ? error : { code: error.originalCode, message: error.originalMessage };
-}
-
-interface Layer {
-  readonly cause?: Layer;
-  readonly meta?: { readonly driverAdapterError?: Layer };
-  readonly originalCode?: string;
-  readonly originalMessage?: string;
 }
