@@ -2,8 +2,10 @@
 import { ConfigError } from "../model/errors.js";
 import type { Queryable } from "../store/database.js";
 
-/** The `sql` that `sql.begin` hands out, or one of `sql.reserve()` after `begin`, by what is needed of it. */
-export interface PostgresJsTransaction {
+/** The `sql` that `sql.begin` hands out, or one of `sql.reserve()` after a `begin` of yours: what is needed of it, and what tells it apart. */
+export type PostgresJsTransaction = Sql & ({ readonly savepoint: unknown } | { readonly release: unknown });
+
+interface Sql {
   // biome-ignore lint/suspicious/noExplicitAny: the library's own parameter types depend on the types that its user configured.
   unsafe(text: string, values: any[]): PromiseLike<readonly unknown[]>;
   typed: (value: string, type: number) => unknown;

@@ -227,6 +227,17 @@ export function describeAdapter(library: string, connect: (url: string) => Conne
       }
     });
 
+    test("explains a schema that is older", async () => {
+      const error = await failed(
+        connected.transaction(async ({ tx, run }) => {
+          await run("alter table fairmill.job rename to not_yet");
+          await client.in(tx).enqueue(plain, { n: 1 });
+        }),
+      );
+      expect(error).toMatchObject({ name: "DatabaseError", code: "FAIRMILL_NOT_MIGRATED" });
+      expect((error as Error).message).toContain('relation "fairmill.job" does not exist');
+    });
+
     test("explains a right that is missing", async () => {
       const error = await failed(
         connected.transaction(async ({ tx, run }) => {

@@ -193,7 +193,7 @@ test("api.md names every adapter with all that it exports, and so does the packa
   expect(rows.map(([from]) => from)).toEqual(files.map((file) => `fairmill/adapters/${file}`));
   for (const [i, file] of files.entries()) {
     const source = readFileSync(join(repo, "src/adapters", `${file}.ts`), "utf8");
-    const exported = [...source.matchAll(/^export (?:function|interface) (\w+)/gm)].map(([, name]) => name!);
+    const exported = [...source.matchAll(/^export (?:function|interface|type) (\w+)/gm)].map(([, name]) => name!);
     const named = rows[i]!.flatMap((code) => code.match(/\w+/g) ?? []);
     expect(exported.filter((name) => !named.includes(name))).toEqual([]);
   }
