@@ -8,6 +8,7 @@ const MAY_IMPORT = {
   model: [],
   observe: ["model"],
   store: ["model", "observe"],
+  adapters: ["model", "store"],
   enqueue: ["model", "store", "observe"],
   claim: ["model", "store", "observe"],
   run: ["model", "observe"],

@@ -32,6 +32,7 @@ import {
 } from "../store/overviews.js";
 import { type Job, type JobFilter, readJob, readJobs } from "../store/read-jobs.js";
 import { readWhy, type Why } from "../store/why.js";
+import { driversError } from "../store/wrapped-error.js";
 import { KeyRules } from "./key-rules.js";
 import { type EnqueueOptions, newJob } from "./new-job.js";
 import { Sender } from "./sender.js";
@@ -179,7 +180,7 @@ export class Client {
     if (typeof tx?.query !== "function")
       throw new ConfigError(
         "tx",
-        "client.in(tx): tx must have a query(text, values) method, like a pg client inside a transaction.",
+        "client.in(tx): tx must have a query(text, values) method, like a pg client inside a transaction. For transactions of other libraries there are adapters: fairmill/adapters/postgres-js, drizzle, kysely, prisma.",
       );
     const store = async (definition: Ruled, jobs: readonly NewJob[]) => {
       try {
@@ -187,7 +188,7 @@ export class Client {
         await this.#rules.tell(definition);
         return await storeJobsIn(tx, this.#db.schema, jobs);
       } catch (error) {
-        throw explainFailure(error, this.#db.schema);
+        throw explainFailure(error, this.#db.schema, driversError(error));
       }
     };
     return {

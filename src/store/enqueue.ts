@@ -5,10 +5,13 @@ import type { Database, Queryable, Statement } from "./database.js";
 import { type Refusal, toError } from "./limits.js";
 import { qualify } from "./schema-name.js";
 
-/** The ids as one text: a thousand rows of one number each would cost more than the numbers. A job that was refused has none. */
+/**
+ * The ids as one text: a thousand rows of one number each would cost more than the numbers. A job that was refused has none. All is text:
+ * what drivers and ORMs make of json and bigint differs, and some rename the members of json.
+ */
 const ENQUEUE = `select string_agg(coalesce(id::text, ''), ',') as ids,
   string_agg(case when created then '1' when conflict = 'replaced' then 'r' else '0' end, '') as marks,
-  json_agg(refused) filter (where refused is not null) as refusals
+  (json_agg(refused) filter (where refused is not null))::text as refusals
   from fairmill.enqueue_many_v1($1, $2, wake => $3, alone => $4, partial => $5)`;
 const WAKE = "select fairmill.wake_v1($1, $2)";
 /** Workers look for what falls due this often by themselves. */
@@ -104,20 +107,24 @@ async function send(
 interface Answer {
   readonly ids: string;
   readonly marks: string;
-  readonly refusals: readonly Refusal[] | null;
+  /** JSON of the refusals, in the order of their jobs. */
+  readonly refusals: string | null;
 }
 
+const refusalsOf = (answer: Answer) => JSON.parse(answer.refusals ?? "[]") as readonly Refusal[];
+
 function allOrNone(rows: readonly unknown[], count: number): Enqueued[] {
-  const { refusals } = rows[0] as Answer;
-  if (refusals !== null) throw toError(refusals[0]!);
+  const [refusal] = refusalsOf(rows[0] as Answer);
+  if (refusal) throw toError(refusal);
   return toStored(rows, count) as Enqueued[];
 }
 
 function toStored(rows: readonly unknown[], count: number): Stored[] {
-  const { ids, marks, refusals } = rows[0] as Answer;
+  const { ids, marks } = rows[0] as Answer;
+  const refusals = refusalsOf(rows[0] as Answer);
   let refused = 0;
   const stored = ids.split(",").map((id, i): Stored => {
-    if (id === "") return { error: toError(refusals![refused++]!) };
+    if (id === "") return { error: toError(refusals[refused++]!) };
     return marks[i] === "r" ? { id, created: false, replaced: true } : { id, created: marks[i] === "1" };
   });
   if (stored.length !== count) throw new Error(`enqueue_many_v1 answered for ${stored.length} jobs, not for ${count}.`);

@@ -34,26 +34,26 @@ export const isTransient = (error: unknown): boolean => wasRolledBack(error) || 
 /** The schema is missing or older than this library. */
 export const isUnmigrated = (error: unknown): boolean => ["3F000", "42P01", "42883", "42703"].includes(code(error));
 
-/** Wraps what the driver threw in an error that says what to do. */
-export function explainFailure(error: unknown, schema: string): unknown {
-  if (error instanceof DatabaseError) return error;
+/** Wraps a failure in an error that says what to do. `error` is what the driver threw, where that lies deeper. */
+export function explainFailure(failure: unknown, schema: string, error: unknown = failure): unknown {
+  if (failure instanceof DatabaseError) return failure;
   if (isUnmigrated(error))
     return new DatabaseError(
       "FAIRMILL_NOT_MIGRATED",
       `The schema "${schema}" is missing or older than this library (${message(error)}). Run "fairmill migrate" or client.migrate().`,
-      { cause: error },
+      { cause: failure },
     );
   if (code(error) === "42501")
     return new DatabaseError(
       "FAIRMILL_PERMISSION_DENIED",
       `The database refused (${message(error)}). Connect as the role that owns the schema "${schema}", or ask its owner for the right.`,
-      { cause: error },
+      { cause: failure },
     );
   if (isConnectionLoss(error))
     return new DatabaseError(
       "FAIRMILL_DATABASE_UNREACHABLE",
       `The database did not answer (${message(error) || code(error)}). Check that PostgreSQL runs and that the database URL is right.`,
-      { cause: error },
+      { cause: failure },
     );
-  return error;
+  return failure;
 }

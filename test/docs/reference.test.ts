@@ -186,6 +186,22 @@ test("api.md names everything that the package exports", () => {
   expect(exported.filter((name) => !named.has(name))).toEqual([]);
 });
 
+test("api.md names every adapter with all that it exports, and so does the package", () => {
+  const page = documentAt("docs/reference/api.md");
+  const rows = tableIn(sectionOf(page, "Adapters")).map((cells) => cells.flatMap((cell) => codeIn(cell)));
+  const files = readdirSync(join(repo, "src/adapters")).map((file) => file.replace(/\.ts$/, ""));
+  expect(rows.map(([from]) => from)).toEqual(files.map((file) => `fairmill/adapters/${file}`));
+  for (const [i, file] of files.entries()) {
+    const source = readFileSync(join(repo, "src/adapters", `${file}.ts`), "utf8");
+    const exported = [...source.matchAll(/^export (?:function|interface|type) (\w+)/gm)].map(([, name]) => name!);
+    const named = rows[i]!.flatMap((code) => code.match(/\w+/g) ?? []);
+    expect(exported.filter((name) => !named.includes(name))).toEqual([]);
+  }
+  const { exports } = JSON.parse(readFileSync(join(repo, "package.json"), "utf8")) as { exports: object };
+  const subpaths = Object.keys(exports).filter((name) => name.startsWith("./adapters/"));
+  expect(subpaths).toEqual(files.map((file) => `./adapters/${file}`));
+});
+
 test("api.md lists every event of a worker", () => {
   const source = readFileSync(join(repo, "src/observe/events.ts"), "utf8");
   const body = /interface WorkerEvents \{([\s\S]+?)\n\}/.exec(source)![1]!;

@@ -1,13 +1,16 @@
 // A project as a user would have it, with this package among its modules: the TypeScript samples of every document, compiled.
 // Sources lie in a folder per document, so that the samples of one document can import each other.
 import { spawn } from "node:child_process";
-import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { scratchFolder } from "../cli/cli.js";
-import { type Block, type Document, documents, repo } from "./documents.js";
+import { type Block, type Document, documentAt, documents, repo } from "./documents.js";
 
 /** What the samples import besides this package. */
-const MODULES = ["zod", "pg", "@types"];
+const MODULES = ["zod", "pg", "postgres", "drizzle-orm", "kysely", "@prisma", "@types"];
+
+/** What a tool of theirs would have generated beside the samples of a document. */
+const GENERATED = { "docs/guides/enqueue-in-a-transaction.md": "test/adapters/prisma/generated" };
 
 export interface Sample {
   readonly document: Document;
@@ -53,6 +56,8 @@ export async function makeProject(): Promise<SampleProject> {
   await symlink(repo, join(folder, "node_modules", "fairmill"));
   for (const name of MODULES) await symlink(join(repo, "node_modules", name), join(folder, "node_modules", name));
   for (const document of documents) await mkdir(join(folder, folderOf(document)), { recursive: true });
+  for (const [path, generated] of Object.entries(GENERATED))
+    await cp(join(repo, generated), join(folder, folderOf(documentAt(path)), "generated"), { recursive: true });
   for (const { block, file } of samples) await writeFile(join(folder, file), `${block.text}\n`);
   return { folder, compiler: placed(await compile(folder)) };
 }

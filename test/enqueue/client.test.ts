@@ -166,6 +166,18 @@ describe("lists", () => {
 });
 
 describe("streams", () => {
+  test("that fail for reasons of their own fail with their own error, whatever its cause was", async () => {
+    const client = createClient({ databaseUrl: db.url });
+    const refused = Object.assign(new Error("connect"), { code: "ECONNREFUSED" });
+    const own = new TypeError("fetch failed", { cause: refused });
+    // biome-ignore lint/correctness/useYield: it fails before it has anything.
+    async function* stream(): AsyncGenerator<{ input: { n: number } }> {
+      throw own;
+    }
+    await expect(client.enqueueMany(plain, stream())).rejects.toBe(own);
+    await client.close();
+  });
+
   test("are stored page by page: never more than two pages are in memory", async () => {
     const client = createClient({ databaseUrl: db.url });
     let ahead = 0;

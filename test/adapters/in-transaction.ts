@@ -1,0 +1,285 @@
+// What `client.in(tx)` promises, asked of each library's transactions: the same tests for all of them.
+import { type Client, ConfigError, createClient, defineJob, FairmillError, handle, type Queryable } from "fairmill";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { freshDatabase, useDatabase } from "../support/database.js";
+import { eventOf, startWorker } from "../support/jobs.js";
+import { waitUntil } from "../support/wait.js";
+
+/** A transaction of a library, with the adapter around it. */
+export interface AdaptedTransaction {
+  readonly tx: Queryable;
+  /** Runs a statement without parameters in the transaction, by the library itself. */
+  run(text: string): Promise<unknown>;
+}
+
+/** A library that is connected to a database. */
+export interface Connected {
+  transaction<T>(work: (adapted: AdaptedTransaction) => Promise<T>): Promise<T>;
+  /** Gives the adapter what is no transaction: the library's pool. */
+  adaptPool(): Queryable;
+  close(): Promise<unknown>;
+}
+
+const plain = defineJob<Record<string, unknown>>({ kind: "plain" });
+const refusing = defineJob<{ user: string }>({
+  kind: "refusing",
+  key: (input) => input.user,
+  limits: { active: 1, whenActive: "refuse" },
+});
+const rated = defineJob<{ user: string }>({
+  kind: "rated",
+  key: (input) => input.user,
+  limits: { rate: { limit: 1, per: "1h", at: "enqueue" } },
+});
+const single = defineJob<{ user: string }>({
+  kind: "single",
+  unique: { by: (input) => input.user, onConflict: "refuse" },
+});
+const latest = defineJob<{ user: string; n: number }>({
+  kind: "latest",
+  unique: { by: (input) => input.user, onConflict: "replace" },
+});
+
+/** What a text on its way through a library may be mistaken for. */
+const AWKWARD = {
+  quotes: `it's "quoted" \\ and \\\\ and \\u0041 and '; drop table person; --`,
+  parameters: "$1 $2 $$ ? :name {x} %s {0}",
+  unicode: "Ünïcödé 漢字 🦊 \u202e \u2028 \ud83d\udc68\u200d\ud83d\udc69",
+  controls: "line\nfeed\ttab\r\u0001\u007f",
+  json: '{"a":[1]}',
+  array: "{1,2,3}",
+  empty: "",
+  date: "2030-01-31T09:00:00Z",
+  number: "9007199254740993",
+  null: null,
+  numbers: [0, -1.5, 1e21, 9007199254740991],
+  booleans: [true, false],
+  nested: { camelCase: { snake_case: [{ $type: "x" }, []] } },
+};
+
+const failed = (call: Promise<unknown>): Promise<unknown> =>
+  call.then(
+    () => {
+      throw new Error("It did not fail.");
+    },
+    (error: unknown) => error,
+  );
+
+export function describeAdapter(library: string, connect: (url: string) => Connected): void {
+  describe(`F2: client.in(tx) with a transaction of ${library}`, () => {
+    const db = useDatabase();
+    let client: Client;
+    let connected: Connected;
+    beforeEach(() => {
+      client = createClient({ databaseUrl: db.url });
+      connected = connect(db.url);
+    });
+    afterEach(async () => {
+      await connected.close();
+      await client.close();
+    });
+    const count = async () => (await db.query("select count(*)::integer as n from fairmill.job"))[0]!["n"] as number;
+
+    test("stores a job and its options: it is there at the commit, not before", async () => {
+      const runAt = new Date("2099-01-31T09:00:00.123Z");
+      const { id, created } = await connected.transaction(async ({ tx }) => {
+        const stored = await client.in(tx).enqueue(plain, { n: 1 }, { tenant: "acme", priority: -5, key: "k", runAt });
+        expect(await client.job(stored.id)).toBeUndefined();
+        return stored;
+      });
+      expect(id).toMatch(/^\d+$/);
+      expect(created).toBe(true);
+      const job = { tenant: "acme", priority: -5, key: "k", runAt, payload: { n: 1 }, state: "scheduled" };
+      expect(await client.job(id)).toMatchObject(job);
+    });
+
+    test("removes the job with everything else when it is rolled back", async () => {
+      const boom = new Error("boom");
+      let id = "";
+      await db.query("create table if not exists public.person (email text primary key)");
+      const error = await failed(
+        connected.transaction(async ({ tx, run }) => {
+          await run("insert into public.person (email) values ('ann@example.com')");
+          id = (await client.in(tx).enqueue(plain, { n: 1 }, { idempotencyKey: "k" })).id;
+          throw boom;
+        }),
+      );
+      expect(error).toBe(boom);
+      expect(id).toMatch(/^\d+$/);
+      expect(await count()).toBe(0);
+      expect(await db.query("select * from public.person")).toEqual([]);
+      expect(await client.enqueue(plain, { n: 1 }, { idempotencyKey: "k" })).toMatchObject({ created: true });
+    });
+
+    test("keeps every payload as it is", async () => {
+      const { id } = await connected.transaction(({ tx }) => client.in(tx).enqueue(plain, AWKWARD));
+      expect((await client.job(id))?.payload).toEqual(AWKWARD);
+      const tenant = `O'Brien "& Söhne" $1`;
+      const many = await connected.transaction(({ tx }) =>
+        client.in(tx).enqueueMany(
+          plain,
+          Object.values(AWKWARD).map((value) => ({ input: { value }, tenant })),
+        ),
+      );
+      for (const [i, value] of Object.values(AWKWARD).entries())
+        expect(await client.job(many[i]!.id)).toMatchObject({ payload: { value }, tenant });
+    });
+
+    test("stores many, in order, also more than one statement carries", async () => {
+      const items = Array.from({ length: 6_000 }, (_, n) => ({ input: { n }, tenant: `t${n % 3}` }));
+      const stored = await connected.transaction(({ tx }) => client.in(tx).enqueueMany(plain, items));
+      expect(stored).toHaveLength(6_000);
+      const rows = await db.query("select id::text, (payload ->> 'n')::integer as n from fairmill.job");
+      const numberOf = new Map(rows.map((row) => [row["id"], row["n"]]));
+      expect(stored.map(({ id }) => numberOf.get(id))).toEqual(items.map(({ input }) => input.n));
+      expect(await connected.transaction(({ tx }) => client.in(tx).enqueueMany(plain, []))).toEqual([]);
+    });
+
+    test("knows idempotency keys, those of the same transaction and those of others", async () => {
+      const before = await client.enqueue(plain, { n: 0 }, { idempotencyKey: "before" });
+      await connected.transaction(async ({ tx }) => {
+        const first = await client.in(tx).enqueue(plain, { n: 1 }, { idempotencyKey: "k" });
+        expect(first.created).toBe(true);
+        expect(await client.in(tx).enqueue(plain, { n: 2 }, { idempotencyKey: "k" })).toEqual({
+          id: first.id,
+          created: false,
+        });
+        const both = await client.in(tx).enqueueMany(plain, [
+          { input: { n: 3 }, idempotencyKey: "before" },
+          { input: { n: 4 }, idempotencyKey: "new" },
+        ]);
+        expect(both[0]).toEqual({ id: before.id, created: false });
+        expect(both[1]!.created).toBe(true);
+      });
+      expect(await count()).toBe(3);
+    });
+
+    test("is refused by a limit with its error, and stays usable", async () => {
+      const first = await client.enqueue(refusing, { user: "ann" });
+      await client.enqueue(rated, { user: "ann" });
+      await connected.transaction(async ({ tx }) => {
+        const active = await failed(client.in(tx).enqueue(refusing, { user: "ann" }));
+        expect(active).toMatchObject({ name: "ActiveLimitError", code: "FAIRMILL_ACTIVE_LIMIT", limit: 1 });
+        expect(active).toMatchObject({ jobIds: [first.id] });
+        const rate = await failed(client.in(tx).enqueue(rated, { user: "ann" }));
+        expect(rate).toMatchObject({ name: "RateLimitError", code: "FAIRMILL_RATE_LIMIT", scope: "key" });
+        expect((rate as { retryAt: Date }).retryAt.getTime()).toBeGreaterThan(Date.now());
+        await client.in(tx).enqueue(refusing, { user: "bob" });
+      });
+      expect(await count()).toBe(3);
+    });
+
+    test("is refused by a unique key with the id of its holder, and stays usable; another replaces", async () => {
+      const first = await client.enqueue(single, { user: "ann" });
+      const waiting = await client.enqueue(latest, { user: "ann", n: 1 });
+      await connected.transaction(async ({ tx }) => {
+        const duplicate = { name: "DuplicateJobError", code: "FAIRMILL_DUPLICATE_JOB", jobId: first.id };
+        expect(await failed(client.in(tx).enqueue(single, { user: "ann" }))).toMatchObject(duplicate);
+        const list = [{ input: { user: "cleo" } }, { input: { user: "ann" } }];
+        expect(await failed(client.in(tx).enqueueMany(single, list))).toMatchObject(duplicate);
+        expect(await client.in(tx).enqueue(latest, { user: "ann", n: 2 })).toEqual({
+          id: waiting.id,
+          created: false,
+          replaced: true,
+        });
+        await client.in(tx).enqueue(single, { user: "bob" });
+      });
+      expect((await client.job(waiting.id))?.payload).toEqual({ user: "ann", n: 2 });
+      expect(await count()).toBe(3);
+    });
+
+    test("refuses a bad input before anything is sent, and stays usable", async () => {
+      await connected.transaction(async ({ tx }) => {
+        const error = await failed(client.in(tx).enqueue(plain, { n: Number.NaN }));
+        expect(error).toMatchObject({ code: "FAIRMILL_INPUT_INVALID" });
+        await client.in(tx).enqueue(plain, { n: 1 });
+      });
+      expect(await count()).toBe(1);
+    });
+
+    test("wakes a sleeping worker with its commit", async () => {
+      // It asks by itself so rarely that only a notification can be in time.
+      const worker = await startWorker(db.url, [handle(plain, () => {})], { poll: "1h" });
+      try {
+        const asleep = "select from fairmill.worker where state = 'alive' and listening";
+        await waitUntil("the worker sleeps", async () => (await db.query(asleep)).length === 1);
+        const settled = eventOf(worker, "settled");
+        const { id } = await connected.transaction(({ tx }) => client.in(tx).enqueue(plain, { n: 1 }));
+        expect((await settled).ids).toEqual([id]);
+        expect(await client.job(id)).toMatchObject({ state: "done" });
+      } finally {
+        await worker.stop();
+      }
+    });
+
+    test("explains a schema that is missing", async () => {
+      const empty = await freshDatabase({ empty: true });
+      const elsewhere = connect(empty.url);
+      try {
+        const error = await failed(elsewhere.transaction(({ tx }) => client.in(tx).enqueue(plain, { n: 1 })));
+        expect(error).toMatchObject({ name: "DatabaseError", code: "FAIRMILL_NOT_MIGRATED" });
+        expect((error as Error).message).toContain('schema "fairmill" does not exist');
+        // A payload is nobody's business in a log.
+        expect((error as Error).message).not.toContain("payload");
+      } finally {
+        await elsewhere.close();
+        await empty.drop();
+      }
+    });
+
+    test("explains a schema that is older", async () => {
+      const error = await failed(
+        connected.transaction(async ({ tx, run }) => {
+          await run("alter table fairmill.job rename to not_yet");
+          await client.in(tx).enqueue(plain, { n: 1 });
+        }),
+      );
+      expect(error).toMatchObject({ name: "DatabaseError", code: "FAIRMILL_NOT_MIGRATED" });
+      expect((error as Error).message).toContain('relation "fairmill.job" does not exist');
+    });
+
+    test("explains a right that is missing", async () => {
+      const error = await failed(
+        connected.transaction(async ({ tx, run }) => {
+          await run("set local role pg_monitor");
+          await client.in(tx).enqueue(plain, { n: 1 });
+        }),
+      );
+      expect(error).toMatchObject({ name: "DatabaseError", code: "FAIRMILL_PERMISSION_DENIED" });
+      expect((error as Error).message).toContain("permission denied for schema fairmill");
+    });
+
+    test("explains a server that shuts down", async () => {
+      await db.query(`create function public.shut_down() returns trigger language plpgsql as
+        $$ begin raise exception 'terminating connection' using errcode = '57P01'; end $$`);
+      await db.query("create trigger shut_down before insert on fairmill.job execute function public.shut_down()");
+      try {
+        const error = await failed(connected.transaction(({ tx }) => client.in(tx).enqueue(plain, { n: 1 })));
+        expect(error).toMatchObject({ name: "DatabaseError", code: "FAIRMILL_DATABASE_UNREACHABLE" });
+      } finally {
+        await db.query("drop function public.shut_down() cascade");
+      }
+    });
+
+    test("leaves other errors as the library throws them", async () => {
+      let own: unknown;
+      let ours: unknown;
+      await failed(
+        connected.transaction(async ({ tx, run }) => {
+          own = await failed(run("select 1/0"));
+          // The transaction is broken: this is not Fairmill's to explain.
+          ours = await failed(client.in(tx).enqueue(plain, { n: 1 }));
+          throw ours;
+        }),
+      );
+      expect(ours).not.toBeInstanceOf(FairmillError);
+      expect((ours as Error).constructor).toBe((own as Error).constructor);
+      expect(await count()).toBe(0);
+    });
+
+    test("refuses what is no transaction", () => {
+      expect(() => connected.adaptPool()).toThrow(ConfigError);
+      expect(() => connected.adaptPool()).toThrow(/tx must be .+ transaction/);
+    });
+  });
+}

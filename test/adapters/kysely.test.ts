@@ -1,0 +1,46 @@
+import { fromKysely } from "fairmill/adapters/kysely";
+import { CamelCasePlugin, CompiledQuery, Kysely, PostgresDialect } from "kysely";
+import pg from "pg";
+import { describeAdapter } from "./in-transaction.js";
+
+const poolOf = (url: string) => new pg.Pool({ connectionString: url, max: 2 });
+
+// With the plugin that renames columns, and members of JSON in them.
+describeAdapter("Kysely", (url) => {
+  const db = new Kysely<Record<string, never>>({
+    dialect: new PostgresDialect({ pool: poolOf(url) }),
+    plugins: [new CamelCasePlugin()],
+  });
+  return {
+    transaction: (work) =>
+      db
+        .transaction()
+        .execute((tx) => work({ tx: fromKysely(tx), run: (text) => tx.executeQuery(CompiledQuery.raw(text)) })),
+    // @ts-expect-error: the types refuse it, too.
+    adaptPool: () => fromKysely(db),
+    close: () => db.destroy(),
+  };
+});
+
+describeAdapter("Kysely, controlled by hand", (url) => {
+  const db = new Kysely<Record<string, never>>({ dialect: new PostgresDialect({ pool: poolOf(url) }) });
+  return {
+    transaction: async (work) => {
+      const tx = await db.startTransaction().execute();
+      try {
+        const value = await work({ tx: fromKysely(tx), run: (text) => tx.executeQuery(CompiledQuery.raw(text)) });
+        await tx.commit().execute();
+        return value;
+      } catch (error) {
+        await tx
+          .rollback()
+          .execute()
+          .catch(() => {});
+        throw error;
+      }
+    },
+    // @ts-expect-error: the types refuse it, too.
+    adaptPool: () => fromKysely(db),
+    close: () => db.destroy(),
+  };
+});
