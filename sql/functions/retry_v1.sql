@@ -11,7 +11,8 @@ set enable_seqscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_state text;
+  v_state    text;
+  v_ended_at timestamptz;
 begin
   select j.state into v_state from fairmill.job j where j.id = job_id for update;
   if found and v_state <> 'scheduled' then
@@ -20,12 +21,11 @@ begin
   if found then
     update fairmill.job j set run_at = clock_timestamp() where j.id = job_id;
   else
-    with back as (delete from fairmill.job_history h where h.id = job_id and h.state in ('dead', 'cancelled') returning h.*)
-    insert into fairmill.job (id, lease_no, priority, max_attempts, state, queue, tenant, kind, key, limit_key, created_at, run_at, payload, failures)
-    overriding system value
-    select b.id, b.lease_no, b.priority, b.max_attempts, 'scheduled', b.queue, b.tenant, b.kind, b.key, b.limit_key, b.created_at, clock_timestamp(),
-      b.payload, b.failures
-    from back b;
+    -- Whoever else puts it back has it locked: then this waits, and finds nothing.
+    select h.ended_at into v_ended_at from fairmill.job_history h where h.id = job_id and h.state in ('dead', 'cancelled') for update;
+    if found then
+      perform fairmill.bring_back_v1(array[job_id], array[v_ended_at]);
+    end if;
   end if;
   if found then
     perform fairmill.pass_on_v1(a.queues, a.keys) from fairmill.admit_v1(array[job_id]) a;
