@@ -1,19 +1,7 @@
 // Dead letters: what a filter picks, what putting back leaves as it was, calls at once, limits, and how much one call looks at.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import {
-  type Asker,
-  call,
-  claim,
-  claimLanes,
-  ended,
-  enqueue,
-  enqueueOne,
-  live,
-  register,
-  rescanNo,
-  settle,
-} from "./calls.js";
+import { type Asker, call, claim, claimLanes, ended, enqueueOne, live, register, rescanNo, settle } from "./calls.js";
 import { all, draw, explainEverything, plansOf, readersOf, wayOf } from "./plan-reader.js";
 import { errorCode, useSessions, waitUntilBlocked } from "./sessions.js";
 
@@ -201,21 +189,19 @@ describe("redrive_v1", () => {
   test("F7: a job whose key is full comes back blocked, and gets its place when one is free", async () => {
     await db.query(`select fairmill.set_key_rule_v1('limited', '{"max_running": 1}')`);
     const holder = await enqueueOne(db, { kind: "limited", key: "k" });
-    const [second, third] = (await enqueue(db, [
-      { kind: "limited", key: "k" },
-      { kind: "limited", key: "k" },
-    ])) as [{ id: string }, { id: string }];
+    const second = await enqueueOne(db, { kind: "limited", key: "k" });
+    const third = await enqueueOne(db, { kind: "limited", key: "k" });
     await db.query("select fairmill.promote_v1(100)");
-    await db.query("select fairmill.cancel_v1($1)", [second.id]);
-    await db.query("select fairmill.cancel_v1($1)", [third.id]);
+    await db.query("select fairmill.cancel_v1($1)", [second]);
+    await db.query("select fairmill.cancel_v1($1)", [third]);
     const jobs = await claimLanes(db, "w", [{ tenant: "default" }], 1);
     expect(jobs).toMatchObject([{ id: holder }]);
     expect(await redrive({ state: "cancelled", kind: "limited" })).toMatchObject({ redriven: 2 });
-    expect(await live(db, second.id)).toMatchObject({ state: "blocked", slot: null });
-    expect(await live(db, third.id)).toMatchObject({ state: "blocked", slot: null });
+    expect(await live(db, second)).toMatchObject({ state: "blocked", slot: null });
+    expect(await live(db, third)).toMatchObject({ state: "blocked", slot: null });
     await settle(db, "w", jobs, "done");
-    expect(await live(db, second.id)).toMatchObject({ state: "ready", slot: 1 });
-    expect(await live(db, third.id)).toMatchObject({ state: "blocked" });
+    expect(await live(db, second)).toMatchObject({ state: "ready", slot: 1 });
+    expect(await live(db, third)).toMatchObject({ state: "blocked" });
   });
 
   test("F7: of several that come back under a free key, as many are ready as it has places", async () => {
