@@ -229,8 +229,8 @@ export class Client {
   }
 
   /** What `redrive` would put back: how many, by kind and error, and the oldest of them. Changes nothing. */
-  previewRedrive(filter: RedriveFilter): Promise<RedrivePreview> {
-    return this.#call(() => previewRedrive(this.#db, filter));
+  previewRedrive(filter: RedriveFilter, options: Pick<RedriveOptions, "after"> = {}): Promise<RedrivePreview> {
+    return this.#call(() => previewRedrive(this.#db, filter, options));
   }
 
   /** Runs all dead (or cancelled) jobs that fit again, in bounded batches. What is left out of the filter is not asked for. */

@@ -95,13 +95,18 @@ function pace(rate: Pick<Rate, "limit" | "per">): { limit: number; eachMs: numbe
   return { limit, eachMs: per_ms / limit };
 }
 
-export async function previewRedrive(db: Database, filter: RedriveFilter): Promise<RedrivePreview> {
+export async function previewRedrive(
+  db: Database,
+  filter: RedriveFilter,
+  options: Pick<RedriveOptions, "after">,
+): Promise<RedrivePreview> {
   const wanted = checkRedriveFilter(filter, "redrive filter");
+  refuseUnknown(options, ["after"], "previewRedrive");
   const groups = new Map<string, RedriveGroup>();
   const samples: string[] = [];
   let count = 0;
   let seen = 0;
-  let after = "0";
+  let after = checkJobId(options.after ?? "0");
   let more = true;
   while (more && count < COUNT_MAX && seen < LOOKS_MAX) {
     const one = await countDead(db, wanted, LOOKS_AT_ONCE, after);

@@ -65,6 +65,7 @@ describe("list and preview", () => {
       groups: [],
       samples: [],
     });
+    expect(await client.previewRedrive({}, { after: ids[5]! })).toMatchObject({ count: 3 });
     expect(await liveCount()).toBe(0);
   });
 
