@@ -9,6 +9,8 @@ export {
   type TransactionClient,
 } from "./enqueue/client.js";
 export type { EnqueueOptions } from "./enqueue/new-job.js";
+export type { RedriveGroup, Redriven, RedriveOptions, RedrivePreview } from "./enqueue/redrive.js";
+export type { RerunOptions } from "./enqueue/rerun.js";
 export { type Backoff, exponential, fixed } from "./model/backoff.js";
 export type { Claim } from "./model/claim.js";
 export type { Clock } from "./model/clock.js";
@@ -23,6 +25,7 @@ export {
   InputInvalidError,
   type InputIssue,
   JobCancelledError,
+  JobNotEndedError,
   JobNotFoundError,
   LeaseLostError,
   NonRetryableError,
@@ -33,8 +36,10 @@ export {
 } from "./model/errors.js";
 export { defineJob, type JobDefinition, type JobOptions } from "./model/job-definition.js";
 export type { GateName, GateSettings, JobLimits, KeyRule, Rate, StoredRate, TenantSettings } from "./model/limits.js";
+export type { Moment } from "./model/moment.js";
 export type { Enqueued } from "./model/new-job.js";
 export { cancel, snooze, type Verdict } from "./model/outcome.js";
+export type { ErrorFilter, RedriveFilter } from "./model/redrive-filter.js";
 export type { StandardSchema } from "./model/standard-schema.js";
 export { type JobState, TRANSITIONS } from "./model/states.js";
 export type {
@@ -59,7 +64,7 @@ export type {
   QueueOverview,
   TenantOverview,
 } from "./store/overviews.js";
-export type { Failure, Job, JobFilter } from "./store/read-jobs.js";
+export type { Failure, Job, JobDetail, JobFilter } from "./store/read-jobs.js";
 export type { Why, WhyGate, WhyGateName } from "./store/why.js";
 export { type Config, defineConfig } from "./worker/config.js";
 export type { WorkerOptions } from "./worker/settings.js";

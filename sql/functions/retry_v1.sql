@@ -11,9 +11,9 @@ set enable_seqscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_state text;
-  v_queue text;
-  v_key   text;
+  v_state    text;
+  v_ended_at timestamptz;
+  v_back     record;
 begin
   select j.state into v_state from fairmill.job j where j.id = job_id for update;
   if found and v_state <> 'scheduled' then
@@ -25,17 +25,11 @@ begin
     return (select j.state from fairmill.job j where j.id = job_id);
   end if;
 
-  with back as (delete from fairmill.job_history h where h.id = job_id and h.state in ('dead', 'cancelled') returning h.*)
-  insert into fairmill.job (id, lease_no, priority, max_attempts, state, queue, tenant, kind, key, limit_key, created_at, payload, failures)
-  overriding system value
-  select b.id, b.lease_no, b.priority, b.max_attempts,
-    -- As admit_v1 decides.
-    case when b.limit_key is null or not exists (select from fairmill.key_rule r where r.kind = b.kind and r.max_running is not null) then 'ready' else 'blocked' end,
-    b.queue, b.tenant, b.kind, b.key, b.limit_key, b.created_at, b.payload, b.failures
-  from back b
-  returning state, queue, limit_key into v_state, v_queue, v_key;
+  -- Whoever else puts it back has it locked: then this waits, and finds nothing.
+  select h.ended_at into v_ended_at from fairmill.job_history h where h.id = job_id and h.state in ('dead', 'cancelled') for update;
   if found then
-    perform fairmill.pass_on_v1(case when v_state = 'ready' then array[v_queue] end, case when v_state = 'blocked' then array[v_key] end);
+    select * into v_back from fairmill.bring_back_v1(array[job_id], array[v_ended_at]);
+    perform fairmill.pass_on_v1(v_back.queues, v_back.keys);
     return (select j.state from fairmill.job j where j.id = job_id);
   end if;
   -- Whoever was faster has put it back: it is live again, and only its state is left to tell.

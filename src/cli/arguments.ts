@@ -1,4 +1,5 @@
 // From the words of a command line to values. Each parser is told the option's name, because that is what its message must name.
+import { systemClock } from "../model/clock.js";
 import { type Duration, toMs } from "../model/duration.js";
 import { ConfigError } from "../model/errors.js";
 import { checkGateSettings, checkRate, type Rate } from "../model/limits.js";
@@ -66,6 +67,21 @@ export const moment =
     const date = new Date(text);
     if (/^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(date.getTime())) return date;
     throw new UsageError(`${option}: ${JSON.stringify(text)} is not a moment. Write it like 2030-01-31T09:00:00Z.`);
+  };
+
+/** A moment, or a duration back from now. */
+export const momentOrAgo =
+  (option: string): Parser<Date> =>
+  (text) =>
+    /^\d+(\.\d+)?\s*(ms|s|m|h|d)$/.test(text)
+      ? new Date(systemClock.now() - asUsage(() => toMs(text as Duration, option)))
+      : moment(option)(text);
+
+export const text =
+  (option: string): Parser<string> =>
+  (word) => {
+    if (word !== "" && word.length <= 6_000) return word;
+    throw new UsageError(`${option}: write a text of 1 to 6000 characters.`);
   };
 
 export const jobId: Parser<string> = (text) => {

@@ -12,6 +12,8 @@ import { kinds } from "./commands/kinds.js";
 import { migrate } from "./commands/migrate.js";
 import { pause } from "./commands/pause.js";
 import { queues } from "./commands/queues.js";
+import { redrive } from "./commands/redrive.js";
+import { rerun } from "./commands/rerun.js";
 import { resume } from "./commands/resume.js";
 import { retry } from "./commands/retry.js";
 import { tenants } from "./commands/tenants.js";
@@ -30,6 +32,8 @@ const COMMANDS: readonly CliCommand[] = [
   why,
   cancel,
   retry,
+  redrive,
+  rerun,
   pause,
   resume,
   tenants,

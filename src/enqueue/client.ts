@@ -3,6 +3,7 @@ import { type Clock, sleep, systemClock } from "../model/clock.js";
 import { type Duration, toMs } from "../model/duration.js";
 import { ConfigError, FairmillError, JobNotFoundError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
+import { checkJobId } from "../model/job-id.js";
 import {
   checkGateName,
   checkGateSettings,
@@ -12,8 +13,8 @@ import {
   type TenantSettings,
 } from "../model/limits.js";
 import type { Enqueued, NewJob } from "../model/new-job.js";
+import { checkErrorFilter, ERROR_FIELDS, type RedriveFilter } from "../model/redrive-filter.js";
 import { nameOf, refuseUnknown } from "../model/settings.js";
-import { showValue } from "../model/show-value.js";
 import { isEnded } from "../model/states.js";
 import { type CancelAnswer, cancelJob, type RetryAnswer, retryJob } from "../store/control-jobs.js";
 import { Database, type Pool, type Queryable } from "../store/database.js";
@@ -30,11 +31,13 @@ import {
   readTenants,
   type TenantOverview,
 } from "../store/overviews.js";
-import { type Job, type JobFilter, readJob, readJobs } from "../store/read-jobs.js";
+import { type Job, type JobDetail, type JobFilter, readJob, readJobDetail, readJobs } from "../store/read-jobs.js";
 import { readWhy, type Why } from "../store/why.js";
 import { driversError } from "../store/wrapped-error.js";
 import { KeyRules } from "./key-rules.js";
 import { type EnqueueOptions, newJob } from "./new-job.js";
+import { previewRedrive, type Redriven, type RedriveOptions, type RedrivePreview, redrive } from "./redrive.js";
+import { type RerunOptions, rerun } from "./rerun.js";
 import { Sender } from "./sender.js";
 
 export interface ClientOptions {
@@ -199,30 +202,46 @@ export class Client {
   }
 
   /** The job as it stands, live or ended; undefined when there is none. */
-  job(id: string): Promise<Job | undefined> {
-    return this.#call(() => readJob(this.#db, checkId(id)));
+  job(id: string): Promise<JobDetail | undefined> {
+    return this.#call(() => readJobDetail(this.#db, checkJobId(id)));
   }
 
   /** A page of jobs, newest first. */
   jobs(filter: JobFilter = {}): Promise<Job[]> {
-    refuseUnknown(filter, ["state", "queue", "kind", "tenant", "before", "limit"], "jobs");
-    if (filter.before !== undefined) checkId(filter.before);
-    return this.#call(() => readJobs(this.#db, filter));
+    refuseUnknown(filter, ["state", "queue", "kind", "tenant", "before", "limit", ...ERROR_FIELDS], "jobs");
+    if (filter.before !== undefined) checkJobId(filter.before);
+    const why = checkErrorFilter(filter);
+    return this.#call(() => readJobs(this.#db, filter, why));
   }
 
   /** Why a job does not run: every gate on its way, passed or not; undefined when there is no such job. */
   why(id: string): Promise<Why | undefined> {
-    return this.#call(() => readWhy(this.#db, checkId(id)));
+    return this.#call(() => readWhy(this.#db, checkJobId(id)));
   }
 
   /** Cancels a job: at once when it waits ("cancelled"), by its signal when it runs ("requested"). */
   cancel(id: string): Promise<CancelAnswer> {
-    return this.#call(() => cancelJob(this.#db, checkId(id)));
+    return this.#call(() => cancelJob(this.#db, checkJobId(id)));
   }
 
   /** Runs a dead or cancelled job again, or a waiting one now. */
   retry(id: string): Promise<RetryAnswer> {
-    return this.#call(() => retryJob(this.#db, checkId(id)));
+    return this.#call(() => retryJob(this.#db, checkJobId(id)));
+  }
+
+  /** What `redrive` would put back: how many, by kind and error, and the oldest of them. Changes nothing. */
+  previewRedrive(filter: RedriveFilter, options: Pick<RedriveOptions, "after"> = {}): Promise<RedrivePreview> {
+    return this.#call(() => previewRedrive(this.#db, filter, options));
+  }
+
+  /** Runs all dead (or cancelled) jobs that fit again, in bounded batches. What is left out of the filter is not asked for. */
+  redrive(filter: RedriveFilter, options: RedriveOptions = {}): Promise<Redriven> {
+    return this.#call(() => redrive(this.#db, this.#clock, filter, options));
+  }
+
+  /** A new job like one that has ended, with other input. The old one stays, and the new one's `rerunOf` names it. */
+  rerun<In = unknown>(id: string, options: RerunOptions<In> = {}): Promise<Enqueued> {
+    return this.#call(() => rerun(this.#db, this.#rules, checkJobId(id), options));
   }
 
   /** Changes a tenant's weight and limits. What is left out stays as it is; null takes a limit away. */
@@ -274,7 +293,7 @@ export class Client {
   async result(id: string, options: { timeout?: Duration } = {}): Promise<unknown> {
     const endMs = this.#clock.monotonic() + toMs(options.timeout ?? "30s", "timeout");
     for (let pauseMs = 10; ; pauseMs = Math.min(500, pauseMs * 1.5)) {
-      const job = await this.job(id);
+      const job = await this.#call(() => readJob(this.#db, checkJobId(id)));
       if (!job) throw new JobNotFoundError(id);
       if (job.state === "done") return job.result;
       if (isEnded(job.state))
@@ -341,9 +360,4 @@ async function newJobs<In>(
     jobs.push(job instanceof Promise ? await job : job);
   }
   return jobs;
-}
-
-function checkId(id: string): string {
-  if (/^\d{1,18}$/.test(String(id))) return String(id);
-  throw new ConfigError("id", `${showValue(id)} is not a job id: ids are whole numbers, as enqueue returned them.`);
 }

@@ -3,6 +3,7 @@ import { type Duration, toMs } from "../model/duration.js";
 import { ConfigError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import { serializeInput } from "../model/json-content.js";
+import { type Moment, momentOf } from "../model/moment.js";
 import type { NewJob, UniqueClaim } from "../model/new-job.js";
 import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
@@ -15,7 +16,7 @@ export interface EnqueueOptions {
   /** Default: the definition's. */
   readonly priority?: number;
   /** Not before this moment. */
-  readonly runAt?: Date | string | number;
+  readonly runAt?: Moment;
   /** Not before this long from now. Give `runAt` or `delay`, not both. */
   readonly delay?: Duration;
   /** Enqueuing again with the same key (per tenant and kind) returns the first job. */
@@ -57,7 +58,7 @@ function build<In>(definition: JobDefinition<In, unknown>, input: In, options: E
     attemptsMax: definition.attemptsMax,
     expireMs: definition.expireMs,
     key: key === undefined ? undefined : nameOf(key, "key"),
-    runAt: options.runAt === undefined ? undefined : moment(options.runAt),
+    runAt: options.runAt === undefined ? undefined : momentOf(options.runAt, "runAt"),
     delayMs: options.delay === undefined ? undefined : toMs(options.delay, "delay"),
     idempotencyKey: options.idempotencyKey === undefined ? undefined : idempotencyKey(options.idempotencyKey),
     unique: definition.unique && uniqueClaim(definition, input, payload),
@@ -68,16 +69,6 @@ function build<In>(definition: JobDefinition<In, unknown>, input: In, options: E
 function uniqueClaim<In>({ unique }: JobDefinition<In, unknown>, input: In, payload: string): UniqueClaim {
   const { by: _, ...rule } = unique!;
   return { ...rule, key: uniqueKeyOf(unique!, input, payload) };
-}
-
-function moment(runAt: Date | string | number): string {
-  const date = ["string", "number"].includes(typeof runAt) || runAt instanceof Date ? new Date(runAt) : undefined;
-  // Years beyond these have six digits and a sign in ISO texts, which PostgreSQL does not read.
-  if (date && date.getUTCFullYear() >= 1 && date.getUTCFullYear() <= 9999) return date.toISOString();
-  throw new ConfigError(
-    "runAt",
-    `runAt: ${showValue(runAt)} is not a moment before the year 10000. Pass a Date or an ISO text.`,
-  );
 }
 
 function idempotencyKey(key: string): string {

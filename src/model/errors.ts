@@ -151,6 +151,14 @@ export class JobNotFoundError extends FairmillError {
   }
 }
 
+/** Only a job that has ended is repeated as a new one: a live one would run beside its repetition. */
+export class JobNotEndedError extends FairmillError {
+  override readonly name = "JobNotEndedError";
+  constructor(id: string, state: string) {
+    super("FAIRMILL_JOB_NOT_ENDED", `Job ${id} is ${state}: it has not ended. Cancel it first, or wait for its end.`);
+  }
+}
+
 /** The database could not be reached, or the connection broke in a place where repeating was not safe. */
 export class DatabaseError extends FairmillError {
   override readonly name: string = "DatabaseError";

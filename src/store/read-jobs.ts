@@ -1,5 +1,6 @@
 // Reading jobs: one by its id, or a page of them, newest first. Pages are cut by id, never counted.
 import type { ErrorRecord } from "../model/error-record.js";
+import type { CheckedErrorFilter, ErrorFilter } from "../model/redrive-filter.js";
 import type { JobState } from "../model/states.js";
 import type { Database } from "./database.js";
 
@@ -30,6 +31,14 @@ export interface Job {
   readonly error: ErrorRecord | null;
   /** Every attempt that did not succeed, oldest first. */
   readonly failures: readonly Failure[];
+  /** The job that this one repeats with other input; retention may have removed it. */
+  readonly rerunOf: string | null;
+}
+
+/** A job, and where its line goes on. */
+export interface JobDetail extends Job {
+  /** Jobs that repeat this one, oldest first, a hundred at most. */
+  readonly reruns: readonly string[];
 }
 
 export interface Failure {
@@ -42,7 +51,8 @@ export interface Failure {
   readonly error: ErrorRecord | null;
 }
 
-export interface JobFilter {
+/** With a word about error or end, only ended jobs are found. */
+export interface JobFilter extends ErrorFilter {
   readonly state?: JobState;
   readonly queue?: string;
   readonly kind?: string;
@@ -56,18 +66,24 @@ export interface JobFilter {
 export const PAGE_ROWS_MAX = 200;
 
 const LIVE = `id, state, kind, queue, tenant, priority, key, attempt, crashes, max_attempts, lease_no, worker, created_at, run_at, expire_at,
-  started_at, null::timestamptz as ended_at, cancel_requested_at, payload, progress, null::jsonb as result, null::jsonb as error, failures`;
+  started_at, null::timestamptz as ended_at, cancel_requested_at, payload, progress, null::jsonb as result, null::jsonb as error, failures, rerun_of`;
 const ENDED = `id, state, kind, queue, tenant, priority, key, attempt, crashes, max_attempts, lease_no, worker, created_at, run_at, expire_at,
-  started_at, ended_at, null::timestamptz as cancel_requested_at, payload, progress, result, error, failures`;
+  started_at, ended_at, null::timestamptz as cancel_requested_at, payload, progress, result, error, failures, rerun_of`;
 
 const JOB = `select ${LIVE} from fairmill.job where id = $1 union all select ${ENDED} from fairmill.job_history where id = $1 limit 1`;
+
+const DETAIL = `select found.*, array(select id from fairmill.job where rerun_of = $1
+  union all select id from fairmill.job_history where rerun_of = $1 order by id limit 100) as reruns from (${JOB}) as found`;
+const ENDED_BY_ID = `select ${ENDED} from fairmill.job_history where id = any ($1) order by id`;
 
 const WANTED = `($1::text is null or state = $1) and ($2::text is null or queue = $2) and ($3::text is null or kind = $3)
   and ($4::text is null or tenant = $4) and ($5::bigint is null or id < $5)`;
 const PAGE = `select * from (
-  (select ${LIVE} from fairmill.job where ${WANTED} order by id desc limit $6)
+  (select ${LIVE} from fairmill.job where ${WANTED} and coalesce($7::text, $8::text, $9::text, $10::text) is null order by id desc limit $6)
   union all
-  (select ${ENDED} from fairmill.job_history where ${WANTED} order by id desc limit $6)) as found order by id desc limit $6`;
+  (select ${ENDED} from fairmill.job_history where ${WANTED}
+    and ($7::text is null or error ->> 'code' = $7) and ($8::text is null or strpos(error ->> 'message', $8) > 0)
+    and ($9::text is null or ended_at >= $9::timestamptz) and ($10::text is null or ended_at <= $10::timestamptz) order by id desc limit $6)) as found order by id desc limit $6`;
 
 interface Row {
   id: string;
@@ -103,6 +119,7 @@ interface Row {
         error: ErrorRecord | null;
       }[]
     | null;
+  rerun_of: string | null;
 }
 
 export async function readJob(db: Database, id: string): Promise<Job | undefined> {
@@ -110,7 +127,17 @@ export async function readJob(db: Database, id: string): Promise<Job | undefined
   return row && toJob(row);
 }
 
-export async function readJobs(db: Database, filter: JobFilter): Promise<Job[]> {
+export async function readJobDetail(db: Database, id: string): Promise<JobDetail | undefined> {
+  const [row] = await db.query<Row & { reruns: string[] }>(DETAIL, [id]);
+  return row && { ...toJob(row), reruns: row.reruns };
+}
+
+/** Those of these jobs that have ended, by id. */
+export async function readJobsById(db: Database, ids: readonly string[]): Promise<Job[]> {
+  return ids.length === 0 ? [] : (await db.query<Row>(ENDED_BY_ID, [ids])).map(toJob);
+}
+
+export async function readJobs(db: Database, filter: JobFilter, why: CheckedErrorFilter): Promise<Job[]> {
   const limit = Math.min(PAGE_ROWS_MAX, Math.max(1, filter.limit ?? 50));
   const rows = await db.query<Row>(PAGE, [
     filter.state ?? null,
@@ -119,6 +146,10 @@ export async function readJobs(db: Database, filter: JobFilter): Promise<Job[]> 
     filter.tenant ?? null,
     filter.before ?? null,
     limit,
+    why.error_code ?? null,
+    why.error_text ?? null,
+    why.ended_since ?? null,
+    why.ended_until ?? null,
   ]);
   return rows.map(toJob);
 }
@@ -155,4 +186,5 @@ const toJob = (row: Row): Job => ({
     outcome: failure.outcome,
     error: failure.error,
   })),
+  rerunOf: row.rerun_of,
 });

@@ -81,6 +81,9 @@ describe("settings.md lists exactly the settings that are known", () => {
     ["throttle", () => defineJob({ kind: "j", throttle: { per: 1, ...nope } })],
     ["enqueue", () => client.enqueue(job, {}, nope as EnqueueOptions)],
     ["jobs filter", () => client.jobs(nope as JobFilter)],
+    ["redrive filter", () => client.redrive(nope)],
+    ["redrive", () => client.redrive({}, nope)],
+    ["rerun", () => client.rerun("1", nope)],
   ])("%s", async (heading, give) => {
     expect(settingsUnder(heading).toSorted()).toEqual(await knownTo(give));
   });

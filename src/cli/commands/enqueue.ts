@@ -1,11 +1,10 @@
 // `fairmill enqueue`: stores one job.
 import type { Duration } from "../../model/duration.js";
 import { defineJob, type JobDefinition } from "../../model/job-definition.js";
-import { distance } from "../../model/settings.js";
-import type { Config } from "../../worker/config.js";
 import { duration, given, moment, name, whole } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { UsageError } from "../failure.js";
+import { definitionOf, readPayload, unknownKind } from "../payload.js";
 import { findTarget, withClient } from "../target.js";
 import { oneLine } from "../text.js";
 
@@ -18,9 +17,6 @@ interface Options {
   readonly idempotencyKey?: string;
   readonly key?: string;
 }
-
-/** Far more than a payload may have; it only keeps an endless stream from filling the memory. */
-const STDIN_BYTES_MAX = 16 * 1024 * 1024;
 
 export const enqueue = defineCommand<Options, [kind: string, payload: string | undefined]>({
   name: "enqueue",
@@ -46,7 +42,7 @@ payload must fit its schema, and its queue, priority and limits apply.`,
   run: async ({ args: [kind, payload], options, out }) => {
     const { tenant, priority, delay, runAt, idempotencyKey, key } = options;
     if (delay !== undefined && runAt !== undefined) throw new UsageError("Give --delay or --run-at, not both.");
-    const input = parsePayload(payload === "-" ? await readStdin() : (payload ?? "{}"));
+    const input = await readPayload(payload ?? "{}");
     const target = await findTarget(options, true);
     const known = definitionOf(target.config?.settings, kind);
     if (known === undefined && target.config !== undefined)
@@ -67,38 +63,3 @@ payload must fit its schema, and its queue, priority and limits apply.`,
     return 0;
   },
 });
-
-function parsePayload(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`The payload is not JSON: ${why}. Quote it for the shell, like '{"to":"ann"}'.`);
-  }
-}
-
-async function readStdin(): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes > STDIN_BYTES_MAX) throw new UsageError(`The payload on stdin has more than ${STDIN_BYTES_MAX} bytes.`);
-  }
-  return Buffer.concat(chunks).toString("utf8");
-}
-
-const definitionsOf = (config: Config | undefined): JobDefinition[] => [
-  ...(config?.jobs ?? []),
-  ...(config?.handlers ?? []).map(({ definition }) => definition),
-];
-
-const definitionOf = (config: Config | undefined, kind: string): JobDefinition | undefined =>
-  definitionsOf(config).find((definition) => definition.kind === kind);
-
-/** A misspelt kind is stored all the same, and then nobody runs it: worth a word. */
-function unknownKind(config: Config, kind: string): string {
-  const near = definitionsOf(config).find((definition) => distance(definition.kind, kind) <= 3);
-  const hint = near === undefined ? "" : ` Did you mean ${oneLine(JSON.stringify(near.kind))}?`;
-  return `the config has no job kind ${oneLine(JSON.stringify(kind))}, so the payload is not checked.${hint}`;
-}

@@ -3,7 +3,7 @@ import { systemClock } from "../../model/clock.js";
 import type { ErrorRecord } from "../../model/error-record.js";
 import { JobNotFoundError } from "../../model/errors.js";
 import { isEnded } from "../../model/states.js";
-import type { Failure, Job } from "../../store/read-jobs.js";
+import type { Failure, Job, JobDetail } from "../../store/read-jobs.js";
 import { jobId } from "../arguments.js";
 import { colourOfState } from "../colours.js";
 import { defineCommand } from "../command.js";
@@ -27,7 +27,7 @@ export const job = defineCommand<object, [id: string]>({
   },
 });
 
-function detailOf(job: Job, nowMs: number, coloured: boolean): string {
+function detailOf(job: JobDetail, nowMs: number, coloured: boolean): string {
   const at = (moment: Date | null) => moment && `${moment.toISOString()} (${relative(moment, nowMs)})`;
   const took =
     job.startedAt && job.completedAt ? `, ran ${spanOf(job.completedAt.getTime() - job.startedAt.getTime())}` : "";
@@ -45,6 +45,8 @@ function detailOf(job: Job, nowMs: number, coloured: boolean): string {
     ["expires", isEnded(job.state) ? null : at(job.expireAt)],
     ["started", at(job.startedAt)],
     ["ended", job.completedAt && `${at(job.completedAt)}${took}`],
+    ["repeats", job.rerunOf && `job ${job.rerunOf}`],
+    ["repeated", job.reruns.length > 0 ? `by job ${job.reruns.join(", ")}` : null],
     ["cancel", job.cancelRequestedAt && `asked for ${at(job.cancelRequestedAt)}`],
   ];
   return [
@@ -81,6 +83,7 @@ const section = (title: string, value: unknown): string[] =>
   value === null || value === undefined ? [] : ["", title, indented(toJson(value, 2))];
 
 function nextStep(job: Job): string[] {
-  if (job.state === "dead" || job.state === "cancelled") return ["", `Run it again: fairmill retry ${job.id}`];
+  if (job.state === "dead" || job.state === "cancelled")
+    return ["", `Run it again: fairmill retry ${job.id}`, `With other input: fairmill rerun ${job.id} --input '{…}'`];
   return isEnded(job.state) ? [] : ["", `Cancel it: fairmill cancel ${job.id}`];
 }

@@ -3,7 +3,7 @@ import { Option } from "commander";
 import { systemClock } from "../../model/clock.js";
 import { JOB_STATES, type JobState } from "../../model/states.js";
 import { type Job, PAGE_ROWS_MAX } from "../../store/read-jobs.js";
-import { given, jobId, name, whole } from "../arguments.js";
+import { given, jobId, momentOrAgo, name, text, whole } from "../arguments.js";
 import { colourOfState } from "../colours.js";
 import { defineCommand } from "../command.js";
 import { tableOf } from "../table.js";
@@ -15,6 +15,10 @@ interface Options {
   readonly queue?: string;
   readonly kind?: string;
   readonly tenant?: string;
+  readonly errorCode?: string;
+  readonly errorText?: string;
+  readonly since?: Date;
+  readonly until?: Date;
   readonly limit: number;
   readonly before?: string;
 }
@@ -25,6 +29,7 @@ export const jobs = defineCommand<Options>({
   examples: [
     ["fairmill jobs", "the newest"],
     ["fairmill jobs --state dead --kind mail.send", "mails that failed for good"],
+    ["fairmill jobs --error-code ECONNREFUSED --since 2h", "what one cause ended in the last two hours"],
     ["fairmill jobs --tenant acme --before 1200", "the page before job 1200"],
   ],
   declare: (command) =>
@@ -33,11 +38,16 @@ export const jobs = defineCommand<Options>({
       .option("--queue <name>", "only jobs of this queue", name("--queue"))
       .option("--kind <kind>", "only jobs of this kind", name("--kind"))
       .option("--tenant <name>", "only jobs of this tenant", name("--tenant"))
+      .option("--error-code <code>", "only ended jobs whose error has this code", text("--error-code"))
+      .option("--error-text <text>", "only ended jobs whose error message contains this", text("--error-text"))
+      .option("--since <moment>", "ended then or later: a moment, or how long ago, like 2h", momentOrAgo("--since"))
+      .option("--until <moment>", "ended then or earlier", momentOrAgo("--until"))
       .option("--limit <n>", `how many, at most ${PAGE_ROWS_MAX}`, whole("--limit", 1, PAGE_ROWS_MAX), 50)
       .option("--before <id>", "only jobs with a lower id", jobId),
   run: async ({ options, out }) => {
-    const { state, queue, kind, tenant, before, limit } = options;
-    const filter = given({ state, queue, kind, tenant, before });
+    const { state, queue, kind, tenant, errorCode, errorText, since, until, before, limit } = options;
+    const ended = { errorCode, errorText, endedSince: since, endedUntil: until };
+    const filter = given({ state, queue, kind, tenant, before, ...ended });
     const page = await withClient(await findTarget(options), (client) => client.jobs({ ...filter, limit }));
     const next = page.length === limit ? (page.at(-1)?.id ?? null) : null;
     if (page.length === 0) out.result({ jobs: [], next }, nothingFound(Object.keys(filter).length > 0));

@@ -1,0 +1,36 @@
+-- Puts ended jobs back into the queue as new ones of the same id: attempts and crashes counted anew, failures and lease number kept,
+-- without their time to live and without their unique key. Each is ready, or blocked where it needs a place under its key.
+--   ids, ends  the jobs and when each ended: together the primary key of the history
+-- The caller has locked the rows and decided; this function only writes. Result: the ids that came back, the queues in which one is
+-- ready, the keys of which one is blocked: the caller passes them on (pass_on_v1) as its last step.
+-- Plan expected: nested loop from the arrays to the primary key of the one partition that each end lies in.
+create or replace function fairmill.bring_back_v1(ids bigint[], ends timestamptz[], out brought bigint[], out queues text[], out keys text[])
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set jit = off
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+begin
+  with gone as (
+    delete from fairmill.job_history h using unnest(ids, ends) as given (id, ended_at)
+    where h.id = given.id and h.ended_at = given.ended_at
+    returning h.*),
+  back as (
+    insert into fairmill.job (id, lease_no, priority, max_attempts, state, queue, tenant, kind, key, limit_key, created_at, payload, failures, rerun_of)
+    overriding system value
+    select g.id, g.lease_no, g.priority, g.max_attempts,
+      -- As admit_v1 decides.
+      case when g.limit_key is null or not exists (select from fairmill.key_rule r where r.kind = g.kind and r.max_running is not null) then 'ready' else 'blocked' end,
+      g.queue, g.tenant, g.kind, g.key, g.limit_key, g.created_at, g.payload, g.failures, g.rerun_of
+    from gone g
+    returning id, state, queue, limit_key)
+  select coalesce(array_agg(b.id), '{}'), array_agg(distinct b.queue) filter (where b.state = 'ready'), array_agg(distinct b.limit_key) filter (where b.state = 'blocked')
+    into brought, queues, keys
+  from back b;
+end
+$$;

@@ -1,0 +1,46 @@
+// A payload on the command line: JSON as a word or from stdin, and the definition in the config that says what fits.
+import type { JobDefinition } from "../model/job-definition.js";
+import { distance } from "../model/settings.js";
+import type { Config } from "../worker/config.js";
+import { UsageError } from "./failure.js";
+import { oneLine } from "./text.js";
+
+/** Far more than a payload may have; it only keeps an endless stream from filling the memory. */
+const STDIN_BYTES_MAX = 16 * 1024 * 1024;
+
+/** The value of a word, or of stdin where the word is "-". */
+export async function readPayload(word: string): Promise<unknown> {
+  const text = word === "-" ? await readStdin() : word;
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`The payload is not JSON: ${why}. Quote it for the shell, like '{"to":"ann"}'.`);
+  }
+}
+
+async function readStdin(): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > STDIN_BYTES_MAX) throw new UsageError(`The payload on stdin has more than ${STDIN_BYTES_MAX} bytes.`);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+const definitionsOf = (config: Config | undefined): JobDefinition[] => [
+  ...(config?.jobs ?? []),
+  ...(config?.handlers ?? []).map(({ definition }) => definition),
+];
+
+export const definitionOf = (config: Config | undefined, kind: string): JobDefinition | undefined =>
+  definitionsOf(config).find((definition) => definition.kind === kind);
+
+/** A misspelt kind is stored all the same, and then nobody runs it: worth a word. */
+export function unknownKind(config: Config, kind: string): string {
+  const near = definitionsOf(config).find((definition) => distance(definition.kind, kind) <= 3);
+  const hint = near === undefined ? "" : ` Did you mean ${oneLine(JSON.stringify(near.kind))}?`;
+  return `the config has no job kind ${oneLine(JSON.stringify(kind))}, so the payload is not checked.${hint}`;
+}

@@ -1,0 +1,56 @@
+// The edited repetition of a job that has ended: a new job of the same kind, which remembers where it comes from.
+import { ConfigError, JobNotEndedError, JobNotFoundError } from "../model/errors.js";
+import { defineJob, type JobDefinition } from "../model/job-definition.js";
+import type { Enqueued } from "../model/new-job.js";
+import { refuseUnknown } from "../model/settings.js";
+import { isEnded } from "../model/states.js";
+import type { Database } from "../store/database.js";
+import { rerunJob } from "../store/dead-jobs.js";
+import { readJob } from "../store/read-jobs.js";
+import type { KeyRules } from "./key-rules.js";
+import { type EnqueueOptions, newJob } from "./new-job.js";
+
+/** What is left out is as it was in the old job; tenant, kind and queue always are. */
+export interface RerunOptions<In = unknown> extends Omit<EnqueueOptions, "tenant"> {
+  readonly input?: In;
+  /** Validates the input and brings key, attempts and time to live of today. */
+  readonly definition?: JobDefinition<In, unknown>;
+}
+
+export async function rerun<In>(
+  db: Database,
+  rules: KeyRules,
+  id: string,
+  options: RerunOptions<In>,
+): Promise<Enqueued> {
+  refuseUnknown(options, ["input", "definition", "priority", "runAt", "delay", "idempotencyKey", "key"], "rerun");
+  const old = await readJob(db, id);
+  if (!old) throw new JobNotFoundError(id);
+  if (!isEnded(old.state)) throw new JobNotEndedError(id, old.state);
+  const { definition, input, ...how } = options;
+  if (definition !== undefined && definition.kind !== old.kind)
+    throw new ConfigError("definition", `rerun: job ${id} is of kind "${old.kind}", not of "${definition.kind}".`);
+  const job = await newJob(
+    definition ?? defineJob<In>({ kind: old.kind }),
+    input === undefined ? (old.payload as In) : input,
+    how,
+  );
+  if (definition !== undefined) await rules.tell(definition);
+  const changes = JSON.stringify({
+    key: job.key,
+    priority: how.priority,
+    run_at: job.runAt,
+    delay_ms: job.delayMs,
+    idempotency_key: job.idempotencyKey,
+    max_attempts: definition?.attemptsMax,
+    expire_ms: definition?.expireMs,
+  });
+  // The payload is JSON text already, and is not read and written once more: its numbers stay as they are.
+  const text =
+    input === undefined ? changes : `{"payload":${job.payload}${changes === "{}" ? "}" : `,${changes.slice(1)}`}`;
+  const answer = await rerunJob(db, id, text);
+  // Somebody was faster than the look above.
+  if (answer.answer === "live") throw new JobNotEndedError(id, "live again");
+  if (answer.answer === "not_found") throw new JobNotFoundError(id);
+  return { id: answer.id, created: answer.answer === "stored" };
+}
