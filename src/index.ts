@@ -9,9 +9,11 @@ export {
   type TransactionClient,
 } from "./enqueue/client.js";
 export type { EnqueueOptions } from "./enqueue/new-job.js";
+export { type CodecOptions, createCodec } from "./model/aes-codec.js";
 export { type Backoff, exponential, fixed } from "./model/backoff.js";
 export type { Claim } from "./model/claim.js";
 export type { Clock } from "./model/clock.js";
+export type { Codec, SealContext } from "./model/codec.js";
 export type { Duration } from "./model/duration.js";
 export type { ErrorRecord } from "./model/error-record.js";
 export {
@@ -24,10 +26,14 @@ export {
   type InputIssue,
   JobCancelledError,
   JobNotFoundError,
+  KeyUnknownError,
   LeaseLostError,
   NonRetryableError,
+  NotSealedError,
   PayloadTooLargeError,
   RateLimitError,
+  SealBrokenError,
+  SealedError,
   ShutdownError,
   TimeoutError,
 } from "./model/errors.js";

@@ -1,5 +1,6 @@
 // The client: what an application uses to enqueue jobs, to look at them and to steer them.
 import { type Clock, sleep, systemClock } from "../model/clock.js";
+import { type Codec, checkCodec, openJson } from "../model/codec.js";
 import { type Duration, toMs } from "../model/duration.js";
 import { ConfigError, FairmillError, JobNotFoundError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
@@ -34,6 +35,7 @@ import { type Job, type JobFilter, readJob, readJobs } from "../store/read-jobs.
 import { readWhy, type Why } from "../store/why.js";
 import { KeyRules } from "./key-rules.js";
 import { type EnqueueOptions, newJob } from "./new-job.js";
+import { openJob } from "./open-job.js";
 import { Sender } from "./sender.js";
 
 export interface ClientOptions {
@@ -45,6 +47,8 @@ export interface ClientOptions {
   readonly schema?: string;
   /** Connections of the client's own pool; default 10. */
   readonly connectionsMax?: number;
+  /** Seals what is enqueued and opens what is read; default: nothing is sealed. */
+  readonly codec?: Codec;
   /** For tests. */
   readonly clock?: Clock;
 }
@@ -69,6 +73,7 @@ const STREAM_ROWS = 2_000;
 export class Client {
   readonly #db: Database;
   readonly #clock: Clock;
+  readonly #codec: Codec | undefined;
   readonly #sender: Sender;
   readonly #rules: KeyRules;
   /** Calls that have begun and not ended: closing waits for them. */
@@ -77,7 +82,8 @@ export class Client {
   #closed: Promise<void> | undefined;
 
   constructor(options: ClientOptions = {}) {
-    refuseUnknown(options, ["databaseUrl", "db", "schema", "connectionsMax", "clock"], "createClient");
+    refuseUnknown(options, ["databaseUrl", "db", "schema", "connectionsMax", "codec", "clock"], "createClient");
+    this.#codec = checkCodec(options.codec);
     this.#db = new Database(options, {
       connectionsMax: options.connectionsMax ?? 10,
       applicationName: "fairmill client",
@@ -105,7 +111,7 @@ export class Client {
   ): Promise<Enqueued> {
     this.#begin();
     try {
-      const job = newJob(definition, input, options);
+      const job = newJob(definition, input, options, this.#codec);
       if (!this.#rules.knows(definition)) await this.#rules.tell(definition);
       return await this.#sender.one(job instanceof Promise ? await job : job);
     } finally {
@@ -130,7 +136,7 @@ export class Client {
   }
 
   async #enqueueAll<In>(definition: JobDefinition<In, unknown>, items: Iterable<EnqueueItem<In>>): Promise<Enqueued[]> {
-    const jobs = await newJobs(definition, items);
+    const jobs = await newJobs(definition, items, this.#codec);
     await this.#rules.tell(definition);
     return jobs.length === 0 ? [] : this.#sender.many(jobs);
   }
@@ -153,7 +159,7 @@ export class Client {
     };
     try {
       for await (const { input, ...options } of items) {
-        const job = newJob(definition, input, options);
+        const job = newJob(definition, input, options, this.#codec);
         const ready = job instanceof Promise ? await job : job;
         page.push(ready);
         chars += ready.payload.length;
@@ -192,21 +198,27 @@ export class Client {
     };
     return {
       enqueue: async (definition, input, options = {}) =>
-        (await store(definition, [await newJob(definition, input, options)]))[0]!,
-      enqueueMany: async (definition, items) => store(definition, await newJobs(definition, items)),
+        (await store(definition, [await newJob(definition, input, options, this.#codec)]))[0]!,
+      enqueueMany: async (definition, items) => store(definition, await newJobs(definition, items, this.#codec)),
     };
   }
 
   /** The job as it stands, live or ended; undefined when there is none. */
   job(id: string): Promise<Job | undefined> {
-    return this.#call(() => readJob(this.#db, checkId(id)));
+    return this.#call(async () => {
+      const job = await readJob(this.#db, checkId(id));
+      return job && openJob(this.#codec, job);
+    });
   }
 
   /** A page of jobs, newest first. */
   jobs(filter: JobFilter = {}): Promise<Job[]> {
     refuseUnknown(filter, ["state", "queue", "kind", "tenant", "before", "limit"], "jobs");
     if (filter.before !== undefined) checkId(filter.before);
-    return this.#call(() => readJobs(this.#db, filter));
+    return this.#call(async () => {
+      const page = await readJobs(this.#db, filter);
+      return this.#codec === undefined ? page : page.map((job) => openJob(this.#codec, job));
+    });
   }
 
   /** Why a job does not run: every gate on its way, passed or not; undefined when there is no such job. */
@@ -273,8 +285,11 @@ export class Client {
   async result(id: string, options: { timeout?: Duration } = {}): Promise<unknown> {
     const endMs = this.#clock.monotonic() + toMs(options.timeout ?? "30s", "timeout");
     for (let pauseMs = 10; ; pauseMs = Math.min(500, pauseMs * 1.5)) {
-      const job = await this.job(id);
+      const job = await this.#call(() => readJob(this.#db, checkId(id)));
       if (!job) throw new JobNotFoundError(id);
+      // Who asks for the result and has the codec gets what was sealed, or hears why not.
+      if (job.state === "done" && this.#codec !== undefined && job.result !== null)
+        return openJson(this.#codec, job.result, job, "result");
       if (job.state === "done") return job.result;
       if (isEnded(job.state))
         throw new FairmillError(
@@ -333,10 +348,11 @@ export const createClient = (options?: ClientOptions): Client => new Client(opti
 async function newJobs<In>(
   definition: JobDefinition<In, unknown>,
   items: Iterable<EnqueueItem<In>>,
+  codec: Codec | undefined,
 ): Promise<NewJob[]> {
   const jobs: NewJob[] = [];
   for (const { input, ...options } of items) {
-    const job = newJob(definition, input, options);
+    const job = newJob(definition, input, options, codec);
     jobs.push(job instanceof Promise ? await job : job);
   }
   return jobs;
