@@ -38,7 +38,8 @@ export const jobs = defineCommand<Options>({
   run: async ({ options, out }) => {
     const { state, queue, kind, tenant, before, limit } = options;
     const filter = given({ state, queue, kind, tenant, before });
-    const page = await withClient(await findTarget(options, true), (client) => client.jobs({ ...filter, limit }));
+    // The table shows no payloads, JSON does: only there the config's codec matters.
+    const page = await withClient(await findTarget(options, out.json), (client) => client.jobs({ ...filter, limit }));
     const next = page.length === limit ? (page.at(-1)?.id ?? null) : null;
     if (page.length === 0) out.result({ jobs: [], next }, nothingFound(Object.keys(filter).length > 0));
     else {
