@@ -172,10 +172,7 @@ describe("unique by the whole input", () => {
 });
 
 describe("a worker that cannot open a payload", () => {
-  test.each<[string, Codec | undefined, string]>([
-    ["because it has no codec", undefined, "FAIRMILL_SEALED"],
-    ["because it lacks the key", oldOnly, "FAIRMILL_KEY_UNKNOWN"],
-  ])("%s puts the job back, unspent, and says so; one that can then runs it", async (_, without, code) => {
+  async function putsBack(without: Codec | undefined, code: string): Promise<void> {
     const logger = keepingLogger();
     let calls = 0;
     const run = handle(mail, (ctx) => {
@@ -198,13 +195,19 @@ describe("a worker that cannot open a payload", () => {
       });
     }
     expect(calls).toBe(0);
-    const [{ id }] = (await client.jobs()) as [{ id: string }];
+    const { id } = (await client.jobs())[0]!;
     await using _worker = await startWorker(db.url, [run], { codec });
     await client.retry(id);
     expect(await client.result(id)).toBe("ann");
     expect(await client.job(id)).toMatchObject({ attempt: 1, failures: [] });
     expect(calls).toBe(1);
-  });
+  }
+
+  test("because it has no codec puts the job back, unspent, and says so; one that can then runs it", () =>
+    putsBack(undefined, "FAIRMILL_SEALED"));
+
+  test("because it lacks the key puts the job back, unspent, and says so; one that can then runs it", () =>
+    putsBack(oldOnly, "FAIRMILL_KEY_UNKNOWN"));
 
   test.each<[string, string, string]>([
     [
