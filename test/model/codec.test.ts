@@ -152,7 +152,9 @@ describe("what does not open", () => {
     ["tenant and kind, swapped", { kind: "acme", tenant: "mail.send" }],
     ["names that would run together", { kind: 'mail.send"', tenant: 'acme","' }],
   ])("moved to another %s", (_, change) => {
-    expect(codeOf(() => codec.decode(VECTOR, { ...context, ...change }))).toBe(broken);
+    const made = sealed({ n: 1 });
+    expect(codec.decode(made, context)).toEqual({ n: 1 });
+    expect(codeOf(() => codec.decode(made, { ...context, ...change }))).toBe(broken);
   });
 
   test("with another key under the same name", () => {
