@@ -11,9 +11,11 @@ export {
 export type { EnqueueOptions } from "./enqueue/new-job.js";
 export type { RedriveGroup, Redriven, RedriveOptions, RedrivePreview } from "./enqueue/redrive.js";
 export type { RerunOptions } from "./enqueue/rerun.js";
+export { type CodecOptions, createCodec } from "./model/aes-codec.js";
 export { type Backoff, exponential, fixed } from "./model/backoff.js";
 export type { Claim } from "./model/claim.js";
 export type { Clock } from "./model/clock.js";
+export type { Codec, SealContext } from "./model/codec.js";
 export type { Duration } from "./model/duration.js";
 export type { ErrorRecord } from "./model/error-record.js";
 export {
@@ -27,10 +29,14 @@ export {
   JobCancelledError,
   JobNotEndedError,
   JobNotFoundError,
+  KeyUnknownError,
   LeaseLostError,
   NonRetryableError,
+  NotSealedError,
   PayloadTooLargeError,
   RateLimitError,
+  SealBrokenError,
+  SealedError,
   ShutdownError,
   TimeoutError,
 } from "./model/errors.js";

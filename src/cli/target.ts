@@ -66,13 +66,13 @@ async function runningEmbedded(configPath: string | undefined): Promise<string |
 
 /** Runs `work` with a client of the target's database, and closes it whatever happens. */
 export async function withClient<T>(
-  target: Pick<Target, "databaseUrl" | "schema">,
+  target: Pick<Target, "databaseUrl" | "schema"> & Partial<Target>,
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const { databaseUrl, schema } = target;
+  const { databaseUrl, schema, config } = target;
   // Loaded when it is needed: what is refused before that, and help, come at once.
   const { createClient } = await import("../enqueue/client.js");
-  const client = createClient({ databaseUrl, connectionsMax: 2, ...given({ schema }) });
+  const client = createClient({ databaseUrl, connectionsMax: 2, ...given({ schema, codec: config?.settings.codec }) });
   try {
     return await work(client);
   } finally {

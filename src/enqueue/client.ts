@@ -1,5 +1,6 @@
 // The client: what an application uses to enqueue jobs, to look at them and to steer them.
 import { type Clock, sleep, systemClock } from "../model/clock.js";
+import { type Codec, checkCodec, openJson } from "../model/codec.js";
 import { type Duration, toMs } from "../model/duration.js";
 import { ConfigError, FairmillError, JobNotFoundError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
@@ -36,6 +37,7 @@ import { readWhy, type Why } from "../store/why.js";
 import { driversError } from "../store/wrapped-error.js";
 import { KeyRules } from "./key-rules.js";
 import { type EnqueueOptions, newJob } from "./new-job.js";
+import { openJob } from "./open-job.js";
 import { previewRedrive, type Redriven, type RedriveOptions, type RedrivePreview, redrive } from "./redrive.js";
 import { type RerunOptions, rerun } from "./rerun.js";
 import { Sender } from "./sender.js";
@@ -49,6 +51,8 @@ export interface ClientOptions {
   readonly schema?: string;
   /** Connections of the client's own pool; default 10. */
   readonly connectionsMax?: number;
+  /** Seals what is enqueued and opens what is read; default: nothing is sealed. */
+  readonly codec?: Codec;
   /** For tests. */
   readonly clock?: Clock;
 }
@@ -73,6 +77,7 @@ const STREAM_ROWS = 2_000;
 export class Client {
   readonly #db: Database;
   readonly #clock: Clock;
+  readonly #codec: Codec | undefined;
   readonly #sender: Sender;
   readonly #rules: KeyRules;
   /** Calls that have begun and not ended: closing waits for them. */
@@ -81,7 +86,8 @@ export class Client {
   #closed: Promise<void> | undefined;
 
   constructor(options: ClientOptions = {}) {
-    refuseUnknown(options, ["databaseUrl", "db", "schema", "connectionsMax", "clock"], "createClient");
+    refuseUnknown(options, ["databaseUrl", "db", "schema", "connectionsMax", "codec", "clock"], "createClient");
+    this.#codec = checkCodec(options.codec);
     this.#db = new Database(options, {
       connectionsMax: options.connectionsMax ?? 10,
       applicationName: "fairmill client",
@@ -109,7 +115,7 @@ export class Client {
   ): Promise<Enqueued> {
     this.#begin();
     try {
-      const job = newJob(definition, input, options);
+      const job = newJob(definition, input, options, this.#codec);
       if (!this.#rules.knows(definition)) await this.#rules.tell(definition);
       return await this.#sender.one(job instanceof Promise ? await job : job);
     } finally {
@@ -134,7 +140,7 @@ export class Client {
   }
 
   async #enqueueAll<In>(definition: JobDefinition<In, unknown>, items: Iterable<EnqueueItem<In>>): Promise<Enqueued[]> {
-    const jobs = await newJobs(definition, items);
+    const jobs = await newJobs(definition, items, this.#codec);
     await this.#rules.tell(definition);
     return jobs.length === 0 ? [] : this.#sender.many(jobs);
   }
@@ -157,7 +163,7 @@ export class Client {
     };
     try {
       for await (const { input, ...options } of items) {
-        const job = newJob(definition, input, options);
+        const job = newJob(definition, input, options, this.#codec);
         const ready = job instanceof Promise ? await job : job;
         page.push(ready);
         chars += ready.payload.length;
@@ -196,14 +202,17 @@ export class Client {
     };
     return {
       enqueue: async (definition, input, options = {}) =>
-        (await store(definition, [await newJob(definition, input, options)]))[0]!,
-      enqueueMany: async (definition, items) => store(definition, await newJobs(definition, items)),
+        (await store(definition, [await newJob(definition, input, options, this.#codec)]))[0]!,
+      enqueueMany: async (definition, items) => store(definition, await newJobs(definition, items, this.#codec)),
     };
   }
 
   /** The job as it stands, live or ended; undefined when there is none. */
   job(id: string): Promise<JobDetail | undefined> {
-    return this.#call(() => readJobDetail(this.#db, checkJobId(id)));
+    return this.#call(async () => {
+      const job = await readJobDetail(this.#db, checkJobId(id));
+      return job && openJob(this.#codec, job);
+    });
   }
 
   /** A page of jobs, newest first. */
@@ -211,7 +220,10 @@ export class Client {
     refuseUnknown(filter, ["state", "queue", "kind", "tenant", "before", "limit", ...ERROR_FIELDS], "jobs");
     if (filter.before !== undefined) checkJobId(filter.before);
     const why = checkErrorFilter(filter);
-    return this.#call(() => readJobs(this.#db, filter, why));
+    return this.#call(async () => {
+      const page = await readJobs(this.#db, filter, why);
+      return this.#codec === undefined ? page : page.map((job) => openJob(this.#codec, job));
+    });
   }
 
   /** Why a job does not run: every gate on its way, passed or not; undefined when there is no such job. */
@@ -241,7 +253,7 @@ export class Client {
 
   /** A new job like one that has ended, with other input. The old one stays, and the new one's `rerunOf` names it. */
   rerun<In = unknown>(id: string, options: RerunOptions<In> = {}): Promise<Enqueued> {
-    return this.#call(() => rerun(this.#db, this.#rules, checkJobId(id), options));
+    return this.#call(() => rerun(this.#db, this.#rules, this.#codec, checkJobId(id), options));
   }
 
   /** Changes a tenant's weight and limits. What is left out stays as it is; null takes a limit away. */
@@ -295,6 +307,9 @@ export class Client {
     for (let pauseMs = 10; ; pauseMs = Math.min(500, pauseMs * 1.5)) {
       const job = await this.#call(() => readJob(this.#db, checkJobId(id)));
       if (!job) throw new JobNotFoundError(id);
+      // Who asks for the result and has the codec gets what was sealed, or hears why not.
+      if (job.state === "done" && this.#codec !== undefined && job.result !== null)
+        return openJson(this.#codec, job.result, job, "result");
       if (job.state === "done") return job.result;
       if (isEnded(job.state))
         throw new FairmillError(
@@ -353,10 +368,11 @@ export const createClient = (options?: ClientOptions): Client => new Client(opti
 async function newJobs<In>(
   definition: JobDefinition<In, unknown>,
   items: Iterable<EnqueueItem<In>>,
+  codec: Codec | undefined,
 ): Promise<NewJob[]> {
   const jobs: NewJob[] = [];
   for (const { input, ...options } of items) {
-    const job = newJob(definition, input, options);
+    const job = newJob(definition, input, options, codec);
     jobs.push(job instanceof Promise ? await job : job);
   }
   return jobs;

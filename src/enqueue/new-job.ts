@@ -1,4 +1,5 @@
 // From what the caller says to the job that is stored: validated input, checked options, defaults from the definition.
+import { type Codec, sealJson } from "../model/codec.js";
 import { type Duration, toMs } from "../model/duration.js";
 import { ConfigError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
@@ -32,14 +33,20 @@ export function newJob<In>(
   definition: JobDefinition<In, unknown>,
   input: In,
   options: EnqueueOptions,
+  codec: Codec | undefined,
 ): NewJob | Promise<NewJob> {
   const valid = validateInput(definition, input);
   return valid instanceof Promise
-    ? valid.then(() => build(definition, input, options))
-    : build(definition, input, options);
+    ? valid.then(() => build(definition, input, options, codec))
+    : build(definition, input, options, codec);
 }
 
-function build<In>(definition: JobDefinition<In, unknown>, input: In, options: EnqueueOptions): NewJob {
+function build<In>(
+  definition: JobDefinition<In, unknown>,
+  input: In,
+  options: EnqueueOptions,
+  codec: Codec | undefined,
+): NewJob {
   refuseUnknown(options, KNOWN, `enqueue("${definition.kind}")`);
   if (options.runAt !== undefined && options.delay !== undefined)
     throw new ConfigError("delay", `enqueue("${definition.kind}"): give runAt or delay, not both.`);
@@ -48,11 +55,12 @@ function build<In>(definition: JobDefinition<In, unknown>, input: In, options: E
     throw new ConfigError(timed, `enqueue("${definition.kind}"): debounce says when the job runs; leave ${timed} out.`);
   const key = options.key ?? definition.key?.(input);
   // What is stored is what was given, not what the schema made of it: the handler validates it again.
-  const payload = serializeInput(definition.kind, input);
+  const json = serializeInput(definition.kind, input);
+  const tenant = options.tenant === undefined ? "default" : nameOf(options.tenant, "tenant");
   return {
     kind: definition.kind,
     queue: definition.queue,
-    tenant: options.tenant === undefined ? "default" : nameOf(options.tenant, "tenant"),
+    tenant,
     priority:
       options.priority === undefined ? definition.priority : wholeNumber(options.priority, -1000, 1000, "priority"),
     attemptsMax: definition.attemptsMax,
@@ -61,14 +69,22 @@ function build<In>(definition: JobDefinition<In, unknown>, input: In, options: E
     runAt: options.runAt === undefined ? undefined : momentOf(options.runAt, "runAt"),
     delayMs: options.delay === undefined ? undefined : toMs(options.delay, "delay"),
     idempotencyKey: options.idempotencyKey === undefined ? undefined : idempotencyKey(options.idempotencyKey),
-    unique: definition.unique && uniqueClaim(definition, input, payload),
-    payload,
+    unique: definition.unique && uniqueClaim(definition, input, json, tenant, codec),
+    payload: codec === undefined ? json : sealJson(codec, json, { kind: definition.kind, tenant }, "payload"),
   };
 }
 
-function uniqueClaim<In>({ unique }: JobDefinition<In, unknown>, input: In, payload: string): UniqueClaim {
+function uniqueClaim<In>(
+  { kind, unique }: JobDefinition<In, unknown>,
+  input: In,
+  json: string,
+  tenant: string,
+  codec: Codec | undefined,
+): UniqueClaim {
   const { by: _, ...rule } = unique!;
-  return { ...rule, key: uniqueKeyOf(unique!, input, payload) };
+  // A bare hash of an input that can be guessed gives the input away.
+  const fingerprint = codec?.fingerprint && ((text: string) => codec.fingerprint!(text, { kind, tenant }));
+  return { ...rule, key: uniqueKeyOf(unique!, input, json, fingerprint) };
 }
 
 function idempotencyKey(key: string): string {

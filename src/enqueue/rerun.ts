@@ -1,4 +1,5 @@
 // The edited repetition of a job that has ended: a new job of the same kind, which remembers where it comes from.
+import { type Codec, openJson } from "../model/codec.js";
 import { ConfigError, JobNotEndedError, JobNotFoundError } from "../model/errors.js";
 import { defineJob, type JobDefinition } from "../model/job-definition.js";
 import type { Enqueued } from "../model/new-job.js";
@@ -6,7 +7,7 @@ import { refuseUnknown } from "../model/settings.js";
 import { isEnded } from "../model/states.js";
 import type { Database } from "../store/database.js";
 import { rerunJob } from "../store/dead-jobs.js";
-import { readJob } from "../store/read-jobs.js";
+import { type Job, readJob } from "../store/read-jobs.js";
 import type { KeyRules } from "./key-rules.js";
 import { type EnqueueOptions, newJob } from "./new-job.js";
 
@@ -20,6 +21,7 @@ export interface RerunOptions<In = unknown> extends Omit<EnqueueOptions, "tenant
 export async function rerun<In>(
   db: Database,
   rules: KeyRules,
+  codec: Codec | undefined,
   id: string,
   options: RerunOptions<In>,
 ): Promise<Enqueued> {
@@ -32,8 +34,10 @@ export async function rerun<In>(
     throw new ConfigError("definition", `rerun: job ${id} is of kind "${old.kind}", not of "${definition.kind}".`);
   const job = await newJob(
     definition ?? defineJob<In>({ kind: old.kind }),
-    input === undefined ? (old.payload as In) : input,
-    how,
+    input === undefined ? (payloadOf(codec, old) as In) : input,
+    // A sealed payload belongs to its tenant.
+    { ...how, tenant: old.tenant },
+    codec,
   );
   if (definition !== undefined) await rules.tell(definition);
   const changes = JSON.stringify({
@@ -54,3 +58,6 @@ export async function rerun<In>(
   if (answer.answer === "not_found") throw new JobNotFoundError(id);
   return { id: answer.id, created: answer.answer === "stored" };
 }
+
+const payloadOf = (codec: Codec | undefined, job: Job): unknown =>
+  codec === undefined ? job.payload : openJson(codec, job.payload, job, "payload");

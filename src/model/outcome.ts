@@ -5,8 +5,12 @@ import { type ErrorRecord, recordError } from "./error-record.js";
 import {
   FairmillError,
   JobCancelledError,
+  KeyUnknownError,
   LeaseLostError,
   NonRetryableError,
+  NotSealedError,
+  SealBrokenError,
+  SealedError,
   ShutdownError,
   TimeoutError,
 } from "./errors.js";
@@ -39,7 +43,11 @@ function isTrue(ask: () => boolean): boolean {
 /** What the run came to. `abortedBy` is why the signal was aborted, if it was. */
 export type Outcome =
   | { readonly type: "returned"; readonly value: unknown }
-  | { readonly type: "threw"; readonly error: unknown; readonly abortedBy?: unknown };
+  | { readonly type: "threw"; readonly error: unknown; readonly abortedBy?: unknown }
+  /** The payload could not be opened, so the handler was never called. `unspent` claims before this one did not spend their attempt. */
+  | { readonly type: "unopened"; readonly error: unknown; readonly unspent: number };
+
+type Unopened = Extract<Outcome, { type: "unopened" }>;
 
 /** What is to be written. */
 export type Verdict =
@@ -66,6 +74,7 @@ export interface AttemptFacts {
 
 export function decide(job: AttemptFacts, outcome: Outcome, backoff: Backoff, random: number): Verdict {
   if (outcome.type === "returned") return decideReturned(outcome.value);
+  if (outcome.type === "unopened") return decideUnopened(job, outcome, backoff, random);
   const { error, abortedBy } = outcome;
   if (abortedBy instanceof JobCancelledError) return { verdict: "cancelled" };
   // After a lost lease the fence decides: if the job is still this worker's it goes back at once, else nothing is written.
@@ -80,6 +89,20 @@ function decideReturned(value: unknown): Verdict {
     ? { verdict: "cancelled" }
     : { verdict: "cancelled", error: { ...recordError(value.reason), name: "Cancelled" } };
 }
+
+/**
+ * A key that is missing here may be there elsewhere, or after the next deployment: that is no fault of the job, so it waits and keeps
+ * its attempt. The more often it was claimed without being tried, the longer. Everything else stays as it is, however often one looks.
+ */
+function decideUnopened(job: AttemptFacts, { error, unspent }: Unopened, backoff: Backoff, random: number): Verdict {
+  if (error instanceof SealedError || error instanceof KeyUnknownError)
+    return { verdict: "snooze", delayMs: keyBackoff(unspent + 1, random) };
+  if (error instanceof SealBrokenError || error instanceof NotSealedError)
+    return { verdict: "dead", outcome: "invalid", error: recordError(error) };
+  return decideFailed(job, error, backoff, random);
+}
+
+const keyBackoff = exponential({ base: "5s" });
 
 function decideFailed(job: AttemptFacts, error: unknown, backoff: Backoff, random: number): Verdict {
   const outcome: FailureOutcome = isTrue(() => error instanceof TimeoutError)

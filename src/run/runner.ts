@@ -1,9 +1,10 @@
-// Runs claimed jobs: validates the stored payload, calls the handler under a time limit, and turns what happened into a verdict.
+// Runs claimed jobs: opens and validates the stored payload, calls the handler under a time limit, and turns what happened into a verdict.
 // Knows nothing of the database. A run ends when its handler does; one that ignores its signal is given up after a while, so that
 // the job goes on elsewhere, but it keeps its slot: it still uses this process.
 import type { Claim } from "../model/claim.js";
 import type { Clock } from "../model/clock.js";
-import { InputInvalidError, NonRetryableError, TimeoutError } from "../model/errors.js";
+import { type Codec, openJson } from "../model/codec.js";
+import { type FairmillError, InputInvalidError, NonRetryableError, TimeoutError } from "../model/errors.js";
 import { decide, type Outcome } from "../model/outcome.js";
 import { PayloadOutdatedError, validateInput } from "../model/validate-input.js";
 import type { Logger } from "../observe/log.js";
@@ -19,6 +20,8 @@ export interface RunnerOptions {
   /** How long a handler may go on after its signal aborted before its job is settled without it. */
   readonly abortGraceMs: number;
   readonly onProgress: (claim: Claim, value: unknown) => void;
+  /** Opens payloads that are sealed. */
+  readonly codec?: Codec | undefined;
 }
 
 export class Runner {
@@ -50,7 +53,13 @@ export class Runner {
     const handler = this.#options.handlers.get(claim.kind);
     try {
       if (!handler) throw new NonRetryableError(`This worker has no handler for job kind "${claim.kind}".`);
-      const input = checkPayload(handler, claim.payload);
+      let payload: unknown;
+      try {
+        payload = openJson(this.#options.codec, claim.payload, claim, "payload");
+      } catch (error) {
+        return this.#over(run, { type: "unopened", error, unspent: Math.max(0, claim.leaseNo - claim.attempt) });
+      }
+      const input = checkPayload(handler, payload);
       // A handler that ends without waiting for anything is over here and now: no promise, no timer.
       const ending = isThenable(input)
         ? input.then((value) => this.#call(run, handler, value))
@@ -94,7 +103,20 @@ export class Runner {
     run.isDecided = true;
     run.forgetGrace?.();
     const backoff = this.#options.handlers.get(run.claim.kind)?.definition.backoff ?? (() => 0);
-    this.#ends.onVerdict(run, decide(run.claim, outcome, backoff, this.#options.clock.random()));
+    const verdict = decide(run.claim, outcome, backoff, this.#options.clock.random());
+    if (outcome.type === "unopened" && verdict.verdict === "snooze")
+      this.#sayUnopened(run.claim, outcome.error, verdict);
+    this.#ends.onVerdict(run, verdict);
+  }
+
+  /** As an error, each time: nothing is lost, but nothing goes on either until somebody gives this worker the key. */
+  #sayUnopened(claim: Claim, error: unknown, { delayMs }: { delayMs: number }): void {
+    const { worker, id: job, kind, tenant } = claim;
+    const { code, message } = error as FairmillError;
+    this.#options.logger.error(
+      { worker, job, kind, tenant, code, error: message, againInMs: delayMs },
+      "This worker cannot open the job's payload: put back",
+    );
   }
 }
 

@@ -1,24 +1,32 @@
 // Keeps the latest progress of running jobs: gathered for a moment, written together, and never in the way of a settle.
 import type { Claim } from "../model/claim.js";
 import type { Clock } from "../model/clock.js";
+import { type Codec, sealJson } from "../model/codec.js";
 import { serializeResult } from "../model/json-content.js";
 import type { Database } from "../store/database.js";
 import { storeProgress } from "../store/settle.js";
 
 const WRITE_EVERY_MS = 500;
 
+interface Progress {
+  readonly claim: Claim;
+  readonly json: string;
+}
+
 export class ProgressKeeper {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #onTrouble: (error: unknown) => void;
-  readonly #latest = new Map<string, { claim: Claim; json: string }>();
+  readonly #codec: Codec | undefined;
+  readonly #latest = new Map<string, Progress>();
   #forget: (() => void) | undefined;
   #writing: Promise<void> = Promise.resolve();
 
-  constructor(db: Database, clock: Clock, onTrouble: (error: unknown) => void) {
+  constructor(db: Database, clock: Clock, onTrouble: (error: unknown) => void, codec?: Codec) {
     this.#db = db;
     this.#clock = clock;
     this.#onTrouble = onTrouble;
+    this.#codec = codec;
   }
 
   report(claim: Claim, value: unknown): void {
@@ -40,19 +48,30 @@ export class ProgressKeeper {
   }
 
   async #write(): Promise<void> {
-    const byWorker = groupByWorker(this.#latest.values());
+    const latest = [...this.#latest.values()];
     this.#latest.clear();
+    const byWorker = groupByWorker(this.#codec === undefined ? latest : this.#sealed(this.#codec, latest));
     for (const [worker, progresses] of byWorker) {
       // Progress is a courtesy: a failed write is reported and not repeated, and a lost lease is the settle's to find out.
       await storeProgress(this.#db, worker, progresses).catch(this.#onTrouble);
     }
   }
+
+  /** Only what is written is sealed, not all that was reported. What the codec refuses is not written at all. */
+  #sealed(codec: Codec, progresses: readonly Progress[]): Progress[] {
+    return progresses.flatMap(({ claim, json }) => {
+      try {
+        return [{ claim, json: sealJson(codec, json, claim, "progress") }];
+      } catch (error) {
+        this.#onTrouble(error);
+        return [];
+      }
+    });
+  }
 }
 
-function groupByWorker(
-  progresses: Iterable<{ claim: Claim; json: string }>,
-): Map<string, { claim: Claim; json: string }[]> {
-  const groups = new Map<string, { claim: Claim; json: string }[]>();
+function groupByWorker(progresses: Iterable<Progress>): Map<string, Progress[]> {
+  const groups = new Map<string, Progress[]>();
   for (const progress of progresses) {
     const group = groups.get(progress.claim.worker);
     if (group) group.push(progress);

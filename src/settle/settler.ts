@@ -5,10 +5,12 @@ import { type Clock, sleep } from "../model/clock.js";
 import type { Verdict } from "../model/outcome.js";
 import type { Database } from "../store/database.js";
 import { isTransient } from "../store/failures.js";
-import { type Returned, type SettleAnswer, type Settlement, settleJobs } from "../store/settle.js";
+import { type Returned, type SealResult, type SettleAnswer, type Settlement, settleJobs } from "../store/settle.js";
 
 export interface SettlerOptions<Item extends Settlement> {
   readonly groupJobsMax: number;
+  /** Where results are sealed. Called again when a group is sent again. */
+  readonly sealResult?: SealResult | undefined;
   /** These verdicts are durable; `refused` were not heard, because their lease was lost. */
   readonly onSettled: (worker: string, accepted: readonly Item[], refused: readonly Item[]) => void;
   /** These became ready, because settled jobs gave up their places. */
@@ -126,7 +128,7 @@ export class Settler<Item extends Settlement> {
     let settlements: readonly Settlement[] = part;
     for (let delayMs = RETRY_MS_MIN; ; delayMs = Math.min(RETRY_MS_MAX, delayMs * 2)) {
       try {
-        return await settleJobs(this.#db, worker, settlements);
+        return await settleJobs(this.#db, worker, settlements, this.#options.sealResult);
       } catch (error) {
         this.#options.onTrouble(error);
         if (this.#giveUp.signal.aborted) throw error;

@@ -35,11 +35,15 @@ const PROGRESS = "select fairmill.progress_v1($1, $2, $3, $4) as refused";
 
 const idOf = ({ claim }: Settlement) => claim.id;
 
+/** What is kept instead of a result's JSON; undefined when it cannot be kept. */
+export type SealResult = (claim: Claim, json: string) => string | undefined;
+
 /** Writes the verdicts of one worker's jobs in one durable transaction. Safe to repeat. */
 export async function settleJobs(
   db: Database,
   worker: string,
   settlements: readonly Settlement[],
+  seal?: SealResult,
 ): Promise<SettleAnswer> {
   // By id, like everybody who locks several jobs.
   const sorted = isSortedById(settlements, idOf)
@@ -54,7 +58,7 @@ export async function settleJobs(
   for (let i = 0; i < sorted.length; i++) {
     const { claim, verdict } = sorted[i]!;
     const comma = i === 0 ? "" : ",";
-    const detail = detailOf(verdict);
+    const detail = detailOf(claim, verdict, seal);
     if (detail !== "null") hasDetails = true;
     ids += comma + claim.id;
     leases += comma + claim.leaseNo;
@@ -79,12 +83,13 @@ export async function settleJobs(
   return { refused: row.refused, returned };
 }
 
-function detailOf(verdict: Verdict): string {
+function detailOf(claim: Claim, verdict: Verdict, seal: SealResult | undefined): string {
   switch (verdict.verdict) {
     case "done": {
       if (verdict.result === undefined) return "null";
       const { json } = serializeResult(verdict.result);
-      return json === undefined ? "null" : `{"result":${json}}`;
+      const kept = json === undefined || seal === undefined ? json : seal(claim, json);
+      return kept === undefined ? "null" : `{"result":${kept}}`;
     }
     case "dead":
       return JSON.stringify({ outcome: verdict.outcome, error: verdict.error });

@@ -1,4 +1,5 @@
 // A project's settings in one file, `fairmill.config.ts`: what the commands read and what their worker runs.
+import { checkCodec } from "../model/codec.js";
 import { ConfigError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import { refuseUnknown } from "../model/settings.js";
@@ -33,6 +34,7 @@ const KNOWN: Record<keyof Config, true> = {
   claimTenantMax: true,
   crashesMax: true,
   keepHistory: true,
+  codec: true,
   logger: true,
 };
 
@@ -46,9 +48,10 @@ export function checkConfig(config: unknown, where: string): Config {
   if (typeof config !== "object" || config === null || Array.isArray(config))
     throw new ConfigError("config", `${where}: the settings must be an object, like { handlers: [handle(job, run)] }.`);
   refuseUnknown(config, Object.keys(KNOWN), where);
-  const { databaseUrl, handlers, jobs } = config as Config;
+  const { databaseUrl, handlers, jobs, codec } = config as Config;
   if (databaseUrl !== undefined && typeof databaseUrl !== "string")
     throw new ConfigError("databaseUrl", `${where}: databaseUrl must be a text, like "postgres://user@host/database".`);
+  checkCodec(codec);
   checkEach(handlers, "handlers", `${where}: handlers`, isHandler, "made by handle(job, async (ctx) => { … })");
   checkEach(jobs, "jobs", `${where}: jobs`, isDefinition, 'made by defineJob({ kind: "…" })');
   return config;

@@ -10,6 +10,7 @@ import { Runner, type RunnerOptions } from "../run/runner.js";
 import { Settler } from "../settle/settler.js";
 import type { Returned } from "../store/settle.js";
 import type { Parts } from "./parts.js";
+import { resultSealer } from "./seal-result.js";
 import { Slots } from "./slots.js";
 import { logVerdict } from "./verdict-log.js";
 
@@ -59,9 +60,11 @@ export class Hands implements RunEnds {
     this.#onDue = options.onDue;
     this.#onEnded = options.onEnded;
     this.#slots = new Slots(settings.concurrency, settings.prefetch);
-    this.#runner = new Runner({ ...options, clock, logger: log, abortGraceMs: settings.abortGraceMs }, this);
+    const { abortGraceMs, codec } = settings;
+    this.#runner = new Runner({ ...options, clock, logger: log, abortGraceMs, codec }, this);
     this.#settler = new Settler(db, clock, {
       groupJobsMax: SETTLE_JOBS_MAX,
+      sealResult: codec && resultSealer(codec, log),
       onSettled: (worker, accepted, refused) => this.#settled(worker, accepted, refused),
       onReturned: options.onReturned,
       onAbandoned: (items, error) => {

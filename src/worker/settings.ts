@@ -1,5 +1,6 @@
 // The settings of a worker: one object of defaults, everything checked, unknown names refused, frozen.
 import type { Clock } from "../model/clock.js";
+import { type Codec, checkCodec } from "../model/codec.js";
 import { type Duration, toMs } from "../model/duration.js";
 import { ConfigError } from "../model/errors.js";
 import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
@@ -45,6 +46,8 @@ export interface WorkerOptions {
   readonly crashesMax?: number;
   /** How long ended jobs are kept; default "30d". */
   readonly keepHistory?: Duration;
+  /** Opens what is sealed, and seals results and progress; default: nothing is sealed. */
+  readonly codec?: Codec;
   readonly logger?: Logger;
   /** For tests. */
   readonly clock?: Clock;
@@ -69,6 +72,7 @@ const KNOWN = [
   "claimTenantMax",
   "crashesMax",
   "keepHistory",
+  "codec",
   "logger",
   "clock",
 ] as const;
@@ -89,6 +93,7 @@ export interface WorkerSettings {
   readonly claimTenantMax: number | undefined;
   readonly crashesMax: number;
   readonly historyKeepMs: number;
+  readonly codec: Codec | undefined;
 }
 
 export function checkWorkerOptions(options: WorkerOptions): WorkerSettings {
@@ -119,6 +124,7 @@ export function checkWorkerOptions(options: WorkerOptions): WorkerSettings {
         : wholeNumber(options.claimTenantMax, 1, 10_000, "claimTenantMax"),
     crashesMax: wholeNumber(options.crashesMax ?? 3, 1, 1000, "crashesMax"),
     historyKeepMs: toMs(options.keepHistory ?? "30d", "keepHistory"),
+    codec: checkCodec(options.codec),
   });
 }
 

@@ -78,7 +78,7 @@ export class Worker {
       tenantJobsMax: settings.claimTenantMax,
       onDue: (ms) => this.#upkeep.dueIn(ms),
     });
-    this.#progress = new ProgressKeeper(db, clock, (error) => trouble("keeping progress", error));
+    this.#progress = new ProgressKeeper(db, clock, (error) => trouble("keeping progress", error), settings.codec);
     this.#hands = new Hands(this.#parts, {
       handlers,
       onProgress: (claim, value) => this.#progress.report(claim, value),

@@ -2,8 +2,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
+  type CodecOptions,
   ConfigError,
   createClient,
+  createCodec,
   createWorker,
   defineConfig,
   defineJob,
@@ -69,6 +71,7 @@ describe("settings.md lists exactly the settings that are known", () => {
   test.each([
     ["createClient", () => createClient({ databaseUrl: url, ...nope })],
     ["createWorker", () => createWorker({ databaseUrl: url, handlers, ...nope })],
+    ["createCodec", () => createCodec({ ...nope } as CodecOptions)],
     ["queues", () => createWorker({ databaseUrl: url, handlers, queues: { default: nope } })],
     ["defineJob", () => defineJob({ kind: "j", ...nope })],
     ["retry", () => defineJob({ kind: "j", retry: nope })],

@@ -5,8 +5,12 @@ import type { Backoff } from "../../src/model/backoff.js";
 import {
   InputInvalidError,
   JobCancelledError,
+  KeyUnknownError,
   LeaseLostError,
   NonRetryableError,
+  NotSealedError,
+  SealBrokenError,
+  SealedError,
   ShutdownError,
   TimeoutError,
 } from "../../src/model/errors.js";
@@ -205,4 +209,46 @@ test("what trying again cannot help is never tried again", () => {
       expect(decide(job, threw(error), backoff, 0).verdict).toBe("dead");
     }),
   );
+});
+
+describe("a payload that could not be opened", () => {
+  const unopened = (error: unknown, unspent = 0): Outcome => ({ type: "unopened", error, unspent });
+  const situations = Object.values(SITUATIONS);
+
+  test("for want of a key or a codec waits without spending an attempt, the longer the more often, five minutes at most", () => {
+    for (const error of [new KeyUnknownError("payload", "k"), new SealedError("payload", "k")])
+      for (const job of situations) {
+        const delayAfter = (unspent: number) => {
+          const verdict = decide(job, unopened(error, unspent), backoff, 0.5);
+          expect(verdict.verdict).toBe("snooze");
+          return (verdict as { delayMs: number }).delayMs;
+        };
+        expect([0, 1, 2, 3, 10, 100_000].map(delayAfter)).toEqual([5_000, 10_000, 20_000, 40_000, 300_000, 300_000]);
+      }
+  });
+
+  test("because it is not what was sealed, or not sealed, ends the job at once, with its code", () => {
+    for (const error of [new SealBrokenError("payload", "k"), new NotSealedError("payload")])
+      for (const job of situations)
+        expect(decide(job, unopened(error), backoff, 0.5)).toMatchObject({
+          verdict: "dead",
+          outcome: "invalid",
+          error: { code: error.code },
+        });
+  });
+
+  test("because a codec of one's own failed is a failure like any other", () => {
+    const error = new Error("the vault is closed");
+    for (const job of situations)
+      expect(decide(job, unopened(error), backoff, 0.5)).toEqual(decide(job, threw(error), backoff, 0.5));
+  });
+
+  test("a handler that throws such errors of its own fails like any other: it was called", () => {
+    expect(
+      decide(SITUATIONS["the first of three attempts"], threw(new KeyUnknownError("result", "k")), backoff, 0.5),
+    ).toMatchObject({
+      verdict: "retry",
+      outcome: "failed",
+    });
+  });
 });

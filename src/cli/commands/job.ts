@@ -1,5 +1,6 @@
 // `fairmill job <id>`: all there is to know about one job.
 import { systemClock } from "../../model/clock.js";
+import { isSealed, keyIdOf } from "../../model/codec.js";
 import type { ErrorRecord } from "../../model/error-record.js";
 import { JobNotFoundError } from "../../model/errors.js";
 import { isEnded } from "../../model/states.js";
@@ -20,7 +21,7 @@ export const job = defineCommand<object, [id: string]>({
   ],
   declare: (command) => void command.argument("<id>", "the job's id, as enqueue printed it", jobId),
   run: async ({ args: [id], options, out }) => {
-    const found = await withClient(await findTarget(options), (client) => client.job(id));
+    const found = await withClient(await findTarget(options, true), (client) => client.job(id));
     if (found === undefined) throw new JobNotFoundError(id);
     out.result(found, detailOf(found, systemClock.now(), out.coloured));
     return 0;
@@ -80,7 +81,12 @@ const errorOf = (error: ErrorRecord | null): string[] => {
 };
 
 const section = (title: string, value: unknown): string[] =>
-  value === null || value === undefined ? [] : ["", title, indented(toJson(value, 2))];
+  value === null || value === undefined
+    ? []
+    : ["", title, indented(isSealed(value) ? sealedBy(value) : toJson(value, 2))];
+
+/** Ciphertext tells nobody anything; which key is missing does. */
+const sealedBy = (value: unknown) => `(sealed, key ${keyIdOf(value) ?? "unknown"})`;
 
 function nextStep(job: Job): string[] {
   if (job.state === "dead" || job.state === "cancelled")
