@@ -24,12 +24,17 @@ export {
   type InputIssue,
   JobCancelledError,
   JobNotFoundError,
+  JobPausedError,
   LeaseLostError,
   NonRetryableError,
   PayloadTooLargeError,
   RateLimitError,
   ShutdownError,
+  StepChangedError,
+  StepLimitError,
+  StepResultError,
   TimeoutError,
+  WaitTimeoutError,
 } from "./model/errors.js";
 export { defineJob, type JobDefinition, type JobOptions } from "./model/job-definition.js";
 export type { GateName, GateSettings, JobLimits, KeyRule, Rate, StoredRate, TenantSettings } from "./model/limits.js";
@@ -37,6 +42,7 @@ export type { Enqueued } from "./model/new-job.js";
 export { cancel, snooze, type Verdict } from "./model/outcome.js";
 export type { StandardSchema } from "./model/standard-schema.js";
 export { type JobState, TRANSITIONS } from "./model/states.js";
+export type { StepKind } from "./model/step.js";
 export type {
   DebounceOptions,
   OnConflict,
@@ -49,6 +55,7 @@ export type { WorkerEvents } from "./observe/events.js";
 export { createLogger, type Logger, silentLogger } from "./observe/log.js";
 export type { JobContext } from "./run/context.js";
 export { type Handler, type HandlerFunction, handle } from "./run/handler.js";
+export type { WaitOptions } from "./run/steps.js";
 export type { CancelAnswer, RetryAnswer } from "./store/control-jobs.js";
 export type { Pool, Queryable } from "./store/database.js";
 export type {
@@ -60,6 +67,7 @@ export type {
   TenantOverview,
 } from "./store/overviews.js";
 export type { Failure, Job, JobFilter } from "./store/read-jobs.js";
+export type { SignalAnswer, Step } from "./store/steps.js";
 export type { Why, WhyGate, WhyGateName } from "./store/why.js";
 export { type Config, defineConfig } from "./worker/config.js";
 export type { WorkerOptions } from "./worker/settings.js";

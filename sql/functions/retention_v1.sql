@@ -1,5 +1,5 @@
 -- Removes what is old: whole days of history by dropping their partition, rows of the rest partition, idempotency keys of jobs that
--- ended, unique keys whose period is over, meters that nobody uses, and workers that are gone, in bounded portions. Never waits long for a
+-- ended, steps of jobs that are gone, unique keys whose period is over, meters that nobody uses, and workers that are gone, in bounded portions. Never waits long for a
 -- lock: what is busy now is removed by a later call.
 -- Plan expected: a probe of job's indexes for each old key and each gone worker. Asked by a subquery for one value, which cannot be
 -- turned into a join: planned while the table was empty, a join would read the whole queue.
@@ -56,6 +56,15 @@ begin
     where x.used_at < now() - interval '1 day' and not x.recheck
       and coalesce(x.spent_at[cardinality(x.spent_at)] < now() - interval '30 days', true)
     order by x.used_at limit rows_max for update skip locked));
+  get diagnostics v_count = row_count;
+  v_removed := v_removed + v_count;
+
+  -- Steps stay for as long as their job does, live or ended.
+  delete from fairmill.step s where s.ctid = any (array(
+    select x.ctid from fairmill.step x
+    where x.started_at < v_before and (select j.id from fairmill.job j where j.id = x.job_id) is null
+      and (select h.id from fairmill.job_history h where h.id = x.job_id limit 1) is null
+    order by x.started_at limit rows_max for update skip locked));
   get diagnostics v_count = row_count;
   v_removed := v_removed + v_count;
 

@@ -1,8 +1,9 @@
 // The client: what an application uses to enqueue jobs, to look at them and to steer them.
 import { type Clock, sleep, systemClock } from "../model/clock.js";
 import { type Duration, toMs } from "../model/duration.js";
-import { ConfigError, FairmillError, JobNotFoundError } from "../model/errors.js";
+import { ConfigError, FairmillError, JobNotFoundError, StepResultError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
+import { serializeResult } from "../model/json-content.js";
 import {
   checkGateName,
   checkGateSettings,
@@ -15,7 +16,7 @@ import type { Enqueued, NewJob } from "../model/new-job.js";
 import { nameOf, refuseUnknown } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
 import { isEnded } from "../model/states.js";
-import { type CancelAnswer, cancelJob, type RetryAnswer, retryJob } from "../store/control-jobs.js";
+import { type CancelAnswer, cancelJob, type RetryAnswer, retryFromStart, retryJob } from "../store/control-jobs.js";
 import { Database, type Pool, type Queryable } from "../store/database.js";
 import { STATEMENT_CHARS_MAX, storeJobsIn } from "../store/enqueue.js";
 import { explainFailure } from "../store/failures.js";
@@ -31,6 +32,7 @@ import {
   type TenantOverview,
 } from "../store/overviews.js";
 import { type Job, type JobFilter, readJob, readJobs } from "../store/read-jobs.js";
+import { readSteps, type SignalAnswer, type Step, sendSignal, sendSignalIn } from "../store/steps.js";
 import { readWhy, type Why } from "../store/why.js";
 import { KeyRules } from "./key-rules.js";
 import { type EnqueueOptions, newJob } from "./new-job.js";
@@ -61,6 +63,8 @@ export interface EnqueuedCount {
 export interface TransactionClient {
   enqueue<In>(definition: JobDefinition<In, unknown>, input: In, options?: EnqueueOptions): Promise<Enqueued>;
   enqueueMany<In>(definition: JobDefinition<In, unknown>, items: Iterable<EnqueueItem<In>>): Promise<Enqueued[]>;
+  /** Sends a signal: it is there when the transaction commits. */
+  signal(id: string, name: string, value?: unknown): Promise<SignalAnswer>;
 }
 
 /** Jobs that a stream sends at a time. */
@@ -194,6 +198,14 @@ export class Client {
       enqueue: async (definition, input, options = {}) =>
         (await store(definition, [await newJob(definition, input, options)]))[0]!,
       enqueueMany: async (definition, items) => store(definition, await newJobs(definition, items)),
+      signal: async (id, name, value) => {
+        const json = signalJson(name, value);
+        try {
+          return await sendSignalIn(tx, this.#db.schema, checkId(id), name, json);
+        } catch (error) {
+          throw explainFailure(error, this.#db.schema);
+        }
+      },
     };
   }
 
@@ -219,9 +231,22 @@ export class Client {
     return this.#call(() => cancelJob(this.#db, checkId(id)));
   }
 
-  /** Runs a dead or cancelled job again, or a waiting one now. */
-  retry(id: string): Promise<RetryAnswer> {
-    return this.#call(() => retryJob(this.#db, checkId(id)));
+  /** Runs a dead or cancelled job again, or a waiting one now: behind its finished steps, or `fromStart` without any. */
+  retry(id: string, options: { readonly fromStart?: boolean } = {}): Promise<RetryAnswer> {
+    refuseUnknown(options, ["fromStart"], "retry");
+    const retry = options.fromStart ? retryFromStart : retryJob;
+    return this.#call(() => retry(this.#db, checkId(id)));
+  }
+
+  /** The steps that a job has come to, and the signals it was sent; empty when there are none. */
+  steps(id: string): Promise<Step[]> {
+    return this.#call(() => readSteps(this.#db, checkId(id)));
+  }
+
+  /** Sends a job the signal that `ctx.waitFor(name)` waits for, now or later. The first one counts. */
+  async signal(id: string, name: string, value?: unknown): Promise<SignalAnswer> {
+    const json = signalJson(name, value);
+    return this.#call(() => sendSignal(this.#db, checkId(id), name, json));
   }
 
   /** Changes a tenant's weight and limits. What is left out stays as it is; null takes a limit away. */
@@ -340,6 +365,13 @@ async function newJobs<In>(
     jobs.push(job instanceof Promise ? await job : job);
   }
   return jobs;
+}
+
+function signalJson(name: string, value: unknown): string | undefined {
+  const { json, problem } = serializeResult(value);
+  if (problem !== undefined) throw new StepResultError(nameOf(name, "signal"), problem);
+  nameOf(name, "signal");
+  return json;
 }
 
 function checkId(id: string): string {

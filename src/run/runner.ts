@@ -3,13 +3,15 @@
 // the job goes on elsewhere, but it keeps its slot: it still uses this process.
 import type { Claim } from "../model/claim.js";
 import type { Clock } from "../model/clock.js";
-import { InputInvalidError, NonRetryableError, TimeoutError } from "../model/errors.js";
+import { InputInvalidError, JobPausedError, NonRetryableError, TimeoutError } from "../model/errors.js";
 import { decide, type Outcome } from "../model/outcome.js";
+import type { StepKeeper } from "../model/step.js";
 import { PayloadOutdatedError, validateInput } from "../model/validate-input.js";
 import type { Logger } from "../observe/log.js";
 import { RunContext } from "./context.js";
 import type { Handler } from "./handler.js";
 import { Run, type RunEnds } from "./run.js";
+import { Steps } from "./steps.js";
 import { TimeLimit } from "./time-limit.js";
 
 export interface RunnerOptions {
@@ -19,6 +21,7 @@ export interface RunnerOptions {
   /** How long a handler may go on after its signal aborted before its job is settled without it. */
   readonly abortGraceMs: number;
   readonly onProgress: (claim: Claim, value: unknown) => void;
+  readonly steps: StepKeeper;
 }
 
 export class Runner {
@@ -69,14 +72,35 @@ export class Runner {
   #call(run: Run, handler: Handler, input: unknown): unknown {
     // A run that was aborted while its payload was being validated has a context already, and it knows the reason.
     const early = run.context;
-    run.context = new RunContext(run.claim, input, this.#options.logger, this.#options.onProgress);
+    run.context = this.#contextOf(run, input);
     if (early) run.context.abort(early.abortedBy as Error);
     return handler.run(run.context);
   }
 
+  #contextOf(run: Run, input: unknown): RunContext<unknown> {
+    const { logger, onProgress } = this.#options;
+    return new RunContext(run.claim, input, logger, onProgress, () => this.#stepsOf(run));
+  }
+
+  #stepsOf(run: Run): Steps {
+    return new Steps({
+      claim: run.claim,
+      clock: this.#options.clock,
+      keeper: this.#options.steps,
+      abortedBy: () => run.abortedBy,
+      isOver: () => run.isDecided,
+      onLost: (reason) => run.abort(reason),
+      // Decided here and now, whatever the handler makes of the error that it gets; it keeps its slot until it has ended.
+      onPaused: (delayMs, waits) => {
+        this.#decide(run, { type: "paused", delayMs, waits });
+        run.context?.abort(new JobPausedError());
+      },
+    });
+  }
+
   #abort(run: Run, reason: Error): void {
     if (run.isDecided || run.abortedBy !== undefined) return;
-    run.context ??= new RunContext<unknown>(run.claim, undefined, this.#options.logger, this.#options.onProgress);
+    run.context ??= this.#contextOf(run, undefined);
     run.context.abort(reason);
     run.forgetGrace = this.#options.clock.after(this.#options.abortGraceMs, () =>
       this.#decide(run, { type: "threw", error: reason, abortedBy: reason }),
@@ -85,7 +109,8 @@ export class Runner {
 
   #over(run: Run, outcome: Outcome): void {
     this.#limits.get(run.claim.kind)?.delete(run);
-    this.#decide(run, outcome);
+    const fault = run.context?.fault;
+    this.#decide(run, fault === undefined ? outcome : { type: "threw", error: fault, abortedBy: run.abortedBy });
     this.#ends.onOver(run);
   }
 

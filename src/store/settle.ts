@@ -91,7 +91,7 @@ function detailOf(verdict: Verdict): string {
     case "retry":
       return JSON.stringify({ outcome: verdict.outcome, error: verdict.error, delay_ms: verdict.delayMs });
     case "snooze":
-      return JSON.stringify({ delay_ms: verdict.delayMs });
+      return JSON.stringify({ delay_ms: verdict.delayMs, waits: verdict.waits });
     case "cancelled":
       return verdict.error ? JSON.stringify({ outcome: "cancelled", error: verdict.error }) : "null";
     case "release":

@@ -32,6 +32,8 @@ const KNOWN: Record<keyof Config, true> = {
   claimJobsMax: true,
   claimTenantMax: true,
   crashesMax: true,
+  stepsMax: true,
+  stepsBytesMax: true,
   keepHistory: true,
   logger: true,
 };

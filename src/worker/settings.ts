@@ -43,6 +43,10 @@ export interface WorkerOptions {
   readonly claimTenantMax?: number;
   /** Worker deaths after which a job counts as poison; default 3. */
   readonly crashesMax?: number;
+  /** Steps that a job may have; default 1000. */
+  readonly stepsMax?: number;
+  /** Bytes of JSON that the results of a job's steps may have together; default 16 MiB. */
+  readonly stepsBytesMax?: number;
   /** How long ended jobs are kept; default "30d". */
   readonly keepHistory?: Duration;
   readonly logger?: Logger;
@@ -68,6 +72,8 @@ const KNOWN = [
   "claimJobsMax",
   "claimTenantMax",
   "crashesMax",
+  "stepsMax",
+  "stepsBytesMax",
   "keepHistory",
   "logger",
   "clock",
@@ -88,6 +94,8 @@ export interface WorkerSettings {
   readonly claimJobsMax: number;
   readonly claimTenantMax: number | undefined;
   readonly crashesMax: number;
+  readonly stepsMax: number;
+  readonly stepsBytesMax: number;
   readonly historyKeepMs: number;
 }
 
@@ -118,6 +126,8 @@ export function checkWorkerOptions(options: WorkerOptions): WorkerSettings {
         ? undefined
         : wholeNumber(options.claimTenantMax, 1, 10_000, "claimTenantMax"),
     crashesMax: wholeNumber(options.crashesMax ?? 3, 1, 1000, "crashesMax"),
+    stepsMax: wholeNumber(options.stepsMax ?? 1_000, 1, 10_000, "stepsMax"),
+    stepsBytesMax: wholeNumber(options.stepsBytesMax ?? 16 * 1024 * 1024, 1, 2 ** 30, "stepsBytesMax"),
     historyKeepMs: toMs(options.keepHistory ?? "30d", "keepHistory"),
   });
 }
