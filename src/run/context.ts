@@ -115,6 +115,11 @@ export class RunContext<Input> implements JobContext<Input> {
     return this.#steps;
   }
 
+  /** Resolves when no step is being done any more; undefined when none is. */
+  drainSteps(): Promise<void> | undefined {
+    return this.#steps?.drain();
+  }
+
   /** What the steps found that the handler may not overrule. */
   get fault(): unknown {
     return this.#steps?.fault;

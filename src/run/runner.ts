@@ -58,11 +58,11 @@ export class Runner {
       const ending = isThenable(input)
         ? input.then((value) => this.#call(run, handler, value))
         : this.#call(run, handler, input);
-      if (!isThenable(ending)) return this.#over(run, { type: "returned", value: ending });
+      if (!isThenable(ending)) return this.#ended(run, { type: "returned", value: ending });
       this.#limits.get(claim.kind)?.add(run);
       ending.then(
-        (value) => this.#over(run, { type: "returned", value }),
-        (error: unknown) => this.#over(run, { type: "threw", error, abortedBy: run.abortedBy }),
+        (value) => this.#ended(run, { type: "returned", value }),
+        (error: unknown) => this.#ended(run, { type: "threw", error, abortedBy: run.abortedBy }),
       );
     } catch (error) {
       this.#over(run, { type: "threw", error, abortedBy: run.abortedBy });
@@ -105,6 +105,13 @@ export class Runner {
     run.forgetGrace = this.#options.clock.after(this.#options.abortGraceMs, () =>
       this.#decide(run, { type: "threw", error: reason, abortedBy: reason }),
     );
+  }
+
+  /** A step that is still being done, beside one that failed, say, has perhaps been paid for: its result is kept first. */
+  #ended(run: Run, outcome: Outcome): void {
+    const draining = run.context?.drainSteps();
+    if (draining === undefined) this.#over(run, outcome);
+    else void draining.then(() => this.#over(run, outcome));
   }
 
   #over(run: Run, outcome: Outcome): void {

@@ -65,6 +65,8 @@ export class Steps {
   readonly #pauses: { readonly name: string; readonly endMs: number; readonly isWait: boolean }[] = [];
   readonly #stuck: ((reason: unknown) => void)[] = [];
   #isPaused = false;
+  /** Resolves when nothing is open any more; there once the handler has ended. */
+  #drained: (() => void) | undefined;
   #fault: unknown;
 
   constructor(run: StepsOfRun) {
@@ -103,6 +105,14 @@ export class Steps {
     );
   }
 
+  /** The handler has ended: nothing new is begun. What is being done was perhaps paid for: resolves when it is kept. */
+  drain(): Promise<void> | undefined {
+    if (this.#open === 0) return undefined;
+    return new Promise((resolve) => {
+      this.#drained = resolve;
+    });
+  }
+
   /** The run was told to stop: nobody waits for a pause any more. */
   abort(reason: unknown): void {
     for (const reject of this.#stuck.splice(0)) reject(reason);
@@ -131,6 +141,7 @@ export class Steps {
       return error instanceof StepChangedError ? this.#changed(error) : rethrow(error);
     } finally {
       this.#open--;
+      if (this.#open === 0) this.#drained?.();
       this.#schedule();
     }
   }
@@ -243,7 +254,7 @@ export class Steps {
       return this.#schedule();
     }
     // What was done beside a pause is kept first.
-    if (this.#pauses.length === 0 || this.#open > 0 || this.#isPaused || this.#run.isOver()) return;
+    if (this.#pauses.length === 0 || this.#open > 0 || this.#isPaused || this.#isEnded()) return;
     if (this.#run.abortedBy() !== undefined || this.#fault !== undefined)
       return this.abort(this.#fault ?? this.#run.abortedBy());
     this.#isPaused = true;
@@ -263,7 +274,11 @@ export class Steps {
     if (this.#isPaused) throw new JobPausedError();
     const reason = this.#run.abortedBy();
     if (reason !== undefined) throw reason;
-    if (this.#run.isOver()) throw new LeaseLostError("The run has ended: steps belong to a handler that still runs.");
+    if (this.#isEnded()) throw new LeaseLostError("The run has ended: steps belong to a handler that still runs.");
+  }
+
+  #isEnded(): boolean {
+    return this.#drained !== undefined || this.#run.isOver();
   }
 
   #changed(error: StepChangedError): never {
