@@ -149,7 +149,7 @@ describe("a step", () => {
     expect(await recover(db)).toEqual({ recovered: 1, ended: 0 });
   });
 
-  test("I1: as many and as large as they may be, and no more", async () => {
+  test("as many and as large as they may be, and no more", async () => {
     const job = await running();
     expect(await store(db, "w", job, "a", 0, "x".repeat(50), { steps: 2, bytes: 100 })).toMatchObject({
       answer: "stored",
@@ -432,6 +432,27 @@ describe("while it waits", () => {
     expect(await call(db, "cancel_v1($1)", [other])).toBe("requested");
     await putBack(db, claimed!, ["go"]);
     expect(await ended(db, other)).toMatchObject({ state: "cancelled" });
+  });
+
+  test("why_v1 says that the job sleeps, or which signal it waits for", async () => {
+    const why = async (id: string) =>
+      (await db.query("select passed, reason, detail from fairmill.why_v1($1) where gate = 'scheduled'", [id]))[0];
+    const job = await running();
+    await pause(db, job, "go", "wait", null);
+    await putBack(db, job, ["go"]);
+    expect(await why(job.id)).toMatchObject({
+      passed: false,
+      reason: 'It waits for the signal "go".',
+      detail: { step: "go" },
+    });
+    await enqueueOne(db);
+    const [other] = await claim(db, "w");
+    await pause(db, other!, "nap", "sleep", 60_000);
+    await settle(db, "w", [other!], "snooze", [{ delay_ms: 60_000 }]);
+    expect(await why(other!.id)).toMatchObject({
+      passed: false,
+      reason: expect.stringMatching(/^It sleeps \(nap\) until /),
+    });
   });
 
   test("a job expires", async () => {
