@@ -29,6 +29,7 @@ export {
   JobCancelledError,
   JobNotEndedError,
   JobNotFoundError,
+  JobPausedError,
   KeyUnknownError,
   LeaseLostError,
   NonRetryableError,
@@ -38,7 +39,11 @@ export {
   SealBrokenError,
   SealedError,
   ShutdownError,
+  StepChangedError,
+  StepLimitError,
+  StepResultError,
   TimeoutError,
+  WaitTimeoutError,
 } from "./model/errors.js";
 export { defineJob, type JobDefinition, type JobOptions } from "./model/job-definition.js";
 export type { GateName, GateSettings, JobLimits, KeyRule, Rate, StoredRate, TenantSettings } from "./model/limits.js";
@@ -48,6 +53,7 @@ export { cancel, snooze, type Verdict } from "./model/outcome.js";
 export type { ErrorFilter, RedriveFilter } from "./model/redrive-filter.js";
 export type { StandardSchema } from "./model/standard-schema.js";
 export { type JobState, TRANSITIONS } from "./model/states.js";
+export type { StepKind } from "./model/step.js";
 export type {
   DebounceOptions,
   OnConflict,
@@ -60,6 +66,7 @@ export type { WorkerEvents } from "./observe/events.js";
 export { createLogger, type Logger, silentLogger } from "./observe/log.js";
 export type { JobContext } from "./run/context.js";
 export { type Handler, type HandlerFunction, handle } from "./run/handler.js";
+export type { WaitOptions } from "./run/steps.js";
 export type { CancelAnswer, RetryAnswer } from "./store/control-jobs.js";
 export type { Pool, Queryable } from "./store/database.js";
 export type {
@@ -71,6 +78,7 @@ export type {
   TenantOverview,
 } from "./store/overviews.js";
 export type { Failure, Job, JobDetail, JobFilter } from "./store/read-jobs.js";
+export type { SignalAnswer, Step } from "./store/steps.js";
 export type { Why, WhyGate, WhyGateName } from "./store/why.js";
 export { type Config, defineConfig } from "./worker/config.js";
 export type { WorkerOptions } from "./worker/settings.js";

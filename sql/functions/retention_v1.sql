@@ -1,6 +1,6 @@
 -- Removes what is old: whole days of history by dropping their partition, rows of the rest partition, idempotency keys of jobs that
--- ended, unique keys whose period is over, meters that nobody uses, and workers that are gone, in bounded portions. Never waits long for a
--- lock: what is busy now is removed by a later call.
+-- ended, steps of jobs that are gone, unique keys whose period is over, meters that nobody uses, and workers that are gone, in bounded
+-- portions. Never waits long for a lock: what is busy now is removed by a later call.
 -- Plan expected: a probe of job's indexes for each old key and each gone worker. Asked by a subquery for one value, which cannot be
 -- turned into a join: planned while the table was empty, a join would read the whole queue.
 create or replace function fairmill.retention_v1(history_keep interval default '30 days', rows_max integer default 5000)
@@ -58,6 +58,19 @@ begin
     order by x.used_at limit rows_max for update skip locked));
   get diagnostics v_count = row_count;
   v_removed := v_removed + v_count;
+
+  -- Steps stay for as long as their job does, live or ended. Who makes partitions is in the way here, too.
+  begin
+    delete from fairmill.step s where s.ctid = any (array(
+      select x.ctid from fairmill.step x
+      where x.started_at < v_before and (select j.id from fairmill.job j where j.id = x.job_id) is null
+        and (select h.id from fairmill.job_history h where h.id = x.job_id limit 1) is null
+      order by x.started_at limit rows_max for update skip locked));
+    get diagnostics v_count = row_count;
+    v_removed := v_removed + v_count;
+  exception when lock_not_available then
+    null;
+  end;
 
   delete from fairmill.unique_period p where p.ctid = any (array(
     select x.ctid from fairmill.unique_period x where x.expires_at <= now() order by x.expires_at limit rows_max for update skip locked));

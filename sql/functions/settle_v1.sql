@@ -4,7 +4,7 @@
 --              retry   wait delay_ms, then again; the attempt is spent and its error kept
 --              snooze  wait delay_ms, then again; the attempt is given back
 --              release back to the queue at once; the attempt is given back
---   details    null, or an array beside ids: result | error, outcome, delay_ms
+--   details    null, or an array beside ids: result | error, outcome, delay_ms, waits (of a snooze: the signals that end it before)
 -- Result: how many were accepted, and the ids that were not: their lease was lost. Repeating a call is safe: what it settled
 -- before counts as accepted. A job that somebody asked to cancel does not wait again: it ends as cancelled.
 -- admitted: the jobs that got a place under a key because one of these gave it up, as [queue, priority, tenant, id]; null: none. Their

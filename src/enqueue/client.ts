@@ -2,9 +2,10 @@
 import { type Clock, sleep, systemClock } from "../model/clock.js";
 import { type Codec, checkCodec, openJson } from "../model/codec.js";
 import { type Duration, toMs } from "../model/duration.js";
-import { ConfigError, FairmillError, JobNotFoundError } from "../model/errors.js";
+import { ConfigError, FairmillError, JobNotFoundError, StepResultError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import { checkJobId } from "../model/job-id.js";
+import { serializeResult } from "../model/json-content.js";
 import {
   checkGateName,
   checkGateSettings,
@@ -17,7 +18,7 @@ import type { Enqueued, NewJob } from "../model/new-job.js";
 import { checkErrorFilter, ERROR_FIELDS, type RedriveFilter } from "../model/redrive-filter.js";
 import { nameOf, refuseUnknown } from "../model/settings.js";
 import { isEnded } from "../model/states.js";
-import { type CancelAnswer, cancelJob, type RetryAnswer, retryJob } from "../store/control-jobs.js";
+import { type CancelAnswer, cancelJob, type RetryAnswer, retryFromStart, retryJob } from "../store/control-jobs.js";
 import { Database, type Pool, type Queryable } from "../store/database.js";
 import { STATEMENT_CHARS_MAX, storeJobsIn } from "../store/enqueue.js";
 import { explainFailure } from "../store/failures.js";
@@ -33,6 +34,7 @@ import {
   type TenantOverview,
 } from "../store/overviews.js";
 import { type Job, type JobDetail, type JobFilter, readJob, readJobDetail, readJobs } from "../store/read-jobs.js";
+import { readSteps, type SignalAnswer, type Step, sendSignal, sendSignalIn } from "../store/steps.js";
 import { readWhy, type Why } from "../store/why.js";
 import { driversError } from "../store/wrapped-error.js";
 import { KeyRules } from "./key-rules.js";
@@ -69,6 +71,8 @@ export interface EnqueuedCount {
 export interface TransactionClient {
   enqueue<In>(definition: JobDefinition<In, unknown>, input: In, options?: EnqueueOptions): Promise<Enqueued>;
   enqueueMany<In>(definition: JobDefinition<In, unknown>, items: Iterable<EnqueueItem<In>>): Promise<Enqueued[]>;
+  /** Sends a signal: it is there when the transaction commits. */
+  signal(id: string, name: string, value?: unknown): Promise<SignalAnswer>;
 }
 
 /** Jobs that a stream sends at a time. */
@@ -204,6 +208,14 @@ export class Client {
       enqueue: async (definition, input, options = {}) =>
         (await store(definition, [await newJob(definition, input, options, this.#codec)]))[0]!,
       enqueueMany: async (definition, items) => store(definition, await newJobs(definition, items, this.#codec)),
+      signal: async (id, name, value) => {
+        const json = signalJson(name, value);
+        try {
+          return await sendSignalIn(tx, this.#db.schema, checkJobId(id), name, json);
+        } catch (error) {
+          throw explainFailure(driversError(error), this.#db.schema);
+        }
+      },
     };
   }
 
@@ -236,9 +248,11 @@ export class Client {
     return this.#call(() => cancelJob(this.#db, checkJobId(id)));
   }
 
-  /** Runs a dead or cancelled job again, or a waiting one now. */
-  retry(id: string): Promise<RetryAnswer> {
-    return this.#call(() => retryJob(this.#db, checkJobId(id)));
+  /** Runs a dead or cancelled job again, or a waiting one now: behind its finished steps, or `fromStart` without any. */
+  retry(id: string, options: { readonly fromStart?: boolean } = {}): Promise<RetryAnswer> {
+    refuseUnknown(options, ["fromStart"], "retry");
+    const retry = options.fromStart ? retryFromStart : retryJob;
+    return this.#call(() => retry(this.#db, checkJobId(id)));
   }
 
   /** What `redrive` would put back: how many, by kind and error, and the oldest of them. Changes nothing. */
@@ -254,6 +268,17 @@ export class Client {
   /** A new job like one that has ended, with other input. The old one stays, and the new one's `rerunOf` names it. */
   rerun<In = unknown>(id: string, options: RerunOptions<In> = {}): Promise<Enqueued> {
     return this.#call(() => rerun(this.#db, this.#rules, this.#codec, checkJobId(id), options));
+  }
+
+  /** The steps that a job has come to, and the signals it was sent; empty when there are none. */
+  steps(id: string): Promise<Step[]> {
+    return this.#call(() => readSteps(this.#db, checkJobId(id)));
+  }
+
+  /** Sends a job the signal that `ctx.waitFor(name)` waits for, now or later. The first one counts. */
+  async signal(id: string, name: string, value?: unknown): Promise<SignalAnswer> {
+    const json = signalJson(name, value);
+    return this.#call(() => sendSignal(this.#db, checkJobId(id), name, json));
   }
 
   /** Changes a tenant's weight and limits. What is left out stays as it is; null takes a limit away. */
@@ -376,4 +401,11 @@ async function newJobs<In>(
     jobs.push(job instanceof Promise ? await job : job);
   }
   return jobs;
+}
+
+function signalJson(name: string, value: unknown): string | undefined {
+  const { json, problem } = serializeResult(value);
+  if (problem !== undefined) throw new StepResultError(nameOf(name, "signal"), problem);
+  nameOf(name, "signal");
+  return json;
 }

@@ -12,6 +12,7 @@ import {
   SealBrokenError,
   SealedError,
   ShutdownError,
+  StepChangedError,
   TimeoutError,
 } from "./errors.js";
 
@@ -43,6 +44,8 @@ function isTrue(ask: () => boolean): boolean {
 /** What the run came to. `abortedBy` is why the signal was aborted, if it was. */
 export type Outcome =
   | { readonly type: "returned"; readonly value: unknown }
+  /** It came to a sleep or a wait. `waits` are the signals that end it before the time. */
+  | { readonly type: "paused"; readonly delayMs: number; readonly waits: readonly string[] }
   | { readonly type: "threw"; readonly error: unknown; readonly abortedBy?: unknown }
   /** The payload could not be opened, so the handler was never called. `unspent` claims before this one did not spend their attempt. */
   | { readonly type: "unopened"; readonly error: unknown; readonly unspent: number };
@@ -60,7 +63,7 @@ export type Verdict =
       readonly error: ErrorRecord;
       readonly delayMs: number;
     }
-  | { readonly verdict: "snooze"; readonly delayMs: number }
+  | { readonly verdict: "snooze"; readonly delayMs: number; readonly waits?: readonly string[] }
   | { readonly verdict: "release" };
 
 export type FailureOutcome = "failed" | "timeout" | "invalid";
@@ -75,6 +78,10 @@ export interface AttemptFacts {
 export function decide(job: AttemptFacts, outcome: Outcome, backoff: Backoff, random: number): Verdict {
   if (outcome.type === "returned") return decideReturned(outcome.value);
   if (outcome.type === "unopened") return decideUnopened(job, outcome, backoff, random);
+  if (outcome.type === "paused") {
+    const { delayMs, waits } = outcome;
+    return waits.length === 0 ? { verdict: "snooze", delayMs } : { verdict: "snooze", delayMs, waits };
+  }
   const { error, abortedBy } = outcome;
   if (abortedBy instanceof JobCancelledError) return { verdict: "cancelled" };
   // After a lost lease the fence decides: if the job is still this worker's it goes back at once, else nothing is written.
@@ -115,8 +122,17 @@ function decideFailed(job: AttemptFacts, error: unknown, backoff: Backoff, rando
   const failedAttempts = job.attempt - job.crashes;
   if (outcome === "invalid" || isNonRetryable(error) || failedAttempts >= job.maxAttempts)
     return { verdict: "dead", outcome, error: record };
-  return { verdict: "retry", outcome, error: record, delayMs: delayOf(backoff, failedAttempts, random) };
+  const delayMs = delayOf(backoff, failedAttempts, random);
+  return {
+    verdict: "retry",
+    outcome,
+    error: record,
+    delayMs: isTrue(() => error instanceof StepChangedError) ? Math.max(delayMs, CHANGED_MS_MIN) : delayMs,
+  };
 }
+
+/** While a deployment rolls, the right code is a matter of minutes: the attempts shall not be over before it is. */
+const CHANGED_MS_MIN = 60_000;
 
 const usualBackoff = exponential();
 

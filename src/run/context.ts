@@ -1,6 +1,8 @@
 // What a handler is given: its input, who it is, a signal that says when to stop, and ways to report.
 import type { Claim } from "../model/claim.js";
+import type { Duration } from "../model/duration.js";
 import type { Logger } from "../observe/log.js";
+import type { Steps, WaitOptions } from "./steps.js";
 
 export interface JobContext<Input = unknown> {
   readonly input: Input;
@@ -18,6 +20,15 @@ export interface JobContext<Input = unknown> {
   readonly log: Logger;
   /** Keeps a JSON value as the job's progress; cheap to call often, the latest value wins. */
   progress(value: unknown): void;
+  /**
+   * Does something once: what `run` returns is kept before this resolves, and later runs of the job get it without calling `run`. Give
+   * every step of the job a name of its own.
+   */
+  step<T>(name: string, run: () => T | Promise<T>): Promise<T>;
+  /** Ends this run; another one goes on behind this line after the time. */
+  sleep(name: string, duration: Duration): Promise<void>;
+  /** Ends this run until `client.signal(id, name, value)`, before or after; resolves with the value. After `timeout`: WaitTimeoutError. */
+  waitFor<T = unknown>(name: string, options?: WaitOptions): Promise<T>;
 }
 
 /** The context, and the runner's handle on it. The signal is made when it is first asked for: most handlers never do. */
@@ -25,15 +36,25 @@ export class RunContext<Input> implements JobContext<Input> {
   readonly #claim: Claim;
   readonly #logger: Logger;
   readonly #report: (claim: Claim, value: unknown) => void;
+  readonly #makeSteps: () => Steps;
   readonly input: Input;
   #controller: AbortController | undefined;
   #log: Logger | undefined;
+  /** Made when the first step is asked for. */
+  #steps: Steps | undefined;
   #abortedBy: unknown;
 
-  constructor(claim: Claim, input: Input, logger: Logger, report: (claim: Claim, value: unknown) => void) {
+  constructor(
+    claim: Claim,
+    input: Input,
+    logger: Logger,
+    report: (claim: Claim, value: unknown) => void,
+    makeSteps: () => Steps,
+  ) {
     this.#claim = claim;
     this.#logger = logger;
     this.#report = report;
+    this.#makeSteps = makeSteps;
     this.input = input;
   }
 
@@ -77,6 +98,33 @@ export class RunContext<Input> implements JobContext<Input> {
     this.#report(this.#claim, value);
   }
 
+  step<T>(name: string, run: () => T | Promise<T>): Promise<T> {
+    return this.#ownSteps().step(name, run);
+  }
+
+  sleep(name: string, duration: Duration): Promise<void> {
+    return this.#ownSteps().sleep(name, duration);
+  }
+
+  waitFor<T = unknown>(name: string, options?: WaitOptions): Promise<T> {
+    return this.#ownSteps().waitFor(name, options);
+  }
+
+  #ownSteps(): Steps {
+    this.#steps ??= this.#makeSteps();
+    return this.#steps;
+  }
+
+  /** Resolves when no step is being done any more; undefined when none is. */
+  drainSteps(): Promise<void> | undefined {
+    return this.#steps?.drain();
+  }
+
+  /** What the steps found that the handler may not overrule. */
+  get fault(): unknown {
+    return this.#steps?.fault;
+  }
+
   /** Why the handler was told to stop; undefined when it was not. The first reason stands. */
   get abortedBy(): unknown {
     return this.#abortedBy;
@@ -86,5 +134,6 @@ export class RunContext<Input> implements JobContext<Input> {
     if (this.#abortedBy !== undefined) return;
     this.#abortedBy = reason;
     this.#controller?.abort(reason);
+    this.#steps?.abort(reason);
   }
 }

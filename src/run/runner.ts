@@ -4,13 +4,21 @@
 import type { Claim } from "../model/claim.js";
 import type { Clock } from "../model/clock.js";
 import { type Codec, openJson } from "../model/codec.js";
-import { type FairmillError, InputInvalidError, NonRetryableError, TimeoutError } from "../model/errors.js";
+import {
+  type FairmillError,
+  InputInvalidError,
+  JobPausedError,
+  NonRetryableError,
+  TimeoutError,
+} from "../model/errors.js";
 import { decide, type Outcome } from "../model/outcome.js";
+import type { StepKeeper } from "../model/step.js";
 import { PayloadOutdatedError, validateInput } from "../model/validate-input.js";
 import type { Logger } from "../observe/log.js";
 import { RunContext } from "./context.js";
 import type { Handler } from "./handler.js";
 import { Run, type RunEnds } from "./run.js";
+import { Steps } from "./steps.js";
 import { TimeLimit } from "./time-limit.js";
 
 export interface RunnerOptions {
@@ -20,6 +28,7 @@ export interface RunnerOptions {
   /** How long a handler may go on after its signal aborted before its job is settled without it. */
   readonly abortGraceMs: number;
   readonly onProgress: (claim: Claim, value: unknown) => void;
+  readonly steps: StepKeeper;
   /** Opens payloads that are sealed. */
   readonly codec?: Codec | undefined;
 }
@@ -64,11 +73,11 @@ export class Runner {
       const ending = isThenable(input)
         ? input.then((value) => this.#call(run, handler, value))
         : this.#call(run, handler, input);
-      if (!isThenable(ending)) return this.#over(run, { type: "returned", value: ending });
+      if (!isThenable(ending)) return this.#ended(run, { type: "returned", value: ending });
       this.#limits.get(claim.kind)?.add(run);
       ending.then(
-        (value) => this.#over(run, { type: "returned", value }),
-        (error: unknown) => this.#over(run, { type: "threw", error, abortedBy: run.abortedBy }),
+        (value) => this.#ended(run, { type: "returned", value }),
+        (error: unknown) => this.#ended(run, { type: "threw", error, abortedBy: run.abortedBy }),
       );
     } catch (error) {
       this.#over(run, { type: "threw", error, abortedBy: run.abortedBy });
@@ -78,23 +87,52 @@ export class Runner {
   #call(run: Run, handler: Handler, input: unknown): unknown {
     // A run that was aborted while its payload was being validated has a context already, and it knows the reason.
     const early = run.context;
-    run.context = new RunContext(run.claim, input, this.#options.logger, this.#options.onProgress);
+    run.context = this.#contextOf(run, input);
     if (early) run.context.abort(early.abortedBy as Error);
     return handler.run(run.context);
   }
 
+  #contextOf(run: Run, input: unknown): RunContext<unknown> {
+    const { logger, onProgress } = this.#options;
+    return new RunContext(run.claim, input, logger, onProgress, () => this.#stepsOf(run));
+  }
+
+  #stepsOf(run: Run): Steps {
+    return new Steps({
+      claim: run.claim,
+      clock: this.#options.clock,
+      keeper: this.#options.steps,
+      abortedBy: () => run.abortedBy,
+      isOver: () => run.isDecided,
+      onLost: (reason) => run.abort(reason),
+      // Decided here and now, whatever the handler makes of the error that it gets; it keeps its slot until it has ended.
+      onPaused: (delayMs, waits) => {
+        this.#decide(run, { type: "paused", delayMs, waits });
+        run.context?.abort(new JobPausedError());
+      },
+    });
+  }
+
   #abort(run: Run, reason: Error): void {
     if (run.isDecided || run.abortedBy !== undefined) return;
-    run.context ??= new RunContext<unknown>(run.claim, undefined, this.#options.logger, this.#options.onProgress);
+    run.context ??= this.#contextOf(run, undefined);
     run.context.abort(reason);
     run.forgetGrace = this.#options.clock.after(this.#options.abortGraceMs, () =>
       this.#decide(run, { type: "threw", error: reason, abortedBy: reason }),
     );
   }
 
+  /** A step that is still being done, beside one that failed, say, has perhaps been paid for: its result is kept first. */
+  #ended(run: Run, outcome: Outcome): void {
+    const draining = run.context?.drainSteps();
+    if (draining === undefined) this.#over(run, outcome);
+    else void draining.then(() => this.#over(run, outcome));
+  }
+
   #over(run: Run, outcome: Outcome): void {
     this.#limits.get(run.claim.kind)?.delete(run);
-    this.#decide(run, outcome);
+    const fault = run.context?.fault;
+    this.#decide(run, fault === undefined ? outcome : { type: "threw", error: fault, abortedBy: run.abortedBy });
     this.#ends.onOver(run);
   }
 

@@ -96,7 +96,7 @@ function detailOf(claim: Claim, verdict: Verdict, seal: SealResult | undefined):
     case "retry":
       return JSON.stringify({ outcome: verdict.outcome, error: verdict.error, delay_ms: verdict.delayMs });
     case "snooze":
-      return JSON.stringify({ delay_ms: verdict.delayMs });
+      return JSON.stringify({ delay_ms: verdict.delayMs, waits: verdict.waits });
     case "cancelled":
       return verdict.error ? JSON.stringify({ outcome: "cancelled", error: verdict.error }) : "null";
     case "release":

@@ -33,6 +33,8 @@ const KNOWN: Record<keyof Config, true> = {
   claimJobsMax: true,
   claimTenantMax: true,
   crashesMax: true,
+  stepsMax: true,
+  stepsBytesMax: true,
   keepHistory: true,
   codec: true,
   logger: true,

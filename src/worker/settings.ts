@@ -44,6 +44,10 @@ export interface WorkerOptions {
   readonly claimTenantMax?: number;
   /** Worker deaths after which a job counts as poison; default 3. */
   readonly crashesMax?: number;
+  /** Steps that a job may have; default 1000. */
+  readonly stepsMax?: number;
+  /** Bytes of JSON that the results of a job's steps may have together; default 16 MiB. */
+  readonly stepsBytesMax?: number;
   /** How long ended jobs are kept; default "30d". */
   readonly keepHistory?: Duration;
   /** Opens what is sealed, and seals results and progress; default: nothing is sealed. */
@@ -71,6 +75,8 @@ const KNOWN = [
   "claimJobsMax",
   "claimTenantMax",
   "crashesMax",
+  "stepsMax",
+  "stepsBytesMax",
   "keepHistory",
   "codec",
   "logger",
@@ -92,6 +98,8 @@ export interface WorkerSettings {
   readonly claimJobsMax: number;
   readonly claimTenantMax: number | undefined;
   readonly crashesMax: number;
+  readonly stepsMax: number;
+  readonly stepsBytesMax: number;
   readonly historyKeepMs: number;
   readonly codec: Codec | undefined;
 }
@@ -123,6 +131,8 @@ export function checkWorkerOptions(options: WorkerOptions): WorkerSettings {
         ? undefined
         : wholeNumber(options.claimTenantMax, 1, 10_000, "claimTenantMax"),
     crashesMax: wholeNumber(options.crashesMax ?? 3, 1, 1000, "crashesMax"),
+    stepsMax: wholeNumber(options.stepsMax ?? 1_000, 1, 10_000, "stepsMax"),
+    stepsBytesMax: wholeNumber(options.stepsBytesMax ?? 16 * 1024 * 1024, 1, 2 ** 30, "stepsBytesMax"),
     historyKeepMs: toMs(options.keepHistory ?? "30d", "keepHistory"),
     codec: checkCodec(options.codec),
   });

@@ -13,6 +13,7 @@ import { WorkerEmitter } from "../observe/events.js";
 import { createLogger } from "../observe/log.js";
 import { handlerTable } from "../run/handler.js";
 import { ProgressKeeper } from "../settle/progress.js";
+import { StepStore } from "../settle/steps.js";
 import { Database } from "../store/database.js";
 import { explainFailure } from "../store/failures.js";
 import { type Ruled, setKeyRules } from "../store/limits.js";
@@ -82,6 +83,11 @@ export class Worker {
     this.#hands = new Hands(this.#parts, {
       handlers,
       onProgress: (claim, value) => this.#progress.report(claim, value),
+      steps: new StepStore(db, clock, {
+        stepsMax: settings.stepsMax,
+        bytesMax: settings.stepsBytesMax,
+        onTrouble: (error) => trouble("keeping steps", error),
+      }),
       onDue: (ms) => this.#upkeep.dueIn(ms),
       onEnded: (claims) => this.#loop.freed(claims),
       onReturned: (jobs) => this.#loop.returned(jobs),

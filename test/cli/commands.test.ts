@@ -222,6 +222,36 @@ describe("job, cancel, retry", () => {
     });
   });
 
+  test("list the steps of a job with what became of each, and retry goes on behind them or from the start", async () => {
+    const id = await stored("report.write");
+    const hour = "interval '1 hour'";
+    await db.query(
+      `insert into fairmill.step (job_id, name, kind, position, wake_at, signalled_at, started_at, finished_at, attempt, lease_no) values
+         ($1, 'research', 'run', 0, null, null, now() - interval '3 seconds', now(), 2, 2),
+         ($1, 'nap', 'sleep', 1, now(), null, now() - ${hour}, now(), 2, 3),
+         ($1, 'later', 'sleep', 2, now() + ${hour}, null, now(), null, 2, 3),
+         ($1, 'word', 'wait', 3, null, null, now(), null, 2, 3),
+         ($1, 'came', 'wait', 4, null, now(), now(), now(), 2, 3),
+         ($1, 'missed', 'wait', 5, now(), null, now() - ${hour}, now(), 2, 3),
+         ($1, 'early', 'wait', null, null, now(), now(), null, 2, 3)`,
+      [id],
+    );
+    const [detail, json] = [await cli(["job", id], here()), await cli(["job", id, "--json"], here())];
+    expect(detail.stdout).toMatch(/\nSteps\n {2}research {2}done in 3\S*s, attempt 2\n {2}nap {7}slept 1h/);
+    expect(detail.stdout).toMatch(/later {5}sleeps until .+\n {2}word {6}waits for a signal\n {2}came {6}signal came /);
+    expect(detail.stdout).toMatch(
+      /missed {4}no signal came in 1h.*\n {2}early {5}signal came .+ nobody has waited for it yet/,
+    );
+    expect(jsonOf<{ steps: unknown[] }>(json).steps).toHaveLength(7);
+    await cli(["cancel", id], here());
+    const count = async () => (await db.query("select from fairmill.step")).length;
+    expect((await cli(["retry", id], here())).code).toBe(0);
+    expect(await count()).toBe(7);
+    await cli(["cancel", id], here());
+    expect((await cli(["retry", id, "--from-start"], here())).code).toBe(0);
+    expect(await count()).toBe(0);
+  });
+
   test("of several jobs, those that do not exist are named and fail the command", async () => {
     const id = await stored("mail.send");
     const [job, retry, cancel] = await Promise.all([

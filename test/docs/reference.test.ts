@@ -125,6 +125,8 @@ describe("settings.md names the defaults that count", () => {
       claimJobsMax: Number(said.get("claimJobsMax")),
       claimTenantMax: said.get("claimTenantMax"),
       crashesMax: Number(said.get("crashesMax")),
+      stepsMax: Number(said.get("stepsMax")),
+      stepsBytesMax: Number(said.get("stepsBytesMax")),
       concurrency: new Map([["default", Number(said.get("concurrency"))]]),
       prefetch: new Map([["default", Number(said.get("prefetch"))]]),
       beatMs: ms(said.get("lease")) / 3,

@@ -12,6 +12,7 @@ import {
   SealBrokenError,
   SealedError,
   ShutdownError,
+  StepChangedError,
   TimeoutError,
 } from "../../src/model/errors.js";
 import { type AttemptFacts, cancel, decide, type Outcome, snooze, type Verdict } from "../../src/model/outcome.js";
@@ -53,6 +54,7 @@ const ROWS: [what: string, outcome: Outcome, expected: Record<string, string>, h
   ["returned cancel()", returned(cancel()), always("cancelled")],
   ["returned cancel(reason)", returned(cancel("the user left")), always("cancelled")],
   ["returned snooze()", returned(snooze("1m")), always("snooze for 60000")],
+  ["came to a sleep", { type: "paused", delayMs: 5, waits: [] }, always("snooze for 5")],
   ["threw an error", threw(new Error("no")), RETRIED, "failed"],
   ["threw undefined", threw(undefined), RETRIED, "failed"],
   ["threw null", threw(null), RETRIED, "failed"],
@@ -113,6 +115,22 @@ test("A5: the error of a run that exceeded its limit says so, not what the handl
 test("an object that only looks like an outcome is a result", () => {
   const lookalike = { verdict: "snooze", delayMs: 5, reason: "x" };
   expect(decide(facts, returned(lookalike), backoff, 0)).toEqual({ verdict: "done", result: lookalike });
+});
+
+test("a run that came to waits says for which signals the job waits", () => {
+  const facts = SITUATIONS["the only attempt"];
+  expect(decide(facts, { type: "paused", delayMs: 5, waits: ["go"] }, backoff, 0)).toEqual({
+    verdict: "snooze",
+    delayMs: 5,
+    waits: ["go"],
+  });
+});
+
+test("changed code is tried again when a deployment may be over, and no sooner", () => {
+  const facts = SITUATIONS["the first of three attempts"];
+  const changed = threw(new StepChangedError("a", "it is new"));
+  expect(decide(facts, changed, backoff, 0)).toMatchObject({ verdict: "retry", delayMs: 60_000 });
+  expect(decide(facts, changed, () => 90_000, 0)).toMatchObject({ verdict: "retry", delayMs: 90_000 });
 });
 
 test("a snooze of no duration is refused where it is made", () => {

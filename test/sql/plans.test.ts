@@ -7,7 +7,7 @@ import { all, draw, explainEverything, type Node, type Plan, plansOf, readersOf,
 import { openSession, type Session } from "./sessions.js";
 
 const ANALYZE =
-  "analyze fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency, fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.meter";
+  "analyze fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency, fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.meter, fairmill.step";
 
 /**
  * Jobs in all states: 50,000 ready, 5,000 scheduled (50 due), 5,000 running at 25 workers (2 of them dead), 10,000 ended. Of limited kinds
@@ -50,6 +50,10 @@ const fill = (tenants: number) => `
   select 't', 'work', 'old key ' || n, -n, now() - interval '40 days' from generate_series(1, 100) n;
   insert into fairmill.worker (id, queues, lease_until, state, ended_at)
   select 'gone ' || w, '{default}', now() - interval '2 days', 'lost', now() - interval '2 days' from generate_series(1, 100) w;
+  insert into fairmill.step (job_id, name, kind, position, started_at, finished_at, attempt, lease_no)
+  select j.id, 'step ' || n, 'run', n, now(), now(), 1, 1 from fairmill.job j, generate_series(1, 3) n where j.state = 'running';
+  insert into fairmill.step (job_id, name, kind, position, started_at, finished_at, attempt, lease_no)
+  select -n, 'gone', 'run', 0, now() - interval '40 days', now(), 1, 1 from generate_series(1, 100) n;
   insert into fairmill.queue (name) values ('default'), ('other')`;
 
 interface Scenario {
@@ -151,6 +155,34 @@ const limitedJobs = (kind: string) => () => [
   JSON.stringify(Array.from({ length: 50 }, (_, n) => ({ kind, key: `k${n * 30}` }))),
 ];
 
+const STEP_CALLS: Record<string, Call> = {
+  store_step_v1: {
+    statement: "select * from fairmill.store_step_v1('w3', $1, $2, 'new', 3, '1')",
+    values: ({ ids, leases }) => [ids[0], leases[0]],
+    ways: ["job_pkey"],
+  },
+  pause_step_v1: {
+    statement: "select * from fairmill.pause_step_v1('w3', $1, $2, 'go', 3, 'wait')",
+    values: ({ ids, leases }) => [ids[0], leases[0]],
+    ways: ["job_pkey"],
+  },
+  wait_until_v1: {
+    statement: "select fairmill.wait_until_v1($1, 1, '{go}', now())",
+    values: ({ ids }) => [ids[0]],
+    ways: [],
+  },
+  signal_v1: {
+    statement: "select fairmill.signal_v1($1, 'go', '1', true)",
+    values: ({ ids }) => [ids[0]],
+    ways: ["job_pkey"],
+  },
+  forget_steps_v1: {
+    statement: "select fairmill.forget_steps_v1($1)",
+    values: ({ ready }) => [ready],
+    ways: ["job_pkey"],
+  },
+};
+
 const LIMIT_CALLS: Record<string, Call> = {
   "enqueue_many_v1 of a kind whose jobs wait": {
     statement: "select * from fairmill.enqueue_many_v1($1, alone => true)",
@@ -243,6 +275,7 @@ const LIMIT_CALLS: Record<string, Call> = {
 
 const CALLS: Record<string, Call> = {
   ...LIMIT_CALLS,
+  ...STEP_CALLS,
   "enqueue_many_v1 without keys": {
     statement: "select * from fairmill.enqueue_many_v1($1)",
     values: () => [JSON.stringify(Array.from({ length: 100 }, () => ({ kind: "work" })))],

@@ -39,7 +39,18 @@ async function asAdmin(serverUrl: string, work: (admin: pg.Client) => Promise<vo
   }
 }
 
-const TABLES = ["job", "job_history", "worker", "queue", "idempotency", "unique_period", "gate", "key_rule", "meter"];
+const TABLES = [
+  "step",
+  "job",
+  "job_history",
+  "worker",
+  "queue",
+  "idempotency",
+  "unique_period",
+  "gate",
+  "key_rule",
+  "meter",
+];
 
 /** One database for the test file. After each test: the invariants hold, and nobody is still connected. */
 export function useDatabase(): TestDatabase {

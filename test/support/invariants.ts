@@ -42,6 +42,13 @@ const RULES: readonly (readonly [id: string, what: string, query: string])[] = [
          and (j.put_back is true or j.unique_key is not null or exists (select from fairmill.key_rule r where r.kind = j.kind and r.when_full = 'refuse')))`,
   ],
   [
+    "signal",
+    "no job waits for a signal that is there",
+    `select j.id from fairmill.job j join fairmill.step s on s.job_id = j.id and s.lease_no = j.lease_no
+     where j.state = 'scheduled' and s.kind = 'wait' and s.position is not null and s.signalled_at is not null and s.finished_at is null
+       and j.run_at > now() + interval '2 seconds'`,
+  ],
+  [
     "I6",
     "no more jobs of a key hold a place than its rule allows",
     `select max(j.id) as id from fairmill.job j join fairmill.key_rule r on r.kind = j.kind

@@ -9,6 +9,7 @@ export interface Message {
   started?: string;
   held?: string;
   attempt?: number;
+  paid?: number;
   refused?: string[];
   lost?: boolean;
   trouble?: string;

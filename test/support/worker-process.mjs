@@ -1,8 +1,22 @@
 // A real worker process for tests. Told by its parent (IPC) what to be; tells what happens. Handlers of the kinds that tests use.
+
 import { createWorker, defineJob, handle, silentLogger, snooze } from "fairmill";
+import pg from "pg";
 
 const settings = JSON.parse(process.env.TEST_WORKER);
 const say = (message) => process.connected && process.send(message);
+
+async function pay(job, step, attempt) {
+  const client = new pg.Client({ connectionString: settings.url, application_name: "provider" });
+  await client.connect();
+  const { rows } = await client.query("insert into paid (job, step, attempt) values ($1, $2, $3) returning receipt", [
+    job,
+    step,
+    attempt,
+  ]);
+  await client.end();
+  return rows[0].receipt;
+}
 
 const handlers = {
   /** Ends at once. */
@@ -32,6 +46,26 @@ const handlers = {
     defineJob({ kind: "limited", key: (input) => input.user, limits: settings.limits }),
     (ctx) => new Promise((resolve) => setTimeout(() => resolve({ by: process.pid }), ctx.input.ms)),
   ),
+  /** Three paid steps; the provider is a table that counts. The n-th attempt stops after the n-th step and waits to be killed. */
+  paying: handle(defineJob({ kind: "paying" }), async (ctx) => {
+    const receipts = [];
+    for (const n of [1, 2, 3]) {
+      receipts.push(await ctx.step(`pay ${n}`, () => pay(ctx.id, `pay ${n}`, ctx.attempt)));
+      if (ctx.attempt === n) {
+        say({ paid: n, attempt: ctx.attempt });
+        await new Promise(() => {});
+      }
+    }
+    return receipts;
+  }),
+  /** Sleeps, waits, and says who it was each time. */
+  pausing: handle(defineJob({ kind: "pausing" }), async (ctx) => {
+    const before = await ctx.step("before", () => process.pid);
+    await ctx.sleep("nap", ctx.input.napMs);
+    const between = await ctx.step("between", () => process.pid);
+    const word = await ctx.waitFor("word");
+    return { before, between, after: process.pid, word };
+  }),
   dozing: handle(defineJob({ kind: "dozing" }), () => snooze("1h")),
 };
 

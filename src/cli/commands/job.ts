@@ -5,6 +5,7 @@ import type { ErrorRecord } from "../../model/error-record.js";
 import { JobNotFoundError } from "../../model/errors.js";
 import { isEnded } from "../../model/states.js";
 import type { Failure, Job, JobDetail } from "../../store/read-jobs.js";
+import type { Step } from "../../store/steps.js";
 import { jobId } from "../arguments.js";
 import { colourOfState } from "../colours.js";
 import { defineCommand } from "../command.js";
@@ -14,21 +15,23 @@ import { relative, spanOf } from "../times.js";
 
 export const job = defineCommand<object, [id: string]>({
   name: "job",
-  summary: "show one job: state, times, attempts with their errors, payload, result",
+  summary: "show one job: state, times, attempts with their errors, steps, payload, result",
   examples: [
     ["fairmill job 17", "for people"],
     ["fairmill job 17 --json | jq .failures", "for programs"],
   ],
   declare: (command) => void command.argument("<id>", "the job's id, as enqueue printed it", jobId),
   run: async ({ args: [id], options, out }) => {
-    const found = await withClient(await findTarget(options, true), (client) => client.job(id));
+    const [found, steps] = await withClient(await findTarget(options, true), (client) =>
+      Promise.all([client.job(id), client.steps(id)]),
+    );
     if (found === undefined) throw new JobNotFoundError(id);
-    out.result(found, detailOf(found, systemClock.now(), out.coloured));
+    out.result({ ...found, steps }, detailOf(found, steps, systemClock.now(), out.coloured));
     return 0;
   },
 });
 
-function detailOf(job: JobDetail, nowMs: number, coloured: boolean): string {
+function detailOf(job: JobDetail, steps: readonly Step[], nowMs: number, coloured: boolean): string {
   const at = (moment: Date | null) => moment && `${moment.toISOString()} (${relative(moment, nowMs)})`;
   const took =
     job.startedAt && job.completedAt ? `, ran ${spanOf(job.completedAt.getTime() - job.startedAt.getTime())}` : "";
@@ -54,6 +57,7 @@ function detailOf(job: JobDetail, nowMs: number, coloured: boolean): string {
     `Job ${job.id}`,
     ...facts.flatMap(([label, value]) => (value ? [`  ${label.padEnd(9)}${value}`] : [])),
     ...attemptsOf(job),
+    ...stepsOf(steps, nowMs),
     ...section("Payload", job.payload),
     ...section("Progress", job.progress),
     ...section("Result", job.result),
@@ -69,6 +73,22 @@ function attemptsOf(job: Job): string[] {
     ...(lines.length > 0 ? ["", "Failed attempts", ...lines] : []),
     ...(isNews ? ["", "Ended because of", ...errorOf(job.error)] : []),
   ];
+}
+
+function stepsOf(steps: readonly Step[], nowMs: number): string[] {
+  if (steps.length === 0) return [];
+  const width = Math.min(40, Math.max(...steps.map(({ name }) => oneLine(name).length)));
+  return ["", "Steps", ...steps.map((step) => `  ${oneLine(step.name).padEnd(width)}  ${fateOf(step, nowMs)}`)];
+}
+
+function fateOf({ kind, position, startedAt, finishedAt, wakeAt, signalledAt, attempt }: Step, nowMs: number): string {
+  const span = (end: Date) => spanOf(end.getTime() - startedAt.getTime());
+  const until = wakeAt ? ` until ${wakeAt.toISOString()} (${relative(wakeAt, nowMs)})` : "";
+  if (kind === "run") return `done in ${span(finishedAt!)}, attempt ${attempt}`;
+  if (kind === "sleep") return finishedAt ? `slept ${span(finishedAt)}` : `sleeps${until}`;
+  if (position === null) return `signal came ${relative(startedAt, nowMs)}, nobody has waited for it yet`;
+  if (signalledAt) return `signal came ${relative(signalledAt, nowMs)}`;
+  return finishedAt ? `no signal came in ${span(finishedAt)}` : `waits for a signal${until}`;
 }
 
 const headOf = ({ attempt, outcome, startedAt, endedAt, worker }: Failure) =>

@@ -4,19 +4,24 @@ import { jobIds } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { type Answered, eachJob } from "../each-job.js";
 
-export const retry = defineCommand<object, [ids: readonly string[]]>({
+export const retry = defineCommand<{ fromStart?: true }, [ids: readonly string[]]>({
   name: "retry",
   summary: "run dead or cancelled jobs again, or waiting ones now",
-  description: "Exit code 1 when one of the jobs does not exist, or succeeded before and is not run again.",
+  description:
+    "A job goes on behind the steps that it has finished, unless --from-start says otherwise. Exit code 1 when one of the jobs does not exist, or succeeded before and is not run again.",
   examples: [
     ["fairmill retry 17", "one job"],
     ["fairmill retry 17 18 19", "several"],
+    ["fairmill retry 17 --from-start", "all of it again, its finished steps included"],
   ],
-  declare: (command) => void command.argument("<id...>", "ids of jobs", jobIds),
+  declare: (command) =>
+    void command
+      .argument("<id...>", "ids of jobs", jobIds)
+      .option("--from-start", "forget the steps that it has finished"),
   run: ({ args: [ids], options, out }) =>
     eachJob(
       { ids, options, out },
-      (client, id) => client.retry(id),
+      (client, id) => client.retry(id, { fromStart: options.fromStart === true }),
       (answer) => MEANING[answer],
     ),
 });

@@ -1,0 +1,33 @@
+-- Until when does a job wait that has come to these waits? Part of settle_waiting_v1, in the transaction that puts the job back, so that
+-- no signal is lost between "not there yet" and "put back": the steps are locked here, and whoever sends a signal writes to the step
+-- first and looks at the job afterwards.
+--   lease   under which the job came to them;  due_at: unless something else is known
+-- Result: due_at, or now where a signal has come since; or a moment from now where somebody's transaction is sending one. That may take
+-- its time, and a settle does not wait for it.
+-- Locks: the steps; those that somebody else holds are skipped.
+-- Plan expected: the steps by their primary key.
+create or replace function fairmill.wait_until_v1(job_id bigint, lease integer, names text[], due_at timestamptz)
+returns timestamptz
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set jit = off
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+declare
+  v_held text[];
+  v_came boolean;
+begin
+  with held as (
+    select s.name, s.signalled_at from fairmill.step s
+    where s.job_id = wait_until_v1.job_id and s.name = any (names) for update skip locked)
+  select coalesce(array_agg(h.name), '{}'), coalesce(bool_or(h.signalled_at is not null), false) into v_held, v_came from held h;
+  -- Written, not only locked: a sender whose transaction has an old snapshot then fails instead of believing that the job still runs.
+  update fairmill.step s set lease_no = lease where s.job_id = wait_until_v1.job_id and s.name = any (v_held);
+  return case when v_came then least(due_at, clock_timestamp())
+              when v_held @> names then due_at
+              else least(due_at, clock_timestamp() + interval '1 second') end;
+end
+$$;

@@ -1,0 +1,85 @@
+// Keeps steps of running jobs, durably. Steps that end together share a round trip, each in a transaction of its own. Every statement is
+// fenced and safe to repeat, so a connection that broke is no drama: it is sent again until the database has answered or the run is over.
+import { Batcher } from "../model/batcher.js";
+import type { Claim } from "../model/claim.js";
+import { type Clock, sleep } from "../model/clock.js";
+import type { DoneStep, KnownStep, Pause, PauseAnswer, StepAnswer, StepKeeper } from "../model/step.js";
+import type { Database, Statement } from "../store/database.js";
+import { explainFailure, isTransient } from "../store/failures.js";
+import { pauseStep, readKnownSteps, storeAnswer, storeStatement } from "../store/steps.js";
+
+export interface StepStoreOptions {
+  /** Steps that a job may have. */
+  readonly stepsMax: number;
+  /** Bytes that their results may have together. */
+  readonly bytesMax: number;
+  readonly onTrouble: (error: unknown) => void;
+}
+
+/** Steps of one job go the same way, one after the other: so they are finished in the order in which their handler is told. */
+const WAYS = 3;
+const GROUP_STEPS_MAX = 50;
+const RETRY_MS_MIN = 100;
+const RETRY_MS_MAX = 3_000;
+
+interface Rows {
+  readonly rows: readonly unknown[];
+}
+
+export class StepStore implements StepKeeper {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #options: StepStoreOptions;
+  readonly #ways: readonly Batcher<Statement, Rows>[];
+
+  constructor(db: Database, clock: Clock, options: StepStoreOptions) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#options = options;
+    this.#ways = Array.from(
+      { length: WAYS },
+      () =>
+        new Batcher<Statement, Rows>({
+          itemsMax: GROUP_STEPS_MAX,
+          groupsInFlightMax: 1,
+          send: async (statements) =>
+            (await db.together(statements)).map((result) =>
+              result.status === "fulfilled" ? { rows: result.value } : { error: result.reason },
+            ),
+        }),
+    );
+  }
+
+  get stepsMax(): number {
+    return this.#options.stepsMax;
+  }
+
+  read(claim: Claim, isOver: () => boolean): Promise<readonly KnownStep[]> {
+    return this.#repeatedly(isOver, () => readKnownSteps(this.#db, claim.id));
+  }
+
+  async store(claim: Claim, step: DoneStep, isOver: () => boolean): Promise<StepAnswer> {
+    const { stepsMax, bytesMax } = this.#options;
+    const way = this.#ways[Number(claim.id) % WAYS]!;
+    const statement = storeStatement(claim, step, stepsMax, bytesMax);
+    const { rows } = await this.#repeatedly(isOver, () => way.add(statement));
+    return storeAnswer(rows);
+  }
+
+  /** Alone: it may wait for a moment, and nobody else shall. */
+  pause(claim: Claim, pause: Pause, isOver: () => boolean): Promise<PauseAnswer> {
+    return this.#repeatedly(isOver, () => pauseStep(this.#db, claim, pause, this.#options.stepsMax));
+  }
+
+  async #repeatedly<T>(isOver: () => boolean, send: () => Promise<T>): Promise<T> {
+    for (let delayMs = RETRY_MS_MIN; ; delayMs = Math.min(RETRY_MS_MAX, delayMs * 2)) {
+      try {
+        return await send();
+      } catch (error) {
+        if (!isTransient(error) || isOver()) throw explainFailure(error, this.#db.schema);
+        this.#options.onTrouble(error);
+        await sleep(this.#clock, delayMs * (0.5 + this.#clock.random()));
+      }
+    }
+  }
+}
