@@ -1,5 +1,8 @@
+import { createClient, defineJob } from "fairmill";
 import { fromPostgresJs } from "fairmill/adapters/postgres-js";
 import postgres from "postgres";
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../support/database.js";
 import { type AdaptedTransaction, describeAdapter } from "./in-transaction.js";
 
 // With the transformation that renames columns, and members of JSON in them.
@@ -48,4 +51,21 @@ describeAdapter("postgres.js, on a reserved connection", (url) => {
     adaptPool: () => fromPostgresJs(sql),
     close: () => sql.end(),
   };
+});
+
+describe("postgres.js without the adapter", () => {
+  const db = useDatabase();
+  test("encodes JSON once more: that is refused, not stored", async () => {
+    const client = createClient({ databaseUrl: db.url });
+    const sql = postgres(db.url, { max: 1 });
+    const call = sql.begin((tx) => {
+      const plain = {
+        query: async (text: string, values: unknown[] = []) => ({ rows: await tx.unsafe(text, values as string[]) }),
+      };
+      return client.in(plain).enqueue(defineJob({ kind: "plain" }), {});
+    });
+    await expect(call).rejects.toMatchObject({ code: "FM001" });
+    await sql.end();
+    await client.close();
+  });
 });
