@@ -1,6 +1,6 @@
 // The client: what an application uses to enqueue jobs, to look at them and to steer them.
 import { type Clock, sleep, systemClock } from "../model/clock.js";
-import { type Codec, checkCodec, openJson } from "../model/codec.js";
+import { type Codec, checkCodec, openJson, sealJson } from "../model/codec.js";
 import { type Duration, toMs } from "../model/duration.js";
 import { ConfigError, FairmillError, JobNotFoundError, StepResultError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
@@ -34,12 +34,12 @@ import {
   type TenantOverview,
 } from "../store/overviews.js";
 import { type Job, type JobDetail, type JobFilter, readJob, readJobDetail, readJobs } from "../store/read-jobs.js";
-import { readSteps, type SignalAnswer, type Step, sendSignal, sendSignalIn } from "../store/steps.js";
+import { ownerOf, readSteps, type SignalAnswer, type Step, sendSignal, sendSignalIn } from "../store/steps.js";
 import { readWhy, type Why } from "../store/why.js";
 import { driversError } from "../store/wrapped-error.js";
 import { KeyRules } from "./key-rules.js";
 import { type EnqueueOptions, newJob } from "./new-job.js";
-import { openJob } from "./open-job.js";
+import { openJob, openStep } from "./open-job.js";
 import { previewRedrive, type Redriven, type RedriveOptions, type RedrivePreview, redrive } from "./redrive.js";
 import { type RerunOptions, rerun } from "./rerun.js";
 import { Sender } from "./sender.js";
@@ -211,7 +211,8 @@ export class Client {
       signal: async (id, name, value) => {
         const json = signalJson(name, value);
         try {
-          return await sendSignalIn(tx, this.#db.schema, checkJobId(id), name, json);
+          const sealed = await this.#sealSignal(tx, checkJobId(id), json);
+          return await sendSignalIn(tx, this.#db.schema, checkJobId(id), name, sealed);
         } catch (error) {
           throw explainFailure(driversError(error), this.#db.schema);
         }
@@ -272,13 +273,29 @@ export class Client {
 
   /** The steps that a job has come to, and the signals it was sent; empty when there are none. */
   steps(id: string): Promise<Step[]> {
-    return this.#call(() => readSteps(this.#db, checkJobId(id)));
+    return this.#call(async () => {
+      const steps = await readSteps(this.#db, checkJobId(id));
+      const job = this.#codec && steps.length > 0 ? await readJob(this.#db, id) : undefined;
+      return job ? steps.map((step) => openStep(this.#codec, job, step)) : steps;
+    });
   }
 
   /** Sends a job the signal that `ctx.waitFor(name)` waits for, now or later. The first one counts. */
   async signal(id: string, name: string, value?: unknown): Promise<SignalAnswer> {
     const json = signalJson(name, value);
-    return this.#call(() => sendSignal(this.#db, checkJobId(id), name, json));
+    return this.#call(async () => {
+      const ask = {
+        query: async (text: string, values: unknown[] = []) => ({ rows: await this.#db.query(text, values) }),
+      };
+      return sendSignal(this.#db, checkJobId(id), name, await this.#sealSignal(ask, checkJobId(id), json));
+    });
+  }
+
+  /** A signal is kept as a step of its job, and sealed as one. */
+  async #sealSignal(tx: Queryable, id: string, json: string | undefined): Promise<string | undefined> {
+    if (this.#codec === undefined || json === undefined) return json;
+    const owner = await ownerOf(tx, this.#db.schema, id);
+    return owner && sealJson(this.#codec, json, owner, "step");
   }
 
   /** Changes a tenant's weight and limits. What is left out stays as it is; null takes a limit away. */

@@ -2,21 +2,28 @@
 // jobs must not fail on one of them.
 import { type Codec, openJson, type SealContext } from "../model/codec.js";
 import type { Job } from "../store/read-jobs.js";
+import type { Step } from "../store/steps.js";
 
 export function openJob<Read extends Job>(codec: Codec | undefined, job: Read): Read {
   if (codec === undefined) return job;
-  const opened = (stored: unknown, what: SealContext["what"]) => {
-    if (stored === null) return null;
-    try {
-      return openJson(codec, stored, job, what);
-    } catch {
-      return stored;
-    }
-  };
   return {
     ...job,
-    payload: opened(job.payload, "payload"),
-    progress: opened(job.progress, "progress"),
-    result: opened(job.result, "result"),
+    payload: opened(codec, job.payload, job, "payload"),
+    progress: opened(codec, job.progress, job, "progress"),
+    result: opened(codec, job.result, job, "result"),
   };
+}
+
+export const openStep = (codec: Codec | undefined, job: Job, step: Step): Step => ({
+  ...step,
+  result: opened(codec, step.result, job, "step"),
+});
+
+function opened(codec: Codec | undefined, stored: unknown, job: Job, what: SealContext["what"]): unknown {
+  if (stored === null) return null;
+  try {
+    return openJson(codec, stored, job, what);
+  } catch {
+    return stored;
+  }
 }

@@ -3,6 +3,7 @@
 import { Batcher } from "../model/batcher.js";
 import type { Claim } from "../model/claim.js";
 import { type Clock, sleep } from "../model/clock.js";
+import { type Codec, openJson, sealJson } from "../model/codec.js";
 import type { DoneStep, KnownStep, Pause, PauseAnswer, StepAnswer, StepKeeper } from "../model/step.js";
 import type { Database, Statement } from "../store/database.js";
 import { explainFailure, isTransient } from "../store/failures.js";
@@ -13,6 +14,8 @@ export interface StepStoreOptions {
   readonly stepsMax: number;
   /** Bytes that their results may have together. */
   readonly bytesMax: number;
+  /** Seals what is kept, and opens it. */
+  readonly codec?: Codec | undefined;
   readonly onTrouble: (error: unknown) => void;
 }
 
@@ -55,20 +58,30 @@ export class StepStore implements StepKeeper {
   }
 
   read(claim: Claim, isOver: () => boolean): Promise<readonly KnownStep[]> {
-    return this.#repeatedly(isOver, () => readKnownSteps(this.#db, claim.id));
+    return this.#repeatedly(isOver, async () =>
+      (await readKnownSteps(this.#db, claim.id)).map((step) => this.#opened(claim, step)),
+    );
   }
 
   async store(claim: Claim, step: DoneStep, isOver: () => boolean): Promise<StepAnswer> {
     const { stepsMax, bytesMax } = this.#options;
     const way = this.#ways[Number(claim.id) % WAYS]!;
-    const statement = storeStatement(claim, step, stepsMax, bytesMax);
+    const json = step.json === undefined ? undefined : sealJson(this.#options.codec, step.json, claim, "step");
+    const statement = storeStatement(claim, { ...step, json }, stepsMax, bytesMax);
     const { rows } = await this.#repeatedly(isOver, () => way.add(statement));
-    return storeAnswer(rows);
+    return this.#opened(claim, storeAnswer(rows));
   }
 
   /** Alone: it may wait for a moment, and nobody else shall. */
   pause(claim: Claim, pause: Pause, isOver: () => boolean): Promise<PauseAnswer> {
-    return this.#repeatedly(isOver, () => pauseStep(this.#db, claim, pause, this.#options.stepsMax));
+    return this.#repeatedly(isOver, async () =>
+      this.#opened(claim, await pauseStep(this.#db, claim, pause, this.#options.stepsMax)),
+    );
+  }
+
+  #opened<Kept extends { readonly result: unknown }>(claim: Claim, kept: Kept): Kept {
+    if (kept.result === undefined) return kept;
+    return { ...kept, result: openJson(this.#options.codec, kept.result, claim, "step") };
   }
 
   async #repeatedly<T>(isOver: () => boolean, send: () => Promise<T>): Promise<T> {

@@ -36,6 +36,8 @@ const PAUSE =
 const LIST = `select name, kind, position, result, started_at as "startedAt", finished_at as "finishedAt", wake_at as "wakeAt",
     signalled_at as "signalledAt", attempt, lease_no as "leaseNo"
   from fairmill.step where job_id = $1 order by position nulls last, started_at, name limit ${STEPS_READ_MAX}`;
+const OWNER = `select kind, tenant from fairmill.job where id = $1
+  union all select kind, tenant from fairmill.job_history where id = $1 limit 1`;
 const SIGNAL = "select fairmill.signal_v1($1, $2, $3, $4) as answer";
 
 /** Results are read as text: SQL's null is nothing, JSON's null is a value, and the driver would make the same of both. */
@@ -74,6 +76,16 @@ export async function pauseStep(db: Database, claim: Claim, pause: Pause, stepsM
 
 /** All steps of a job and the signals it was sent, in the order in which it came to them. */
 export const readSteps = (db: Database, jobId: string): Promise<Step[]> => db.query<Step>(LIST, [jobId]);
+
+/** Whose the job is: what a sealed signal is bound to. undefined: there is no such job. */
+export async function ownerOf(
+  tx: Queryable,
+  schema: string,
+  jobId: string,
+): Promise<{ kind: string; tenant: string } | undefined> {
+  const { rows } = await tx.query(qualify(OWNER, schema), [jobId]);
+  return rows[0] as { kind: string; tenant: string } | undefined;
+}
 
 /** Sends a signal in a transaction of its own. */
 export async function sendSignal(

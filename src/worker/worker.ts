@@ -86,6 +86,7 @@ export class Worker {
       steps: new StepStore(db, clock, {
         stepsMax: settings.stepsMax,
         bytesMax: settings.stepsBytesMax,
+        codec: settings.codec,
         onTrouble: (error) => trouble("keeping steps", error),
       }),
       onDue: (ms) => this.#upkeep.dueIn(ms),

@@ -183,6 +183,18 @@ describe("retry", () => {
     expect(await retry("999999999")).toBe("not_found");
   });
 
+  test("a retry that meets retention waits for it and finds nothing", async () => {
+    const id = await inState("dead");
+    const [remover, retrier] = [await open(), await open()];
+    await remover.query("begin");
+    await remover.query("delete from fairmill.job_history where id = $1", [id]);
+    const asked = retry(id, retrier);
+    await waitUntilBlocked(db, retrier);
+    await remover.query("commit");
+    expect(await asked).toBe("not_found");
+    expect(await live(db, id)).toBeUndefined();
+  });
+
   test("of two retries at once one puts the job back, and the other finds it there", async () => {
     const id = await inState("dead");
     const [a, b] = [await open(), await open()];
