@@ -8,6 +8,7 @@ export {
   type EnqueueItem,
   type TransactionClient,
 } from "./enqueue/client.js";
+export type { Granted, GrantOptions } from "./enqueue/credits.js";
 export type { EnqueueOptions } from "./enqueue/new-job.js";
 export type { RedriveGroup, Redriven, RedriveOptions, RedrivePreview } from "./enqueue/redrive.js";
 export type { RerunOptions } from "./enqueue/rerun.js";
@@ -16,11 +17,13 @@ export { type Backoff, exponential, fixed } from "./model/backoff.js";
 export type { Claim } from "./model/claim.js";
 export type { Clock } from "./model/clock.js";
 export type { Codec, SealContext } from "./model/codec.js";
+export type { JobCredits } from "./model/credits.js";
 export type { Duration } from "./model/duration.js";
 export type { ErrorRecord } from "./model/error-record.js";
 export {
   ActiveLimitError,
   ConfigError,
+  CreditsExhaustedError,
   DatabaseError,
   DuplicateJobError,
   FairmillError,
@@ -68,6 +71,7 @@ export type { JobContext } from "./run/context.js";
 export { type Handler, type HandlerFunction, handle } from "./run/handler.js";
 export type { WaitOptions } from "./run/steps.js";
 export type { CancelAnswer, RetryAnswer } from "./store/control-jobs.js";
+export type { Balance, CreditEntry, StatementPage } from "./store/credits.js";
 export type { Pool, Queryable } from "./store/database.js";
 export type {
   Count,
@@ -77,7 +81,7 @@ export type {
   QueueOverview,
   TenantOverview,
 } from "./store/overviews.js";
-export type { Failure, Job, JobDetail, JobFilter } from "./store/read-jobs.js";
+export type { Failure, Job, JobDetail, JobFilter, JobHold } from "./store/read-jobs.js";
 export type { SignalAnswer, Step } from "./store/steps.js";
 export type { Why, WhyGate, WhyGateName } from "./store/why.js";
 export { type Config, defineConfig } from "./worker/config.js";

@@ -1,7 +1,8 @@
 -- Puts ended jobs back into the queue as new ones of the same id: attempts and crashes counted anew, failures and lease number kept,
--- without their time to live and without their unique key. Each is ready, or blocked where it needs a place under its key.
+-- without their time to live and without their unique key. Each is ready, or blocked where it needs a place under its key. A job that had
+-- held credits holds them again; where its account has not enough, it stays as it is.
 --   ids, ends  the jobs and when each ended: together the primary key of the history
--- The caller has locked the rows and decided; this function only writes. Result: the ids that came back, the queues in which one is
+-- The caller has locked the rows and decided. Locks: the accounts. Result: the ids that came back, the queues in which one is
 -- ready, the keys of which one is blocked: the caller passes them on (pass_on_v1) as its last step.
 -- Plan expected: nested loop from the arrays to the primary key of the one partition that each end lies in.
 create or replace function fairmill.bring_back_v1(ids bigint[], ends timestamptz[], out brought bigint[], out queues text[], out keys text[])
@@ -15,18 +16,24 @@ set enable_mergejoin = off
 set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
+declare
+  v_paid jsonb;   -- by id the new hold, or null: not enough
 begin
+  select jsonb_object_agg(old.id::text, fairmill.hold_again_v1(old.hold, old.id)) into v_paid
+  from (select h.id, h.hold from unnest(ids, ends) as given (id, ended_at)
+        cross join lateral (select x.id, x.hold from fairmill.job_history x where x.id = given.id and x.ended_at = given.ended_at offset 0) h
+        where h.hold is not null order by h.id) old;
   with gone as (
     delete from fairmill.job_history h using unnest(ids, ends) as given (id, ended_at)
-    where h.id = given.id and h.ended_at = given.ended_at
+    where h.id = given.id and h.ended_at = given.ended_at and (h.hold is null or v_paid ->> h.id::text is not null)
     returning h.*),
   back as (
-    insert into fairmill.job (id, lease_no, priority, max_attempts, state, queue, tenant, kind, key, limit_key, created_at, payload, failures, rerun_of)
+    insert into fairmill.job (id, lease_no, priority, max_attempts, state, queue, tenant, kind, key, limit_key, hold, created_at, payload, failures, rerun_of)
     overriding system value
     select g.id, g.lease_no, g.priority, g.max_attempts,
       -- As admit_v1 decides.
       case when g.limit_key is null or not exists (select from fairmill.key_rule r where r.kind = g.kind and r.max_running is not null) then 'ready' else 'blocked' end,
-      g.queue, g.tenant, g.kind, g.key, g.limit_key, g.created_at, g.payload, g.failures, g.rerun_of
+      g.queue, g.tenant, g.kind, g.key, g.limit_key, (v_paid ->> g.id::text)::bigint, g.created_at, g.payload, g.failures, g.rerun_of
     from gone g
     returning id, state, queue, limit_key)
   select coalesce(array_agg(b.id), '{}'), array_agg(distinct b.queue) filter (where b.state = 'ready'), array_agg(distinct b.limit_key) filter (where b.state = 'blocked')

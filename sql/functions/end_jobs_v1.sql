@@ -1,4 +1,5 @@
--- Ends jobs that nobody settles: cancelled while waiting, expired, poisonous. Moves them to the history in one statement.
+-- Ends jobs that nobody settles: cancelled while waiting, expired, poisonous. Moves them to the history in one statement, and gives back
+-- the credits they hold.
 -- The caller has locked them and decided; this function only writes.
 --   crashed  their worker died: that attempt is recorded as a failure
 -- Result: how many ended, and the keys of which a place became free: the caller passes them on (pass_on_v1) as its last step.
@@ -12,17 +13,22 @@ set enable_seqscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_at timestamptz := clock_timestamp();
+  v_at    timestamptz := clock_timestamp();
+  v_holds bigint[];
 begin
   with gone as (delete from fairmill.job j where j.id = any (ids) returning j.*),
   moved as (
     insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant, kind, key, limit_key,
-      throttled, worker, created_at, run_at, expire_at, started_at, ended_at, payload, progress, failures, error, rerun_of)
+      throttled, hold, worker, created_at, run_at, expire_at, started_at, ended_at, payload, progress, failures, error, rerun_of)
     select e.id, e.lease_no, e.priority, e.attempt, e.crashes + crashed::integer, e.max_attempts, end_state, e.queue, e.tenant, e.kind, e.key, e.limit_key,
-      e.throttled, e.worker, e.created_at, e.run_at, e.expire_at, e.started_at, v_at, e.payload, e.progress,
+      e.throttled, e.hold, e.worker, e.created_at, e.run_at, e.expire_at, e.started_at, v_at, e.payload, e.progress,
       case when crashed then coalesce(e.failures, '[]') || fairmill.crash_v1(e.attempt, e.lease_no, e.worker, e.started_at, v_at) else e.failures end,
       reason, e.rerun_of
     from gone e)
-  select count(*), array_agg(distinct e.limit_key) filter (where e.slot is not null) into ended, freed from gone e;
+  select count(*), array_agg(distinct e.limit_key) filter (where e.slot is not null), array_agg(e.hold) filter (where e.hold is not null)
+    into ended, freed, v_holds from gone e;
+  if v_holds is not null then
+    perform fairmill.end_holds_v1(v_holds, array_fill(end_state, array[cardinality(v_holds)]));
+  end if;
 end
 $$;

@@ -1,6 +1,6 @@
 -- Stores many jobs in one statement. The way in for the library and for every other language.
 --   jobs     array of objects: kind, payload, tenant, queue, priority, max_attempts, key, run_at, delay_ms, expire_ms, idempotency_key,
---            unique_key, and what belongs to it: see enqueue_unique_v1
+--            account and amount (credits to hold), unique_key, and what belongs to it: see enqueue_unique_v1
 --   shared   fields that every job of the array has unless it names its own
 --   wake     tell sleeping workers; the library says false and calls wake_v1 beside it, outside this transaction
 --   alone    the transaction ends with this statement: limits may lock keys at once. In a transaction of your own leave it false.
@@ -8,8 +8,8 @@
 -- Result: one row per job in the order given: its id, whether this call made it, and if not why: known (the idempotency key was), kept,
 -- replaced (the unique key is another job's); refused: what did not let it in. Then id is null, and so is the id of every other job
 -- unless partial.
--- Locks: with idempotency keys, their rows in key order; with limits, see gates_at_enqueue_v1; then unique keys in key order. A second
--- caller with the same key waits for the first one's commit.
+-- Locks: with idempotency keys, their rows in key order; with credits, the accounts by name; with limits, see gates_at_enqueue_v1; then
+-- unique keys in key order. A second caller with the same key waits for the first one's commit.
 -- Plan expected: one insert from the array; no index is read unless a key is given or the kind has limits.
 create or replace function fairmill.enqueue_many_v1(jobs jsonb, shared jsonb default '{}', wake boolean default true, alone boolean default false,
   partial boolean default false)
@@ -30,6 +30,7 @@ declare
   v_keyed     boolean;
   v_unique    boolean;
   v_gated     boolean;
+  v_paid      boolean;     -- with credits
   v_refusals  jsonb;
   v_due_in_ms float8;      -- when the first of the unique jobs falls due
   -- What all have in common is read once, not once per job.
@@ -48,6 +49,7 @@ begin
   v_keyed := jsonb_path_exists(jobs, '$[*].idempotency_key');
   v_unique := jsonb_path_exists(jobs, '$[*].unique_key');
   v_gated := fairmill.has_gates_at_enqueue_v1(jobs, v_kind);
+  v_paid := shared ? 'account' or jsonb_path_exists(jobs, '$[*].account');
   if v_keyed then
     select k.ids, k.created into v_ids, v_created from fairmill.take_keys_v1(jobs, shared) k;
     v_todo := v_created;
@@ -55,12 +57,19 @@ begin
   if v_unique and not partial then
     v_refusals := fairmill.unique_refusals_v1(jobs, shared, v_created);
   end if;
-  if v_gated and v_refusals is null then
+  if v_paid and v_refusals is null then
+    select h.paid, h.refusals into v_jobs, v_refusals from fairmill.hold_credits_v1(jobs, shared, v_created, v_refusals) h;
+  end if;
+  if v_gated and (v_refusals is null or partial) then
     -- Whether a job with a unique key is stored at all is not known yet: it does not take its place now, but when it is promoted.
-    select g.gated, g.refusals into v_jobs, v_refusals from fairmill.gates_at_enqueue_v1(jobs, shared, v_created, alone and not v_unique, partial) g;
+    select g.gated, g.refusals into v_jobs, v_refusals from fairmill.gates_at_enqueue_v1(v_jobs, shared, v_created, alone and not v_unique, partial, v_refusals) g;
   end if;
   if v_refusals is not null then
     if v_keyed then
+      -- A repeat in the same call shares the fate of the first with its idempotency key: there is no job that it could be told of.
+      select v_refusals || coalesce(jsonb_object_agg(again.n::text, v_refusals -> first.n::text), '{}') into v_refusals
+      from generate_subscripts(v_ids, 1) as first (n) join generate_subscripts(v_ids, 1) as again (n) on v_ids[again.n] = v_ids[first.n]
+      where v_created[first.n] and not v_created[again.n] and v_refusals ? first.n::text;
       -- A key that a refused job took is free again.
       delete from fairmill.idempotency i where i.job_id = any (array(
         select v_ids[n] from generate_subscripts(v_ids, 1) as n where v_created[n] and (not partial or v_refusals ? n::text)))
@@ -71,19 +80,19 @@ begin
       return;
     end if;
   end if;
-  if v_ids is null and (v_gated or v_unique) then
+  if v_ids is null and (v_gated or v_unique or v_paid) then
     v_ids := array(select nextval('fairmill.job_id_seq') from generate_series(1, jsonb_array_length(jobs)));
     v_created := array_fill(true, array[cardinality(v_ids)]);
     v_todo := v_created;
   end if;
   if v_unique then
-    select u.ids, u.created, u.todo, u.conflicts, u.refusals, u.due_in_ms into v_ids, v_created, v_todo, v_conflicts, v_refusals, v_due_in_ms
+    select u.ids, u.created, u.todo, u.conflicts, u.refusals, u.due_in_ms, u.paid into v_ids, v_created, v_todo, v_conflicts, v_refusals, v_due_in_ms, v_jobs
     from fairmill.enqueue_unique_v1(v_jobs, shared, v_ids, v_created, partial, v_refusals) u;
   end if;
 
   return query
   with made as (
-    insert into fairmill.job (id, kind, payload, tenant, queue, priority, max_attempts, key, run_at, expire_at, state, limit_key, slot)
+    insert into fairmill.job (id, kind, payload, tenant, queue, priority, max_attempts, key, run_at, expire_at, state, limit_key, slot, hold)
     overriding system value
     select
       coalesce(v_ids[given.n], nextval('fairmill.job_id_seq')),
@@ -98,7 +107,8 @@ begin
       coalesce(due.at, now()) + coalesce((given.job ->> 'expire_ms')::float8, v_expire_ms) * interval '1 millisecond',
       case when due.at > now() then 'scheduled' when v_gated then coalesce(given.job ->> 'state', 'ready') else 'ready' end,
       case when v_gated then given.job ->> 'limit_key' end,
-      case when v_gated then (given.job ->> 'slot')::integer end
+      case when v_gated then (given.job ->> 'slot')::integer end,
+      case when v_paid then (given.job ->> 'hold')::bigint end
     from jsonb_array_elements(v_jobs) with ordinality as given (job, n)
     cross join lateral (select coalesce(
       (given.job ->> 'run_at')::timestamptz,
@@ -112,6 +122,10 @@ begin
          case when refusal.why is null then coalesce(v_conflicts[n], case when not v_created[n] then 'known' end) end, refusal.why
   from generate_subscripts(v_ids, 1) as n cross join lateral (select v_refusals -> n::text as why) refusal where v_ids is not null;
 
+  if v_paid then
+    perform fairmill.store_holds_v1(v_jobs, v_ids,
+      array(select v_created[n] and (v_refusals is null or not v_refusals ? n::text) from generate_subscripts(v_ids, 1) as n order by n));
+  end if;
   if wake or v_gated then
     -- A job that has its time later wakes nobody now, but somebody then. One that still needs its place is promoted at once: that only
     -- this function knows.

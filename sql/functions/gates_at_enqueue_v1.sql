@@ -5,9 +5,10 @@
 --                 becomes scheduled for now, and whoever promotes it after the commit finds its place: no settle shall ever wait for
 --                 a transaction of the caller.
 --   partial       refuse those that must be refused and let the others in; false: all or nothing
+--   known         refusals of those that something else refused already, or null
 -- Result: the jobs with the fields limit_key, slot and state added; refusals, an object by position: {"3": {"code": …}}, or null.
 -- Locks: meters of use enqueue by scope and name; with alone, meters of use start of the keys that wait.
-create or replace function fairmill.gates_at_enqueue_v1(jobs jsonb, shared jsonb, created boolean[], alone boolean, partial boolean,
+create or replace function fairmill.gates_at_enqueue_v1(jobs jsonb, shared jsonb, created boolean[], alone boolean, partial boolean, known jsonb,
   out gated jsonb, out refusals jsonb)
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -42,7 +43,7 @@ begin
             coalesce((e.job ->> 'run_at')::timestamptz, now() + (e.job ->> 'delay_ms')::float8 * interval '1 millisecond',
               (shared ->> 'run_at')::timestamptz, now() + (shared ->> 'delay_ms')::float8 * interval '1 millisecond', now()) <= now() as is_due
           from jsonb_array_elements(jobs) with ordinality as e (job, n)
-          where created is null or created[e.n]) said
+          where (created is null or created[e.n]) and not coalesce(known ? e.n::text, false)) said
     left join lateral (select r.per, r.max_running, r.when_full from fairmill.key_rule r where r.kind = said.kind) rule on true) given;
 
   if exists (select from unnest(v_keys) as k (name) where octet_length(k.name) > 1500) then
@@ -56,6 +57,7 @@ begin
   if refusals is null or partial then
     refusals := fairmill.enqueue_rates_v1(v_ns, v_queues, v_kinds, v_tenants, v_keys, partial, refusals);
   end if;
+  refusals := nullif(coalesce(known, '{}') || coalesce(refusals, '{}'), '{}');
   if refusals is not null and not partial then
     gated := jobs;
     return;

@@ -20,6 +20,7 @@ declare
   v_unknown text;
   v_old     fairmill.job_history;
   v_made    record;
+  v_price   jsonb;
 begin
   if jsonb_typeof(changes) is distinct from 'object' then
     raise exception 'changes must be a JSON object' using errcode = 'FM001', hint = 'Pass {"payload": {…}}, or {} to change nothing.';
@@ -33,8 +34,10 @@ begin
     answer := case when exists (select from fairmill.job j where j.id = job_id) then 'live' else 'not_found' end;
     return;
   end if;
+  -- What the old one cost, the new one costs.
+  select jsonb_build_object('account', e.account, 'amount', e.amount) into v_price from fairmill.credit_entry e where e.id = v_old.hold;
   select m.* into v_made from fairmill.enqueue_many_v1(jsonb_build_array(jsonb_build_object('kind', v_old.kind, 'tenant', v_old.tenant,
-    'queue', v_old.queue, 'priority', v_old.priority, 'max_attempts', v_old.max_attempts, 'key', v_old.key, 'payload', v_old.payload) || changes),
+    'queue', v_old.queue, 'priority', v_old.priority, 'max_attempts', v_old.max_attempts, 'key', v_old.key, 'payload', v_old.payload) || coalesce(v_price, '{}') || changes),
     alone => alone) m;
   id := v_made.id;
   refused := v_made.refused;

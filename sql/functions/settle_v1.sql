@@ -30,6 +30,8 @@ declare
   v_given_up text[];
   v_released text[];
   v_freed    text[];
+  v_holds    bigint[];
+  v_states   text[];
   v_verdicts text[] := verdicts;
   v_at       timestamptz := clock_timestamp();
 begin
@@ -50,14 +52,19 @@ begin
       returning j.*, v.verdict, details -> (v.n - 1)::integer as detail),
     moved as (
       insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant, kind, key, limit_key,
-        throttled, worker, created_at, run_at, expire_at, started_at, ended_at, payload, progress, failures, result, error, rerun_of)
+        throttled, hold, worker, created_at, run_at, expire_at, started_at, ended_at, payload, progress, failures, result, error, rerun_of)
       select e.id, e.lease_no, e.priority, e.attempt, e.crashes, e.max_attempts, e.verdict, e.queue, e.tenant, e.kind, e.key, e.limit_key,
-        e.throttled, e.worker, e.created_at, e.run_at, e.expire_at, e.started_at, v_at, e.payload, e.progress,
+        e.throttled, e.hold, e.worker, e.created_at, e.run_at, e.expire_at, e.started_at, v_at, e.payload, e.progress,
         case when e.verdict <> 'done' and e.detail ? 'error' then coalesce(e.failures, '[]') || fairmill.failure_v1(
           e.attempt, e.lease_no, e.worker, e.started_at, v_at, e.detail ->> 'outcome', e.detail -> 'error') else e.failures end,
         e.detail -> 'result', case when e.verdict <> 'done' then e.detail -> 'error' end, e.rerun_of
       from ended e)
-    select count(*), array_agg(e.limit_key) filter (where e.slot is not null) into v_ended, v_freed from ended e;
+    select count(*), array_agg(e.limit_key) filter (where e.slot is not null),
+           array_agg(e.hold) filter (where e.hold is not null), array_agg(e.verdict) filter (where e.hold is not null)
+      into v_ended, v_freed, v_holds, v_states from ended e;
+    if v_holds is not null then
+      perform fairmill.end_holds_v1(v_holds, v_states);
+    end if;
   end if;
 
   v_freed := v_freed || v_given_up;

@@ -12,10 +12,11 @@ set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_due     record;
-  v_expired record;
-  v_held    record;
-  v_marked  text[];
+  v_due      record;
+  v_expired  record;
+  v_held     record;
+  v_marked   text[];
+  v_accounts integer;
 begin
   select * into v_due from fairmill.promote_rows_v1(jobs_max);
   select * into v_expired from fairmill.expire_rows_v1(jobs_max);
@@ -34,7 +35,9 @@ begin
     perform fairmill.history_partitions_v1();
     removed := fairmill.retention_v1(history_keep);
   end if;
-  next_in_ms := case when greatest(promoted, expired, recovered + ended) >= jobs_max then 0 else
+  -- Last, because whoever enqueues for these accounts waits from here on.
+  v_accounts := fairmill.add_up_accounts_v1(jobs_max);
+  next_in_ms := case when greatest(promoted, expired, recovered + ended, v_accounts) >= jobs_max then 0 else
     extract(epoch from least(
       (select s.run_at from fairmill.job s where s.state = 'scheduled' order by s.run_at limit 1),
       (select x.expire_at from fairmill.job x where x.expire_at is not null and x.state <> 'running' order by x.expire_at limit 1),

@@ -4,6 +4,7 @@ import { VERSION } from "../model/version.js";
 import { databaseUrl, schemaName } from "./arguments.js";
 import type { CliCommand, GlobalOptions } from "./command.js";
 import { cancel } from "./commands/cancel.js";
+import { credits } from "./commands/credits.js";
 import { dev } from "./commands/dev.js";
 import { enqueue } from "./commands/enqueue.js";
 import { job } from "./commands/job.js";
@@ -39,6 +40,7 @@ const COMMANDS: readonly CliCommand[] = [
   tenants,
   queues,
   kinds,
+  credits,
 ];
 
 export async function run(argv: readonly string[]): Promise<ExitCode> {

@@ -19,6 +19,7 @@ import { checkErrorFilter, ERROR_FIELDS, type RedriveFilter } from "../model/red
 import { nameOf, refuseUnknown } from "../model/settings.js";
 import { isEnded } from "../model/states.js";
 import { type CancelAnswer, cancelJob, type RetryAnswer, retryFromStart, retryJob } from "../store/control-jobs.js";
+import type { Balance, CreditEntry, StatementPage } from "../store/credits.js";
 import { Database, type Pool, type Queryable } from "../store/database.js";
 import { STATEMENT_CHARS_MAX, storeJobsIn } from "../store/enqueue.js";
 import { explainFailure } from "../store/failures.js";
@@ -34,9 +35,11 @@ import {
   type TenantOverview,
 } from "../store/overviews.js";
 import { type Job, type JobDetail, type JobFilter, readJob, readJobDetail, readJobs } from "../store/read-jobs.js";
+import { qualify } from "../store/schema-name.js";
 import { ownerOf, readSteps, type SignalAnswer, type Step, sendSignal, sendSignalIn } from "../store/steps.js";
 import { readWhy, type Why } from "../store/why.js";
 import { driversError } from "../store/wrapped-error.js";
+import { Credits, type Granted, type GrantOptions } from "./credits.js";
 import { KeyRules } from "./key-rules.js";
 import { type EnqueueOptions, newJob } from "./new-job.js";
 import { openJob, openStep } from "./open-job.js";
@@ -73,6 +76,8 @@ export interface TransactionClient {
   enqueueMany<In>(definition: JobDefinition<In, unknown>, items: Iterable<EnqueueItem<In>>): Promise<Enqueued[]>;
   /** Sends a signal: it is there when the transaction commits. */
   signal(id: string, name: string, value?: unknown): Promise<SignalAnswer>;
+  grant(account: string, amount: number, options?: GrantOptions): Promise<Granted>;
+  balance(account: string): Promise<Balance>;
 }
 
 /** Jobs that a stream sends at a time. */
@@ -84,6 +89,7 @@ export class Client {
   readonly #codec: Codec | undefined;
   readonly #sender: Sender;
   readonly #rules: KeyRules;
+  readonly #credits: Credits;
   /** Calls that have begun and not ended: closing waits for them. */
   #underWay = 0;
   #whenIdle: (() => void)[] = [];
@@ -99,6 +105,10 @@ export class Client {
     this.#clock = options.clock ?? systemClock;
     this.#sender = new Sender(this.#db, this.#clock);
     this.#rules = new KeyRules(this.#db);
+    this.#credits = new Credits(
+      { query: async (text, values) => ({ rows: await this.#db.query(text, values ?? []) }) },
+      (text) => text,
+    );
   }
 
   /** Brings the schema up to date; safe to call at every start, from several processes at once. Returns what was applied. */
@@ -195,28 +205,33 @@ export class Client {
         "tx",
         "client.in(tx): tx must have a query(text, values) method, like a pg client inside a transaction. For transactions of other libraries there are adapters: fairmill/adapters/postgres-js, drizzle, kysely, prisma.",
       );
-    const store = async (definition: Ruled, jobs: readonly NewJob[]) => {
+    const { schema } = this.#db;
+    const explained = async <T>(work: () => Promise<T>): Promise<T> => {
       try {
-        // Over a connection of ours: the rule stays, whatever becomes of the transaction.
-        await this.#rules.tell(definition);
-        return await storeJobsIn(tx, this.#db.schema, jobs);
+        return await work();
       } catch (error) {
-        throw explainFailure(error, this.#db.schema, driversError(error));
+        throw explainFailure(error, schema, driversError(error));
       }
     };
+    const credits = new Credits(tx, (text) => qualify(text, schema));
+    const store = (definition: Ruled, jobs: readonly NewJob[]) =>
+      explained(async () => {
+        // Over a connection of ours: the rule stays, whatever becomes of the transaction.
+        await this.#rules.tell(definition);
+        return storeJobsIn(tx, schema, jobs);
+      });
     return {
       enqueue: async (definition, input, options = {}) =>
         (await store(definition, [await newJob(definition, input, options, this.#codec)]))[0]!,
       enqueueMany: async (definition, items) => store(definition, await newJobs(definition, items, this.#codec)),
       signal: async (id, name, value) => {
         const json = signalJson(name, value);
-        try {
-          const sealed = await this.#sealSignal(tx, checkJobId(id), json);
-          return await sendSignalIn(tx, this.#db.schema, checkJobId(id), name, sealed);
-        } catch (error) {
-          throw explainFailure(driversError(error), this.#db.schema);
-        }
+        return explained(async () =>
+          sendSignalIn(tx, schema, checkJobId(id), name, await this.#sealSignal(tx, checkJobId(id), json)),
+        );
       },
+      grant: (account, amount, options) => explained(() => credits.grant(account, amount, options)),
+      balance: (account) => explained(() => credits.balance(account)),
     };
   }
 
@@ -296,6 +311,22 @@ export class Client {
     if (this.#codec === undefined || json === undefined) return json;
     const owner = await ownerOf(tx, this.#db.schema, id);
     return owner && sealJson(this.#codec, json, owner, "step");
+  }
+
+  /** Gives credits to an account, which is made if it does not exist. */
+  async grant(account: string, amount: number, options?: GrantOptions): Promise<Granted> {
+    return this.#call(() => this.#credits.grant(account, amount, options));
+  }
+
+  /** What an account has free, and what jobs hold of it. */
+  async balance(account: string): Promise<Balance> {
+    return this.#call(() => this.#credits.balance(account));
+  }
+
+  /** The movements of an account, newest first. */
+  async statement(account: string, page: StatementPage = {}): Promise<CreditEntry[]> {
+    if (page.before !== undefined) checkJobId(page.before);
+    return this.#call(() => this.#credits.statement(account, page));
   }
 
   /** Changes a tenant's weight and limits. What is left out stays as it is; null takes a limit away. */

@@ -1,5 +1,6 @@
 // From what the caller says to the job that is stored: validated input, checked options, defaults from the definition.
 import { type Codec, sealJson } from "../model/codec.js";
+import { holdOf } from "../model/credits.js";
 import { type Duration, toMs } from "../model/duration.js";
 import { ConfigError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
@@ -70,6 +71,7 @@ function build<In>(
     delayMs: options.delay === undefined ? undefined : toMs(options.delay, "delay"),
     idempotencyKey: options.idempotencyKey === undefined ? undefined : idempotencyKey(options.idempotencyKey),
     unique: definition.unique && uniqueClaim(definition, input, json, tenant, codec),
+    ...(definition.credits && holdOf(definition.credits, input)),
     payload: codec === undefined ? json : sealJson(codec, json, { kind: definition.kind, tenant }, "payload"),
   };
 }
@@ -87,7 +89,7 @@ function uniqueClaim<In>(
   return { ...rule, key: uniqueKeyOf(unique!, input, json, fingerprint) };
 }
 
-function idempotencyKey(key: string): string {
+export function idempotencyKey(key: string): string {
   if (typeof key === "string" && key.length >= 1 && key.length <= 500 && !key.includes("\0") && key.isWellFormed())
     return key;
   throw new ConfigError("idempotencyKey", `idempotencyKey: ${showValue(key)} is not a text of 1 to 500 characters.`);

@@ -2,7 +2,7 @@
 // without storing a job twice is repeated.
 import { Batcher } from "../model/batcher.js";
 import { type Clock, sleep } from "../model/clock.js";
-import { DatabaseError } from "../model/errors.js";
+import { CreditsExhaustedError, DatabaseError } from "../model/errors.js";
 import type { Enqueued, NewJob } from "../model/new-job.js";
 import { type Database, NotSentError } from "../store/database.js";
 import { type Stored, storeJobs, storeJobsOfSeveral } from "../store/enqueue.js";
@@ -48,7 +48,7 @@ export class Sender {
   /** Callers who were put together by chance must not share each other's errors. */
   async #sendEach(jobs: readonly NewJob[]): Promise<Answer[]> {
     try {
-      return await this.#store(jobs);
+      return await this.#sendUnpaid(jobs, await this.#store(jobs));
     } catch (error) {
       if (jobs.length === 1) throw error;
       if (error instanceof DatabaseError) return this.#repeatKeyed(jobs, error);
@@ -59,6 +59,20 @@ export class Sender {
       }
       return Promise.all(jobs.map((job) => this.#sendAlone(job)));
     }
+  }
+
+  /** Who found an account empty because of a neighbour that was refused for another reason asks again, by himself. */
+  async #sendUnpaid(jobs: readonly NewJob[], answers: readonly Stored[]): Promise<Answer[]> {
+    const isUnpaid = (answer: Stored) => "error" in answer && answer.error instanceof CreditsExhaustedError;
+    if (!answers.some(isUnpaid)) return [...answers];
+    const freed = new Set(
+      jobs.filter((_, i) => "error" in answers[i]! && !isUnpaid(answers[i])).map((job) => job.account),
+    );
+    return Promise.all(
+      answers.map((answer, i) =>
+        isUnpaid(answer) && freed.has(jobs[i]!.account) ? this.#sendAlone(jobs[i]!) : answer,
+      ),
+    );
   }
 
   #sendAlone(job: NewJob): Promise<Answer> {

@@ -87,6 +87,24 @@ export class RateLimitError extends FairmillError {
   }
 }
 
+/** Not taken: the account has not enough credits for what the job holds. */
+export class CreditsExhaustedError extends FairmillError {
+  override readonly name = "CreditsExhaustedError";
+  readonly account: string;
+  /** What the job asked for, and what the account had left for it. */
+  readonly amount: number;
+  readonly available: number;
+  constructor(account: string, amount: number, available: number) {
+    super(
+      "FAIRMILL_CREDITS_EXHAUSTED",
+      `Not enqueued: the account "${account}" has ${available} credits left, and the job needs ${amount}. Grant more: client.grant("${account}", …).`,
+    );
+    this.account = account;
+    this.amount = amount;
+    this.available = available;
+  }
+}
+
 /** Another job of this tenant and kind has the unique key, and the definition says `onConflict: "refuse"`. Nothing was stored. */
 export class DuplicateJobError extends FairmillError {
   override readonly name = "DuplicateJobError";

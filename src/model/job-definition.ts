@@ -1,5 +1,6 @@
 // What a kind of job is: its name, its input, its queue, its limits of time and tries. Shared by those who enqueue and those who run.
 import { type Backoff, exponential } from "./backoff.js";
+import { checkJobCredits, type JobCredits } from "./credits.js";
 import { type Duration, toMs } from "./duration.js";
 import { ConfigError } from "./errors.js";
 import { checkJobLimits, type JobLimits, type KeyRule } from "./limits.js";
@@ -27,6 +28,8 @@ export interface JobOptions<Schema extends StandardSchema | undefined, Input> ex
   readonly key?: (input: Input) => string;
   /** How many at once, and how many in a time: per key, per tenant, or for the whole kind. */
   readonly limits?: JobLimits;
+  /** What the job costs its account. */
+  readonly credits?: JobCredits<Input>;
 }
 
 /** A checked definition. `In` is what enqueue takes, `Out` what the handler gets (they differ where the schema transforms). */
@@ -40,6 +43,7 @@ export interface JobDefinition<In = unknown, Out = In> {
   readonly backoff: Backoff;
   readonly key: ((input: In) => string) | undefined;
   readonly limits: KeyRule | undefined;
+  readonly credits: JobCredits<In> | undefined;
   /** What `unique`, `debounce` or `throttle` came to. */
   readonly unique: UniqueRule<In> | undefined;
   readonly schema: StandardSchema<In, Out> | undefined;
@@ -55,6 +59,7 @@ const KNOWN = [
   "retry",
   "key",
   "limits",
+  "credits",
   "unique",
   "debounce",
   "throttle",
@@ -93,6 +98,7 @@ export function defineJob(options: JobOptions<any, any>): JobDefinition<any, any
     backoff: options.retry?.backoff ?? exponential(),
     key: options.key,
     limits: checkJobLimits(options.limits, options.key !== undefined, where),
+    credits: checkJobCredits(options.credits, where),
     unique: uniqueRuleOf(options, where),
     schema: options.input,
   });

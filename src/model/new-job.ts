@@ -13,6 +13,9 @@ export interface NewJob {
   readonly delayMs?: number | undefined;
   readonly idempotencyKey?: string | undefined;
   readonly unique?: UniqueClaim | undefined;
+  /** Credits to hold: whose, and how many. */
+  readonly account?: string | undefined;
+  readonly amount?: number | undefined;
   /** JSON, checked. */
   readonly payload: string;
 }

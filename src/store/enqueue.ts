@@ -35,6 +35,8 @@ const OWN = [
   ["runAt", "run_at"],
   ["delayMs", "delay_ms"],
   ["idempotencyKey", "idempotency_key"],
+  ["account", "account"],
+  ["amount", "amount"],
 ] as const satisfies readonly (readonly [keyof NewJob, string])[];
 
 const UNIQUE = [

@@ -1,5 +1,11 @@
 // The statements about limits: settings of tenants, queues and kinds, and the rules of kinds for their keys.
-import { ActiveLimitError, DuplicateJobError, type FairmillError, RateLimitError } from "../model/errors.js";
+import {
+  ActiveLimitError,
+  CreditsExhaustedError,
+  DuplicateJobError,
+  type FairmillError,
+  RateLimitError,
+} from "../model/errors.js";
 import type { GateScope, KeyRule } from "../model/limits.js";
 import type { Database } from "./database.js";
 
@@ -44,6 +50,12 @@ export type Refusal =
       readonly limit: number;
       readonly jobs: readonly number[] | null;
     }
+  | {
+      readonly code: "FAIRMILL_CREDITS_EXHAUSTED";
+      readonly account: string;
+      readonly amount: number;
+      readonly balance: number;
+    }
   | { readonly code: "FAIRMILL_DUPLICATE_JOB"; readonly kind: string; readonly job_id: string | null };
 
 export function toError(refusal: Refusal): FairmillError {
@@ -53,6 +65,8 @@ export function toError(refusal: Refusal): FairmillError {
       refusal.limit,
       (refusal.jobs ?? []).map((id) => String(id)),
     );
+  if (refusal.code === "FAIRMILL_CREDITS_EXHAUSTED")
+    return new CreditsExhaustedError(refusal.account, refusal.amount, refusal.balance);
   if (refusal.code === "FAIRMILL_DUPLICATE_JOB")
     return new DuplicateJobError(refusal.kind, refusal.job_id ?? undefined);
   const { scope, name, limit, per_ms, retry_at } = refusal;

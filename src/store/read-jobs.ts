@@ -1,7 +1,7 @@
 // Reading jobs: one by its id, or a page of them, newest first. Pages are cut by id, never counted.
 import type { ErrorRecord } from "../model/error-record.js";
 import type { CheckedErrorFilter, ErrorFilter } from "../model/redrive-filter.js";
-import type { JobState } from "../model/states.js";
+import { isEnded, type JobState } from "../model/states.js";
 import type { Database } from "./database.js";
 
 /** A job as it stands, live or ended. */
@@ -33,6 +33,14 @@ export interface Job {
   readonly failures: readonly Failure[];
   /** The job that this one repeats with other input; retention may have removed it. */
   readonly rerunOf: string | null;
+  /** What it holds of an account, or held until its end; null: it costs nothing. */
+  readonly credits: JobHold | null;
+}
+
+export interface JobHold {
+  readonly account: string;
+  readonly amount: number;
+  readonly state: "held" | "captured" | "released";
 }
 
 /** A job, and where its line goes on. */
@@ -66,19 +74,24 @@ export interface JobFilter extends ErrorFilter {
 export const PAGE_ROWS_MAX = 200;
 
 const LIVE = `id, state, kind, queue, tenant, priority, key, attempt, crashes, max_attempts, lease_no, worker, created_at, run_at, expire_at,
-  started_at, null::timestamptz as ended_at, cancel_requested_at, payload, progress, null::jsonb as result, null::jsonb as error, failures, rerun_of`;
+  started_at, null::timestamptz as ended_at, cancel_requested_at, payload, progress, null::jsonb as result, null::jsonb as error, failures, rerun_of, hold`;
 const ENDED = `id, state, kind, queue, tenant, priority, key, attempt, crashes, max_attempts, lease_no, worker, created_at, run_at, expire_at,
-  started_at, ended_at, null::timestamptz as cancel_requested_at, payload, progress, result, error, failures, rerun_of`;
+  started_at, ended_at, null::timestamptz as cancel_requested_at, payload, progress, result, error, failures, rerun_of, hold`;
 
-const JOB = `select ${LIVE} from fairmill.job where id = $1 union all select ${ENDED} from fairmill.job_history where id = $1 limit 1`;
+/** The hold of a row: one probe of a primary key, and none where the job costs nothing. */
+const HOLD =
+  "(select json_build_object('account', e.account, 'amount', e.amount) from fairmill.credit_entry e where e.id = hold) as credits";
+
+const JOB = `select found.*, ${HOLD} from (
+  select ${LIVE} from fairmill.job where id = $1 union all select ${ENDED} from fairmill.job_history where id = $1 limit 1) as found`;
 
 const DETAIL = `select found.*, array(select id from fairmill.job where rerun_of = $1
   union all select id from fairmill.job_history where rerun_of = $1 order by id limit 100) as reruns from (${JOB}) as found`;
-const ENDED_BY_ID = `select ${ENDED} from fairmill.job_history where id = any ($1) order by id`;
+const ENDED_BY_ID = `select found.*, ${HOLD} from (select ${ENDED} from fairmill.job_history where id = any ($1)) as found order by id`;
 
 const WANTED = `($1::text is null or state = $1) and ($2::text is null or queue = $2) and ($3::text is null or kind = $3)
   and ($4::text is null or tenant = $4) and ($5::bigint is null or id < $5)`;
-const PAGE = `select * from (
+const PAGE = `select found.*, ${HOLD} from (
   (select ${LIVE} from fairmill.job where ${WANTED} and coalesce($7::text, $8::text, $9::text, $10::text) is null order by id desc limit $6)
   union all
   (select ${ENDED} from fairmill.job_history where ${WANTED}
@@ -120,6 +133,7 @@ interface Row {
       }[]
     | null;
   rerun_of: string | null;
+  credits: Pick<JobHold, "account" | "amount"> | null;
 }
 
 export async function readJob(db: Database, id: string): Promise<Job | undefined> {
@@ -187,4 +201,9 @@ const toJob = (row: Row): Job => ({
     error: failure.error,
   })),
   rerunOf: row.rerun_of,
+  credits: row.credits && { ...row.credits, state: stateOfHold(row.state) },
 });
+
+/** Whoever ends a job ends its hold in the same transaction, so the one tells the other. */
+const stateOfHold = (state: JobState): JobHold["state"] =>
+  state === "done" ? "captured" : isEnded(state) ? "released" : "held";

@@ -308,3 +308,34 @@ export async function statesOf(ask: Asker, ids: readonly string[]): Promise<stri
 }
 
 export const tick = (ask: Asker): Promise<pg.QueryResultRow[]> => ask.query("select * from fairmill.tick_upkeep_v1()");
+
+/** Jobs that cost something, with why they were refused. */
+export const enqueuePaid = (
+  ask: Asker,
+  jobs: readonly NewRow[],
+  { alone = true, partial = false }: { alone?: boolean; partial?: boolean } = {},
+): Promise<(Answered & Met)[]> =>
+  ask.query<Answered & Met & pg.QueryResultRow>(
+    `select id, created, conflict, refused from fairmill.enqueue_many_v1($1, '{"kind": "paid"}', alone => $2, partial => $3)`,
+    [JSON.stringify(jobs), alone, partial],
+  );
+
+export const grant = (ask: Asker, account: string, amount: number | string, key?: string): Promise<unknown> =>
+  ask.query("select * from fairmill.grant_v1($1, $2, $3)", [account, amount, key ?? null]);
+
+/** What the account has free and held, as its owner is told. */
+export async function balanceOf(ask: Asker, account: string): Promise<[available: number, held: number]> {
+  const [row] = await ask.query<{ available: string; held: string }>("select * from fairmill.balance_v1($1)", [
+    account,
+  ]);
+  return [Number(row!.available), Number(row!.held)];
+}
+
+/** The movements that belong to a job, oldest first, as "hold 3". */
+export const movementsOf = async (ask: Asker, jobId: string): Promise<string[]> =>
+  (
+    await ask.query<{ said: string }>(
+      "select kind || ' ' || amount as said from fairmill.credit_entry where job_id = $1 order by id",
+      [jobId],
+    )
+  ).map(({ said }) => said);

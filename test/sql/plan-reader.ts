@@ -89,7 +89,7 @@ function toNode(raw: RawNode): Node {
 export const all = (node: Node): Node[] => [node, ...node.children.flatMap(all)];
 
 /** The nodes of these plans that read the table, or a partition of the history. */
-export const readersOf = (plans: readonly Plan[], table: "job" | "job_history"): Node[] =>
+export const readersOf = (plans: readonly Plan[], table: string): Node[] =>
   plans
     .flatMap(({ root }) => all(root))
     .filter(({ type, relation }) => type !== "ModifyTable" && relation?.replace(/^(job_history)_.*/, "$1") === table);

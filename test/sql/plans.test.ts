@@ -7,11 +7,12 @@ import { all, draw, explainEverything, type Node, type Plan, plansOf, readersOf,
 import { openSession, type Session } from "./sessions.js";
 
 const ANALYZE =
-  "analyze fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency, fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.meter, fairmill.step";
+  "analyze fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency, fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.meter, fairmill.step, fairmill.account, fairmill.credit_entry, fairmill.credit_pending";
 
 /**
  * Jobs in all states: 50,000 ready, 5,000 scheduled (50 due), 5,000 running at 25 workers (2 of them dead), 10,000 ended. Of limited kinds
  * 1,000 keys, each with a ready and a running job that hold its places and three blocked ones; 20 due, 20 expired; 1,000 put back by a rate.
+ * 1,000 accounts with 20 holds each, of which three have ended and are not added up.
  */
 const fill = (tenants: number) => `
   insert into fairmill.job (kind, queue, tenant, priority, state, payload, expire_at)
@@ -54,7 +55,13 @@ const fill = (tenants: number) => `
   select j.id, 'step ' || n, 'run', n, now(), now(), 1, 1 from fairmill.job j, generate_series(1, 3) n where j.state = 'running';
   insert into fairmill.step (job_id, name, kind, position, started_at, finished_at, attempt, lease_no)
   select -n, 'gone', 'run', 0, now() - interval '40 days', now(), 1, 1 from generate_series(1, 100) n;
-  insert into fairmill.queue (name) values ('default'), ('other')`;
+  insert into fairmill.queue (name) values ('default'), ('other');
+  insert into fairmill.account (name, balance, held) select 'a' || n, 1000000, 20 from generate_series(0, 999) n;
+  insert into fairmill.credit_entry (id, account, kind, amount, job_id) overriding system value
+  select 1000000 + n, 'a' || n % 1000, 'hold', 1, n from generate_series(0, 19999) n;
+  insert into fairmill.credit_entry (id, account, kind, amount, hold_id, job_id) overriding system value
+  select 2000000 + n, 'a' || n % 1000, 'release', 1, 1000000 + n, n from generate_series(0, 2999) n;
+  insert into fairmill.credit_pending (entry_id, account, ended, released) select 2000000 + n, 'a' || n % 1000, 1, 1 from generate_series(0, 2999) n`;
 
 interface Scenario {
   readonly name: string;
@@ -273,9 +280,38 @@ const LIMIT_CALLS: Record<string, Call> = {
   },
 };
 
+const ACCOUNTS = "array(select 'a' || n * 7 from generate_series(0, 49) n)";
+
+const CREDIT_CALLS: Record<string, Call> = {
+  lock_accounts_v1: { statement: `select * from fairmill.lock_accounts_v1(${ACCOUNTS})`, ways: [] },
+  "store_holds_v1 of an enqueue": {
+    statement: "select * from fairmill.enqueue_many_v1($1, partial => true)",
+    values: () => [
+      JSON.stringify(Array.from({ length: 50 }, (_, n) => ({ kind: "work", account: `a${n * 7}`, amount: 2 }))),
+    ],
+    ways: [],
+  },
+  end_holds_v1: {
+    statement:
+      "select fairmill.end_holds_v1(array(select 1010000 + n from generate_series(1, 50) n), array(select 'dead' from generate_series(1, 50)))",
+    ways: [],
+  },
+  balance_v1: { statement: "select * from fairmill.balance_v1('a7')", ways: [] },
+  add_up_accounts_v1: { statement: "select fairmill.add_up_accounts_v1(50)", ways: [] },
+  "unique_holder_v1 of a job": {
+    statement: "select fairmill.unique_holder_v1('unique', 'work', 'key 500', false)",
+    ways: ["job_unique"],
+  },
+  "unique_holder_v1 of a period": {
+    statement: "select fairmill.unique_holder_v1('unique', 'work', 'key 500', true)",
+    ways: [],
+  },
+};
+
 const CALLS: Record<string, Call> = {
   ...LIMIT_CALLS,
   ...STEP_CALLS,
+  ...CREDIT_CALLS,
   "enqueue_many_v1 without keys": {
     statement: "select * from fairmill.enqueue_many_v1($1)",
     values: () => [JSON.stringify(Array.from({ length: 100 }, () => ({ kind: "work" })))],
@@ -464,7 +500,9 @@ const BOUND: Record<string, RegExp> = {
   job_running_kind: /\bkind =/,
 };
 
-function checkReads(plans: readonly Plan[], table: "job" | "job_history", walks: readonly string[] = []): void {
+type Table = "job" | "job_history" | "account" | "credit_entry" | "credit_pending";
+
+function checkReads(plans: readonly Plan[], table: Table, walks: readonly string[] = []): void {
   for (const plan of plans) {
     const drawing = `${plan.query}\n${draw(plan.root)}`;
     const nodes = readersOf([plan], table);
@@ -483,8 +521,7 @@ function checkReads(plans: readonly Plan[], table: "job" | "job_history", walks:
   }
 }
 
-const waysInto = (plans: readonly Plan[], table: "job" | "job_history") =>
-  [...new Set(readersOf(plans, table).map(wayOf))].toSorted();
+const waysInto = (plans: readonly Plan[], table: Table) => [...new Set(readersOf(plans, table).map(wayOf))].toSorted();
 
 describe.each(SCENARIOS)("$name", (scenario) => {
   let database: Awaited<ReturnType<typeof freshDatabase>>;
@@ -537,7 +574,7 @@ describe.each(SCENARIOS)("$name", (scenario) => {
     const { statement, values, before, ways, walks, historyWays } = CALLS[name]!;
     const plans = await plansOf(session, statement, values?.(facts), before);
     checkReads(plans, "job", walks);
-    checkReads(plans, "job_history");
+    for (const table of ["job_history", "account", "credit_entry", "credit_pending"] as const) checkReads(plans, table);
     expect(waysInto(plans, "job")).toEqual(ways);
     const history = waysInto(plans, "job_history");
     expect(history.length > 0).toBe(historyWays !== undefined);

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { call, claim, ended, enqueueOne, partitionOf, register, settle } from "./calls.js";
+import { balanceOf, call, claim, ended, enqueueOne, grant, partitionOf, register, settle } from "./calls.js";
 import { errorCode, useSessions } from "./sessions.js";
 
 const db = useDatabase();
@@ -66,7 +66,11 @@ test("S1: the walk sees what is there: the owner has every right on all of it", 
     "idempotency",
     "unique_period",
     "migration",
+    "account",
+    "credit_entry",
+    "credit_pending",
     "job_id_seq",
+    "credit_entry_id_seq",
   ])
     expect(names).toContain(name);
 });
@@ -145,8 +149,9 @@ test("S3: what a caller puts into its own search_path or its temporary schema is
 test("S5: a role with EXECUTE on the functions and DML on the tables does all the work and the upkeep, and can change no schema", async () => {
   await db.query(`grant usage on schema fairmill to ${worker};
     grant select, insert, update, delete on fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency,
-      fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.meter to ${worker};
-    grant usage on sequence fairmill.job_id_seq to ${worker};
+      fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.meter, fairmill.account, fairmill.credit_pending to ${worker};
+    grant select, insert on fairmill.credit_entry to ${worker};
+    grant usage on sequence fairmill.job_id_seq, fairmill.credit_entry_id_seq to ${worker};
     grant execute on all functions in schema fairmill to ${worker}`);
   // Upkeep finds something to do: today's partition is missing and its row is in the rest, and a partition is old.
   await db.query(`do $$ begin
@@ -156,11 +161,13 @@ test("S5: a role with EXECUTE on the functions and DML on the tables does all th
   const session = await open();
   await session.query(`set role ${worker}`);
   await register(session, "w");
-  const id = await enqueueOne(session, { idempotency_key: "k", unique_key: "u" });
+  await grant(session, "ann", 5);
+  const id = await enqueueOne(session, { idempotency_key: "k", unique_key: "u", account: "ann", amount: 2 });
   const [claimed] = await claim(session, "w");
   expect(await session.query("select * from fairmill.heartbeat_v1('w')")).toEqual([{ alive: true, cancelled: [] }]);
   await settle(session, "w", [claimed!], "done");
   expect(await partitionOf(db, id)).toBe("job_history_rest");
+  expect(await balanceOf(session, "ann")).toEqual([3, 0]);
 
   const [upkeep] = await session.query<{ removed: number }>("select * from fairmill.tick_upkeep_v1()");
   expect(upkeep!.removed).toBe(1);
@@ -176,6 +183,9 @@ test("S5: a role with EXECUTE on the functions and DML on the tables does all th
     "create or replace function fairmill.listening_v1(worker_id text, wanted boolean) returns void language sql as ''",
     "drop function fairmill.retention_v1(interval, integer)",
     "select * from fairmill.migration",
+    // What was written about credits stays as it was written.
+    "update fairmill.credit_entry set amount = 1",
+    "delete from fairmill.credit_entry",
   ])
     expect(await errorCode(session.query(statement)), statement).toBe("42501");
 });

@@ -50,6 +50,9 @@ const TABLES = [
   "gate",
   "key_rule",
   "meter",
+  "credit_pending",
+  "credit_entry",
+  "account",
 ];
 
 /** One database for the test file. After each test: the invariants hold, and nobody is still connected. */

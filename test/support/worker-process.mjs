@@ -1,6 +1,5 @@
 // A real worker process for tests. Told by its parent (IPC) what to be; tells what happens. Handlers of the kinds that tests use.
-
-import { createWorker, defineJob, handle, silentLogger, snooze } from "fairmill";
+import { createWorker, defineJob, handle, NonRetryableError, silentLogger, snooze } from "fairmill";
 import pg from "pg";
 
 const settings = JSON.parse(process.env.TEST_WORKER);
@@ -65,6 +64,11 @@ const handlers = {
     const between = await ctx.step("between", () => process.pid);
     const word = await ctx.waitFor("word");
     return { before, between, after: process.pid, word };
+  }),
+  /** As slow, then ends as its input says. */
+  flaky: handle(defineJob({ kind: "flaky" }), async (ctx) => {
+    await new Promise((resolve) => setTimeout(resolve, ctx.input.ms));
+    if (ctx.input.end === "dead") throw new NonRetryableError("no");
   }),
   dozing: handle(defineJob({ kind: "dozing" }), () => snooze("1h")),
 };

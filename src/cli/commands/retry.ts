@@ -32,5 +32,9 @@ const MEANING: Record<RetryAnswer, Answered> = {
   blocked: { words: "is waiting for a limit and will run when it may.", ok: true },
   scheduled: { words: "is scheduled already.", ok: true },
   done: { words: "succeeded before and is not run again.", ok: false },
+  no_credits: {
+    words: "held credits that were given back, and its account has not enough to hold them again.",
+    ok: false,
+  },
   not_found: { words: "does not exist: the id is wrong, or retention removed the job.", ok: false },
 };
