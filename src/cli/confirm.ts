@@ -8,10 +8,12 @@ export async function confirm(
 ): Promise<boolean> {
   const lines = createInterface({ input, output });
   // The end of the input, and Ctrl-C, are no answer, and no answer is a no.
-  const ended = new Promise<string>((resolve) => lines.once("close", () => resolve("")));
+  const ended = new Promise<undefined>((resolve) => lines.once("close", () => resolve(undefined)));
   try {
     const answer = await Promise.race([lines.question(`${question} [y/N] `), ended]);
-    return /^\s*y(es)?\s*$/i.test(answer);
+    // Nobody pressed return: what comes next begins on a line of its own.
+    if (answer === undefined) output.write("\n");
+    return answer !== undefined && /^\s*y(es)?\s*$/i.test(answer);
   } finally {
     lines.close();
   }
