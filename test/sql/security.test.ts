@@ -145,7 +145,7 @@ test("S3: what a caller puts into its own search_path or its temporary schema is
 test("S5: a role with EXECUTE on the functions and DML on the tables does all the work and the upkeep, and can change no schema", async () => {
   await db.query(`grant usage on schema fairmill to ${worker};
     grant select, insert, update, delete on fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency,
-      fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.meter to ${worker};
+      fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.meter, fairmill.step to ${worker};
     grant usage on sequence fairmill.job_id_seq to ${worker};
     grant execute on all functions in schema fairmill to ${worker}`);
   // Upkeep finds something to do: today's partition is missing and its row is in the rest, and a partition is old.
@@ -159,6 +159,10 @@ test("S5: a role with EXECUTE on the functions and DML on the tables does all th
   const id = await enqueueOne(session, { idempotency_key: "k", unique_key: "u" });
   const [claimed] = await claim(session, "w");
   expect(await session.query("select * from fairmill.heartbeat_v1('w')")).toEqual([{ alive: true, cancelled: [] }]);
+  const fence = ["w", id, claimed!.lease_no];
+  await session.query("select fairmill.store_step_v1($1, $2, $3, 'a', 0, '1')", fence);
+  await session.query("select fairmill.pause_step_v1($1, $2, $3, 'b', 1, 'wait')", fence);
+  expect(await call<string>(session, "signal_v1($1, 'b')", [id])).toBe("sent");
   await settle(session, "w", [claimed!], "done");
   expect(await partitionOf(db, id)).toBe("job_history_rest");
 
