@@ -10,7 +10,8 @@
 --   full      the job has as many steps as it may; nothing was written
 --   large     its steps would be larger than they may; nothing was written
 -- Repeating a call is safe: the first write wins.
--- Locks: the job, so that nobody takes it away between look and write; then the step.
+-- Locks: the job, so that nobody takes it away between look and write; then the step. Waits for neither longer than a second (then it
+-- fails with 55P03 and may be repeated): a transaction of somebody who cancels the job may be long, and others wait behind this call.
 -- Plan expected: the job and its steps by their primary keys.
 create or replace function fairmill.store_step_v1(worker_id text, job_id bigint, lease integer, name text, "position" integer, result jsonb default null,
   took_ms float8 default 0, steps_max integer default 1000, bytes_max bigint default 16777216,
@@ -21,6 +22,7 @@ set plan_cache_mode = force_generic_plan
 set jit = off
 set enable_seqscan = off
 set enable_bitmapscan = off
+set lock_timeout = '1s'
 as $$
 #variable_conflict use_column
 declare

@@ -149,7 +149,7 @@ test("S3: what a caller puts into its own search_path or its temporary schema is
 test("S5: a role with EXECUTE on the functions and DML on the tables does all the work and the upkeep, and can change no schema", async () => {
   await db.query(`grant usage on schema fairmill to ${worker};
     grant select, insert, update, delete on fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency,
-      fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.meter, fairmill.account, fairmill.credit_pending to ${worker};
+      fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.meter, fairmill.step, fairmill.account, fairmill.credit_pending to ${worker};
     grant select, insert on fairmill.credit_entry to ${worker};
     grant usage on sequence fairmill.job_id_seq, fairmill.credit_entry_id_seq to ${worker};
     grant execute on all functions in schema fairmill to ${worker}`);
@@ -165,6 +165,10 @@ test("S5: a role with EXECUTE on the functions and DML on the tables does all th
   const id = await enqueueOne(session, { idempotency_key: "k", unique_key: "u", account: "ann", amount: 2 });
   const [claimed] = await claim(session, "w");
   expect(await session.query("select * from fairmill.heartbeat_v1('w')")).toEqual([{ alive: true, cancelled: [] }]);
+  const fence = ["w", id, claimed!.lease_no];
+  await session.query("select fairmill.store_step_v1($1, $2, $3, 'a', 0, '1')", fence);
+  await session.query("select fairmill.pause_step_v1($1, $2, $3, 'b', 1, 'wait')", fence);
+  expect(await call<string>(session, "signal_v1($1, 'b')", [id])).toBe("sent");
   await settle(session, "w", [claimed!], "done");
   expect(await partitionOf(db, id)).toBe("job_history_rest");
   expect(await balanceOf(session, "ann")).toEqual([3, 0]);
