@@ -432,13 +432,13 @@ const CALLS: Record<string, Call> = {
   },
   "redrive_v1 of the dead": {
     statement: "select * from fairmill.redrive_v1('{}', 50)",
-    ways: ["job_pkey"],
+    ways: [],
     historyWays: "indexes on dead and cancelled",
   },
   "redrive_v1 of ids": {
     statement: "select * from fairmill.redrive_v1($1)",
     values: ({ dead }) => [JSON.stringify({ ids: [dead] })],
-    ways: ["job_pkey"],
+    ways: [],
     historyWays: "primary keys",
   },
   "preview_redrive_v1 of the dead": {
