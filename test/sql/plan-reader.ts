@@ -88,8 +88,10 @@ function toNode(raw: RawNode): Node {
 /** The node and all below it. */
 export const all = (node: Node): Node[] => [node, ...node.children.flatMap(all)];
 
+export type Table = "job" | "job_history" | "account" | "credit_entry" | "credit_pending";
+
 /** The nodes of these plans that read the table, or a partition of the history. */
-export const readersOf = (plans: readonly Plan[], table: string): Node[] =>
+export const readersOf = (plans: readonly Plan[], table: Table): Node[] =>
   plans
     .flatMap(({ root }) => all(root))
     .filter(({ type, relation }) => type !== "ModifyTable" && relation?.replace(/^(job_history)_.*/, "$1") === table);

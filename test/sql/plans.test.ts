@@ -3,7 +3,17 @@
 import { readdir, readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freshDatabase } from "../support/database.js";
-import { all, draw, explainEverything, type Node, type Plan, plansOf, readersOf, wayOf } from "./plan-reader.js";
+import {
+  all,
+  draw,
+  explainEverything,
+  type Node,
+  type Plan,
+  plansOf,
+  readersOf,
+  type Table,
+  wayOf,
+} from "./plan-reader.js";
 import { openSession, type Session } from "./sessions.js";
 
 const ANALYZE =
@@ -499,8 +509,6 @@ const BOUND: Record<string, RegExp> = {
   job_running_queue: /\bqueue =/,
   job_running_kind: /\bkind =/,
 };
-
-type Table = "job" | "job_history" | "account" | "credit_entry" | "credit_pending";
 
 function checkReads(plans: readonly Plan[], table: Table, walks: readonly string[] = []): void {
   for (const plan of plans) {
