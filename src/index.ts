@@ -4,14 +4,13 @@ export {
   Client,
   type ClientOptions,
   createClient,
-  type EnqueuedCount,
-  type EnqueueItem,
-  type TransactionClient,
 } from "./enqueue/client.js";
 export type { Granted, GrantOptions } from "./enqueue/credits.js";
-export type { EnqueueOptions } from "./enqueue/new-job.js";
+export type { EnqueueItem, EnqueueOptions } from "./enqueue/new-job.js";
 export type { RedriveGroup, Redriven, RedriveOptions, RedrivePreview } from "./enqueue/redrive.js";
 export type { RerunOptions } from "./enqueue/rerun.js";
+export type { EnqueuedCount } from "./enqueue/stream.js";
+export type { TransactionClient } from "./enqueue/transaction-client.js";
 export { type CodecOptions, createCodec } from "./model/aes-codec.js";
 export { type Backoff, exponential, fixed } from "./model/backoff.js";
 export type { Claim } from "./model/claim.js";

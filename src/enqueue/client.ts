@@ -1,11 +1,10 @@
 // The client: what an application uses to enqueue jobs, to look at them and to steer them.
 import { type Clock, sleep, systemClock } from "../model/clock.js";
-import { type Codec, checkCodec, openJson, sealJson } from "../model/codec.js";
+import { type Codec, checkCodec, openJson } from "../model/codec.js";
 import { type Duration, toMs } from "../model/duration.js";
-import { ConfigError, FairmillError, JobNotFoundError, StepResultError } from "../model/errors.js";
+import { FairmillError, JobNotFoundError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import { checkJobId } from "../model/job-id.js";
-import { serializeResult } from "../model/json-content.js";
 import {
   checkGateName,
   checkGateSettings,
@@ -14,16 +13,15 @@ import {
   type GateSettings,
   type TenantSettings,
 } from "../model/limits.js";
-import type { Enqueued, NewJob } from "../model/new-job.js";
+import type { Enqueued } from "../model/new-job.js";
 import { checkErrorFilter, ERROR_FIELDS, type RedriveFilter } from "../model/redrive-filter.js";
 import { nameOf, refuseUnknown } from "../model/settings.js";
 import { isEnded } from "../model/states.js";
 import { type CancelAnswer, cancelJob, type RetryAnswer, retryFromStart, retryJob } from "../store/control-jobs.js";
 import type { Balance, CreditEntry, StatementPage } from "../store/credits.js";
 import { Database, type Pool, type Queryable } from "../store/database.js";
-import { STATEMENT_CHARS_MAX, storeJobsIn } from "../store/enqueue.js";
 import { explainFailure } from "../store/failures.js";
-import { type Ruled, setGate } from "../store/limits.js";
+import { setGate } from "../store/limits.js";
 import { migrate, pendingMigrations } from "../store/migrate.js";
 import {
   type KindOverview,
@@ -35,17 +33,18 @@ import {
   type TenantOverview,
 } from "../store/overviews.js";
 import { type Job, type JobDetail, type JobFilter, readJob, readJobDetail, readJobs } from "../store/read-jobs.js";
-import { qualify } from "../store/schema-name.js";
-import { ownerOf, readSteps, type SignalAnswer, type Step, sendSignal, sendSignalIn } from "../store/steps.js";
+import { readSteps, type SignalAnswer, type Step, sendSignal } from "../store/steps.js";
 import { readWhy, type Why } from "../store/why.js";
-import { driversError } from "../store/wrapped-error.js";
 import { Credits, type Granted, type GrantOptions } from "./credits.js";
 import { KeyRules } from "./key-rules.js";
-import { type EnqueueOptions, newJob } from "./new-job.js";
+import { type EnqueueItem, type EnqueueOptions, newJob, newJobs } from "./new-job.js";
 import { openJob, openStep } from "./open-job.js";
 import { previewRedrive, type Redriven, type RedriveOptions, type RedrivePreview, redrive } from "./redrive.js";
 import { type RerunOptions, rerun } from "./rerun.js";
 import { Sender } from "./sender.js";
+import { checkSignal, sealSignal } from "./signals.js";
+import { type EnqueuedCount, enqueueStream } from "./stream.js";
+import { type TransactionClient, transactionClient } from "./transaction-client.js";
 
 export interface ClientOptions {
   /** PostgreSQL's address; default DATABASE_URL. */
@@ -62,27 +61,6 @@ export interface ClientOptions {
   readonly clock?: Clock;
 }
 
-export type EnqueueItem<In> = EnqueueOptions & { readonly input: In };
-
-/** What a stream of jobs came to. */
-export interface EnqueuedCount {
-  readonly count: number;
-  readonly created: number;
-}
-
-/** Enqueues inside a transaction of the caller: the jobs exist when it commits, and never did when it does not. */
-export interface TransactionClient {
-  enqueue<In>(definition: JobDefinition<In, unknown>, input: In, options?: EnqueueOptions): Promise<Enqueued>;
-  enqueueMany<In>(definition: JobDefinition<In, unknown>, items: Iterable<EnqueueItem<In>>): Promise<Enqueued[]>;
-  /** Sends a signal: it is there when the transaction commits. */
-  signal(id: string, name: string, value?: unknown): Promise<SignalAnswer>;
-  grant(account: string, amount: number, options?: GrantOptions): Promise<Granted>;
-  balance(account: string): Promise<Balance>;
-}
-
-/** Jobs that a stream sends at a time. */
-const STREAM_ROWS = 2_000;
-
 export class Client {
   readonly #db: Database;
   readonly #clock: Clock;
@@ -90,6 +68,8 @@ export class Client {
   readonly #sender: Sender;
   readonly #rules: KeyRules;
   readonly #credits: Credits;
+  /** The database in the shape of a transaction. */
+  readonly #ask: Queryable;
   /** Calls that have begun and not ended: closing waits for them. */
   #underWay = 0;
   #whenIdle: (() => void)[] = [];
@@ -105,10 +85,8 @@ export class Client {
     this.#clock = options.clock ?? systemClock;
     this.#sender = new Sender(this.#db, this.#clock);
     this.#rules = new KeyRules(this.#db);
-    this.#credits = new Credits(
-      { query: async (text, values) => ({ rows: await this.#db.query(text, values ?? []) }) },
-      (text) => text,
-    );
+    this.#ask = { query: async (text, values) => ({ rows: await this.#db.query(text, values) }) };
+    this.#credits = new Credits(this.#ask, (text) => text);
   }
 
   /** Brings the schema up to date; safe to call at every start, from several processes at once. Returns what was applied. */
@@ -164,75 +142,12 @@ export class Client {
     items: AsyncIterable<EnqueueItem<In>>,
   ): Promise<EnqueuedCount> {
     await this.#rules.tell(definition);
-    let count = 0;
-    let created = 0;
-    let page: NewJob[] = [];
-    let chars = 0;
-    // While one page is on its way, the next is read.
-    let sending: Promise<void> = Promise.resolve();
-    const send = async (jobs: NewJob[]) => {
-      const stored = await this.#sender.many(jobs);
-      count += stored.length;
-      for (const one of stored) if (one.created) created++;
-    };
-    try {
-      for await (const { input, ...options } of items) {
-        const job = newJob(definition, input, options, this.#codec);
-        const ready = job instanceof Promise ? await job : job;
-        page.push(ready);
-        chars += ready.payload.length;
-        if (page.length < STREAM_ROWS && chars < STATEMENT_CHARS_MAX) continue;
-        await sending;
-        sending = send(page);
-        sending.catch(() => {});
-        page = [];
-        chars = 0;
-      }
-    } catch (error) {
-      // What was stored before the error is stored when the caller hears of it, not some time later.
-      await sending.catch(() => {});
-      throw error;
-    }
-    await sending;
-    if (page.length > 0) await send(page);
-    return { count, created };
+    return enqueueStream(this.#sender, this.#codec, definition, items);
   }
 
   /** The same calls inside the caller's transaction: `await client.in(tx).enqueue(job, input)`. */
   in(tx: Queryable): TransactionClient {
-    if (typeof tx?.query !== "function")
-      throw new ConfigError(
-        "tx",
-        "client.in(tx): tx must have a query(text, values) method, like a pg client inside a transaction. For transactions of other libraries there are adapters: fairmill/adapters/postgres-js, drizzle, kysely, prisma.",
-      );
-    const { schema } = this.#db;
-    const explained = async <T>(work: () => Promise<T>): Promise<T> => {
-      try {
-        return await work();
-      } catch (error) {
-        throw explainFailure(error, schema, driversError(error));
-      }
-    };
-    const credits = new Credits(tx, (text) => qualify(text, schema));
-    const store = (definition: Ruled, jobs: readonly NewJob[]) =>
-      explained(async () => {
-        // Over a connection of ours: the rule stays, whatever becomes of the transaction.
-        await this.#rules.tell(definition);
-        return storeJobsIn(tx, schema, jobs);
-      });
-    return {
-      enqueue: async (definition, input, options = {}) =>
-        (await store(definition, [await newJob(definition, input, options, this.#codec)]))[0]!,
-      enqueueMany: async (definition, items) => store(definition, await newJobs(definition, items, this.#codec)),
-      signal: async (id, name, value) => {
-        const json = signalJson(name, value);
-        return explained(async () =>
-          sendSignalIn(tx, schema, checkJobId(id), name, await this.#sealSignal(tx, checkJobId(id), json)),
-        );
-      },
-      grant: (account, amount, options) => explained(() => credits.grant(account, amount, options)),
-      balance: (account) => explained(() => credits.balance(account)),
-    };
+    return transactionClient(tx, this.#db.schema, this.#rules, this.#codec);
   }
 
   /** The job as it stands, live or ended; undefined when there is none. */
@@ -244,7 +159,7 @@ export class Client {
   }
 
   /** A page of jobs, newest first. */
-  jobs(filter: JobFilter = {}): Promise<Job[]> {
+  async jobs(filter: JobFilter = {}): Promise<Job[]> {
     refuseUnknown(filter, ["state", "queue", "kind", "tenant", "before", "limit", ...ERROR_FIELDS], "jobs");
     if (filter.before !== undefined) checkJobId(filter.before);
     const why = checkErrorFilter(filter);
@@ -265,7 +180,7 @@ export class Client {
   }
 
   /** Runs a dead or cancelled job again, or a waiting one now: behind its finished steps, or `fromStart` without any. */
-  retry(id: string, options: { readonly fromStart?: boolean } = {}): Promise<RetryAnswer> {
+  async retry(id: string, options: { readonly fromStart?: boolean } = {}): Promise<RetryAnswer> {
     refuseUnknown(options, ["fromStart"], "retry");
     const retry = options.fromStart ? retryFromStart : retryJob;
     return this.#call(() => retry(this.#db, checkJobId(id)));
@@ -297,20 +212,11 @@ export class Client {
 
   /** Sends a job the signal that `ctx.waitFor(name)` waits for, now or later. The first one counts. */
   async signal(id: string, name: string, value?: unknown): Promise<SignalAnswer> {
-    const json = signalJson(name, value);
+    const signal = checkSignal(id, name, value);
     return this.#call(async () => {
-      const ask = {
-        query: async (text: string, values: unknown[] = []) => ({ rows: await this.#db.query(text, values) }),
-      };
-      return sendSignal(this.#db, checkJobId(id), name, await this.#sealSignal(ask, checkJobId(id), json));
+      const sealed = await sealSignal(this.#ask, this.#db.schema, this.#codec, signal);
+      return sendSignal(this.#db, signal.jobId, signal.name, sealed);
     });
-  }
-
-  /** A signal is kept as a step of its job, and sealed as one. */
-  async #sealSignal(tx: Queryable, id: string, json: string | undefined): Promise<string | undefined> {
-    if (this.#codec === undefined || json === undefined) return json;
-    const owner = await ownerOf(tx, this.#db.schema, id);
-    return owner && sealJson(this.#codec, json, owner, "step");
   }
 
   /** Gives credits to an account, which is made if it does not exist. */
@@ -330,27 +236,27 @@ export class Client {
   }
 
   /** Changes a tenant's weight and limits. What is left out stays as it is; null takes a limit away. */
-  setTenant(tenant: string, settings: TenantSettings): Promise<void> {
+  async setTenant(tenant: string, settings: TenantSettings): Promise<void> {
     return this.#setGate("tenant", nameOf(tenant, "tenant"), checkGateSettings(settings, "tenant", "setTenant"));
   }
 
   /** Changes a queue's limits, across the fleet. */
-  setQueue(queue: string, settings: GateSettings): Promise<void> {
+  async setQueue(queue: string, settings: GateSettings): Promise<void> {
     return this.#setGate("queue", nameOf(queue, "queue"), checkGateSettings(settings, "queue", "setQueue"));
   }
 
   /** Changes the limits of a kind of jobs, across the fleet. */
-  setKind(kind: string, settings: GateSettings): Promise<void> {
+  async setKind(kind: string, settings: GateSettings): Promise<void> {
     return this.#setGate("kind", nameOf(kind, "kind"), checkGateSettings(settings, "kind", "setKind"));
   }
 
   /** Starts no more jobs of a queue, a kind or a tenant. What runs goes on; what is enqueued waits. */
-  pause(what: GateName): Promise<void> {
+  async pause(what: GateName): Promise<void> {
     const { scope, name } = checkGateName(what, "pause");
     return this.#setGate(scope, nameOf(name, scope), { paused: true });
   }
 
-  resume(what: GateName): Promise<void> {
+  async resume(what: GateName): Promise<void> {
     const { scope, name } = checkGateName(what, "resume");
     return this.#setGate(scope, nameOf(name, scope), { paused: false });
   }
@@ -437,23 +343,3 @@ export class Client {
 }
 
 export const createClient = (options?: ClientOptions): Client => new Client(options);
-
-async function newJobs<In>(
-  definition: JobDefinition<In, unknown>,
-  items: Iterable<EnqueueItem<In>>,
-  codec: Codec | undefined,
-): Promise<NewJob[]> {
-  const jobs: NewJob[] = [];
-  for (const { input, ...options } of items) {
-    const job = newJob(definition, input, options, codec);
-    jobs.push(job instanceof Promise ? await job : job);
-  }
-  return jobs;
-}
-
-function signalJson(name: string, value: unknown): string | undefined {
-  const { json, problem } = serializeResult(value);
-  if (problem !== undefined) throw new StepResultError(nameOf(name, "signal"), problem);
-  nameOf(name, "signal");
-  return json;
-}

@@ -27,6 +27,8 @@ export interface EnqueueOptions {
   readonly key?: string;
 }
 
+export type EnqueueItem<In> = EnqueueOptions & { readonly input: In };
+
 const KNOWN = ["tenant", "priority", "runAt", "delay", "idempotencyKey", "key"] as const;
 
 /** Synchronous where the schema is, so that bulk enqueues do not pay a promise per job. */
@@ -40,6 +42,19 @@ export function newJob<In>(
   return valid instanceof Promise
     ? valid.then(() => build(definition, input, options, codec))
     : build(definition, input, options, codec);
+}
+
+export async function newJobs<In>(
+  definition: JobDefinition<In, unknown>,
+  items: Iterable<EnqueueItem<In>>,
+  codec: Codec | undefined,
+): Promise<NewJob[]> {
+  const jobs: NewJob[] = [];
+  for (const { input, ...options } of items) {
+    const job = newJob(definition, input, options, codec);
+    jobs.push(job instanceof Promise ? await job : job);
+  }
+  return jobs;
 }
 
 function build<In>(

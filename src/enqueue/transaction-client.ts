@@ -1,0 +1,67 @@
+// What a client offers inside a transaction of the caller: what it does is done when that commits, and never was when it does not.
+import type { Codec } from "../model/codec.js";
+import { ConfigError } from "../model/errors.js";
+import type { JobDefinition } from "../model/job-definition.js";
+import type { Enqueued, NewJob } from "../model/new-job.js";
+import type { Balance } from "../store/credits.js";
+import type { Queryable } from "../store/database.js";
+import { storeJobsIn } from "../store/enqueue.js";
+import { explainFailure } from "../store/failures.js";
+import type { Ruled } from "../store/limits.js";
+import { qualify } from "../store/schema-name.js";
+import { type SignalAnswer, sendSignalIn } from "../store/steps.js";
+import { driversError } from "../store/wrapped-error.js";
+import { Credits, type Granted, type GrantOptions } from "./credits.js";
+import type { KeyRules } from "./key-rules.js";
+import { type EnqueueItem, type EnqueueOptions, newJob, newJobs } from "./new-job.js";
+import { checkSignal, sealSignal } from "./signals.js";
+
+/** Enqueues inside a transaction of the caller: the jobs exist when it commits, and never did when it does not. */
+export interface TransactionClient {
+  enqueue<In>(definition: JobDefinition<In, unknown>, input: In, options?: EnqueueOptions): Promise<Enqueued>;
+  enqueueMany<In>(definition: JobDefinition<In, unknown>, items: Iterable<EnqueueItem<In>>): Promise<Enqueued[]>;
+  /** Sends a signal: it is there when the transaction commits. */
+  signal(id: string, name: string, value?: unknown): Promise<SignalAnswer>;
+  grant(account: string, amount: number, options?: GrantOptions): Promise<Granted>;
+  balance(account: string): Promise<Balance>;
+}
+
+export function transactionClient(
+  tx: Queryable,
+  schema: string,
+  rules: KeyRules,
+  codec: Codec | undefined,
+): TransactionClient {
+  if (typeof tx?.query !== "function")
+    throw new ConfigError(
+      "tx",
+      "client.in(tx): tx must have a query(text, values) method, like a pg client inside a transaction. For transactions of other libraries there are adapters: fairmill/adapters/postgres-js, drizzle, kysely, prisma.",
+    );
+  const explained = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      throw explainFailure(error, schema, driversError(error));
+    }
+  };
+  const credits = new Credits(tx, (text) => qualify(text, schema));
+  const store = (definition: Ruled, jobs: readonly NewJob[]) =>
+    explained(async () => {
+      // Over a connection of ours: the rule stays, whatever becomes of the transaction.
+      await rules.tell(definition);
+      return storeJobsIn(tx, schema, jobs);
+    });
+  return {
+    enqueue: async (definition, input, options = {}) =>
+      (await store(definition, [await newJob(definition, input, options, codec)]))[0]!,
+    enqueueMany: async (definition, items) => store(definition, await newJobs(definition, items, codec)),
+    signal: async (id, name, value) => {
+      const signal = checkSignal(id, name, value);
+      return explained(async () =>
+        sendSignalIn(tx, schema, signal.jobId, signal.name, await sealSignal(tx, schema, codec, signal)),
+      );
+    },
+    grant: (account, amount, options) => explained(() => credits.grant(account, amount, options)),
+    balance: (account) => explained(() => credits.balance(account)),
+  };
+}
