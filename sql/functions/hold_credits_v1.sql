@@ -2,7 +2,7 @@
 -- store_holds_v1 when the jobs are.
 --   jobs, shared  as enqueue_many_v1 has them; fields: account, amount (1 if not given);  created: null, or false for jobs that exist already
 --   refused       of those that something else refuses, or null
--- Result: the jobs with the field hold added, the id of their hold; the refusals with those added that cannot be paid for, or null.
+-- Result: the jobs with the fields hold, the id of their hold, and available, what their account had when it was locked, added; the refusals with those added that cannot be paid for, or null.
 -- A job whose unique key is another's needs no hold, because it will not be stored; if the key is free after all when it is,
 -- enqueue_unique_v1 asks hold_late_v1. A job that cannot be paid for takes nothing from those behind it.
 -- Locks: the accounts, by name. Ids of holds are taken under them: the entries of an account, by id, never sum up to less than nothing.
@@ -55,7 +55,8 @@ begin
   -- What is shared is said of each: whoever writes the holds looks at the job alone.
   select coalesce(jsonb_agg(case when coalesce(e.job ->> 'account', shared ->> 'account') is null then e.job
       else e.job || jsonb_build_object('account', coalesce(e.job ->> 'account', shared ->> 'account'),
-        'amount', coalesce((e.job ->> 'amount')::numeric, (shared ->> 'amount')::numeric, 1)::bigint, 'hold', v_holds[e.n]) end order by e.n), jobs)
+        'amount', coalesce((e.job ->> 'amount')::numeric, (shared ->> 'amount')::numeric, 1)::bigint, 'hold', v_holds[e.n],
+        'available', coalesce((v_balances -> coalesce(e.job ->> 'account', shared ->> 'account'))::bigint, 0)) end order by e.n), jobs)
     into paid
   from jsonb_array_elements(jobs) with ordinality as e (job, n);
 end

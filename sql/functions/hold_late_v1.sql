@@ -9,7 +9,8 @@ set jit = off
 as $$
 #variable_conflict use_column
 begin
-  available := coalesce((select a.balance from fairmill.account a where a.name = account_name), 0)
+  -- What the account had when it was locked: one that a grant has made since is not locked, and its lock would come too late.
+  available := coalesce((select max((e.job ->> 'available')::bigint) from jsonb_array_elements(jobs) as e (job) where e.job ->> 'account' = account_name), 0)
     - coalesce((select sum((e.job ->> 'amount')::bigint) from jsonb_array_elements(jobs) as e (job)
                 where e.job ->> 'hold' is not null and e.job ->> 'account' = account_name), 0);
   if hold_late_v1.amount <= available then

@@ -127,9 +127,9 @@ test("I3 P4 B18: every account adds up at every entry, whoever looks and whoever
         try {
           await ACTS[roll(ACTS.length)]!(session, roll, `w${n}`);
         } catch (error) {
-          const { code = "", message } = error as { code?: string; message: string };
+          const { code = "", message, where = "" } = error as { code?: string; message: string; where?: string };
           const died = code === "57P01" || /terminated/.test(message);
-          if (!EXPECTED.has(code) && !died) errors.push(`${code} ${message}`);
+          if (!EXPECTED.has(code) && !died) errors.push(`${code} ${message} ${where}`);
           if (died) {
             deaths++;
             await session.close().catch(() => {});

@@ -570,6 +570,19 @@ describe("sessions at the same time", () => {
     expect(codesOf(await waiting)).toEqual([null]);
   });
 
+  test("an account that is made while an enqueue waits for another one is not locked, so it cannot pay yet", async () => {
+    await grant(db, "ann", 3);
+    const [holder, waiter] = [await open(), await open()];
+    await holder.query("begin");
+    await grant(holder, "ann", 1);
+    const waiting = enqueuePaid(waiter, [paid("ann", 1), paid("zoe", 1)], { partial: true });
+    await waitUntilBlocked(db, waiter);
+    await grant(db, "zoe", 1);
+    await holder.query("commit");
+    expect(codesOf(await waiting)).toEqual([null, EXHAUSTED]);
+    expect(await balanceOf(db, "zoe")).toEqual([1, 0]);
+  });
+
   test("what a caller rolls back was never held, granted or made", async () => {
     await grant(db, "ann", 3);
     const session = await open();
