@@ -42,7 +42,7 @@ describe("list and preview", () => {
     expect(await ids({ endedSince: new Date(Date.now() - 60_000) })).toHaveLength(3);
     expect(await ids({ endedUntil: new Date(Date.now() - 60_000) })).toEqual([]);
     expect(await ids({})).toHaveLength(4);
-    expect(() => client.jobs({ errorText: "" })).toThrow(/errorText/);
+    await expect(client.jobs({ errorText: "" })).rejects.toThrow(/errorText/);
   });
 
   test("F6: a preview counts by kind and error, shows the oldest, and changes nothing", async () => {
