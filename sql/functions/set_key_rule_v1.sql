@@ -1,7 +1,7 @@
 -- Says what limits the keys of a kind have; null: none any more. The library calls it for every definition with limits, once per process.
 --   rule  per: key | tenant | kind;  max_running, when_full: wait | refuse;  rate: {limit, per_ms, how, at}
 -- Jobs that are enqueued from then on obey it; for those that wait already, only the numbers change. Result: whether it is new.
--- Locks: if it changes, the rule's row, then the meters of its keys by which somebody is blocked, by name.
+-- Locks: if it changes, the rule's row, then the meters of all its keys, by name.
 create or replace function fairmill.set_key_rule_v1(kind text, rule jsonb)
 returns boolean
 language plpgsql
@@ -13,6 +13,7 @@ declare
   v_old     fairmill.key_rule;
   v_rate    jsonb := nullif(rule -> 'rate', 'null');
   v_unknown text;
+  v_prefix  text;
 begin
   select k into v_unknown from jsonb_object_keys(nullif(rule, 'null')) k where k not in ('per', 'max_running', 'when_full', 'rate') limit 1;
   if v_unknown is not null then
@@ -34,14 +35,15 @@ begin
     set per = excluded.per, max_running = excluded.max_running, when_full = excluded.when_full, rate_limit = excluded.rate_limit,
         rate_per_ms = excluded.rate_per_ms, rate_how = excluded.rate_how, rate_at = excluded.rate_at;
   end if;
-  -- More places, or none to count: who is blocked is looked at by the next upkeep.
+  -- More places, or none to count: who is blocked is looked at by the next upkeep. All keys are locked first and looked at afterwards, in
+  -- a statement of its own: whoever counted under one of these locks by the old rule has committed then, and nothing is overlooked.
   if v_old.max_running is not null then
+    v_prefix := rtrim(jsonb_build_array(set_key_rule_v1.kind)::text, ']');
+    perform fairmill.lock_meters_v1('start', 'key', array(
+      select x.name from fairmill.meter x where x.use = 'start' and x.scope = 'key' and starts_with(x.name, v_prefix)));
     update fairmill.meter m set recheck = true
-    where m.ctid = any (array(
-      select x.ctid from fairmill.meter x
-      where x.use = 'start' and x.scope = 'key' and starts_with(x.name, rtrim(jsonb_build_array(set_key_rule_v1.kind)::text, ']'))
-        and (select b.id from fairmill.job b where b.state = 'blocked' and b.limit_key = x.name limit 1) is not null
-      order by x.name for update of x));
+    where m.use = 'start' and m.scope = 'key' and starts_with(m.name, v_prefix) and not m.recheck
+      and (select b.id from fairmill.job b where b.state = 'blocked' and b.limit_key = m.name limit 1) is not null;
   end if;
   return true;
 end

@@ -361,6 +361,20 @@ describe("no wake-up is lost (Solid Queue #456, #689)", () => {
     expect(await statesOf(db, [waiting!, (await stored)[0]!.id!])).toEqual(["ready", "blocked"]);
   });
 
+  test("a rule that is raised while somebody writes to the key's meter: whoever is blocked hears of the new place", async () => {
+    await setRule(db, { max_running: 1 });
+    const [, second] = await enqueueKeyed(db, 2);
+    const writer = await begin();
+    await writer.query("update fairmill.meter set used_at = now() + interval '1 hour' where use = 'start'");
+    const raiser = await open();
+    const raised = setRule(raiser, { max_running: 2 });
+    await waitUntilBlocked(db, raiser);
+    await writer.query("commit");
+    await raised;
+    await tick(db);
+    expect((await live(db, second!))!.state).toBe("ready");
+  });
+
   test("a rule that is taken away between the look and the lock lets the job through", async () => {
     await held();
     const [holder, enqueuing] = [await begin(), await open()];
