@@ -5,7 +5,13 @@ import { ConfigError } from "../model/errors.js";
 /** Settings that the launcher decides, because the URL or the safety of the data depends on them. */
 const OURS = ["port", "listen_addresses", "data_directory", "hba_file", "external_pid_file"];
 
-const SENSIBLE = { max_connections: "200", shared_buffers: "128MB", unix_socket_directories: "" };
+const SENSIBLE = {
+  max_connections: "200",
+  shared_buffers: "128MB",
+  unix_socket_directories: "",
+  // The role has the name of our schema: by PostgreSQL's default, tables of the application would be made in it.
+  search_path: "public",
+};
 
 /** For tests: a crash of the machine may lose the cluster, a crash of the server the commits of the last second. */
 const NOT_DURABLE = { fsync: "off", synchronous_commit: "off", full_page_writes: "off" };

@@ -37,6 +37,17 @@ describe("a fresh data folder", () => {
     expect(server_version.split(" ")[0]).toBe(server.version);
   });
 
+  test("makes an application's tables in public, also beside a schema with the name of its role", async () => {
+    await query(server.url, "CREATE SCHEMA fairmill; CREATE TABLE person (email text)");
+    expect(
+      await query(
+        server.url,
+        "SELECT relnamespace::regnamespace::text AS schema FROM pg_class WHERE relname = 'person'",
+      ),
+    ).toEqual([{ schema: "public" }]);
+    await query(server.url, "DROP TABLE public.person; DROP SCHEMA fairmill");
+  });
+
   test("asks for the password, and keeps it as SCRAM", async () => {
     const without = server.url.replace(/:[^:@]+@/, "@");
     const wrong = server.url.replace(/:[^:@]+@/, ":wrong@");
