@@ -31,7 +31,7 @@ const TAG_BYTES = 16;
 const KEYS_MAX = 100;
 const MEMBERS = [SEALED, "kid", "iv", "tag", "data"];
 
-/** Seals payloads, results and progress with AES-256-GCM: `createCodec({ keys: { "2026-11": key }, current: "2026-11" })`. */
+/** Seals payloads, results, progress and steps with AES-256-GCM: `createCodec({ keys: { "2026-11": key }, current: "2026-11" })`. */
 export const createCodec = (options: CodecOptions): Codec => new AesCodec(options);
 
 class AesCodec implements Codec {

@@ -1,4 +1,4 @@
-// What stands between a job's contents and the database: payloads, results and progress go through a codec where one is set, so that
+// What stands between a job's contents and the database: payloads, results, progress and steps go through a codec where one is set, so that
 // the tables hold only what the codec made of them. This file is the seam; `aes-codec.ts` is the codec that comes with the package.
 import { ConfigError, FairmillError, SealedError } from "./errors.js";
 
