@@ -28,12 +28,12 @@ begin
     where h.id = given.id and h.ended_at = given.ended_at and (h.hold is null or v_paid ->> h.id::text is not null)
     returning h.*),
   back as (
-    insert into fairmill.job (id, lease_no, priority, max_attempts, state, queue, tenant, kind, key, limit_key, hold, created_at, payload, failures, rerun_of)
+    insert into fairmill.job (id, lease_no, priority, max_attempts, state, queue, tenant, kind, key, limit_key, hold, outbox, batch, created_at, payload, failures, rerun_of)
     overriding system value
     select g.id, g.lease_no, g.priority, g.max_attempts,
       -- As admit_v1 decides.
       case when g.limit_key is null or not exists (select from fairmill.key_rule r where r.kind = g.kind and r.max_running is not null) then 'ready' else 'blocked' end,
-      g.queue, g.tenant, g.kind, g.key, g.limit_key, (v_paid ->> g.id::text)::bigint, g.created_at, g.payload, g.failures, g.rerun_of
+      g.queue, g.tenant, g.kind, g.key, g.limit_key, (v_paid ->> g.id::text)::bigint, g.outbox, g.batch, g.created_at, g.payload, g.failures, g.rerun_of
     from gone g
     returning id, state, queue, limit_key)
   select coalesce(array_agg(b.id), '{}'), array_agg(distinct b.queue) filter (where b.state = 'ready'), array_agg(distinct b.limit_key) filter (where b.state = 'blocked')

@@ -19,9 +19,9 @@ begin
   with gone as (delete from fairmill.job j where j.id = any (ids) returning j.*),
   moved as (
     insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant, kind, key, limit_key,
-      throttled, hold, worker, created_at, run_at, expire_at, started_at, ended_at, payload, progress, failures, error, rerun_of)
+      throttled, hold, outbox, batch, worker, created_at, run_at, expire_at, started_at, ended_at, payload, progress, failures, error, rerun_of)
     select e.id, e.lease_no, e.priority, e.attempt, e.crashes + crashed::integer, e.max_attempts, end_state, e.queue, e.tenant, e.kind, e.key, e.limit_key,
-      e.throttled, e.hold, e.worker, e.created_at, e.run_at, e.expire_at, e.started_at, v_at, e.payload, e.progress,
+      e.throttled, e.hold, e.outbox, e.batch, e.worker, e.created_at, e.run_at, e.expire_at, e.started_at, v_at, e.payload, e.progress,
       case when crashed then coalesce(e.failures, '[]') || fairmill.crash_v1(e.attempt, e.lease_no, e.worker, e.started_at, v_at) else e.failures end,
       reason, e.rerun_of
     from gone e)

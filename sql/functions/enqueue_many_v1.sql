@@ -1,6 +1,6 @@
 -- Stores many jobs in one statement. The way in for the library and for every other language.
 --   jobs     array of objects: kind, payload, tenant, queue, priority, max_attempts, key, run_at, delay_ms, expire_ms, idempotency_key,
---            account and amount (credits to hold), unique_key, and what belongs to it: see enqueue_unique_v1
+--            account and amount (credits to hold), batch (of which it is a member), unique_key, and what belongs to it: see enqueue_unique_v1
 --   shared   fields that every job of the array has unless it names its own
 --   wake     tell sleeping workers; the library says false and calls wake_v1 beside it, outside this transaction
 --   alone    the transaction ends with this statement: limits may lock keys at once. In a transaction of your own leave it false.
@@ -31,6 +31,7 @@ declare
   v_unique    boolean;
   v_gated     boolean;
   v_paid      boolean;     -- with credits
+  v_linked    boolean;     -- with a batch or an outbox row
   v_refusals  jsonb;
   v_due_in_ms float8;      -- when the first of the unique jobs falls due
   -- What all have in common is read once, not once per job.
@@ -42,6 +43,7 @@ declare
   v_key          text := shared ->> 'key';
   v_run_at       timestamptz := coalesce((shared ->> 'run_at')::timestamptz, now() + (shared ->> 'delay_ms')::float8 * interval '1 millisecond');
   v_expire_ms    float8 := (shared ->> 'expire_ms')::float8;
+  v_batch        bigint := (shared ->> 'batch')::bigint;
 begin
   if jsonb_typeof(jobs) is distinct from 'array' then
     raise exception 'jobs must be a JSON array' using errcode = 'FM001', hint = 'Pass [{"kind": "…", "payload": {…}}, …].';
@@ -50,6 +52,7 @@ begin
   v_unique := jsonb_path_exists(jobs, '$[*].unique_key');
   v_gated := fairmill.has_gates_at_enqueue_v1(jobs, v_kind);
   v_paid := shared ? 'account' or jsonb_path_exists(jobs, '$[*].account');
+  v_linked := v_batch is not null or jsonb_path_exists(jobs, '$[*] ? (exists (@.batch) || exists (@.outbox))');
   if v_keyed then
     select k.ids, k.created into v_ids, v_created from fairmill.take_keys_v1(jobs, shared) k;
     v_todo := v_created;
@@ -92,7 +95,7 @@ begin
 
   return query
   with made as (
-    insert into fairmill.job (id, kind, payload, tenant, queue, priority, max_attempts, key, run_at, expire_at, state, limit_key, slot, hold)
+    insert into fairmill.job (id, kind, payload, tenant, queue, priority, max_attempts, key, run_at, expire_at, state, limit_key, slot, hold, outbox, batch)
     overriding system value
     select
       coalesce(v_ids[given.n], nextval('fairmill.job_id_seq')),
@@ -108,7 +111,9 @@ begin
       case when due.at > now() then 'scheduled' when v_gated then coalesce(given.job ->> 'state', 'ready') else 'ready' end,
       case when v_gated then given.job ->> 'limit_key' end,
       case when v_gated then (given.job ->> 'slot')::integer end,
-      case when v_paid then (given.job ->> 'hold')::bigint end
+      case when v_paid then (given.job ->> 'hold')::bigint end,
+      case when v_linked then (given.job ->> 'outbox')::bigint end,
+      case when v_linked then coalesce((given.job ->> 'batch')::bigint, v_batch) end
     from jsonb_array_elements(v_jobs) with ordinality as given (job, n)
     cross join lateral (select coalesce(
       (given.job ->> 'run_at')::timestamptz,

@@ -62,7 +62,8 @@ begin
         case when rule.debounce_ms is null then 'keep' else 'replace' end) as on_conflict,
       given.job ->> 'idempotency_key' as idempotency_key,
       given.job ->> 'limit_key' as limit_key, (given.job ->> 'slot')::integer as slot, given.job ->> 'state' as state, (given.job ->> 'hold')::bigint as hold,
-      given.job ->> 'account' as account, (given.job ->> 'amount')::bigint as amount
+      given.job ->> 'account' as account, (given.job ->> 'amount')::bigint as amount,
+      (given.job ->> 'outbox')::bigint as outbox, coalesce((given.job ->> 'batch')::bigint, (shared ->> 'batch')::bigint) as batch
     from jsonb_array_elements(jobs) with ordinality as given (job, n)
     cross join lateral (select
       coalesce((given.job ->> 'debounce_ms')::float8, (shared ->> 'debounce_ms')::float8) as debounce_ms,
@@ -99,9 +100,9 @@ begin
         v_owner := fairmill.take_period_v1(v_job.tenant, v_job.kind, v_job.unique_key, v_job.id, v_job.for_ms);
       end if;
       if v_owner = v_job.id then
-        insert into fairmill.job (id, kind, payload, tenant, queue, priority, max_attempts, key, limit_key, slot, hold, run_at, expire_at, state, unique_key, unique_until)
+        insert into fairmill.job (id, kind, payload, tenant, queue, priority, max_attempts, key, limit_key, slot, hold, outbox, batch, run_at, expire_at, state, unique_key, unique_until)
         overriding system value
-        values (v_job.id, v_job.kind, v_job.payload, v_job.tenant, v_job.queue, v_job.priority, v_job.max_attempts, v_job.key, v_job.limit_key, v_job.slot, v_hold,
+        values (v_job.id, v_job.kind, v_job.payload, v_job.tenant, v_job.queue, v_job.priority, v_job.max_attempts, v_job.key, v_job.limit_key, v_job.slot, v_hold, v_job.outbox, v_job.batch,
           case when v_job.state = 'scheduled' then coalesce(v_job.due_at, now()) else v_job.due_at end,
           coalesce(v_job.due_at, now()) + v_job.expire_ms * interval '1 millisecond',
           case when v_job.due_at > now() then 'scheduled' else coalesce(v_job.state, 'ready') end,

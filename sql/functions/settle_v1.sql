@@ -52,9 +52,9 @@ begin
       returning j.*, v.verdict, details -> (v.n - 1)::integer as detail),
     moved as (
       insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant, kind, key, limit_key,
-        throttled, hold, worker, created_at, run_at, expire_at, started_at, ended_at, payload, progress, failures, result, error, rerun_of)
+        throttled, hold, outbox, batch, worker, created_at, run_at, expire_at, started_at, ended_at, payload, progress, failures, result, error, rerun_of)
       select e.id, e.lease_no, e.priority, e.attempt, e.crashes, e.max_attempts, e.verdict, e.queue, e.tenant, e.kind, e.key, e.limit_key,
-        e.throttled, e.hold, e.worker, e.created_at, e.run_at, e.expire_at, e.started_at, v_at, e.payload, e.progress,
+        e.throttled, e.hold, e.outbox, e.batch, e.worker, e.created_at, e.run_at, e.expire_at, e.started_at, v_at, e.payload, e.progress,
         case when e.verdict <> 'done' and e.detail ? 'error' then coalesce(e.failures, '[]') || fairmill.failure_v1(
           e.attempt, e.lease_no, e.worker, e.started_at, v_at, e.detail ->> 'outcome', e.detail -> 'error') else e.failures end,
         e.detail -> 'result', case when e.verdict <> 'done' then e.detail -> 'error' end, e.rerun_of
