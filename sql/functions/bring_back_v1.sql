@@ -2,7 +2,8 @@
 -- without their time to live and without their unique key. Each is ready, or blocked where it needs a place under its key. A job that had
 -- held credits holds them again; where its account has not enough, it stays as it is.
 --   ids, ends  the jobs and when each ended: together the primary key of the history
--- The caller has locked the rows and decided. Locks: the accounts. Result: the ids that came back, the queues in which one is
+-- A member of a batch is one again: the batch is open again if it was over (reopen_batches_v1).
+-- The caller has locked the rows and decided. Locks: the trees of batches, the accounts. Result: the ids that came back, the queues in which one is
 -- ready, the keys of which one is blocked: the caller passes them on (pass_on_v1) as its last step.
 -- Plan expected: nested loop from the arrays to the primary key of the one partition that each end lies in.
 create or replace function fairmill.bring_back_v1(ids bigint[], ends timestamptz[], out brought bigint[], out queues text[], out keys text[])
@@ -17,8 +18,15 @@ set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_paid jsonb;   -- by id the new hold, or null: not enough
+  v_paid    jsonb;   -- by id the new hold, or null: not enough
+  v_batches bigint[];
+  v_members jsonb;
 begin
+  v_batches := array(select h.batch from unnest(ids, ends) as given (id, ended_at)
+    cross join lateral (select x.batch from fairmill.job_history x where x.id = given.id and x.ended_at = given.ended_at offset 0) h where h.batch is not null);
+  if cardinality(v_batches) > 0 then
+    perform fairmill.lock_trees_v1(v_batches);
+  end if;
   select jsonb_object_agg(old.id::text, fairmill.hold_again_v1(old.hold, old.id)) into v_paid
   from (select h.id, h.hold from unnest(ids, ends) as given (id, ended_at)
         cross join lateral (select x.id, x.hold from fairmill.job_history x where x.id = given.id and x.ended_at = given.ended_at offset 0) h
@@ -33,11 +41,14 @@ begin
     select g.id, g.lease_no, g.priority, g.max_attempts,
       -- As admit_v1 decides.
       case when g.limit_key is null or not exists (select from fairmill.key_rule r where r.kind = g.kind and r.max_running is not null) then 'ready' else 'blocked' end,
-      g.queue, g.tenant, g.kind, g.key, g.limit_key, (v_paid ->> g.id::text)::bigint, g.outbox, g.batch, g.created_at, g.payload, g.failures, g.rerun_of
+      g.queue, g.tenant, g.kind, g.key, g.limit_key, (v_paid ->> g.id::text)::bigint, g.outbox, (select x.id from fairmill.batch x where x.id = g.batch), g.created_at, g.payload, g.failures, g.rerun_of
     from gone g
     returning id, state, queue, limit_key)
-  select coalesce(array_agg(b.id), '{}'), array_agg(distinct b.queue) filter (where b.state = 'ready'), array_agg(distinct b.limit_key) filter (where b.state = 'blocked')
-    into brought, queues, keys
+  select (select jsonb_agg(jsonb_build_array(g.batch, g.state)) from gone g where g.batch is not null), coalesce(array_agg(b.id), '{}'), array_agg(distinct b.queue) filter (where b.state = 'ready'), array_agg(distinct b.limit_key) filter (where b.state = 'blocked')
+    into v_members, brought, queues, keys
   from back b;
+  if v_members is not null then
+    perform fairmill.reopen_batches_v1(v_members);
+  end if;
 end
 $$;

@@ -21,7 +21,7 @@ begin
     perform pg_notify('fairmill', '!cancel ' || v_job.worker);
     return 'requested';
   end if;
-  perform fairmill.pass_on_v1(null, (select e.freed from fairmill.end_jobs_v1(array[job_id], 'cancelled', null) e));
+  perform fairmill.pass_on_v1(null, e.freed, e.members) from fairmill.end_jobs_v1(array[job_id], 'cancelled', null) e;
   return 'cancelled';
 end
 $$;

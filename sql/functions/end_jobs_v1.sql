@@ -2,9 +2,10 @@
 -- the credits they hold.
 -- The caller has locked them and decided; this function only writes.
 --   crashed  their worker died: that attempt is recorded as a failure
--- Result: how many ended, and the keys of which a place became free: the caller passes them on (pass_on_v1) as its last step.
+-- Result: how many ended, the keys of which a place became free, and those that were members of a batch: the caller passes them on
+-- (pass_on_v1) as its last step.
 create or replace function fairmill.end_jobs_v1(ids bigint[], end_state text, reason jsonb, crashed boolean default false,
-  out ended integer, out freed text[])
+  out ended integer, out freed text[], out members jsonb)
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
@@ -25,8 +26,9 @@ begin
       case when crashed then coalesce(e.failures, '[]') || fairmill.crash_v1(e.attempt, e.lease_no, e.worker, e.started_at, v_at) else e.failures end,
       reason, e.rerun_of
     from gone e)
-  select count(*), array_agg(distinct e.limit_key) filter (where e.slot is not null), array_agg(e.hold) filter (where e.hold is not null)
-    into ended, freed, v_holds from gone e;
+  select count(*), array_agg(distinct e.limit_key) filter (where e.slot is not null), array_agg(e.hold) filter (where e.hold is not null),
+         jsonb_agg(jsonb_build_array(e.batch, end_state, e.created_at)) filter (where e.batch is not null)
+    into ended, freed, v_holds, members from gone e;
   if v_holds is not null then
     perform fairmill.end_holds_v1(v_holds, array_fill(end_state, array[cardinality(v_holds)]));
   end if;

@@ -8,7 +8,7 @@
 -- Result: one row per job in the order given: its id, whether this call made it, and if not why: known (the idempotency key was), kept,
 -- replaced (the unique key is another job's); refused: what did not let it in. Then id is null, and so is the id of every other job
 -- unless partial.
--- Locks: with idempotency keys, their rows in key order; with credits, the accounts by name; with limits, see gates_at_enqueue_v1; then
+-- Locks: as join_batches_v1; with idempotency keys, their rows in key order; with credits, the accounts by name; with limits, see gates_at_enqueue_v1; then
 -- unique keys in key order. A second caller with the same key waits for the first one's commit.
 -- Plan expected: one insert from the array; no index is read unless a key is given or the kind has limits.
 create or replace function fairmill.enqueue_many_v1(jobs jsonb, shared jsonb default '{}', wake boolean default true, alone boolean default false,
@@ -53,14 +53,21 @@ begin
   v_gated := fairmill.has_gates_at_enqueue_v1(jobs, v_kind);
   v_paid := shared ? 'account' or jsonb_path_exists(jobs, '$[*].account');
   v_linked := v_batch is not null or jsonb_path_exists(jobs, '$[*] ? (exists (@.batch) || exists (@.outbox))');
+  if v_linked then
+    v_refusals := fairmill.join_batches_v1(jobs, shared);
+  end if;
   if v_keyed then
     select k.ids, k.created into v_ids, v_created from fairmill.take_keys_v1(jobs, shared) k;
     v_todo := v_created;
+    if v_refusals is not null then
+      -- A job that is known was let in when it came.
+      select jsonb_object_agg(r.key, r.value) into v_refusals from jsonb_each(v_refusals) r where v_created[r.key::integer];
+    end if;
   end if;
-  if v_unique and not partial then
+  if v_unique and v_refusals is null and not partial then
     v_refusals := fairmill.unique_refusals_v1(jobs, shared, v_created);
   end if;
-  if v_paid and v_refusals is null then
+  if v_paid and (v_refusals is null or partial) then
     select h.paid, h.refusals into v_jobs, v_refusals from fairmill.hold_credits_v1(jobs, shared, v_created, v_refusals) h;
   end if;
   if v_gated and (v_refusals is null or partial) then

@@ -9,7 +9,7 @@ declare
   v_rows record;
 begin
   select * into v_rows from fairmill.expire_rows_v1(jobs_max);
-  perform fairmill.pass_on_v1(null, v_rows.keys);
+  perform fairmill.pass_on_v1(null, v_rows.keys, v_rows.members);
   return v_rows.expired;
 end
 $$;

@@ -1,9 +1,9 @@
--- The rows of recover_v1: gives back the jobs of dead workers, or ends them. The caller calls pass_on_v1 with queues and keys as its last
--- step.
+-- The rows of recover_v1: gives back the jobs of dead workers, or ends them. The caller calls pass_on_v1 with queues, keys and members
+-- as its last step.
 -- Locks: worker rows, then jobs by id; rows that somebody else holds are skipped: whoever settles at this moment is first.
 -- Plan expected: skip-scan over the workers of job_running, then one range of it per dead worker.
 create or replace function fairmill.recover_rows_v1(jobs_max integer, crashes_max integer,
-  out recovered integer, out ended integer, out queues text[], out keys text[])
+  out recovered integer, out ended integer, out queues text[], out keys text[], out members jsonb)
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
@@ -18,6 +18,7 @@ declare
   v_cancel bigint[];
   v_poison bigint[];
   v_back   bigint[];
+  v_more   record;
 begin
   recovered := 0;
   ended := 0;
@@ -51,8 +52,11 @@ begin
       failures = coalesce(j.failures, '[]') || fairmill.crash_v1(j.attempt, j.lease_no, j.worker, j.started_at, v_at)
   where j.id = any (v_back);
   recovered := cardinality(v_back);
-  select e.ended, e.freed into ended, keys from fairmill.end_jobs_v1(v_cancel, 'cancelled', null, true) e;
-  select recover_rows_v1.ended + e.ended, keys || e.freed into ended, keys from fairmill.end_jobs_v1(v_poison, 'dead', jsonb_build_object(
-    'code', 'FAIRMILL_POISON', 'message', 'The job was being run when its worker died, ' || crashes_max || ' times.'), true) e;
+  select e.ended, e.freed, e.members into ended, keys, members from fairmill.end_jobs_v1(v_cancel, 'cancelled', null, true) e;
+  select * into v_more from fairmill.end_jobs_v1(v_poison, 'dead', jsonb_build_object(
+    'code', 'FAIRMILL_POISON', 'message', 'The job was being run when its worker died, ' || crashes_max || ' times.'), true);
+  ended := ended + v_more.ended;
+  keys := keys || v_more.freed;
+  members := coalesce(members || v_more.members, members, v_more.members);
 end
 $$;

@@ -12,7 +12,7 @@ declare
   v_rows record;
 begin
   select * into v_rows from fairmill.recover_rows_v1(jobs_max, crashes_max);
-  perform fairmill.pass_on_v1(v_rows.queues, v_rows.keys);
+  perform fairmill.pass_on_v1(v_rows.queues, v_rows.keys, v_rows.members);
   recovered := v_rows.recovered;
   ended := v_rows.ended;
 end

@@ -1,5 +1,5 @@
 -- Removes what is old: whole days of history by dropping their partition, rows of the rest partition, idempotency keys of jobs that
--- ended, steps of jobs that are gone, unique keys whose period is over, meters that nobody uses, and workers that are gone, in bounded
+-- ended, steps of jobs that are gone, batches that are over, unique keys whose period is over, meters that nobody uses, and workers that are gone, in bounded
 -- portions. Never waits long for a lock: what is busy now is removed by a later call.
 -- Plan expected: a probe of job's indexes for each old key and each gone worker. Asked by a subquery for one value, which cannot be
 -- turned into a join: planned while the table was empty, a join would read the whole queue.
@@ -71,6 +71,9 @@ begin
   exception when lock_not_available then
     null;
   end;
+
+  -- A batch goes with everything inside it, when the outermost one was over for so long.
+  v_removed := v_removed + fairmill.forget_batches_v1(v_before, rows_max);
 
   delete from fairmill.unique_period p where p.ctid = any (array(
     select x.ctid from fairmill.unique_period x where x.expires_at <= now() order by x.expires_at limit rows_max for update skip locked));

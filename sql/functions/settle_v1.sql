@@ -9,7 +9,7 @@
 -- before counts as accepted. A job that somebody asked to cancel does not wait again: it ends as cancelled.
 -- admitted: the jobs that got a place under a key because one of these gave it up, as [queue, priority, tenant, id]; null: none. Their
 -- ids are old: a worker that keeps floors looks below them. Who sleeps is woken; all others find them by their next scan.
--- Locks: the jobs by id, the meters of the keys whose places became free by name, then the rescan mark of their queues.
+-- Locks: the jobs by id, as end_members_v1 where they are members of a batch, the meters of the keys whose places became free by name, then the rescan mark of their queues.
 -- Plan expected: nested loop from the arrays to the primary key of job. Only running jobs have a worker, so the worker alone is
 -- compared, and by IS NOT DISTINCT FROM: neither clause then fits the index on running jobs, which would be walked once per id.
 create or replace function fairmill.settle_v1(worker_id text, ids bigint[], leases integer[], verdicts text[], details jsonb default null,
@@ -32,6 +32,7 @@ declare
   v_freed    text[];
   v_holds    bigint[];
   v_states   text[];
+  v_members  jsonb;
   v_verdicts text[] := verdicts;
   v_at       timestamptz := clock_timestamp();
 begin
@@ -60,13 +61,17 @@ begin
         e.detail -> 'result', case when e.verdict <> 'done' then e.detail -> 'error' end, e.rerun_of
       from ended e)
     select count(*), array_agg(e.limit_key) filter (where e.slot is not null),
-           array_agg(e.hold) filter (where e.hold is not null), array_agg(e.verdict) filter (where e.hold is not null)
-      into v_ended, v_freed, v_holds, v_states from ended e;
+           array_agg(e.hold) filter (where e.hold is not null), array_agg(e.verdict) filter (where e.hold is not null),
+           jsonb_agg(jsonb_build_array(e.batch, e.verdict, e.created_at)) filter (where e.batch is not null)
+      into v_ended, v_freed, v_holds, v_states, v_members from ended e;
     if v_holds is not null then
       perform fairmill.end_holds_v1(v_holds, v_states);
     end if;
   end if;
 
+  if v_members is not null then
+    perform fairmill.end_members_v1(v_members);
+  end if;
   v_freed := v_freed || v_given_up;
   if v_freed is not null then
     select jsonb_agg(jsonb_build_array(a.queue, a.priority, a.tenant, a.id)) into admitted from fairmill.admit_keys_v1(v_freed) a;

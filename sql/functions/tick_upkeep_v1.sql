@@ -1,5 +1,6 @@
 -- All upkeep in one bounded call: what workers do now and then, and what a database cron can do alone.
--- Result: what was done, and when the next thing falls due (a scheduled job, a lease that ends, a time to live): call again then.
+-- Result: what was done, and when the next thing falls due (a scheduled job, a lease that ends, a time to live, a batch
+-- to look at): call again then.
 -- Locks: rows that nobody else holds; then as pass_on_v1, once for everything, so that two who do upkeep cannot wait for each other.
 create or replace function fairmill.tick_upkeep_v1(jobs_max integer default 1000, crashes_max integer default 3, history_keep interval default '30 days',
   out promoted integer, out expired integer, out recovered integer, out ended integer, out removed integer, out next_in_ms float8)
@@ -17,6 +18,7 @@ declare
   v_held     record;
   v_marked   text[];
   v_accounts integer;
+  v_batches  integer;
 begin
   select * into v_due from fairmill.promote_rows_v1(jobs_max);
   select * into v_expired from fairmill.expire_rows_v1(jobs_max);
@@ -24,7 +26,9 @@ begin
   perform fairmill.count_running_v1();
   -- Somebody said that a job may be blocked by these although a place is free.
   v_marked := array(select m.name from fairmill.meter m where m.recheck order by m.name limit jobs_max);
-  perform fairmill.pass_on_v1(v_due.queues || v_held.queues, v_due.keys || v_expired.keys || v_held.keys || v_marked);
+  perform fairmill.pass_on_v1(v_due.queues || v_held.queues, v_due.keys || v_expired.keys || v_held.keys || v_marked,
+    coalesce(v_expired.members || v_held.members, v_expired.members, v_held.members));
+  v_batches := fairmill.check_batches_v1(jobs_max);
   promoted := v_due.promoted;
   expired := v_expired.expired;
   recovered := v_held.recovered;
@@ -37,10 +41,11 @@ begin
   end if;
   -- Last, because whoever enqueues for these accounts waits from here on.
   v_accounts := fairmill.add_up_accounts_v1(jobs_max);
-  next_in_ms := case when greatest(promoted, expired, recovered + ended, v_accounts) >= jobs_max then 0 else
+  next_in_ms := case when greatest(promoted, expired, recovered + ended, v_accounts, v_batches) >= jobs_max then 0 else
     extract(epoch from least(
       (select s.run_at from fairmill.job s where s.state = 'scheduled' order by s.run_at limit 1),
       (select x.expire_at from fairmill.job x where x.expire_at is not null and x.state <> 'running' order by x.expire_at limit 1),
+      (select b.check_at from fairmill.batch b where b.check_at is not null order by b.check_at limit 1),
       (select min(w.lease_until) from fairmill.worker w where w.state = 'alive')) - clock_timestamp()) * 1000 end;
 end
 $$;

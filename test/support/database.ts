@@ -53,6 +53,9 @@ const TABLES = [
   "credit_pending",
   "credit_entry",
   "account",
+  "batch_hold",
+  "batch_edge",
+  "batch",
 ];
 
 /** One database for the test file. After each test: the invariants hold, and nobody is still connected. */

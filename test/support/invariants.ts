@@ -91,6 +91,41 @@ const RULES: readonly (readonly [id: string, what: string, query: string])[] = [
     "per account, free and held are what its entries say, at no entry less than nothing; ends that wait to be added are real and counted once",
     ACCOUNTS,
   ],
+  [
+    "I8",
+    "a batch that is over has no live member, nothing inside that is not over, and nobody who holds it open",
+    `select b.id from fairmill.batch b where b.ended_at is not null and (exists (select from fairmill.job j where j.batch = b.id)
+       or exists (select from fairmill.batch c where c.parent = b.id and c.ended_at is null) or exists (select from fairmill.batch_hold h where h.batch = b.id))`,
+  ],
+  [
+    "I8",
+    "a batch that is not over has a reason, or upkeep looks at it",
+    `select b.id from fairmill.batch b where b.state = 'pending' and b.check_at is null and not exists (select from fairmill.job j where j.batch = b.id)
+       and not exists (select from fairmill.batch c where c.parent = b.id and c.ended_at is null)`,
+  ],
+  [
+    "I8",
+    "a node waits for those before it that are not over, as many as it says, or for the node around it",
+    `select n.id from fairmill.batch n join fairmill.batch p on p.id = n.parent
+     cross join lateral (select count(*) as waits from fairmill.batch_edge e join fairmill.batch x on x.id = e.before where e.after = n.id and x.ended_at is null) c
+     where n.state = 'waiting' and (n.waits <> c.waits or n.waits = 0 and p.state <> 'waiting' or p.ended_at is not null)`,
+  ],
+  [
+    "I8",
+    "a batch that is over has called back, and one that is not has not succeeded",
+    `select b.id from fairmill.batch b
+     where b.ended_at is not null and b.callbacks ? 'complete' and b.complete_job is null
+       or b.state = 'succeeded' and b.callbacks ? 'success' and b.success_job is null
+       or b.dead > 0 and b.callbacks ? 'death' and b.death_job is null`,
+  ],
+  [
+    "I8",
+    "a batch counts each member that ended, once",
+    `select b.id from fairmill.batch b
+     cross join lateral (select count(*) filter (where h.state = 'done') as done, count(*) filter (where h.state = 'dead') as dead,
+       count(*) filter (where h.state = 'cancelled') as cancelled from fairmill.job_history h where h.batch = b.id) c
+     where b.role = 'batch' and (b.done, b.dead, b.cancelled) is distinct from (c.done, c.dead, c.cancelled)`,
+  ],
 ];
 
 export async function checkInvariants(db: Pick<pg.Pool, "query">): Promise<void> {

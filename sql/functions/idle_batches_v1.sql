@@ -1,0 +1,65 @@
+-- Which of these batches are over at this moment: no live member, no batch inside that is not over, nobody holds them open, and no
+-- new member for as long as their window says. Those that are not for reasons of time get a check_at; holds that ran out are counted as lost.
+-- The caller has the trees' locks. Result: the batches that are over, locked: nobody adds a member to them any more.
+-- Locks: the batches, FOR UPDATE. One to which somebody is adding is left out and looked at again: no settle waits for a caller's
+-- transaction.
+-- Plan expected: per batch the newest entry of job_batch (the oldest ones are the first to end, and their dead entries are not walked
+-- over), batch_inside, batch_hold_batch; then the primary key.
+create or replace function fairmill.idle_batches_v1(batches bigint[])
+returns bigint[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set jit = off
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+declare
+  v_now   timestamptz := clock_timestamp();
+  v_quiet bigint[];
+  v_over  bigint[];
+  v_soon  interval := interval '200 milliseconds';
+begin
+  v_quiet := array(
+    select b.id from fairmill.batch b
+    where b.id = any (batches) and b.state = 'pending'
+      and (select j.id from fairmill.job j where j.batch = b.id order by j.id desc limit 1) is null
+      and not exists (select from fairmill.batch c where c.parent = b.id and c.state in ('waiting', 'pending')));
+  if cardinality(v_quiet) = 0 then
+    return v_quiet;
+  end if;
+
+  with gone as (delete from fairmill.batch_hold h where h.batch = any (v_quiet) and h.until <= v_now returning h.batch)
+  update fairmill.batch b set lost = b.lost + g.holds from (select gone.batch, count(*) as holds from gone group by 1) g where b.id = g.batch;
+
+  -- Held open, or waiting for more members: not before then.
+  with waiting as (
+    select b.id, held.until, case when held.until is null and b.window_ms is not null and b.registered_at is not null then
+        least(b.registered_at + b.window_ms * interval '1 millisecond', coalesce(b.closed_at, v_now) + b.max_wait_ms * interval '1 millisecond') end as stable_at
+    from fairmill.batch b cross join lateral (select min(h.until) as until from fairmill.batch_hold h where h.batch = b.id) held
+    where b.id = any (v_quiet)),
+  told as (
+    update fairmill.batch b
+    set closed_at = case when w.until is null then coalesce(b.closed_at, v_now) end,
+        check_at = coalesce(w.until, greatest(w.stable_at, v_now + coalesce(b.poll_ms, 0) * interval '1 millisecond'))
+    from waiting w where b.id = w.id and (w.until is not null or w.stable_at > v_now)
+    returning b.id)
+  select array(select unnest(v_quiet) except select told.id from told) into v_over;
+
+  v_quiet := v_over;
+  v_over := array(select b.id from fairmill.batch b where b.id = any (v_quiet) order by b.id for update skip locked);
+  if cardinality(v_over) < cardinality(v_quiet) then
+    update fairmill.batch b set check_at = v_now + v_soon where b.id = any (array(select unnest(v_quiet) except select unnest(v_over)));
+  end if;
+  -- Whoever was adding until a moment ago has added: look again, now that nobody else can.
+  return array(
+    select b.id from fairmill.batch b
+    where b.id = any (v_over)
+      and (select j.id from fairmill.job j where j.batch = b.id order by j.id desc limit 1) is null
+      and not exists (select from fairmill.batch c where c.parent = b.id and c.state in ('waiting', 'pending'))
+      and not exists (select from fairmill.batch_hold h where h.batch = b.id));
+end
+$$;

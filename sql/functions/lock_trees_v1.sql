@@ -1,0 +1,20 @@
+-- Takes the lock of whole trees of batches: the row of the outermost one. Whoever counts members, ends batches or starts nodes has it, so
+-- all of that happens one after the other in a tree, and there is one order of locks: jobs, trees by id, whatever callbacks need.
+-- FOR NO KEY UPDATE: whoever adds members is not in the way.
+--   batches  any batches of the trees
+-- Plan expected: the primary key of batch.
+create or replace function fairmill.lock_trees_v1(batches bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set jit = off
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+begin
+  perform from fairmill.batch r
+  where r.id = any (array(select b.root from fairmill.batch b where b.id = any (batches))) order by r.id for no key update;
+end
+$$;

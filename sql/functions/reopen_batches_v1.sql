@@ -1,0 +1,35 @@
+-- Members of batches were brought back: they count no more as ended, and what was over is open again, up to the outermost batch. Nodes
+-- behind that were skipped wait again. Nodes that have started go on, and callbacks that were enqueued are not enqueued again.
+--   members  array of [batch, state in which the member had ended]
+-- The caller has the trees' locks.
+-- Plan expected: the primary keys of batch and batch_edge.
+create or replace function fairmill.reopen_batches_v1(members jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set jit = off
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+declare
+  v_batches bigint[] := array(select distinct (m.one ->> 0)::bigint from jsonb_array_elements(members) as m (one));
+  v_again   bigint[];
+  v_nodes   record;
+begin
+  -- Not below nothing: a node that was started anew counts its members anew.
+  update fairmill.batch b
+  set dead = greatest(0, b.dead - back.dead), cancelled = greatest(0, b.cancelled - back.cancelled)
+  from (select (m.one ->> 0)::bigint as batch, count(*) filter (where m.one ->> 1 = 'dead') as dead, count(*) filter (where m.one ->> 1 = 'cancelled') as cancelled
+        from jsonb_array_elements(members) as m (one) group by 1) back
+  where b.id = back.batch;
+  v_again := fairmill.open_again_v1(v_batches);
+  if cardinality(v_again) > 0 then
+    select * into v_nodes from fairmill.start_nodes_v1(array(select n.id from fairmill.batch n where n.id = any (v_again) and n.waits = 0));
+    perform fairmill.advance_batches_v1(v_nodes.started, v_nodes.skipped);
+  end if;
+end
+$$;

@@ -1,0 +1,30 @@
+-- Makes nodes wait as if they had never started or been skipped, and counts anew for whom. Members of a run before are not theirs any more.
+-- The caller has the trees' locks, and calls advance_batches_v1 or start_nodes_v1 if some of them wait for nobody.
+-- Plan expected: the primary key of batch, and batch_edge_after.
+create or replace function fairmill.wait_again_v1(nodes bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set jit = off
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+begin
+  update fairmill.batch n
+  set state = 'waiting', ended_at = null, started_at = null, closed_at = null, registered_at = null, cancel_requested_at = null, own_job = null,
+      done = 0, dead = 0, cancelled = 0, failed = 0, lost = 0
+  where n.id = any (nodes);
+  update fairmill.batch n set waits = before.waits, fails = before.fails, unmet = before.unmet
+  from unnest(nodes) as given (id)
+  cross join lateral (
+    select count(*) filter (where p.state in ('waiting', 'pending')) as waits, count(*) filter (where p.state in ('failed', 'cancelled')) as fails,
+      count(*) filter (where p.state = 'skipped' or p.state in ('failed', 'cancelled') and p.on_failure <> 'continue') as unmet
+    from fairmill.batch_edge e cross join lateral (select x.state, x.on_failure from fairmill.batch x where x.id = e.before offset 0) p
+    where e.after = given.id) before
+  where n.id = given.id;
+end
+$$;
