@@ -15,7 +15,7 @@
 create or replace function fairmill.claim_gated_v1(
   worker_id text, queues text[], priorities smallint[], tenants text[], floors bigint[], quanta integer[], kinds text[], jobs_max integer, durable boolean)
 returns table (id bigint, lease_no integer, priority smallint, tenant text, kind text, key text, attempt smallint, crashes smallint,
-               max_attempts smallint, payload jsonb)
+               max_attempts smallint, payload jsonb, batch bigint)
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
@@ -88,15 +88,15 @@ begin
           counted = case when v_caps is not null then nullif(coalesce((v_caps -> ('tenant ' || j.tenant))::smallint, 0::smallint)
             | coalesce((v_caps -> ('queue ' || j.queue))::smallint, 0::smallint) | coalesce((v_caps -> ('kind ' || j.kind))::smallint, 0::smallint), 0::smallint) end
       where j.ctid = any (v_places)
-      returning j.id, j.lease_no, j.priority, j.tenant, j.kind, j.key, j.attempt, j.crashes, j.max_attempts, j.payload, j.queue),
+      returning j.id, j.lease_no, j.priority, j.tenant, j.kind, j.key, j.attempt, j.crashes, j.max_attempts, j.payload, j.batch, j.queue),
     used as materialized (
       select 'tenant ' || s.tenant as name, count(*) as count from started s where 'tenant' = any (v_scopes) group by s.tenant
       union all select 'kind ' || s.kind, count(*) from started s where 'kind' = any (v_scopes) group by s.kind
       union all select 'queue ' || s.queue, count(*) from started s where 'queue' = any (v_scopes) group by s.queue),
     told as (select fairmill.close_gates_v1(v_gates, (select jsonb_object_agg(u.name, u.count) from used u), v_at) as held)
-    select s.id, s.lease_no, s.priority, s.tenant, s.kind, s.key, s.attempt, s.crashes, s.max_attempts, s.payload from started s
+    select s.id, s.lease_no, s.priority, s.tenant, s.kind, s.key, s.attempt, s.crashes, s.max_attempts, s.payload, s.batch from started s
     union all
-    select null, null, null, null, null, null, null, null, null, jsonb_build_object('held', coalesce(t.held, '[]')) || v_told || coalesce(v_late, '{}')
+    select null, null, null, null, null, null, null, null, null, jsonb_build_object('held', coalesce(t.held, '[]')) || v_told || coalesce(v_late, '{}'), null
     from told t where t.held is not null or v_late is not null;
 end
 $$;

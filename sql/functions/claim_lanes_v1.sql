@@ -19,7 +19,7 @@ create or replace function fairmill.claim_lanes_v1(
   worker_id text, queues text[], priorities smallint[], tenants text[], floors bigint[], quanta integer[], kinds text[], jobs_max integer,
   durable boolean default true)
 returns table (id bigint, lease_no integer, priority smallint, tenant text, kind text, key text, attempt smallint, crashes smallint,
-               max_attempts smallint, payload jsonb)
+               max_attempts smallint, payload jsonb, batch bigint)
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
@@ -63,6 +63,6 @@ begin
         limit lane.quantum
         for update skip locked) ready
       limit jobs_max))
-    returning j.id, j.lease_no, j.priority, j.tenant, j.kind, j.key, j.attempt, j.crashes, j.max_attempts, j.payload;
+    returning j.id, j.lease_no, j.priority, j.tenant, j.kind, j.key, j.attempt, j.crashes, j.max_attempts, j.payload, j.batch;
 end
 $$;

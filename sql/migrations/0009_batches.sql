@@ -8,6 +8,9 @@ drop function if exists fairmill.end_jobs_v1(bigint[], text, jsonb, boolean);
 drop function if exists fairmill.expire_rows_v1(integer);
 drop function if exists fairmill.recover_rows_v1(integer, integer);
 drop function if exists fairmill.pass_on_v1(text[], text[]);
+drop function if exists fairmill.claim_v1(text, text, integer, integer, text[], float8);
+drop function if exists fairmill.claim_lanes_v1(text, text[], smallint[], text[], bigint[], integer[], text[], integer, boolean);
+drop function if exists fairmill.claim_gated_v1(text, text[], smallint[], text[], bigint[], integer[], text[], integer, boolean);
 
 -- A batch is over when it has no live member, no batch inside that is not over, and nobody who holds it open. A flow is a batch whose nodes
 -- are batches; a node waits for the nodes before it, then enqueues its jobs.

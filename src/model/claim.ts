@@ -14,4 +14,6 @@ export interface Claim {
   readonly crashes: number;
   readonly maxAttempts: number;
   readonly payload: unknown;
+  /** The batch of which it is a member. */
+  readonly batch: string | null;
 }

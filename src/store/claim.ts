@@ -48,7 +48,7 @@ export interface ClaimAnswer {
 }
 
 /** The columns have the names of `Claim`, so that a row needs little to become one: thousands a second are made of them. */
-const CLAIM = `select id, lease_no as "leaseNo", priority, tenant, kind, key, attempt, crashes, max_attempts as "maxAttempts", payload
+const CLAIM = `select id, lease_no as "leaseNo", priority, tenant, kind, key, attempt, crashes, max_attempts as "maxAttempts", payload, batch
   from fairmill.claim_lanes_v1($1, $2, $3, $4, $5, $6, $7, $8, durable => false)`;
 const NEWS = "select * from fairmill.news_v1($1, $2)";
 const LANES = "select * from fairmill.lanes_v1($1, $2, $3, $4)";
