@@ -4,12 +4,17 @@
 --              retry   wait delay_ms, then again; the attempt is spent and its error kept
 --              snooze  wait delay_ms, then again; the attempt is given back
 --              release back to the queue at once; the attempt is given back
---   details    null, or an array beside ids: result | error, outcome, delay_ms, waits (of a snooze: the signals that end it before)
+--   details    null, or an array beside ids: result | error, outcome, delay_ms, waits (of a snooze: the signals that end it before), effects
+--              (jobs to enqueue: see apply_effects_v1). They are written if the fence holds and this very call settles the job; if they
+--              are refused, nothing is settled: error FM020 says whose
 -- Result: how many were accepted, and the ids that were not: their lease was lost. Repeating a call is safe: what it settled
 -- before counts as accepted. A job that somebody asked to cancel does not wait again: it ends as cancelled.
 -- admitted: the jobs that got a place under a key because one of these gave it up, as [queue, priority, tenant, id]; null: none. Their
--- ids are old: a worker that keeps floors looks below them. Who sleeps is woken; all others find them by their next scan.
--- Locks: the jobs by id, the meters of the keys whose places became free by name, then the rescan mark of their queues.
+-- ids are old: a worker that keeps floors looks below them. Who sleeps is woken; all others find them by their next scan. With effects, also
+-- the first new job of each lane.
+-- Locks: the jobs by id, with effects what these lock, the meters of the keys whose places became free by name, then the rescan mark of their
+-- queues. Effects come after the verdicts, so that a job may enqueue its successor under the same key, and before the meters, so that nobody
+-- who settles waits for one that waits for a caller's transaction.
 -- Plan expected: nested loop from the arrays to the primary key of job. Only running jobs have a worker, so the worker alone is
 -- compared, and by IS NOT DISTINCT FROM: neither clause then fits the index on running jobs, which would be walked once per id.
 create or replace function fairmill.settle_v1(worker_id text, ids bigint[], leases integer[], verdicts text[], details jsonb default null,
@@ -33,10 +38,18 @@ declare
   v_holds    bigint[];
   v_states   text[];
   v_verdicts text[] := verdicts;
+  v_mine     bigint[];   -- with effects: whose fence holds
+  v_made     jsonb;
   v_at       timestamptz := clock_timestamp();
 begin
   if worker_id is null then
     raise exception 'settle_v1 needs the worker that ran the jobs' using errcode = 'FM001';
+  end if;
+  if details is not null and jsonb_path_exists(details, '$[*].effects') then
+    -- From here on nobody can take these jobs away: what they asked for is theirs to write.
+    v_mine := array(select j.id from unnest(ids, leases) as v (id, lease_no)
+                    join fairmill.job j on j.id = v.id and j.lease_no = v.lease_no and j.worker is not distinct from worker_id
+                    order by j.id for update of j);
   end if;
   if verdicts && array['retry', 'snooze', 'release'] then
     v_verdicts := fairmill.heed_cancel_v1(ids, verdicts);
@@ -67,12 +80,18 @@ begin
     end if;
   end if;
 
+  if cardinality(v_mine) > 0 then
+    v_made := fairmill.apply_effects_v1(v_mine, ids, details);
+  end if;
   v_freed := v_freed || v_given_up;
   if v_freed is not null then
     select jsonb_agg(jsonb_build_array(a.queue, a.priority, a.tenant, a.id)) into admitted from fairmill.admit_keys_v1(v_freed) a;
     if admitted is not null then
       perform fairmill.wake_v1(array(select distinct a ->> 0 from jsonb_array_elements(admitted) a));
     end if;
+  end if;
+  if v_made is not null then
+    admitted := coalesce(admitted, '[]') || v_made;
   end if;
   if v_released is not null then
     perform fairmill.rescan_v1(v_released);
