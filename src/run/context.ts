@@ -113,15 +113,15 @@ export class RunContext<Input> implements JobContext<Input> {
     this.#tools.report(this.#claim, value);
   }
 
-  async step<T>(name: string, run: () => T | Promise<T>): Promise<T> {
+  step<T>(name: string, run: () => T | Promise<T>): Promise<T> {
     return this.#ownSteps("ctx.step").step(name, run);
   }
 
-  async sleep(name: string, duration: Duration): Promise<void> {
+  sleep(name: string, duration: Duration): Promise<void> {
     return this.#ownSteps("ctx.sleep").sleep(name, duration);
   }
 
-  async waitFor<T = unknown>(name: string, options?: WaitOptions): Promise<T> {
+  waitFor<T = unknown>(name: string, options?: WaitOptions): Promise<T> {
     return this.#ownSteps("ctx.waitFor").waitFor(name, options);
   }
 

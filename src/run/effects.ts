@@ -35,7 +35,7 @@ export class RunEffects {
   /** Why an effect was not taken, and why the job could not be completed. */
   #lost: unknown;
   #uncompleted: unknown;
-  #isCompleting = false;
+  #completing: Promise<void> | undefined;
   #completion: Completion | undefined;
 
   constructor(run: EffectsOfRun) {
@@ -62,38 +62,48 @@ export class RunEffects {
     return this.#take("ctx.enqueue", () => maker.newJob(claim, definition, input, options));
   }
 
-  /** Resolves when no call is being checked any more; undefined when none is. */
-  drain(): Promise<void> | undefined {
-    if (this.#pending.size === 0) return undefined;
-    return Promise.allSettled(this.#pending).then(() => this.drain());
+  /** Resolves when no call is being checked or completed any more; undefined when none is. */
+  drain(): Promise<unknown> | undefined {
+    return this.#completing ?? this.#checked();
   }
 
-  async complete(tx: Queryable, result: unknown): Promise<void> {
+  complete(tx: Queryable, result: unknown): Promise<void> {
     this.refuseCompleted("ctx.complete");
     if (typeof tx?.query !== "function")
       throw new ConfigError(
         "tx",
         "ctx.complete(tx): tx must have a query(text, values) method, like a pg client inside a transaction. For transactions of other libraries there are adapters: fairmill/adapters/postgres-js, drizzle, kysely, prisma.",
       );
-    this.#isCompleting = true;
+    const completing = this.#complete(tx, result);
+    const over = () => {
+      this.#completing = undefined;
+    };
+    this.#completing = completing.then(over, over);
+    return completing;
+  }
+
+  async #complete(tx: Queryable, result: unknown): Promise<void> {
+    const { claim, completer, isOver } = this.#run;
     try {
-      await this.drain();
+      await this.#checked();
       if (this.#lost !== undefined) throw this.#lost;
-      if (this.#run.isOver()) throw new LeaseLostError("The run has ended: its job is settled or released. Roll back.");
-      const returned = await this.#run.completer.complete(this.#run.claim, tx, result, this.collected);
+      if (isOver()) throw new LeaseLostError("The run has ended: its job is settled or released. Roll back.");
+      const returned = await completer.complete(claim, tx, result, this.collected);
       this.#completion = { result, returned };
     } catch (error) {
       // Unless another try succeeds: who goes on after this has not done what he said.
       this.#uncompleted = error;
       throw error;
-    } finally {
-      this.#isCompleting = false;
     }
   }
 
   /** Once the job is settled, nothing more can be said of it. */
   refuseCompleted(what: string): void {
-    if (this.#isCompleting || this.#completion) throw new JobCompletedError(what);
+    if (this.#completing || this.#completion) throw new JobCompletedError(what);
+  }
+
+  #checked(): Promise<unknown> | undefined {
+    return this.#pending.size === 0 ? undefined : Promise.allSettled(this.#pending);
   }
 
   #take(what: string, make: () => NewJob | Promise<NewJob>): Promise<void> {
@@ -108,7 +118,8 @@ export class RunEffects {
   async #keep(what: string, make: () => NewJob | Promise<NewJob>): Promise<void> {
     this.refuseCompleted(what);
     try {
-      if (this.#run.isOver()) throw new LeaseLostError("The run has ended: effects belong to a handler that still runs.");
+      if (this.#run.isOver())
+        throw new LeaseLostError("The run has ended: effects belong to a handler that still runs.");
       const { effectsMax, bytesMax } = this.#run.maker;
       const place = this.#jobs.length;
       if (place >= effectsMax) throw new EffectsLimitError(`a run may ask for ${effectsMax} effects`);

@@ -171,7 +171,10 @@ export class Runner {
       if (outcome.type === "threw") {
         const { worker, id: job, kind, tenant } = run.claim;
         const error = recordError(outcome.error).message;
-        logger.warn({ worker, job, kind, tenant, error }, "The handler failed after it had completed its job: it is done");
+        logger.warn(
+          { worker, job, kind, tenant, error },
+          "The handler failed after it had completed its job: it is done",
+        );
       }
       this.#ends.onCompleted(run, completion);
     }

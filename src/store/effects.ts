@@ -8,8 +8,8 @@ import type { Database } from "./database.js";
 import { jobsText } from "./enqueue.js";
 import { explainFailure, isConnectionLoss, wasRolledBack } from "./failures.js";
 import { type Refusal, toError } from "./limits.js";
-import { qualify } from "./schema-name.js";
 import { type Admitted, type Returned, toReturned } from "./returned.js";
+import { qualify } from "./schema-name.js";
 import { driversError } from "./wrapped-error.js";
 
 // As text: what drivers and ORMs make of json differs.
