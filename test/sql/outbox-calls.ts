@@ -1,6 +1,6 @@
 // The functions of the outbox as the tests call them.
 import type pg from "pg";
-import type { Asker } from "./calls.js";
+import { type Asker, type Claimed, claim } from "./calls.js";
 
 export interface Published extends pg.QueryResultRow {
   readonly id: string | null;
@@ -37,3 +37,44 @@ export const messageOf = async (ask: Asker, id: string): Promise<Message> =>
 
 export const statusesOf = async (ask: Asker): Promise<string[]> =>
   (await ask.query<{ status: string }>("select status from fairmill.outbox order by id")).map(({ status }) => status);
+
+/** One message with a key of its own; returns its id. */
+export async function publishOne(ask: Asker, message: object = {}): Promise<string> {
+  const [made] = await publish(ask, [message]);
+  return made!.id!;
+}
+
+/** Registers a worker that lives for an hour and claims delivery jobs. */
+export async function claimDeliveries(ask: Asker, worker: string, jobsMax = 10): Promise<Claimed[]> {
+  await ask.query(
+    "insert into fairmill.worker (id, queues, lease_until) values ($1, '{outbox}', now() + interval '1 hour') on conflict do nothing",
+    [worker],
+  );
+  return claim(ask, worker, jobsMax, { queue: "outbox" });
+}
+
+export interface Begun extends pg.QueryResultRow {
+  readonly job_id: string;
+  readonly answer: "send" | "doubt" | "over" | "busy" | "lost";
+  readonly message_id: string | null;
+  readonly idempotency_key: string | null;
+  readonly payload: unknown;
+  readonly tries: number | null;
+  readonly since_ms: number | null;
+}
+
+export const begin = (
+  ask: Asker,
+  worker: string,
+  jobs: readonly { readonly id: string; readonly lease_no: number }[],
+  resend = false,
+): Promise<Begun[]> =>
+  ask.query<Begun>("select * from fairmill.begin_sends_v1($1, $2, $3, $4) order by job_id", [
+    worker,
+    jobs.map((job) => job.id),
+    jobs.map((job) => job.lease_no),
+    jobs.map(() => resend),
+  ]);
+
+export const answersOf = async (begun: Promise<readonly Begun[]>): Promise<string[]> =>
+  (await begun).map(({ answer }) => answer);
