@@ -6,7 +6,7 @@ export {
   createClient,
 } from "./enqueue/client.js";
 export type { Granted, GrantOptions } from "./enqueue/credits.js";
-export type { EnqueueItem, EnqueueOptions } from "./enqueue/new-job.js";
+export type { EnqueueItem } from "./enqueue/new-job.js";
 export type { RedriveGroup, Redriven, RedriveOptions, RedrivePreview } from "./enqueue/redrive.js";
 export type { RerunOptions } from "./enqueue/rerun.js";
 export type { EnqueuedCount } from "./enqueue/stream.js";
@@ -18,6 +18,13 @@ export type { Clock } from "./model/clock.js";
 export type { Codec, SealContext } from "./model/codec.js";
 export type { JobCredits } from "./model/credits.js";
 export type { Duration } from "./model/duration.js";
+export {
+  EffectsFailedError,
+  EffectsLimitError,
+  IsolationError,
+  JobCompletedError,
+  NotCommittedError,
+} from "./model/effect-errors.js";
 export type { ErrorRecord } from "./model/error-record.js";
 export {
   ActiveLimitError,
@@ -50,8 +57,9 @@ export {
 export { defineJob, type JobDefinition, type JobOptions } from "./model/job-definition.js";
 export type { GateName, GateSettings, JobLimits, KeyRule, Rate, StoredRate, TenantSettings } from "./model/limits.js";
 export type { Moment } from "./model/moment.js";
-export type { Enqueued } from "./model/new-job.js";
+export type { Enqueued, EnqueueOptions } from "./model/new-job.js";
 export { cancel, snooze, type Verdict } from "./model/outcome.js";
+export type { Queryable } from "./model/queryable.js";
 export type { ErrorFilter, RedriveFilter } from "./model/redrive-filter.js";
 export type { StandardSchema } from "./model/standard-schema.js";
 export { type JobState, TRANSITIONS } from "./model/states.js";
@@ -71,7 +79,7 @@ export { type Handler, type HandlerFunction, handle } from "./run/handler.js";
 export type { WaitOptions } from "./run/steps.js";
 export type { CancelAnswer, RetryAnswer } from "./store/control-jobs.js";
 export type { Balance, CreditEntry, StatementPage } from "./store/credits.js";
-export type { Pool, Queryable } from "./store/database.js";
+export type { Pool } from "./store/database.js";
 export type {
   Count,
   GateOverview,

@@ -4,12 +4,19 @@
 --              retry   wait delay_ms, then again; the attempt is spent and its error kept
 --              snooze  wait delay_ms, then again; the attempt is given back
 --              release back to the queue at once; the attempt is given back
---   details    null, or an array beside ids: result | error, outcome, delay_ms, waits (of a snooze: the signals that end it before)
+--   details    null, or an array beside ids: result | error, outcome, delay_ms, waits (of a snooze: the signals that end it before),
+--              delivery (of a delivery job: outcome, answer, error: see end_sends_v1), effects (jobs and messages: see apply_effects_v1).
+--              These are written if the fence holds and this very call settles the job. If they are refused, nothing is settled, and
+--              error FM020 says whose
 -- Result: how many were accepted, and the ids that were not: their lease was lost. Repeating a call is safe: what it settled
 -- before counts as accepted. A job that somebody asked to cancel does not wait again: it ends as cancelled.
 -- admitted: the jobs that got a place under a key because one of these gave it up, as [queue, priority, tenant, id]; null: none. Their
--- ids are old: a worker that keeps floors looks below them. Who sleeps is woken; all others find them by their next scan.
--- Locks: the jobs by id, as end_members_v1 where they are members of a batch, the meters of the keys whose places became free by name, then the rescan mark of their queues.
+-- ids are old: a worker that keeps floors looks below them. Who sleeps is woken; all others find them by their next scan. With effects, also
+-- the first new job of each lane.
+-- Locks: the jobs by id, their rows of the outbox, with effects what these lock, as end_members_v1 where they are members of a batch, the
+-- meters of the keys whose places became free by name, then the rescan mark of their queues. Effects come after the verdicts, so that a job
+-- may enqueue its successor under the same key, before batches are counted, so that none ends too early, and before the meters, so that no
+-- other settle waits for one that waits for a caller's transaction.
 -- Plan expected: nested loop from the arrays to the primary key of job. Only running jobs have a worker, so the worker alone is
 -- compared, and by IS NOT DISTINCT FROM: neither clause then fits the index on running jobs, which would be walked once per id.
 create or replace function fairmill.settle_v1(worker_id text, ids bigint[], leases integer[], verdicts text[], details jsonb default null,
@@ -33,14 +40,28 @@ declare
   v_holds    bigint[];
   v_states   text[];
   v_members  jsonb;
+  v_messages bigint[];
+  v_ends     text[];
+  v_said     jsonb;
   v_verdicts text[] := verdicts;
+  v_mine     bigint[];   -- with effects: whose fence holds
+  v_made     jsonb;
   v_at       timestamptz := clock_timestamp();
 begin
   if worker_id is null then
     raise exception 'settle_v1 needs the worker that ran the jobs' using errcode = 'FM001';
   end if;
+  if details is not null and jsonb_path_exists(details, '$[*].effects') then
+    -- From here on nobody can take these jobs away: what they asked for is theirs to write.
+    v_mine := array(select j.id from unnest(ids, leases) as v (id, lease_no)
+                    join fairmill.job j on j.id = v.id and j.lease_no = v.lease_no and j.worker is not distinct from worker_id
+                    order by j.id for update of j);
+  end if;
   if verdicts && array['retry', 'snooze', 'release'] then
     v_verdicts := fairmill.heed_cancel_v1(ids, verdicts);
+    if jsonb_path_exists(details, '$[*].delivery') then
+      perform fairmill.note_sends_v1(worker_id, ids, leases, v_verdicts, details);
+    end if;
     select w.changed, w.released, w.freed into v_waiting, v_released, v_given_up from fairmill.settle_waiting_v1(worker_id, ids, leases, v_verdicts, details) w;
   end if;
 
@@ -62,13 +83,21 @@ begin
       from ended e)
     select count(*), array_agg(e.limit_key) filter (where e.slot is not null),
            array_agg(e.hold) filter (where e.hold is not null), array_agg(e.verdict) filter (where e.hold is not null),
+           array_agg(e.outbox) filter (where e.outbox is not null), array_agg(e.verdict) filter (where e.outbox is not null),
+           jsonb_agg(e.detail) filter (where e.outbox is not null),
            jsonb_agg(jsonb_build_array(e.batch, e.verdict, e.created_at)) filter (where e.batch is not null)
-      into v_ended, v_freed, v_holds, v_states, v_members from ended e;
+      into v_ended, v_freed, v_holds, v_states, v_messages, v_ends, v_said, v_members from ended e;
     if v_holds is not null then
       perform fairmill.end_holds_v1(v_holds, v_states);
     end if;
+    if v_messages is not null then
+      perform fairmill.end_sends_v1(v_messages, v_ends, v_said);
+    end if;
   end if;
 
+  if cardinality(v_mine) > 0 then
+    v_made := fairmill.apply_effects_v1(v_mine, ids, details);
+  end if;
   if v_members is not null then
     perform fairmill.end_members_v1(v_members);
   end if;
@@ -78,6 +107,9 @@ begin
     if admitted is not null then
       perform fairmill.wake_v1(array(select distinct a ->> 0 from jsonb_array_elements(admitted) a));
     end if;
+  end if;
+  if v_made is not null then
+    admitted := coalesce(admitted, '[]') || v_made;
   end if;
   if v_released is not null then
     perform fairmill.rescan_v1(v_released);

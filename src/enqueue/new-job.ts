@@ -1,31 +1,18 @@
 // From what the caller says to the job that is stored: validated input, checked options, defaults from the definition.
 import { type Codec, sealJson } from "../model/codec.js";
 import { holdOf } from "../model/credits.js";
-import { type Duration, toMs } from "../model/duration.js";
+import { toMs } from "../model/duration.js";
 import { ConfigError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import { serializeInput } from "../model/json-content.js";
-import { type Moment, momentOf } from "../model/moment.js";
-import type { NewJob, UniqueClaim } from "../model/new-job.js";
+import { momentOf } from "../model/moment.js";
+import type { EnqueueOptions, NewJob, UniqueClaim } from "../model/new-job.js";
 import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
 import { uniqueKeyOf } from "../model/unique.js";
 import { validateInput } from "../model/validate-input.js";
 
-export interface EnqueueOptions {
-  /** Whose lane the job waits in; default "default". */
-  readonly tenant?: string;
-  /** Default: the definition's. */
-  readonly priority?: number;
-  /** Not before this moment. */
-  readonly runAt?: Moment;
-  /** Not before this long from now. Give `runAt` or `delay`, not both. */
-  readonly delay?: Duration;
-  /** Enqueuing again with the same key (per tenant and kind) returns the first job. */
-  readonly idempotencyKey?: string;
-  /** Default: what the definition's `key` makes of the input. */
-  readonly key?: string;
-}
+export type { EnqueueOptions };
 
 export type EnqueueItem<In> = EnqueueOptions & { readonly input: In };
 

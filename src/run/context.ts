@@ -1,7 +1,12 @@
 // What a handler is given: its input, who it is, a signal that says when to stop, and ways to report.
 import type { Claim } from "../model/claim.js";
 import type { Duration } from "../model/duration.js";
+import type { Effects } from "../model/effects.js";
+import type { JobDefinition } from "../model/job-definition.js";
+import type { EnqueueOptions } from "../model/new-job.js";
+import type { Queryable } from "../model/queryable.js";
 import type { Logger } from "../observe/log.js";
+import type { Completion, RunEffects } from "./effects.js";
 import type { Steps, WaitOptions } from "./steps.js";
 
 export interface JobContext<Input = unknown> {
@@ -29,32 +34,41 @@ export interface JobContext<Input = unknown> {
   sleep(name: string, duration: Duration): Promise<void>;
   /** Ends this run until `client.signal(id, name, value)`, before or after; resolves with the value. After `timeout`: WaitTimeoutError. */
   waitFor<T = unknown>(name: string, options?: WaitOptions): Promise<T>;
+  /**
+   * Asks for another job: it is stored with the settle of this one, once, if the handler returns. Nothing is stored before, so there is no
+   * id yet. `tenant`: this job's own, unless given.
+   */
+  enqueue<In>(definition: JobDefinition<In, unknown>, input: In, options?: EnqueueOptions): Promise<void>;
+  /**
+   * Settles this job as done inside a transaction of yours, with what was asked for so far: they commit together. Throws when the
+   * transaction must be rolled back. Commit it before the handler returns.
+   */
+  complete(tx: Queryable, result?: unknown): Promise<void>;
+}
+
+/** What a run lends to its context. */
+export interface RunTools {
+  readonly logger: Logger;
+  readonly report: (claim: Claim, value: unknown) => void;
+  readonly makeSteps: () => Steps;
+  readonly makeEffects: () => RunEffects;
 }
 
 /** The context, and the runner's handle on it. The signal is made when it is first asked for: most handlers never do. */
 export class RunContext<Input> implements JobContext<Input> {
   readonly #claim: Claim;
-  readonly #logger: Logger;
-  readonly #report: (claim: Claim, value: unknown) => void;
-  readonly #makeSteps: () => Steps;
+  readonly #tools: RunTools;
   readonly input: Input;
   #controller: AbortController | undefined;
   #log: Logger | undefined;
-  /** Made when the first step is asked for. */
+  /** Made when the first step, or the first effect, is asked for. */
   #steps: Steps | undefined;
+  #effects: RunEffects | undefined;
   #abortedBy: unknown;
 
-  constructor(
-    claim: Claim,
-    input: Input,
-    logger: Logger,
-    report: (claim: Claim, value: unknown) => void,
-    makeSteps: () => Steps,
-  ) {
+  constructor(claim: Claim, input: Input, tools: RunTools) {
     this.#claim = claim;
-    this.#logger = logger;
-    this.#report = report;
-    this.#makeSteps = makeSteps;
+    this.#tools = tools;
     this.input = input;
   }
 
@@ -90,39 +104,66 @@ export class RunContext<Input> implements JobContext<Input> {
 
   get log(): Logger {
     const { id, kind, tenant, attempt, worker } = this.#claim;
-    this.#log ??= this.#logger.child({ worker, job: id, kind, tenant, attempt });
+    this.#log ??= this.#tools.logger.child({ worker, job: id, kind, tenant, attempt });
     return this.#log;
   }
 
   progress(value: unknown): void {
-    this.#report(this.#claim, value);
+    this.#effects?.refuseCompleted("ctx.progress");
+    this.#tools.report(this.#claim, value);
   }
 
   step<T>(name: string, run: () => T | Promise<T>): Promise<T> {
-    return this.#ownSteps().step(name, run);
+    return this.#ownSteps("ctx.step").step(name, run);
   }
 
   sleep(name: string, duration: Duration): Promise<void> {
-    return this.#ownSteps().sleep(name, duration);
+    return this.#ownSteps("ctx.sleep").sleep(name, duration);
   }
 
   waitFor<T = unknown>(name: string, options?: WaitOptions): Promise<T> {
-    return this.#ownSteps().waitFor(name, options);
+    return this.#ownSteps("ctx.waitFor").waitFor(name, options);
   }
 
-  #ownSteps(): Steps {
-    this.#steps ??= this.#makeSteps();
+  enqueue<In>(definition: JobDefinition<In, unknown>, input: In, options?: EnqueueOptions): Promise<void> {
+    return this.#ownEffects().enqueue(definition, input, options);
+  }
+
+  complete(tx: Queryable, result?: unknown): Promise<void> {
+    return this.#ownEffects().complete(tx, result);
+  }
+
+  #ownSteps(what: string): Steps {
+    this.#effects?.refuseCompleted(what);
+    this.#steps ??= this.#tools.makeSteps();
     return this.#steps;
   }
 
-  /** Resolves when no step is being done any more; undefined when none is. */
-  drainSteps(): Promise<void> | undefined {
-    return this.#steps?.drain();
+  #ownEffects(): RunEffects {
+    this.#effects ??= this.#tools.makeEffects();
+    return this.#effects;
   }
 
-  /** What the steps found that the handler may not overrule. */
+  /** Resolves when no step is being done and no effect being checked any more; undefined when none is. */
+  drain(): Promise<unknown> | undefined {
+    const steps = this.#steps?.drain();
+    const effects = this.#effects?.drain();
+    return steps && effects ? Promise.all([steps, effects]) : (steps ?? effects);
+  }
+
+  /** What the handler may not overrule: of its steps, or of its effects. */
   get fault(): unknown {
-    return this.#steps?.fault;
+    return this.#steps?.fault ?? this.#effects?.fault;
+  }
+
+  /** What the handler asked for. */
+  get effects(): Effects | undefined {
+    return this.#effects?.collected;
+  }
+
+  /** There when the handler has settled its job itself. */
+  get completion(): Completion | undefined {
+    return this.#effects?.completion;
   }
 
   /** Why the handler was told to stop; undefined when it was not. The first reason stands. */

@@ -4,6 +4,9 @@
 import type { Claim } from "../model/claim.js";
 import type { Clock } from "../model/clock.js";
 import { type Codec, openJson } from "../model/codec.js";
+import { NotCommittedError } from "../model/effect-errors.js";
+import type { Completer, EffectMaker } from "../model/effects.js";
+import { recordError } from "../model/error-record.js";
 import {
   type FairmillError,
   InputInvalidError,
@@ -11,11 +14,12 @@ import {
   NonRetryableError,
   TimeoutError,
 } from "../model/errors.js";
-import { decide, type Outcome } from "../model/outcome.js";
+import { decide, type Outcome, type Verdict } from "../model/outcome.js";
 import type { StepKeeper } from "../model/step.js";
 import { PayloadOutdatedError, validateInput } from "../model/validate-input.js";
 import type { Logger } from "../observe/log.js";
 import { RunContext } from "./context.js";
+import { type Completion, RunEffects } from "./effects.js";
 import type { Handler } from "./handler.js";
 import { Run, type RunEnds } from "./run.js";
 import { Steps } from "./steps.js";
@@ -29,6 +33,8 @@ export interface RunnerOptions {
   readonly abortGraceMs: number;
   readonly onProgress: (claim: Claim, value: unknown) => void;
   readonly steps: StepKeeper;
+  readonly effects: EffectMaker;
+  readonly completer: Completer;
   /** Opens payloads that are sealed. */
   readonly codec?: Codec | undefined;
 }
@@ -94,7 +100,17 @@ export class Runner {
 
   #contextOf(run: Run, input: unknown): RunContext<unknown> {
     const { logger, onProgress } = this.#options;
-    return new RunContext(run.claim, input, logger, onProgress, () => this.#stepsOf(run));
+    return new RunContext(run.claim, input, {
+      logger,
+      report: onProgress,
+      makeSteps: () => this.#stepsOf(run),
+      makeEffects: () => this.#effectsOf(run),
+    });
+  }
+
+  #effectsOf(run: Run): RunEffects {
+    const { effects: maker, completer } = this.#options;
+    return new RunEffects({ claim: run.claim, maker, completer, isOver: () => run.isDecided });
   }
 
   #stepsOf(run: Run): Steps {
@@ -124,15 +140,44 @@ export class Runner {
 
   /** A step that is still being done, beside one that failed, say, has perhaps been paid for: its result is kept first. */
   #ended(run: Run, outcome: Outcome): void {
-    const draining = run.context?.drainSteps();
+    const draining = run.context?.drain();
     if (draining === undefined) this.#over(run, outcome);
     else void draining.then(() => this.#over(run, outcome));
   }
 
   #over(run: Run, outcome: Outcome): void {
     this.#limits.get(run.claim.kind)?.delete(run);
+    const completion = run.context?.completion;
+    if (completion !== undefined) return void this.#verify(run, completion, outcome);
     const fault = run.context?.fault;
     this.#decide(run, fault === undefined ? outcome : { type: "threw", error: fault, abortedBy: run.abortedBy });
+    this.#ends.onOver(run);
+  }
+
+  /** The handler has settled its job itself: that counts if its transaction committed, and then nothing else does. */
+  async #verify(run: Run, completion: Completion, outcome: Outcome): Promise<void> {
+    const { completer, logger } = this.#options;
+    let failed: Outcome = outcome.type === "threw" ? outcome : { type: "threw", error: new NotCommittedError() };
+    let isSettled = false;
+    try {
+      isSettled = run.isDecided || (await completer.isSettled(run.claim, () => run.isDecided));
+    } catch (error) {
+      failed = { type: "threw", error };
+    }
+    if (!isSettled) this.#decide(run, failed);
+    else if (!run.isDecided) {
+      run.isDecided = true;
+      run.forgetGrace?.();
+      if (outcome.type === "threw") {
+        const { worker, id: job, kind, tenant } = run.claim;
+        const error = recordError(outcome.error).message;
+        logger.warn(
+          { worker, job, kind, tenant, error },
+          "The handler failed after it had completed its job: it is done",
+        );
+      }
+      this.#ends.onCompleted(run, completion);
+    }
     this.#ends.onOver(run);
   }
 
@@ -140,11 +185,17 @@ export class Runner {
     if (run.isDecided) return;
     run.isDecided = true;
     run.forgetGrace?.();
-    const backoff = this.#options.handlers.get(run.claim.kind)?.definition.backoff ?? (() => 0);
-    const verdict = decide(run.claim, outcome, backoff, this.#options.clock.random());
+    const verdict = this.verdictOf(run.claim, outcome);
     if (outcome.type === "unopened" && verdict.verdict === "snooze")
       this.#sayUnopened(run.claim, outcome.error, verdict);
-    this.#ends.onVerdict(run, verdict);
+    // Of a run that did not return nothing is written but its verdict.
+    this.#ends.onVerdict(run, verdict, outcome.type === "returned" ? run.context?.effects : undefined);
+  }
+
+  /** What becomes of the job. */
+  verdictOf(claim: Claim, outcome: Outcome): Verdict {
+    const backoff = this.#options.handlers.get(claim.kind)?.definition.backoff ?? (() => 0);
+    return decide(claim, outcome, backoff, this.#options.clock.random());
   }
 
   /** As an error, each time: nothing is lost, but nothing goes on either until somebody gives this worker the key. */

@@ -39,6 +39,12 @@ export class ProgressKeeper {
     });
   }
 
+  /** Drops what was reported of this job, and waits for what is being written. */
+  dismiss(claim: Claim): Promise<void> {
+    this.#latest.delete(claim.id);
+    return this.#writing;
+  }
+
   /** Writes what is left; call before the jobs are settled for the last time. */
   async stop(): Promise<void> {
     this.#forget?.();

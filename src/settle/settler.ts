@@ -1,19 +1,27 @@
 // Writes verdicts, grouped: while one transaction is on its way to disk, the next group gathers. Every settle is fenced and safe to
 // repeat, so an answer that was lost on the way is no drama: the group is sent again until the database has answered. A group that the
-// database does not take is split until the culprit is alone, and that one is settled without what its handler said.
+// database does not take is split until the culprit is alone, and that one is settled without what its handler said. Except where the handler
+// asked for effects: without them the job must not be settled, so its attempt has failed.
 import { type Clock, sleep } from "../model/clock.js";
+import { EffectsFailedError } from "../model/effect-errors.js";
+import type { FairmillError } from "../model/errors.js";
 import type { Verdict } from "../model/outcome.js";
 import type { Database } from "../store/database.js";
+import { refusedEffects } from "../store/effects.js";
 import { isTransient } from "../store/failures.js";
 import { type Returned, type SealResult, type SettleAnswer, type Settlement, settleJobs } from "../store/settle.js";
 
 export interface SettlerOptions<Item extends Settlement> {
   readonly groupJobsMax: number;
+  /** Bytes of effects in a group; one job may have more. */
+  readonly groupBytesMax: number;
   /** Where results are sealed. Called again when a group is sent again. */
   readonly sealResult?: SealResult | undefined;
   /** These verdicts are durable; `refused` were not heard, because their lease was lost. */
   readonly onSettled: (worker: string, accepted: readonly Item[], refused: readonly Item[]) => void;
-  /** These became ready, because settled jobs gave up their places. */
+  /** Nothing of this one was written, because its effects were not taken. */
+  readonly onFailed: (item: Item, error: FairmillError) => void;
+  /** These became ready, because settled jobs gave up their places, or asked for them. */
   readonly onReturned: (jobs: readonly Returned[]) => void;
   /** These could not be written and never will be by us: recovery takes over. */
   readonly onAbandoned: (items: readonly Item[], error: unknown) => void;
@@ -70,12 +78,10 @@ export class Settler<Item extends Settlement> {
   }
 
   async #flush(): Promise<void> {
-    const group =
-      this.#waiting.length > this.#options.groupJobsMax
-        ? this.#waiting.splice(0, this.#options.groupJobsMax)
-        : this.#waiting;
+    const count = this.#groupSize();
+    if (count === 0) return;
+    const group = this.#waiting.length > count ? this.#waiting.splice(0, count) : this.#waiting;
     if (group === this.#waiting) this.#waiting = [];
-    if (group.length === 0) return;
     this.#inFlight++;
     if (this.#waiting.length > 0) this.#schedule();
     try {
@@ -85,6 +91,19 @@ export class Settler<Item extends Settlement> {
     }
     this.#inFlight--;
     this.#next();
+  }
+
+  /** How many of those that wait go together. */
+  #groupSize(): number {
+    const { groupJobsMax, groupBytesMax } = this.#options;
+    const jobsMax = Math.min(this.#waiting.length, groupJobsMax);
+    if (groupBytesMax === Number.POSITIVE_INFINITY) return jobsMax;
+    let bytes = 0;
+    for (let i = 0; i < jobsMax; i++) {
+      bytes += this.#waiting[i]!.effects?.bytes ?? 0;
+      if (bytes > groupBytesMax) return Math.max(1, i);
+    }
+    return jobsMax;
   }
 
   #next(): void {
@@ -111,6 +130,9 @@ export class Settler<Item extends Settlement> {
       if (answer.returned.length > 0) this.#options.onReturned(answer.returned);
     } catch (error) {
       if (this.#giveUp.signal.aborted) return this.#options.onAbandoned(part, error);
+      const failures = refusedEffects(error);
+      if (failures) return this.#writeWithout(worker, part, failures);
+      if (part.length === 1) return this.#options.onFailed(part[0]!, new EffectsFailedError(error));
       // Not a matter of patience: the database refuses something that one of them carries. The others must not suffer for it.
       const middle = part.length >> 1;
       await this.#writeOf(worker, part.slice(0, middle));
@@ -124,17 +146,34 @@ export class Settler<Item extends Settlement> {
     );
   }
 
+  /** Limits refused what some of them ask for: their attempts have failed. The others are settled without them. */
+  async #writeWithout(
+    worker: string,
+    part: readonly Item[],
+    failures: ReadonlyMap<string, FairmillError>,
+  ): Promise<void> {
+    const others: Item[] = [];
+    for (const item of part) {
+      const failure = failures.get(item.claim.id);
+      if (failure) this.#options.onFailed(item, failure);
+      else others.push(item);
+    }
+    if (others.length > 0) await this.#writeOf(worker, others);
+  }
+
   async #repeatedly(worker: string, part: readonly Item[]): Promise<SettleAnswer> {
     let settlements: readonly Settlement[] = part;
     for (let delayMs = RETRY_MS_MIN; ; delayMs = Math.min(RETRY_MS_MAX, delayMs * 2)) {
       try {
         return await settleJobs(this.#db, worker, settlements, this.#options.sealResult);
       } catch (error) {
+        // Expected: the answer of a limit.
+        if (refusedEffects(error)) throw error;
         this.#options.onTrouble(error);
         if (this.#giveUp.signal.aborted) throw error;
         const isStubborn = !isTransient(error);
         if (isStubborn) {
-          if (part.length > 1) throw error;
+          if (part.length > 1 || part[0]!.effects) throw error;
           // Alone, and still refused: the job's fate matters more than what its handler said about it. After that only time helps
           // (somebody may be changing the schema or the rights). The job is ours until then, but does not hold up the others.
           settlements = part.map(({ claim, verdict }) => ({ claim, verdict: withoutContent(verdict) }));

@@ -2,12 +2,10 @@
 // driver can, and connections of its own for those who listen. Nothing here needs session state.
 import pg from "pg";
 import { ConfigError, DatabaseError } from "../model/errors.js";
+import type { Queryable } from "../model/queryable.js";
 import { checkSchemaName, DEFAULT_SCHEMA, qualify } from "./schema-name.js";
 
-/** What a caller's transaction must offer: `pg`'s clients and pools do, and so do our adapters. */
-export interface Queryable {
-  query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
-}
+export type { Queryable };
 
 export interface DatabaseOptions {
   /** PostgreSQL's address; Fairmill keeps a pool of its own. */

@@ -48,6 +48,9 @@ const UNIQUE = [
   ["debounceMaxMs", "debounce_max_ms"],
 ] as const satisfies readonly (readonly [keyof UniqueClaim, string])[];
 
+type Column = (typeof SHARED)[number] | (typeof OWN)[number];
+const ALL: readonly Column[] = [...SHARED, ...OWN];
+
 /** Whose transaction it is: our own that ends with the statement, for one caller or for several, or the caller's. */
 const OWN_TRANSACTION = { wake: false, alone: true, partial: false };
 const OWN_OF_SEVERAL = { wake: false, alone: true, partial: true };
@@ -61,22 +64,27 @@ function enqueueStatement(jobs: readonly NewJob[], how: typeof OWN_TRANSACTION):
   );
   const own = [...varying, ...OWN.filter(([field]) => jobs.some((job) => job[field] !== undefined))];
   let text = "[";
-  for (let i = 0; i < jobs.length; i++) {
-    const job = jobs[i]!;
-    text += i === 0 ? `{"payload":${job.payload}` : `,{"payload":${job.payload}`;
-    for (const [field, column] of own) {
-      const value = job[field];
-      if (value !== undefined) text += `,"${column}":${JSON.stringify(value)}`;
-    }
-    if (job.unique !== undefined)
-      for (const [field, column] of UNIQUE) {
-        const value = job.unique[field];
-        if (value !== undefined) text += `,"${column}":${JSON.stringify(value)}`;
-      }
-    text += "}";
-  }
+  for (let i = 0; i < jobs.length; i++) text += (i === 0 ? "" : ",") + textOf(jobs[i]!, own);
   return [ENQUEUE, [`${text}]`, JSON.stringify(shared), how.wake, how.alone, how.partial]];
 }
+
+/** The job as an object of enqueue_many_v1, with these of its columns. */
+function textOf(job: NewJob, columns: readonly Column[]): string {
+  let text = `{"payload":${job.payload}`;
+  for (const [field, column] of columns) {
+    const value = job[field];
+    if (value !== undefined) text += `,"${column}":${JSON.stringify(value)}`;
+  }
+  if (job.unique !== undefined)
+    for (const [field, column] of UNIQUE) {
+      const value = job.unique[field];
+      if (value !== undefined) text += `,"${column}":${JSON.stringify(value)}`;
+    }
+  return `${text}}`;
+}
+
+/** Jobs that share nothing, as enqueue_many_v1 takes them. */
+export const jobsText = (jobs: readonly NewJob[]): string => `[${jobs.map((job) => textOf(job, ALL)).join(",")}]`;
 
 /** What became of a job of several callers: each has its own answer. */
 export type Stored = Enqueued | { readonly error: FairmillError };

@@ -1,21 +1,20 @@
 // The statements about running jobs: settle and progress. Each names the fence; what no longer fits changes nothing.
 import type { Claim } from "../model/claim.js";
+import type { Effects } from "../model/effects.js";
 import { compareIds, isSortedById } from "../model/job-id.js";
 import { serializeResult } from "../model/json-content.js";
 import type { Verdict } from "../model/outcome.js";
 import type { Database } from "./database.js";
+import { effectsText } from "./effects.js";
+import { type Admitted, type Returned, toReturned } from "./returned.js";
+
+export type { Returned };
 
 export interface Settlement {
   readonly claim: Claim;
   readonly verdict: Verdict;
-}
-
-/** An old id that is ready again because a settled job gave up its place. */
-export interface Returned {
-  readonly queue: string;
-  readonly priority: number;
-  readonly tenant: string;
-  readonly id: string;
+  /** What the handler asked for: written with the verdict, or neither is. */
+  readonly effects?: Effects | undefined;
 }
 
 export interface SettleAnswer {
@@ -27,7 +26,7 @@ export interface SettleAnswer {
 interface SettleRow {
   readonly accepted: number;
   readonly refused: string[];
-  readonly admitted: [queue: string, priority: number, tenant: string, id: number][] | null;
+  readonly admitted: Admitted[] | null;
 }
 
 const SETTLE = "select accepted, refused, admitted from fairmill.settle_v1($1, $2, $3, $4, $5)";
@@ -56,9 +55,9 @@ export async function settleJobs(
   let details = "[";
   let hasDetails = false;
   for (let i = 0; i < sorted.length; i++) {
-    const { claim, verdict } = sorted[i]!;
+    const { claim, verdict, effects } = sorted[i]!;
     const comma = i === 0 ? "" : ",";
-    const detail = detailOf(claim, verdict, seal);
+    const detail = withEffects(detailOf(claim, verdict, seal), effects);
     if (detail !== "null") hasDetails = true;
     ids += comma + claim.id;
     leases += comma + claim.leaseNo;
@@ -74,13 +73,24 @@ export async function settleJobs(
   ]);
   if (!row || row.accepted + row.refused.length !== sorted.length)
     throw new Error(`settle_v1 answered for ${row?.accepted} + ${row?.refused.length} jobs, not for ${sorted.length}.`);
-  const returned = (row.admitted ?? []).map(([queue, priority, tenant, id]) => ({
-    queue,
-    priority,
-    tenant,
-    id: String(id),
-  }));
-  return { refused: row.refused, returned };
+  return { refused: row.refused, returned: toReturned(row.admitted ?? []) };
+}
+
+/** The detail of a job that is done, for a settle inside a caller's transaction. */
+export function detailOfDone(
+  claim: Claim,
+  result: unknown,
+  effects: Effects | undefined,
+  seal: SealResult | undefined,
+): string | null {
+  const detail = withEffects(detailOf(claim, { verdict: "done", result }, seal), effects);
+  return detail === "null" ? null : detail;
+}
+
+function withEffects(detail: string, effects: Effects | undefined): string {
+  if (effects === undefined) return detail;
+  const text = `"effects":${effectsText(effects)}}`;
+  return detail === "null" ? `{${text}` : `${detail.slice(0, -1)},${text}`;
 }
 
 function detailOf(claim: Claim, verdict: Verdict, seal: SealResult | undefined): string {

@@ -35,6 +35,8 @@ const KNOWN: Record<keyof Config, true> = {
   crashesMax: true,
   stepsMax: true,
   stepsBytesMax: true,
+  effectsMax: true,
+  effectsBytesMax: true,
   keepHistory: true,
   codec: true,
   logger: true,

@@ -3,23 +3,26 @@
 // A job whose workers died again and again is run alone the last time before it counts as poison: if the process dies once more, it
 // was this job, and no bystander is blamed. Until then nothing else is claimed, and what runs is let end first.
 import type { Claim } from "../model/claim.js";
-import { JobCancelledError, type LeaseLostError, type ShutdownError } from "../model/errors.js";
+import type { Effects } from "../model/effects.js";
+import { type FairmillError, JobCancelledError, type LeaseLostError, type ShutdownError } from "../model/errors.js";
 import type { Verdict } from "../model/outcome.js";
+import type { Completion } from "../run/effects.js";
 import type { Run, RunEnds } from "../run/run.js";
 import { Runner, type RunnerOptions } from "../run/runner.js";
-import { Settler } from "../settle/settler.js";
-import type { Returned } from "../store/settle.js";
+import { Settlers } from "../settle/settlers.js";
+import type { Returned, SealResult } from "../store/settle.js";
 import type { Parts } from "./parts.js";
-import { resultSealer } from "./seal-result.js";
 import { Slots } from "./slots.js";
 import { logVerdict } from "./verdict-log.js";
 
-export interface HandsOptions extends Pick<RunnerOptions, "handlers" | "onProgress" | "steps"> {
+export interface HandsOptions
+  extends Pick<RunnerOptions, "handlers" | "onProgress" | "steps" | "effects" | "completer"> {
+  readonly sealResult: SealResult | undefined;
   /** A job waits for another turn: something falls due in so many milliseconds. */
   readonly onDue: (ms: number) => void;
   /** These jobs run no more, says the database: what limits counted for them is free. */
   readonly onEnded: (claims: readonly Claim[]) => void;
-  /** These old ids became ready: look for them. */
+  /** These became ready by jobs of ours: look for them. */
   readonly onReturned: (jobs: readonly Returned[]) => void;
 }
 
@@ -27,13 +30,12 @@ export interface HandsOptions extends Pick<RunnerOptions, "handlers" | "onProgre
 interface InHand {
   readonly claim: Claim;
   readonly verdict: Verdict;
+  readonly effects?: Effects | undefined;
   /** Missing when the job was never started. */
   readonly run?: Run;
   readonly durationMs: number;
 }
 
-/** Jobs settled by one transaction. */
-const SETTLE_JOBS_MAX = 2_000;
 /** Verdicts that may wait to be written, as a multiple of the places, before nothing more is claimed. */
 const UNSETTLED_MAX_FACTOR = 4;
 
@@ -41,8 +43,9 @@ export class Hands implements RunEnds {
   readonly #parts: Parts;
   readonly #onDue: (ms: number) => void;
   readonly #onEnded: (claims: readonly Claim[]) => void;
+  readonly #onReturned: (jobs: readonly Returned[]) => void;
   readonly #runner: Runner;
-  readonly #settler: Settler<InHand>;
+  readonly #settlers: Settlers<InHand>;
   readonly #slots: Slots;
   /** Started and not yet settled. */
   readonly #runs = new Set<Run>();
@@ -59,13 +62,14 @@ export class Hands implements RunEnds {
     this.#parts = parts;
     this.#onDue = options.onDue;
     this.#onEnded = options.onEnded;
+    this.#onReturned = options.onReturned;
     this.#slots = new Slots(settings.concurrency, settings.prefetch);
     const { abortGraceMs, codec } = settings;
     this.#runner = new Runner({ ...options, clock, logger: log, abortGraceMs, codec }, this);
-    this.#settler = new Settler(db, clock, {
-      groupJobsMax: SETTLE_JOBS_MAX,
-      sealResult: codec && resultSealer(codec, log),
+    this.#settlers = new Settlers(db, clock, {
+      sealResult: options.sealResult,
       onSettled: (worker, accepted, refused) => this.#settled(worker, accepted, refused),
+      onFailed: (item, error) => this.#failed(item, error),
       onReturned: options.onReturned,
       onAbandoned: (items, error) => {
         trouble("settling", error);
@@ -146,21 +150,39 @@ export class Hands implements RunEnds {
 
   /** Resolves when every verdict is written. */
   settled(): Promise<void> {
-    return this.#settler.drained();
+    return this.#settlers.drained();
   }
 
   /** Stops trying to write what the database does not take. */
   abandon(): void {
-    this.#settler.abandon();
+    this.#settlers.abandon();
   }
 
-  onVerdict(run: Run, verdict: Verdict): void {
+  onVerdict(run: Run, verdict: Verdict, effects: Effects | undefined): void {
+    const item = this.#decidedItem(run, verdict);
+    if (effects === undefined) this.#settlers.add(item, run.isCompleted);
+    else this.#settlers.add({ ...item, effects }, true);
+  }
+
+  onCompleted(run: Run, { result, returned }: Completion): void {
+    const item = this.#decidedItem(run, { verdict: "done", result });
+    if (returned.length > 0) this.#onReturned(returned);
+    this.#settled(run.claim.worker, [item], []);
+  }
+
+  #decidedItem(run: Run, verdict: Verdict): InHand {
     const { clock, events } = this.#parts;
     const durationMs = clock.monotonic() - run.startedAtMs;
     this.#undecided--;
     if (this.#undecided === 0) for (const resolve of this.#decided.splice(0)) resolve();
     if (events.listenerCount("ended") > 0) events.emit("ended", { claim: run.claim, verdict, durationMs });
-    this.#settler.add({ claim: run.claim, verdict, run, durationMs });
+    return { claim: run.claim, verdict, run, durationMs };
+  }
+
+  /** What the handler asked for was not taken: as if it had thrown this. */
+  #failed({ effects: _, ...item }: InHand, error: FairmillError): void {
+    const verdict = this.#runner.verdictOf(item.claim, { type: "threw", error });
+    this.#settlers.add({ ...item, verdict }, false);
   }
 
   onOver(run: Run): void {
@@ -207,7 +229,7 @@ export class Hands implements RunEnds {
 
   #settleUnstarted(claim: Claim, verdict: Verdict): void {
     this.#releasing++;
-    this.#settler.add({ claim, verdict, durationMs: 0 });
+    this.#settlers.add({ claim, verdict, durationMs: 0 }, false);
   }
 
   #settled(worker: string, accepted: readonly InHand[], refused: readonly InHand[]): void {

@@ -48,6 +48,10 @@ export interface WorkerOptions {
   readonly stepsMax?: number;
   /** Bytes of JSON that the results of a job's steps may have together; default 16 MiB. */
   readonly stepsBytesMax?: number;
+  /** Effects that one run of a job may ask for; default 1000. */
+  readonly effectsMax?: number;
+  /** Bytes of JSON that the payloads of a run's effects may have together; default 4 MiB. */
+  readonly effectsBytesMax?: number;
   /** How long ended jobs are kept; default "30d". */
   readonly keepHistory?: Duration;
   /** Opens what is sealed, and seals results and progress; default: nothing is sealed. */
@@ -77,6 +81,8 @@ const KNOWN = [
   "crashesMax",
   "stepsMax",
   "stepsBytesMax",
+  "effectsMax",
+  "effectsBytesMax",
   "keepHistory",
   "codec",
   "logger",
@@ -100,6 +106,8 @@ export interface WorkerSettings {
   readonly crashesMax: number;
   readonly stepsMax: number;
   readonly stepsBytesMax: number;
+  readonly effectsMax: number;
+  readonly effectsBytesMax: number;
   readonly historyKeepMs: number;
   readonly codec: Codec | undefined;
 }
@@ -133,6 +141,8 @@ export function checkWorkerOptions(options: WorkerOptions): WorkerSettings {
     crashesMax: wholeNumber(options.crashesMax ?? 3, 1, 1000, "crashesMax"),
     stepsMax: wholeNumber(options.stepsMax ?? 1_000, 1, 10_000, "stepsMax"),
     stepsBytesMax: wholeNumber(options.stepsBytesMax ?? 16 * 1024 * 1024, 1, 2 ** 30, "stepsBytesMax"),
+    effectsMax: wholeNumber(options.effectsMax ?? 1_000, 1, 10_000, "effectsMax"),
+    effectsBytesMax: wholeNumber(options.effectsBytesMax ?? 4 * 1024 * 1024, 1, 64 * 1024 * 1024, "effectsBytesMax"),
     historyKeepMs: toMs(options.keepHistory ?? "30d", "keepHistory"),
     codec: checkCodec(options.codec),
   });

@@ -12,6 +12,7 @@ import { FairmillError, LeaseLostError, ShutdownError } from "../model/errors.js
 import { WorkerEmitter } from "../observe/events.js";
 import { createLogger } from "../observe/log.js";
 import { handlerTable } from "../run/handler.js";
+import { JobCompleter } from "../settle/completer.js";
 import { ProgressKeeper } from "../settle/progress.js";
 import { StepStore } from "../settle/steps.js";
 import { Database } from "../store/database.js";
@@ -20,9 +21,11 @@ import { type Ruled, setKeyRules } from "../store/limits.js";
 import type { UpkeepReport } from "../store/upkeep.js";
 import { cancelRequests } from "../store/workers.js";
 import { Upkeep } from "../upkeep/upkeep.js";
+import { WorkerEffects } from "./effect-maker.js";
 import { Hands } from "./hands.js";
 import { Incarnation } from "./incarnation.js";
 import type { Parts } from "./parts.js";
+import { resultSealer } from "./seal-result.js";
 import { checkWorkerOptions, type WorkerOptions } from "./settings.js";
 import { WorkLoop } from "./work-loop.js";
 
@@ -80,14 +83,22 @@ export class Worker {
       onDue: (ms) => this.#upkeep.dueIn(ms),
     });
     this.#progress = new ProgressKeeper(db, clock, (error) => trouble("keeping progress", error), settings.codec);
+    const sealResult = settings.codec && resultSealer(settings.codec, log);
     this.#hands = new Hands(this.#parts, {
       handlers,
+      sealResult,
       onProgress: (claim, value) => this.#progress.report(claim, value),
       steps: new StepStore(db, clock, {
         stepsMax: settings.stepsMax,
         bytesMax: settings.stepsBytesMax,
         codec: settings.codec,
         onTrouble: (error) => trouble("keeping steps", error),
+      }),
+      effects: new WorkerEffects(db, settings),
+      completer: new JobCompleter(db, clock, {
+        progress: this.#progress,
+        sealResult,
+        onTrouble: (error) => trouble("asking whether a job was completed", error),
       }),
       onDue: (ms) => this.#upkeep.dueIn(ms),
       onEnded: (claims) => this.#loop.freed(claims),

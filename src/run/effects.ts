@@ -1,0 +1,137 @@
+// The effects of one run: collects what its handler asks for, and lets the handler settle its job in a transaction of its own.
+//
+// Nothing is written here. What was collected goes with the settle of a run that returned, or with `complete`; of any other run it is
+// dropped, and the next run collects it again. A call that cannot be taken fails the run, whatever the handler makes of its error:
+// an effect that was asked for is written, or the attempt has failed.
+import type { Claim } from "../model/claim.js";
+import { EffectsLimitError, JobCompletedError } from "../model/effect-errors.js";
+import type { CompletedAnswer, Completer, EffectMaker, Effects } from "../model/effects.js";
+import { ConfigError, LeaseLostError } from "../model/errors.js";
+import type { JobDefinition } from "../model/job-definition.js";
+import type { EnqueueOptions, NewJob } from "../model/new-job.js";
+import type { Queryable } from "../model/queryable.js";
+
+/** What the effects need of their run. */
+export interface EffectsOfRun {
+  readonly claim: Claim;
+  readonly maker: EffectMaker;
+  readonly completer: Completer;
+  /** The run is decided: whatever comes now comes too late. */
+  readonly isOver: () => boolean;
+}
+
+/** The job was settled in the handler's transaction; whether that committed is another question. */
+export interface Completion {
+  readonly result: unknown;
+  readonly returned: CompletedAnswer;
+}
+
+export class RunEffects {
+  readonly #run: EffectsOfRun;
+  /** In the order of the calls; a place is taken before its validation has ended. */
+  readonly #jobs: (NewJob | undefined)[] = [];
+  readonly #pending = new Set<Promise<unknown>>();
+  #bytes = 0;
+  /** Why an effect was not taken, and why the job could not be completed. */
+  #lost: unknown;
+  #uncompleted: unknown;
+  #completing: Promise<void> | undefined;
+  #completion: Completion | undefined;
+
+  constructor(run: EffectsOfRun) {
+    this.#run = run;
+  }
+
+  /** Why the run must not succeed. */
+  get fault(): unknown {
+    return this.#lost ?? this.#uncompleted;
+  }
+
+  get completion(): Completion | undefined {
+    return this.#completion;
+  }
+
+  /** What was collected; undefined when that is nothing. */
+  get collected(): Effects | undefined {
+    if (this.#jobs.length === 0) return undefined;
+    return { jobs: this.#jobs as NewJob[], bytes: this.#bytes };
+  }
+
+  enqueue<In>(definition: JobDefinition<In, unknown>, input: In, options: EnqueueOptions = {}): Promise<void> {
+    const { claim, maker } = this.#run;
+    return this.#take("ctx.enqueue", () => maker.newJob(claim, definition, input, options));
+  }
+
+  /** Resolves when no call is being checked or completed any more; undefined when none is. */
+  drain(): Promise<unknown> | undefined {
+    return this.#completing ?? this.#checked();
+  }
+
+  complete(tx: Queryable, result: unknown): Promise<void> {
+    this.refuseCompleted("ctx.complete");
+    if (typeof tx?.query !== "function")
+      throw new ConfigError(
+        "tx",
+        "ctx.complete(tx): tx must have a query(text, values) method, like a pg client inside a transaction. For transactions of other libraries there are adapters: fairmill/adapters/postgres-js, drizzle, kysely, prisma.",
+      );
+    const completing = this.#complete(tx, result);
+    const over = () => {
+      this.#completing = undefined;
+    };
+    this.#completing = completing.then(over, over);
+    return completing;
+  }
+
+  async #complete(tx: Queryable, result: unknown): Promise<void> {
+    const { claim, completer, isOver } = this.#run;
+    try {
+      await this.#checked();
+      if (this.#lost !== undefined) throw this.#lost;
+      if (isOver()) throw new LeaseLostError("The run has ended: its job is settled or released. Roll back.");
+      const returned = await completer.complete(claim, tx, result, this.collected);
+      this.#completion = { result, returned };
+    } catch (error) {
+      // Unless another try succeeds: who goes on after this has not done what he said.
+      this.#uncompleted = error;
+      throw error;
+    }
+  }
+
+  /** Once the job is settled, nothing more can be said of it. */
+  refuseCompleted(what: string): void {
+    if (this.#completing || this.#completion) throw new JobCompletedError(what);
+  }
+
+  #checked(): Promise<unknown> | undefined {
+    return this.#pending.size === 0 ? undefined : Promise.allSettled(this.#pending);
+  }
+
+  #take(what: string, make: () => NewJob | Promise<NewJob>): Promise<void> {
+    const taking = this.#keep(what, make);
+    this.#pending.add(taking);
+    const over = () => void this.#pending.delete(taking);
+    // Also where nobody awaits it: its failure is the run's.
+    taking.then(over, over);
+    return taking;
+  }
+
+  async #keep(what: string, make: () => NewJob | Promise<NewJob>): Promise<void> {
+    this.refuseCompleted(what);
+    try {
+      if (this.#run.isOver())
+        throw new LeaseLostError("The run has ended: effects belong to a handler that still runs.");
+      const { effectsMax, bytesMax } = this.#run.maker;
+      const place = this.#jobs.length;
+      if (place >= effectsMax) throw new EffectsLimitError(`a run may ask for ${effectsMax} effects`);
+      this.#jobs.push(undefined);
+      const job = await make();
+      this.#bytes += Buffer.byteLength(job.payload);
+      if (this.#bytes > bytesMax)
+        throw new EffectsLimitError(`the payloads of a run's effects may have ${bytesMax} bytes together`);
+      this.#jobs[place] = job;
+    } catch (error) {
+      this.#lost ??= error;
+      throw error;
+    }
+  }
+}

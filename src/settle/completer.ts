@@ -1,0 +1,51 @@
+// Settles jobs inside transactions of their handlers, and asks afterwards whether these committed.
+import type { Claim } from "../model/claim.js";
+import { type Clock, sleep } from "../model/clock.js";
+import type { CompletedAnswer, Completer, Effects } from "../model/effects.js";
+import type { Queryable } from "../model/queryable.js";
+import type { Database } from "../store/database.js";
+import { completeJob, wasCompleted } from "../store/effects.js";
+import { isTransient } from "../store/failures.js";
+import { detailOfDone, type SealResult } from "../store/settle.js";
+import type { ProgressKeeper } from "./progress.js";
+
+export interface JobCompleterOptions {
+  readonly progress: ProgressKeeper;
+  readonly sealResult?: SealResult | undefined;
+  readonly onTrouble: (error: unknown) => void;
+}
+
+const RETRY_MS_MIN = 100;
+const RETRY_MS_MAX = 3_000;
+
+export class JobCompleter implements Completer {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #options: JobCompleterOptions;
+
+  constructor(db: Database, clock: Clock, options: JobCompleterOptions) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#options = options;
+  }
+
+  async complete(claim: Claim, tx: Queryable, result: unknown, effects: Effects | undefined): Promise<CompletedAnswer> {
+    const { progress, sealResult } = this.#options;
+    // From here on the caller's transaction holds the job: progress of others must not wait behind it.
+    await progress.dismiss(claim);
+    return completeJob(tx, this.#db.schema, claim, detailOfDone(claim, result, effects, sealResult));
+  }
+
+  /** Waits for nobody: a transaction that is still open has not committed. */
+  async isSettled(claim: Claim, isOver: () => boolean): Promise<boolean> {
+    for (let delayMs = RETRY_MS_MIN; ; delayMs = Math.min(RETRY_MS_MAX, delayMs * 2)) {
+      try {
+        return await wasCompleted(this.#db, claim);
+      } catch (error) {
+        if (!isTransient(error) || isOver()) throw error;
+        this.#options.onTrouble(error);
+        await sleep(this.#clock, delayMs * (0.5 + this.#clock.random()));
+      }
+    }
+  }
+}

@@ -1,0 +1,63 @@
+// The statements about effects: how they go with a settle, how they are refused, and the settle inside a caller's transaction.
+import type { Claim } from "../model/claim.js";
+import { EffectsFailedError, IsolationError } from "../model/effect-errors.js";
+import type { Effects } from "../model/effects.js";
+import { type FairmillError, LeaseLostError } from "../model/errors.js";
+import type { Queryable } from "../model/queryable.js";
+import type { Database } from "./database.js";
+import { jobsText } from "./enqueue.js";
+import { explainFailure, isConnectionLoss, wasRolledBack } from "./failures.js";
+import { type Refusal, toError } from "./limits.js";
+import { type Admitted, type Returned, toReturned } from "./returned.js";
+import { qualify } from "./schema-name.js";
+import { driversError } from "./wrapped-error.js";
+
+// As text: what drivers and ORMs make of json differs.
+const COMPLETE =
+  "select accepted, refused::text as refused, admitted::text as admitted from fairmill.complete_v1($1, $2, $3, $4)";
+const WAS_SETTLED = "select fairmill.was_settled_v1($1, $2, $3, 'done') as settled";
+
+/** Effects as settle_v1 takes them. */
+export const effectsText = (effects: Effects): string => `{"enqueue":${jobsText(effects.jobs)}}`;
+
+/** By job, why its effects were not taken; undefined when the error is about something else. */
+export function refusedEffects(error: unknown): ReadonlyMap<string, FairmillError> | undefined {
+  const { code, detail } = error as { code?: unknown; detail?: unknown };
+  if (code !== "FM020" || typeof detail !== "string") return undefined;
+  const refusals = Object.entries(JSON.parse(detail) as Record<string, Refusal>);
+  return new Map(refusals.map(([id, refusal]) => [id, toError(refusal)]));
+}
+
+/** Settles a job as done inside the caller's transaction. Throws when that must be rolled back. */
+export async function completeJob(
+  tx: Queryable,
+  schema: string,
+  claim: Claim,
+  detail: string | null,
+): Promise<Returned[]> {
+  let row: { accepted: boolean; refused: string | null; admitted: string | null };
+  try {
+    const { rows } = await tx.query(qualify(COMPLETE, schema), [claim.worker, claim.id, claim.leaseNo, detail]);
+    row = rows[0] as typeof row;
+  } catch (failure) {
+    throw toCompleteError(failure, schema);
+  }
+  if (row.refused !== null) throw toError(JSON.parse(row.refused) as Refusal);
+  if (!row.accepted)
+    throw new LeaseLostError("The lease on this job was lost: another worker may be running it now. Roll back.");
+  return toReturned(row.admitted === null ? [] : (JSON.parse(row.admitted) as Admitted[]));
+}
+
+function toCompleteError(failure: unknown, schema: string): unknown {
+  const error = driversError(failure);
+  if ((error as { code?: unknown })?.code === "FM021") return new IsolationError(failure);
+  const explained = explainFailure(failure, schema, error);
+  if (explained !== failure || wasRolledBack(error) || isConnectionLoss(error)) return explained;
+  return new EffectsFailedError(failure);
+}
+
+/** Whether the lease was settled as done: the caller's transaction has committed. */
+export async function wasCompleted(db: Database, claim: Claim): Promise<boolean> {
+  const [row] = await db.query<{ settled: boolean }>(WAS_SETTLED, [claim.worker, claim.id, claim.leaseNo]);
+  return row!.settled;
+}

@@ -1,0 +1,47 @@
+// Makes jobs of what handlers ask for, by the rules of a client: the same checks, the same seal, and the same word to the database about
+// the limits of a kind before its first job.
+import { KeyRules } from "../enqueue/key-rules.js";
+import { newJob } from "../enqueue/new-job.js";
+import type { Claim } from "../model/claim.js";
+import type { EffectMaker } from "../model/effects.js";
+import type { JobDefinition } from "../model/job-definition.js";
+import type { EnqueueOptions, NewJob } from "../model/new-job.js";
+import type { Database } from "../store/database.js";
+import { explainFailure } from "../store/failures.js";
+import type { WorkerSettings } from "./settings.js";
+
+export class WorkerEffects implements EffectMaker {
+  readonly effectsMax: number;
+  readonly bytesMax: number;
+  readonly #db: Database;
+  readonly #codec: WorkerSettings["codec"];
+  readonly #rules: KeyRules;
+
+  constructor(db: Database, { effectsMax, effectsBytesMax, codec }: WorkerSettings) {
+    this.effectsMax = effectsMax;
+    this.bytesMax = effectsBytesMax;
+    this.#db = db;
+    this.#codec = codec;
+    this.#rules = new KeyRules(db);
+  }
+
+  newJob<In>(
+    { tenant }: Claim,
+    definition: JobDefinition<In, unknown>,
+    input: In,
+    options: EnqueueOptions,
+  ): NewJob | Promise<NewJob> {
+    const job = newJob(definition, input, { tenant, ...options }, this.#codec);
+    return this.#rules.knows(definition) ? job : this.#told(definition, job);
+  }
+
+  async #told<In>(definition: JobDefinition<In, unknown>, job: NewJob | Promise<NewJob>): Promise<NewJob> {
+    const made = await job;
+    try {
+      await this.#rules.tell(definition);
+    } catch (error) {
+      throw explainFailure(error, this.#db.schema);
+    }
+    return made;
+  }
+}
