@@ -1,8 +1,10 @@
 // The client: what an application uses to enqueue jobs, to look at them and to steer them.
+import { type BatchOptions, type OpenBatchOptions, windowOf } from "../model/batch.js";
 import { type Clock, sleep, systemClock } from "../model/clock.js";
 import { type Codec, checkCodec, openJson } from "../model/codec.js";
 import { type Duration, toMs } from "../model/duration.js";
 import { FairmillError, JobNotFoundError } from "../model/errors.js";
+import type { FlowDefinition } from "../model/flow.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import { checkJobId } from "../model/job-id.js";
 import {
@@ -35,7 +37,17 @@ import {
 import { type Job, type JobDetail, type JobFilter, readJob, readJobDetail, readJobs } from "../store/read-jobs.js";
 import { readSteps, type SignalAnswer, type Step, sendSignal } from "../store/steps.js";
 import { readWhy, type Why } from "../store/why.js";
+import {
+  type BatchAdder,
+  Batches,
+  type BatchTools,
+  fillBatch,
+  type OpenBatch,
+  openBatchFor,
+  type StoredBatch,
+} from "./batches.js";
 import { Credits, type Granted, type GrantOptions } from "./credits.js";
+import { Flows, type StartFlowOptions, startFlow } from "./flows.js";
 import { KeyRules } from "./key-rules.js";
 import { type EnqueueItem, type EnqueueOptions, newJob, newJobs } from "./new-job.js";
 import { openJob, openStep } from "./open-job.js";
@@ -68,6 +80,11 @@ export class Client {
   readonly #sender: Sender;
   readonly #rules: KeyRules;
   readonly #credits: Credits;
+  readonly #batchTools: BatchTools;
+  /** Batches that were opened: look at them, hold them open, cancel them. */
+  readonly batches: Batches;
+  /** Flows that were started: look at them, run them again, cancel them. */
+  readonly flows: Flows;
   /** The database in the shape of a transaction. */
   readonly #ask: Queryable;
   /** Calls that have begun and not ended: closing waits for them. */
@@ -87,6 +104,16 @@ export class Client {
     this.#rules = new KeyRules(this.#db);
     this.#ask = { query: async (text, values) => ({ rows: await this.#db.query(text, values) }) };
     this.#credits = new Credits(this.#ask, (text) => text);
+    this.#batchTools = {
+      db: this.#db,
+      clock: this.#clock,
+      rules: this.#rules,
+      codec: this.#codec,
+      sender: this.#sender,
+      call: (work) => this.#call(work),
+    };
+    this.batches = new Batches(this.#batchTools);
+    this.flows = new Flows(this.#batchTools);
   }
 
   /** Brings the schema up to date; safe to call at every start, from several processes at once. Returns what was applied. */
@@ -143,6 +170,28 @@ export class Client {
   ): Promise<EnqueuedCount> {
     await this.#rules.tell(definition);
     return enqueueStream(this.#sender, this.#codec, definition, items);
+  }
+
+  /** Stores jobs that end together, with callbacks: everything that `fill` adds, or nothing. */
+  batch<Success, Complete, Death>(
+    options: BatchOptions<Success, Complete, Death>,
+    fill: (batch: BatchAdder) => unknown,
+  ): Promise<StoredBatch> {
+    return fillBatch(this.#batchTools, options as BatchOptions, fill);
+  }
+
+  /** Opens a batch that others add to, from anywhere, until it is closed. */
+  openBatch<Success, Complete, Death>(options: OpenBatchOptions<Success, Complete, Death> = {}): Promise<OpenBatch> {
+    return openBatchFor(this.#batchTools, options as OpenBatchOptions, windowOf({}, "openBatch"));
+  }
+
+  /** Starts a flow: all its nodes are stored, and those that wait for nobody begin. */
+  flow<In>(
+    definition: FlowDefinition<In>,
+    input: In,
+    options: StartFlowOptions = {},
+  ): Promise<{ readonly id: string }> {
+    return startFlow(this.#batchTools, definition, input, options);
   }
 
   /** The same calls inside the caller's transaction: `await client.in(tx).enqueue(job, input)`. */

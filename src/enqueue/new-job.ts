@@ -1,4 +1,5 @@
 // From what the caller says to the job that is stored: validated input, checked options, defaults from the definition.
+import { checkBatchId } from "../model/batch.js";
 import { type Codec, sealJson } from "../model/codec.js";
 import { holdOf } from "../model/credits.js";
 import { toMs } from "../model/duration.js";
@@ -16,7 +17,7 @@ export type { EnqueueOptions };
 
 export type EnqueueItem<In> = EnqueueOptions & { readonly input: In };
 
-const KNOWN = ["tenant", "priority", "runAt", "delay", "idempotencyKey", "key"] as const;
+const KNOWN = ["tenant", "priority", "runAt", "delay", "idempotencyKey", "key", "batch"] as const;
 
 /** Synchronous where the schema is, so that bulk enqueues do not pay a promise per job. */
 export function newJob<In>(
@@ -72,6 +73,7 @@ function build<In>(
     runAt: options.runAt === undefined ? undefined : momentOf(options.runAt, "runAt"),
     delayMs: options.delay === undefined ? undefined : toMs(options.delay, "delay"),
     idempotencyKey: options.idempotencyKey === undefined ? undefined : idempotencyKey(options.idempotencyKey),
+    batch: options.batch === undefined ? undefined : checkBatchId(options.batch),
     unique: definition.unique && uniqueClaim(definition, input, json, tenant, codec),
     ...(definition.credits && holdOf(definition.credits, input)),
     payload: codec === undefined ? json : sealJson(codec, json, { kind: definition.kind, tenant }, "payload"),

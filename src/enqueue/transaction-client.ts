@@ -1,17 +1,23 @@
 // What a client offers inside a transaction of the caller: what it does is done when that commits, and never was when it does not.
+import { type BatchOptions, checkBatchOptions } from "../model/batch.js";
 import type { Codec } from "../model/codec.js";
 import { ConfigError } from "../model/errors.js";
+import type { FlowDefinition } from "../model/flow.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { Enqueued, NewJob } from "../model/new-job.js";
+import { openBatchIn } from "../store/batches.js";
 import type { Balance } from "../store/credits.js";
 import type { Queryable } from "../store/database.js";
 import { storeJobsIn } from "../store/enqueue.js";
 import { explainFailure } from "../store/failures.js";
+import { createFlowIn } from "../store/flows.js";
 import type { Ruled } from "../store/limits.js";
 import { qualify } from "../store/schema-name.js";
 import { type SignalAnswer, sendSignalIn } from "../store/steps.js";
 import { driversError } from "../store/wrapped-error.js";
+import { type BatchAdder, BatchFiller, newBatch, type StoredBatch } from "./batches.js";
 import { Credits, type Granted, type GrantOptions } from "./credits.js";
+import { newFlow, type StartFlowOptions } from "./flows.js";
 import type { KeyRules } from "./key-rules.js";
 import { type EnqueueItem, type EnqueueOptions, newJob, newJobs } from "./new-job.js";
 import { checkSignal, sealSignal } from "./signals.js";
@@ -20,6 +26,13 @@ import { checkSignal, sealSignal } from "./signals.js";
 export interface TransactionClient {
   enqueue<In>(definition: JobDefinition<In, unknown>, input: In, options?: EnqueueOptions): Promise<Enqueued>;
   enqueueMany<In>(definition: JobDefinition<In, unknown>, items: Iterable<EnqueueItem<In>>): Promise<Enqueued[]>;
+  /** Stores a batch with everything that `fill` adds. */
+  batch<Success, Complete, Death>(
+    options: BatchOptions<Success, Complete, Death>,
+    fill: (batch: BatchAdder) => unknown,
+  ): Promise<StoredBatch>;
+  /** Starts a flow: it begins when the transaction commits. */
+  flow<In>(definition: FlowDefinition<In>, input: In, options?: StartFlowOptions): Promise<{ readonly id: string }>;
   /** Sends a signal: it is there when the transaction commits. */
   signal(id: string, name: string, value?: unknown): Promise<SignalAnswer>;
   grant(account: string, amount: number, options?: GrantOptions): Promise<Granted>;
@@ -55,6 +68,20 @@ export function transactionClient(
     enqueue: async (definition, input, options = {}) =>
       (await store(definition, [await newJob(definition, input, options, codec)]))[0]!,
     enqueueMany: async (definition, items) => store(definition, await newJobs(definition, items, codec)),
+    batch: async (options, fill) => {
+      checkBatchOptions(options as BatchOptions, "batch");
+      return explained(async () => {
+        const batch = await newBatch({ rules, codec }, options as BatchOptions);
+        const filler = new BatchFiller({ rules, codec }, batch.tenant);
+        await fill(filler);
+        const { id } = await openBatchIn(tx, schema, batch, filler.take());
+        return { id, added: filler.added };
+      });
+    },
+    flow: async (definition, input, options = {}) =>
+      explained(async () => ({
+        id: await createFlowIn(tx, schema, await newFlow({ rules, codec }, definition, input, options)),
+      })),
     signal: async (id, name, value) => {
       const signal = checkSignal(id, name, value);
       return explained(async () =>

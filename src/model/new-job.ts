@@ -16,6 +16,8 @@ export interface EnqueueOptions {
   readonly idempotencyKey?: string;
   /** Default: what the definition's `key` makes of the input. */
   readonly key?: string;
+  /** The batch of which the job becomes a member: its id. */
+  readonly batch?: string;
 }
 
 export interface NewJob {
@@ -33,6 +35,8 @@ export interface NewJob {
   /** Credits to hold: whose, and how many. */
   readonly account?: string | undefined;
   readonly amount?: number | undefined;
+  /** The batch of which it is a member. */
+  readonly batch?: string | undefined;
   /** JSON, checked. */
   readonly payload: string;
 }

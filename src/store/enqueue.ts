@@ -28,6 +28,7 @@ const SHARED = [
   ["priority", "priority"],
   ["attemptsMax", "max_attempts"],
   ["expireMs", "expire_ms"],
+  ["batch", "batch"],
 ] as const satisfies readonly (readonly [keyof NewJob, string])[];
 
 const OWN = [

@@ -1,4 +1,5 @@
 // The statements about limits: settings of tenants, queues and kinds, and the rules of kinds for their keys.
+import { BatchEndedError } from "../model/batch.js";
 import {
   ActiveLimitError,
   CreditsExhaustedError,
@@ -56,6 +57,7 @@ export type Refusal =
       readonly amount: number;
       readonly balance: number;
     }
+  | { readonly code: "FAIRMILL_BATCH_ENDED"; readonly batch: string }
   | { readonly code: "FAIRMILL_DUPLICATE_JOB"; readonly kind: string; readonly job_id: string | null };
 
 export function toError(refusal: Refusal): FairmillError {
@@ -67,6 +69,7 @@ export function toError(refusal: Refusal): FairmillError {
     );
   if (refusal.code === "FAIRMILL_CREDITS_EXHAUSTED")
     return new CreditsExhaustedError(refusal.account, refusal.amount, refusal.balance);
+  if (refusal.code === "FAIRMILL_BATCH_ENDED") return new BatchEndedError(refusal.batch);
   if (refusal.code === "FAIRMILL_DUPLICATE_JOB")
     return new DuplicateJobError(refusal.kind, refusal.job_id ?? undefined);
   const { scope, name, limit, per_ms, retry_at } = refusal;

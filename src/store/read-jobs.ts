@@ -33,6 +33,8 @@ export interface Job {
   readonly failures: readonly Failure[];
   /** The job that this one repeats with other input; retention may have removed it. */
   readonly rerunOf: string | null;
+  /** The batch of which it is a member; null: none. */
+  readonly batch: string | null;
   /** What it holds of an account, or held until its end; null: it costs nothing. */
   readonly credits: JobHold | null;
 }
@@ -74,9 +76,9 @@ export interface JobFilter extends ErrorFilter {
 export const PAGE_ROWS_MAX = 200;
 
 const LIVE = `id, state, kind, queue, tenant, priority, key, attempt, crashes, max_attempts, lease_no, worker, created_at, run_at, expire_at,
-  started_at, null::timestamptz as ended_at, cancel_requested_at, payload, progress, null::jsonb as result, null::jsonb as error, failures, rerun_of, hold`;
+  started_at, null::timestamptz as ended_at, cancel_requested_at, payload, progress, null::jsonb as result, null::jsonb as error, failures, rerun_of, hold, batch`;
 const ENDED = `id, state, kind, queue, tenant, priority, key, attempt, crashes, max_attempts, lease_no, worker, created_at, run_at, expire_at,
-  started_at, ended_at, null::timestamptz as cancel_requested_at, payload, progress, result, error, failures, rerun_of, hold`;
+  started_at, ended_at, null::timestamptz as cancel_requested_at, payload, progress, result, error, failures, rerun_of, hold, batch`;
 
 /** The hold of a row: one probe of a primary key, and none where the job costs nothing. */
 const HOLD =
@@ -133,6 +135,7 @@ interface Row {
       }[]
     | null;
   rerun_of: string | null;
+  batch: string | null;
   credits: Pick<JobHold, "account" | "amount"> | null;
 }
 
@@ -201,6 +204,7 @@ const toJob = (row: Row): Job => ({
     error: failure.error,
   })),
   rerunOf: row.rerun_of,
+  batch: row.batch,
   credits: row.credits && { ...row.credits, state: stateOfHold(row.state) },
 });
 

@@ -59,7 +59,9 @@ describe("a batch is over when its last member has ended", () => {
   test("a retry, a snooze and a release are no ends", async () => {
     const { id } = await openBatch(db, {}, [{ kind: "work" }]);
     for (const verdict of ["retry", "snooze", "release"] as const) {
-      await settle(db, "w", await claim(db, "w"), verdict, [{ error: { message: "no" }, delay_ms: 0, outcome: "failed" }]);
+      await settle(db, "w", await claim(db, "w"), verdict, [
+        { error: { message: "no" }, delay_ms: 0, outcome: "failed" },
+      ]);
       expect(await stateOf(db, id)).toBe("pending");
       await tick(db);
     }
@@ -106,7 +108,9 @@ describe("a batch is over when its last member has ended", () => {
     await setRule(db, { max_running: 1, when_full: "refuse", per: "kind" });
     await enqueueOne(db, { kind: "limited" });
     const outer = await openBatch(db, {}, [{ kind: "other" }]);
-    const inner = await openBatch(db, { parent: outer.id, callbacks: { success: { kind: "limited" } } }, [{ kind: "work" }]);
+    const inner = await openBatch(db, { parent: outer.id, callbacks: { success: { kind: "limited" } } }, [
+      { kind: "work" },
+    ]);
     const jobs = await claim(db, "w", 1, { kinds: ["work"] });
     await settle(db, "w", jobs, "done");
     const { success_job } = await batchOf(db, inner.id);
@@ -189,7 +193,9 @@ describe("adding members", () => {
     const [first] = await enqueue(db, [{ kind: "more", batch: id, idempotency_key: "k" }]);
     await work(db, "w");
     expect(await stateOf(db, id)).toBe("succeeded");
-    expect(await enqueue(db, [{ kind: "more", batch: id, idempotency_key: "k" }])).toEqual([{ ...first, created: false }]);
+    expect(await enqueue(db, [{ kind: "more", batch: id, idempotency_key: "k" }])).toEqual([
+      { ...first, created: false },
+    ]);
   });
 
   test("E3: a batch does not end while somebody's transaction is adding to it, and no settle waits for that", async () => {
@@ -265,7 +271,10 @@ describe("held open", () => {
 describe("the stability window", () => {
   const WINDOW = { window_ms: 200, max_wait_ms: 5_000, poll_ms: 50 };
   const aged = (id: string, column: string, ms: number) =>
-    db.query(`update fairmill.batch set ${column} = clock_timestamp() - $2 * interval '1 millisecond', check_at = now() where id = $1`, [id, ms]);
+    db.query(
+      `update fairmill.batch set ${column} = clock_timestamp() - $2 * interval '1 millisecond', check_at = now() where id = $1`,
+      [id, ms],
+    );
 
   test("E5: after the last registration the batch waits for more, and ends when none came", async () => {
     const { id } = await openBatch(db, WINDOW, [{ kind: "work" }]);
@@ -298,8 +307,14 @@ describe("the stability window", () => {
 
 describe("batches inside one another", () => {
   test("E2: the outer one is not over before the inner ones, and their callbacks are its members", async () => {
-    const outer = await openBatch(db, { name: "outer", callbacks: { complete: { kind: "outer over" } } }, [{ kind: "a" }]);
-    const inner = await openBatch(db, { name: "inner", parent: outer.id, callbacks: { complete: { kind: "inner over" } } }, [{ kind: "b" }]);
+    const outer = await openBatch(db, { name: "outer", callbacks: { complete: { kind: "outer over" } } }, [
+      { kind: "a" },
+    ]);
+    const inner = await openBatch(
+      db,
+      { name: "inner", parent: outer.id, callbacks: { complete: { kind: "inner over" } } },
+      [{ kind: "b" }],
+    );
     await settle(db, "w", await claim(db, "w", 1, { kinds: ["a"] }), "done");
     expect(await stateOf(db, outer.id)).toBe("pending");
     await settle(db, "w", await claim(db, "w", 1, { kinds: ["b"] }), "done");
@@ -319,7 +334,10 @@ describe("batches inside one another", () => {
   test("in one that is over none can be opened", async () => {
     const outer = await openBatch(db, {}, [{ kind: "a" }]);
     await work(db, "w");
-    expect(await openBatch(db, { parent: outer.id }, [{ kind: "b" }])).toMatchObject({ id: null, refused: { code: "FAIRMILL_BATCH_ENDED" } });
+    expect(await openBatch(db, { parent: outer.id }, [{ kind: "b" }])).toMatchObject({
+      id: null,
+      refused: { code: "FAIRMILL_BATCH_ENDED" },
+    });
   });
 });
 
@@ -347,7 +365,9 @@ describe("cancelling", () => {
     const [row] = await db.query("select * from fairmill.cancel_members_v1($1, 100)", [id]);
     expect(row).toEqual({ cancelled: 6, is_more: false });
     expect((await live(db, running!.id))!["cancel_requested_at"]).not.toBeNull();
-    expect((await enqueueLimited(db, [{ kind: "late", batch: id }]))[0]!.refused).toMatchObject({ code: "FAIRMILL_BATCH_ENDED" });
+    expect((await enqueueLimited(db, [{ kind: "late", batch: id }]))[0]!.refused).toMatchObject({
+      code: "FAIRMILL_BATCH_ENDED",
+    });
     expect(await stateOf(db, inner.id)).toBe("cancelled");
     await settle(db, "w", [running!], "retry", [{ error: { message: "no" }, delay_ms: 0 }]);
     expect(await batchOf(db, id)).toMatchObject({ state: "cancelled", cancelled: 3 });

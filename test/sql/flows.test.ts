@@ -1,13 +1,28 @@
 // Flows by SQL alone: nodes start when those before them are over, in the transaction that ends the last of them.
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { batchOf, CALLBACKS, createFlow, liveKinds, type NodeSpec, nodesOf, openBatch, stateOf, work } from "./batch-calls.js";
+import {
+  batchOf,
+  CALLBACKS,
+  createFlow,
+  liveKinds,
+  type NodeSpec,
+  nodesOf,
+  openBatch,
+  stateOf,
+  work,
+} from "./batch-calls.js";
 import { call, claim, ended, enqueue, enqueueOne, register, setRule, settle, tick } from "./calls.js";
 import { errorCode, useSessions, waitUntilBlocked } from "./sessions.js";
 
 const db = useDatabase();
 const open = useSessions(db);
-const node = (name: string, after: readonly number[] = [], more: Partial<NodeSpec> = {}): NodeSpec => ({ name, after, jobs: [{ kind: name }], ...more });
+const node = (name: string, after: readonly number[] = [], more: Partial<NodeSpec> = {}): NodeSpec => ({
+  name,
+  after,
+  jobs: [{ kind: name }],
+  ...more,
+});
 const DIAMOND = [node("a"), node("b", [0]), node("c", [0]), node("d", [1, 2])];
 
 beforeEach(async () => {
@@ -79,7 +94,14 @@ describe("order", () => {
 
   test("several jobs in one node, and a thousand nodes behind one", async () => {
     const many = Array.from({ length: 1_000 }, (_, i) => node(`n${i}`, [0]));
-    const flow = await createFlow(db, [node("a", [], { jobs: [{ kind: "x" }, { kind: "y" }] }), ...many, node("z", many.map((_, i) => i + 1))]);
+    const flow = await createFlow(db, [
+      node("a", [], { jobs: [{ kind: "x" }, { kind: "y" }] }),
+      ...many,
+      node(
+        "z",
+        many.map((_, i) => i + 1),
+      ),
+    ]);
     await work(db, "w");
     expect((await liveKinds(db)).length).toBe(1_000);
     const jobs = await claim(db, "w", 1_000, { tenantMax: 1_000 });
@@ -100,12 +122,22 @@ describe("when a node starts", () => {
       node("behind", [1], { when: "settled" }),
     ]);
     expect(await drain(["a"])).toEqual([["a"], ["always", "rescue", "behind"]]);
-    expect(await nodesOf(db, flow)).toEqual(["a failed", "yes skipped", "always succeeded", "rescue succeeded", "behind succeeded"]);
+    expect(await nodesOf(db, flow)).toEqual([
+      "a failed",
+      "yes skipped",
+      "always succeeded",
+      "rescue succeeded",
+      "behind succeeded",
+    ]);
     expect(await stateOf(db, flow)).toBe("succeeded");
   });
 
   test("a rescue is skipped where nothing failed", async () => {
-    const flow = await createFlow(db, [node("a"), node("rescue", [0], { when: "failed" }), node("after", [1], { when: "settled" })]);
+    const flow = await createFlow(db, [
+      node("a"),
+      node("rescue", [0], { when: "failed" }),
+      node("after", [1], { when: "settled" }),
+    ]);
     expect(await drain()).toEqual([["a"], ["after"]]);
     expect(await nodesOf(db, flow)).toEqual(["a succeeded", "rescue skipped", "after succeeded"]);
   });
@@ -113,14 +145,24 @@ describe("when a node starts", () => {
 
 describe("what a failure does", () => {
   test("fail: nothing that waits for success starts any more, elsewhere neither; what runs ends; what waits for the end starts", async () => {
-    const flow = await createFlow(db, [node("a"), node("b"), node("c", [1]), node("d", [0]), node("clean", [0, 2], { when: "settled" })], { callbacks: CALLBACKS });
+    const flow = await createFlow(
+      db,
+      [node("a"), node("b"), node("c", [1]), node("d", [0]), node("clean", [0, 2], { when: "settled" })],
+      { callbacks: CALLBACKS },
+    );
     expect(await drain(["a"])).toEqual([["a", "b"], ["clean"], ["complete"]]);
     expect(await nodesOf(db, flow)).toEqual(["a failed", "b succeeded", "c skipped", "d skipped", "clean succeeded"]);
     expect(await batchOf(db, flow)).toMatchObject({ state: "failed", failed: 1 });
   });
 
   test("skip: only the branch behind it", async () => {
-    const flow = await createFlow(db, [node("a", [], { on_failure: "skip" }), node("b"), node("c", [0]), node("d", [1]), node("e", [2, 3])]);
+    const flow = await createFlow(db, [
+      node("a", [], { on_failure: "skip" }),
+      node("b"),
+      node("c", [0]),
+      node("d", [1]),
+      node("e", [2, 3]),
+    ]);
     expect(await drain(["a"])).toEqual([["a", "b"], ["d"]]);
     expect(await nodesOf(db, flow)).toEqual(["a failed", "b succeeded", "c skipped", "d succeeded", "e skipped"]);
     expect(await stateOf(db, flow)).toBe("succeeded");
@@ -138,7 +180,9 @@ describe("what a failure does", () => {
     const flow = await createFlow(db, [node("a"), node("b", [0], { jobs: [{ kind: "limited" }] }), node("c", [1])]);
     await settle(db, "w", await claim(db, "w", 1, { kinds: ["a"] }), "done");
     expect(await nodesOf(db, flow)).toEqual(["a succeeded", "b failed", "c skipped"]);
-    const { own_job } = (await db.query<{ own_job: string }>("select own_job from fairmill.batch where name = 'b'"))[0]!;
+    const { own_job } = (
+      await db.query<{ own_job: string }>("select own_job from fairmill.batch where name = 'b'")
+    )[0]!;
     expect((await ended(db, own_job))!["error"]).toMatchObject({ code: "FAIRMILL_ACTIVE_LIMIT" });
   });
 });
@@ -158,7 +202,10 @@ describe("flows inside flows", () => {
   });
 
   test("a failure inside is the failure of the node around it", async () => {
-    const flow = await createFlow(db, NESTED.map((one) => (one.name === "inner" ? { ...one, on_failure: "continue" as const } : one)));
+    const flow = await createFlow(
+      db,
+      NESTED.map((one) => (one.name === "inner" ? { ...one, on_failure: "continue" as const } : one)),
+    );
     expect(await drain(["x"])).toEqual([["a"], ["x"], ["b"]]);
     expect(await nodesOf(db, flow)).toEqual(["a succeeded", "inner failed", "x failed", "y skipped", "b succeeded"]);
     expect(await stateOf(db, flow)).toBe("succeeded");
@@ -173,7 +220,8 @@ describe("flows inside flows", () => {
 });
 
 describe("retry from a node", () => {
-  const retry = async (flow: string, name: string | null = null) => (await db.query("select * from fairmill.retry_flow_v1($1, $2)", [flow, name]))[0];
+  const retry = async (flow: string, name: string | null = null) =>
+    (await db.query("select * from fairmill.retry_flow_v1($1, $2)", [flow, name]))[0];
 
   test("that failed: it and what was skipped behind it run, the rest stays", async () => {
     const flow = await createFlow(db, [...DIAMOND, node("e", [3])], { callbacks: CALLBACKS });
@@ -203,7 +251,11 @@ describe("retry from a node", () => {
   });
 
   test("a flow inside is run again whole", async () => {
-    const flow = await createFlow(db, [node("inner", [], { jobs: [] }), node("x", [], { inside: 0 }), node("y", [1], { inside: 0 })]);
+    const flow = await createFlow(db, [
+      node("inner", [], { jobs: [] }),
+      node("x", [], { inside: 0 }),
+      node("y", [1], { inside: 0 }),
+    ]);
     await drain(["y"]);
     expect(await retry(flow, "inner")).toEqual({ answer: "started", nodes: 1 });
     expect(await drain()).toEqual([["x"], ["y"]]);
@@ -244,7 +296,12 @@ describe("cancelling", () => {
   });
 
   test("a node that waits: those behind it are told", async () => {
-    const flow = await createFlow(db, [node("a"), node("b", [0], { on_failure: "skip" }), node("c", [1]), node("d", [1], { when: "settled" })]);
+    const flow = await createFlow(db, [
+      node("a"),
+      node("b", [0], { on_failure: "skip" }),
+      node("c", [1]),
+      node("d", [1], { when: "settled" }),
+    ]);
     const [b] = await db.query<{ id: string }>("select id from fairmill.batch where name = 'b'");
     expect(await call(db, "cancel_batch_v1($1)", [b!.id])).toBe("cancelled");
     expect(await nodesOf(db, flow)).toEqual(["a pending", "b cancelled", "c skipped", "d pending"]);

@@ -49,6 +49,7 @@ function detailOf(job: JobDetail, steps: readonly Step[], nowMs: number, coloure
     ["expires", isEnded(job.state) ? null : at(job.expireAt)],
     ["started", at(job.startedAt)],
     ["ended", job.completedAt && `${at(job.completedAt)}${took}`],
+    ["batch", job.batch],
     ["repeats", job.rerunOf && `job ${job.rerunOf}`],
     ["repeated", job.reruns.length > 0 ? `by job ${job.reruns.join(", ")}` : null],
     ["credits", job.credits && `${job.credits.amount} of ${oneLine(job.credits.account)}, ${job.credits.state}`],

@@ -1,0 +1,279 @@
+// Batches as an application uses them: jobs that end together.
+//
+//   client.batch(options, fill)   everything known now: collected, stored in one transaction
+//   client.openBatch(options)     others add to it, from anywhere, until it is closed
+import {
+  BatchEndedError,
+  BatchNotFoundError,
+  type BatchOptions,
+  type BatchState,
+  checkBatchId,
+  checkBatchOptions,
+  type OpenBatchOptions,
+  type Window,
+  windowOf,
+} from "../model/batch.js";
+import type { Clock } from "../model/clock.js";
+import { sleep } from "../model/clock.js";
+import type { Codec } from "../model/codec.js";
+import { type Duration, toMs } from "../model/duration.js";
+import type { JobDefinition } from "../model/job-definition.js";
+import type { EnqueueOptions, NewJob } from "../model/new-job.js";
+import { refuseUnknown, wholeNumber } from "../model/settings.js";
+import {
+  type Batch,
+  type BatchFilter,
+  cancelBatch,
+  cancelMembers,
+  holdBatch,
+  type NewBatch,
+  type OpenedBatch,
+  openBatch,
+  readBatch,
+  readBatches,
+  releaseBatch,
+} from "../store/batches.js";
+import type { Database } from "../store/database.js";
+import { PAGE_ROWS_MAX } from "../store/read-jobs.js";
+import { newCallbacks } from "./callbacks.js";
+import type { KeyRules } from "./key-rules.js";
+import { newJob } from "./new-job.js";
+import type { Sender } from "./sender.js";
+
+/** What a batch needs of its client. */
+export interface BatchTools {
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly rules: KeyRules;
+  readonly codec: Codec | undefined;
+  readonly sender: Sender;
+  /** Runs a call of the client: counted, and its errors explained. */
+  readonly call: <T>(work: () => Promise<T>) => Promise<T>;
+}
+
+/** Adds jobs to a batch. */
+export interface BatchAdder {
+  add<In>(definition: JobDefinition<In, unknown>, input: In, options?: Omit<EnqueueOptions, "batch">): Promise<void>;
+}
+
+/** A batch that was stored. */
+export interface StoredBatch {
+  readonly id: string;
+  /** Jobs that were added to it. */
+  readonly added: number;
+}
+
+/** Jobs that are collected before the first of them are stored. */
+const COLLECTED_MAX = 5_000;
+const HOLD = "10m";
+/** While the members of a large batch are being stored. */
+const FILLING_MS = 600_000;
+const CANCEL_PAUSE_MS = 20;
+
+export class Batches {
+  readonly #tools: BatchTools;
+
+  constructor(tools: BatchTools) {
+    this.#tools = tools;
+  }
+
+  /** A batch as it stands; undefined when there is none. */
+  get(id: string): Promise<Batch | undefined> {
+    return this.#tools.call(() => readBatch(this.#tools.db, checkBatchId(id)));
+  }
+
+  /** A page of batches and flows, newest first. */
+  async list(filter: BatchFilter = {}): Promise<Batch[]> {
+    refuseUnknown(filter, ["role", "state", "tenant", "before", "limit"], "batches.list");
+    if (filter.before !== undefined) checkBatchId(filter.before);
+    const limit = wholeNumber(filter.limit ?? 50, 1, PAGE_ROWS_MAX, "limit");
+    return this.#tools.call(() => readBatches(this.#tools.db, filter, limit));
+  }
+
+  /** Cancels what is left of a batch or a flow: what waits ends, what runs is told. Resolves when every member has been told. */
+  cancel(id: string): Promise<BatchState> {
+    const { db, clock, call } = this.#tools;
+    return call(async () => {
+      const state = await cancelBatch(db, checkBatchId(id));
+      if (state === undefined) throw new BatchNotFoundError("batch", id);
+      // One that is being claimed or settled at this moment is left out, and looked at again.
+      while ((await cancelMembers(db, id)).isMore) await sleep(clock, CANCEL_PAUSE_MS);
+      return (await readBatch(db, id))?.state ?? state;
+    });
+  }
+
+  /** Holds a batch open for somebody who is not a member and wants to add to it. */
+  async hold(id: string, options: { readonly for?: Duration } = {}): Promise<BatchHold> {
+    refuseUnknown(options, ["for"], "batches.hold");
+    const holdMs = toMs(options.for ?? HOLD, "for");
+    const hold = await this.#tools.call(() => holdBatch(this.#tools.db, checkBatchId(id), holdMs));
+    if (hold === undefined) throw new BatchEndedError(id);
+    return new BatchHold(this.#tools, id, hold);
+  }
+}
+
+/** A right to keep a batch open until it is released, or until its time is up: then the batch ends as failed. */
+export class BatchHold {
+  readonly batch: string;
+  readonly #tools: BatchTools;
+  readonly #hold: string;
+
+  constructor(tools: BatchTools, batch: string, hold: string) {
+    this.#tools = tools;
+    this.batch = batch;
+    this.#hold = hold;
+  }
+
+  /** From now on so long. */
+  async extend(duration: Duration = HOLD): Promise<void> {
+    const holdMs = toMs(duration, "duration");
+    const hold = await this.#tools.call(() => holdBatch(this.#tools.db, this.batch, holdMs, this.#hold));
+    if (hold === undefined) throw new BatchEndedError(this.batch);
+  }
+
+  /** Everything is added. Resolves with the batch's state; undefined when the time was up before. */
+  release(): Promise<BatchState | undefined> {
+    return this.#tools.call(() => releaseBatch(this.#tools.db, this.#hold));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+}
+
+/** A batch that others add to, by `client.enqueue(job, input, { batch: batch.id })` or by `add`, until it is closed. */
+export class OpenBatch extends BatchHold implements BatchAdder {
+  readonly #tools: BatchTools;
+  readonly #tenant: string;
+
+  constructor(tools: BatchTools, { id, hold }: OpenedBatch, tenant: string) {
+    super(tools, id, hold!);
+    this.#tools = tools;
+    this.#tenant = tenant;
+  }
+
+  get id(): string {
+    return this.batch;
+  }
+
+  add<In>(definition: JobDefinition<In, unknown>, input: In, options: EnqueueOptions = {}): Promise<void> {
+    const { call, codec, rules, sender } = this.#tools;
+    return call(async () => {
+      const job = await newJob(definition, input, { tenant: this.#tenant, ...options, batch: this.id }, codec);
+      await rules.tell(definition);
+      await sender.one(job);
+    });
+  }
+
+  /** Nothing more is added by whoever opened it. The batch is over when its members are. */
+  close(): Promise<BatchState | undefined> {
+    return this.release();
+  }
+}
+
+export async function openBatchFor(
+  tools: BatchTools,
+  options: OpenBatchOptions,
+  defaultWindow: Window | undefined,
+): Promise<OpenBatch> {
+  checkBatchOptions(options, "openBatch", ["hold", "stability"]);
+  const holdMs = toMs(options.hold ?? HOLD, "hold");
+  const window =
+    options.stability === false
+      ? undefined
+      : options.stability
+        ? windowOf(options.stability, "openBatch")
+        : defaultWindow;
+  return tools.call(async () => {
+    const batch = { ...(await newBatch(tools, options)), holdMs, window };
+    return new OpenBatch(tools, await openBatch(tools.db, batch, []), batch.tenant);
+  });
+}
+
+export async function newBatch(
+  { rules, codec }: Pick<BatchTools, "rules" | "codec">,
+  options: BatchOptions,
+): Promise<NewBatch> {
+  const tenant = options.tenant ?? "default";
+  return {
+    name: options.name,
+    tenant,
+    parent: options.parent,
+    callbacks: await newCallbacks(options, tenant, rules, codec),
+  };
+}
+
+/** Collects what `fill` adds. */
+export class BatchFiller implements BatchAdder {
+  readonly #tools: Pick<BatchTools, "rules" | "codec">;
+  readonly #tenant: string;
+  readonly #flush: ((jobs: readonly NewJob[]) => Promise<void>) | undefined;
+  #jobs: NewJob[] = [];
+  added = 0;
+
+  /** Without `flush` everything is kept to the end. */
+  constructor(
+    tools: Pick<BatchTools, "rules" | "codec">,
+    tenant: string,
+    flush?: (jobs: readonly NewJob[]) => Promise<void>,
+  ) {
+    this.#tools = tools;
+    this.#tenant = tenant;
+    this.#flush = flush;
+  }
+
+  async add<In>(definition: JobDefinition<In, unknown>, input: In, options: EnqueueOptions = {}): Promise<void> {
+    refuseUnknown(
+      options,
+      ["tenant", "priority", "runAt", "delay", "idempotencyKey", "key"],
+      `batch.add("${definition.kind}")`,
+    );
+    const { rules, codec } = this.#tools;
+    const job = newJob(definition, input, { tenant: this.#tenant, ...options }, codec);
+    const made = job instanceof Promise ? await job : job;
+    if (!rules.knows(definition)) await rules.tell(definition);
+    this.#jobs.push(made);
+    this.added++;
+    if (this.#flush && this.#jobs.length >= COLLECTED_MAX) await this.#flush(this.take());
+  }
+
+  take(): NewJob[] {
+    const jobs = this.#jobs;
+    this.#jobs = [];
+    return jobs;
+  }
+}
+
+/** Stores a batch with everything that `fill` adds: in one transaction, or, where that is a lot, held open meanwhile. */
+export async function fillBatch(
+  tools: BatchTools,
+  options: BatchOptions,
+  fill: (batch: BatchAdder) => unknown,
+): Promise<StoredBatch> {
+  checkBatchOptions(options, "batch");
+  return tools.call(async () => {
+    const { db, sender } = tools;
+    const batch = await newBatch(tools, options);
+    let opened: OpenedBatch | undefined;
+    const flush = async (jobs: readonly NewJob[]) => {
+      if (opened === undefined) opened = await openBatch(db, { ...batch, holdMs: FILLING_MS }, jobs);
+      else {
+        await sender.many(jobs.map((job) => ({ ...job, batch: opened!.id })));
+        await holdBatch(db, opened.id, FILLING_MS, opened.hold!);
+      }
+    };
+    const filler = new BatchFiller(tools, batch.tenant, flush);
+    try {
+      await fill(filler);
+      const rest = filler.take();
+      if (opened === undefined) return { id: (await openBatch(db, batch, rest)).id, added: filler.added };
+      if (rest.length > 0) await flush(rest);
+      await releaseBatch(db, opened.hold!);
+      return { id: opened.id, added: filler.added };
+    } catch (error) {
+      // Half a batch is none: what was stored of it is cancelled.
+      if (opened !== undefined) await new Batches(tools).cancel(opened.id);
+      throw error;
+    }
+  });
+}

@@ -1,0 +1,143 @@
+// Flows as an application uses them: starts one that was declared, looks at it, runs it again from a node on.
+import { BatchNotFoundError, checkBatchId } from "../model/batch.js";
+import { InputInvalidError } from "../model/errors.js";
+import type { FlowDefinition, FlowNode } from "../model/flow.js";
+import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
+import { type Batch, readBatch } from "../store/batches.js";
+import {
+  createFlow,
+  type FlowNodeInfo,
+  type NewFlow,
+  type NewNode,
+  type RetryFlowAnswer,
+  readNodes,
+  retryFlow,
+} from "../store/flows.js";
+import { Batches, type BatchTools } from "./batches.js";
+import { newCallbacks, plannedJob } from "./callbacks.js";
+import { newJob } from "./new-job.js";
+
+export interface StartFlowOptions {
+  /** Whose flow it is; default "default". */
+  readonly tenant?: string;
+  /** Of all its jobs; default: what their definitions say. */
+  readonly priority?: number;
+  /** The batch that is not over before this flow: its id. */
+  readonly parent?: string;
+}
+
+/** A flow as it stands, with its nodes in the order of their declaration; those of a flow inside name it as `parent`. */
+export interface Flow extends Batch {
+  readonly nodes: readonly FlowNodeInfo[];
+}
+
+export class Flows {
+  readonly #tools: BatchTools;
+
+  constructor(tools: BatchTools) {
+    this.#tools = tools;
+  }
+
+  /** A flow with its nodes; undefined when there is none. */
+  get(id: string): Promise<Flow | undefined> {
+    const { db, call } = this.#tools;
+    return call(async () => {
+      const flow = await readBatch(db, checkBatchId(id));
+      return flow?.role === "flow" ? { ...flow, nodes: await readNodes(db, id) } : undefined;
+    });
+  }
+
+  cancel(id: string): Promise<Batch["state"]> {
+    return new Batches(this.#tools).cancel(id);
+  }
+
+  /** Runs a flow again from a node on, or from every node that failed. Nodes that do not depend on it stay as they are. */
+  retry(id: string, options: { readonly from?: string } = {}): Promise<RetryFlowAnswer> {
+    refuseUnknown(options, ["from"], "flows.retry");
+    const { db, call } = this.#tools;
+    return call(async () => {
+      const answer = await retryFlow(db, checkBatchId(id), options.from);
+      if (answer.answer === "not_found") throw new BatchNotFoundError("flow", id);
+      return answer;
+    });
+  }
+}
+
+export async function startFlow<In>(
+  tools: BatchTools,
+  definition: FlowDefinition<In>,
+  input: In,
+  options: StartFlowOptions,
+): Promise<{ readonly id: string }> {
+  return tools.call(async () => ({ id: await createFlow(tools.db, await newFlow(tools, definition, input, options)) }));
+}
+
+/** The flow as it is stored: flows inside it unfolded, every job checked and sealed. */
+export async function newFlow<In>(
+  tools: Pick<BatchTools, "rules" | "codec">,
+  definition: FlowDefinition<In>,
+  input: In,
+  options: StartFlowOptions,
+): Promise<NewFlow> {
+  refuseUnknown(options, ["tenant", "priority", "parent"], `flow("${definition.name}")`);
+  const tenant = options.tenant === undefined ? "default" : nameOf(options.tenant, "tenant");
+  const priority = options.priority === undefined ? undefined : wholeNumber(options.priority, -1000, 1000, "priority");
+  const nodes: NewNode[] = [];
+
+  const unfold = async (
+    flow: FlowDefinition<unknown>,
+    flowInput: unknown,
+    inside: number | undefined,
+  ): Promise<void> => {
+    await checkFlowInput(flow, flowInput);
+    const places: number[] = [];
+    for (const node of flow.nodes) {
+      places.push(nodes.length);
+      nodes.push({
+        name: node.name,
+        after: node.after.map((place) => places[place]!),
+        inside,
+        when: node.when,
+        onFailure: node.onFailure,
+        jobs: await jobsOf(node, flowInput),
+      });
+      if (node.flow) await unfold(node.flow.definition, node.flow.input(flowInput), places.at(-1));
+    }
+  };
+  const jobsOf = async (node: FlowNode, flowInput: unknown) => {
+    if (node.jobs === undefined) return [];
+    await tools.rules.tell(node.jobs.definition);
+    const jobs = [];
+    for (const jobInput of node.jobs.inputs(flowInput)) {
+      const job = newJob(
+        node.jobs.definition,
+        jobInput,
+        priority === undefined ? { tenant } : { tenant, priority },
+        tools.codec,
+      );
+      jobs.push(plannedJob(job instanceof Promise ? await job : job));
+    }
+    return jobs;
+  };
+
+  await unfold(definition as FlowDefinition<unknown>, input, undefined);
+  return {
+    name: definition.name,
+    tenant,
+    parent: options.parent === undefined ? undefined : checkBatchId(options.parent),
+    callbacks: await newCallbacks(definition.callbacks(input), tenant, tools.rules, tools.codec),
+    nodes,
+  };
+}
+
+async function checkFlowInput(flow: FlowDefinition<unknown>, input: unknown): Promise<void> {
+  const result = await flow.schema?.["~standard"].validate(input);
+  if (result?.issues)
+    throw new InputInvalidError(
+      flow.name,
+      result.issues.map(({ path, message }) => ({
+        path: (path ?? []).map((step) => String(typeof step === "object" ? step.key : step)).join("."),
+        message,
+      })),
+    );
+}

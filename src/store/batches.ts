@@ -1,0 +1,171 @@
+// The statements about batches: opening them, holding them open, cancelling, reading.
+import type { BatchState, Window } from "../model/batch.js";
+import type { NewJob } from "../model/new-job.js";
+import type { Database, Queryable } from "./database.js";
+import { jobsText, storeJobsIn } from "./enqueue.js";
+import { type Refusal, toError } from "./limits.js";
+import { qualify } from "./schema-name.js";
+
+/** A batch that is to be opened. */
+export interface NewBatch {
+  readonly name: string | undefined;
+  readonly tenant: string;
+  readonly parent: string | undefined;
+  readonly callbacks: NewCallbacks;
+  readonly holdMs?: number | undefined;
+  readonly window?: Window | undefined;
+}
+
+export interface NewCallbacks {
+  readonly success?: NewJob;
+  readonly complete?: NewJob;
+  readonly death?: NewJob;
+}
+
+export interface OpenedBatch {
+  readonly id: string;
+  readonly hold: string | null;
+}
+
+/** A batch as it stands. */
+export interface Batch {
+  readonly id: string;
+  /** A batch, a flow, or a node of one. */
+  readonly role: "batch" | "flow" | "node";
+  readonly name: string | null;
+  readonly tenant: string;
+  readonly state: BatchState;
+  readonly parent: string | null;
+  /** Members by what they came to; `live`: those that have not ended, counted to 10,000. */
+  readonly done: number;
+  readonly dead: number;
+  readonly cancelled: number;
+  readonly live: number;
+  /** Batches inside that failed, where that fails this one. */
+  readonly failed: number;
+  /** Holds that ran out: somebody did not finish adding. */
+  readonly lost: number;
+  /** The jobs of callbacks that were enqueued. */
+  readonly callbacks: {
+    readonly success: string | null;
+    readonly complete: string | null;
+    readonly death: string | null;
+  };
+  readonly createdAt: Date;
+  readonly startedAt: Date | null;
+  readonly endedAt: Date | null;
+  readonly cancelRequestedAt: Date | null;
+}
+
+export interface BatchFilter {
+  readonly role?: "batch" | "flow";
+  readonly state?: BatchState;
+  readonly tenant?: string;
+  /** Only batches with a lower id: the last id of the page before. */
+  readonly before?: string;
+  /** Page size, at most 200; default 50. */
+  readonly limit?: number;
+}
+
+const OPEN =
+  "select id::text as id, hold::text as hold, refused::text as refused from fairmill.open_batch_v1($1, $2, '{}', $3, $4)";
+const HOLD = "select fairmill.hold_batch_v1($1, $2, $3) as hold";
+const RELEASE = "select fairmill.release_batch_v1($1) as state";
+const CANCEL = "select fairmill.cancel_batch_v1($1) as state";
+const CANCEL_MEMBERS = 'select cancelled, is_more as "isMore" from fairmill.cancel_members_v1($1, 1000)';
+
+export const LIVE_COUNTED_MAX = 10_000;
+export const BATCH = `b.id, b.role, b.name, b.tenant, b.state, b.parent, b.done, b.dead, b.cancelled, b.failed, b.lost,
+  (select count(*)::integer from (select from fairmill.job j where j.batch = b.id limit ${LIVE_COUNTED_MAX}) live) as live,
+  json_build_object('success', b.success_job::text, 'complete', b.complete_job::text, 'death', b.death_job::text) as callbacks,
+  b.created_at as "createdAt", b.started_at as "startedAt", b.ended_at as "endedAt", b.cancel_requested_at as "cancelRequestedAt"`;
+const READ = `select ${BATCH} from fairmill.batch b where b.id = $1`;
+const LIST = `select ${BATCH} from fairmill.batch b where b.role <> 'node' and ($1::text is null or b.role = $1) and ($2::text is null or b.state = $2)
+  and ($3::text is null or b.tenant = $3) and ($4::bigint is null or b.id < $4) order by b.id desc limit $5`;
+
+/** Jobs that go into the statement that opens their batch. */
+const FIRST_JOBS_MAX = 5_000;
+
+export const callbacksText = (callbacks: NewCallbacks): string =>
+  `{${Object.entries(callbacks)
+    .map(([event, job]) => `"${event}":${jobsText([job as NewJob]).slice(1, -1)}`)
+    .join(",")}}`;
+
+function specText({ name, tenant, parent, callbacks, holdMs, window }: NewBatch): string {
+  const plain = JSON.stringify({
+    name,
+    tenant,
+    parent,
+    hold_ms: holdMs,
+    window_ms: window?.windowMs,
+    max_wait_ms: window?.maxWaitMs,
+    poll_ms: window?.pollMs,
+  });
+  return Object.keys(callbacks).length === 0 ? plain : `${plain.slice(0, -1)},"callbacks":${callbacksText(callbacks)}}`;
+}
+
+interface OpenRow {
+  readonly id: string | null;
+  readonly hold: string | null;
+  readonly refused: string | null;
+}
+
+function toOpened(row: OpenRow): OpenedBatch {
+  if (row.refused !== null) throw toError(JSON.parse(row.refused) as Refusal);
+  return { id: row.id!, hold: row.hold };
+}
+
+/** Opens a batch with its first members, in a transaction of its own. */
+export async function openBatch(db: Database, batch: NewBatch, jobs: readonly NewJob[]): Promise<OpenedBatch> {
+  if (jobs.length > FIRST_JOBS_MAX) return db.transaction((tx) => openBatchIn(tx, db.schema, batch, jobs));
+  const [row] = await db.query<OpenRow>(OPEN, [specText(batch), jobsText(jobs), true, true]);
+  return toOpened(row!);
+}
+
+/** The same inside the caller's transaction: the batch is there when it commits. */
+export async function openBatchIn(
+  tx: Queryable,
+  schema: string,
+  batch: NewBatch,
+  jobs: readonly NewJob[],
+): Promise<OpenedBatch> {
+  const first = jobs.slice(0, FIRST_JOBS_MAX);
+  const { rows } = await tx.query(qualify(OPEN, schema), [specText(batch), jobsText(first), true, false]);
+  const opened = toOpened(rows[0] as OpenRow);
+  const rest = jobs.slice(FIRST_JOBS_MAX).map((job) => ({ ...job, batch: opened.id }));
+  await storeJobsIn(tx, schema, rest);
+  return opened;
+}
+
+/** Holds a batch open, or holds it for longer; undefined: it is over. */
+export async function holdBatch(db: Database, id: string, holdMs: number, hold?: string): Promise<string | undefined> {
+  const [row] = await db.query<{ hold: string | null }>(HOLD, [id, holdMs, hold ?? null]);
+  return row!.hold ?? undefined;
+}
+
+/** Ends a hold; undefined: it had run out. */
+export async function releaseBatch(db: Database, hold: string): Promise<BatchState | undefined> {
+  const [row] = await db.query<{ state: BatchState | null }>(RELEASE, [hold]);
+  return row!.state ?? undefined;
+}
+
+/** The batch's state after it was asked to end; undefined: there is none. */
+export async function cancelBatch(db: Database, id: string): Promise<BatchState | undefined> {
+  const [row] = await db.query<{ state: BatchState | null }>(CANCEL, [id]);
+  return row!.state ?? undefined;
+}
+
+export async function cancelMembers(db: Database, id: string): Promise<{ cancelled: number; isMore: boolean }> {
+  const [row] = await db.query<{ cancelled: number; isMore: boolean }>(CANCEL_MEMBERS, [id]);
+  return row!;
+}
+
+export async function readBatch(db: Database, id: string): Promise<Batch | undefined> {
+  const [row] = await db.query<Batch>(READ, [id]);
+  return row;
+}
+
+export function readBatches(db: Database, filter: BatchFilter, limit: number): Promise<Batch[]> {
+  const { role, state, tenant, before } = filter;
+  return db.query<Batch>(LIST, [role ?? null, state ?? null, tenant ?? null, before ?? null, limit]);
+}
