@@ -163,14 +163,14 @@ describe("ctx.complete(tx)", () => {
     await inState(client, id, "running");
     const refused = eventOf(worker, "refused");
     await db.query(
-      "update fairmill.job set lease_no = lease_no + 1, worker = null, started_at = null, state = 'ready' where id = $1",
+      "update fairmill.job set lease_no = lease_no + 1, worker = null, started_at = null, state = 'scheduled', run_at = now() + interval '1 hour' where id = $1",
       [id],
     );
     stuck.open();
     await refused;
     expect(thrown).toEqual([expect.any(LeaseLostError)]);
     expect(await bookings()).toEqual([]);
-    await db.query("select fairmill.rescan_v1('{default}')");
+    await client.retry(id);
     expect((await endOf(client, id)).state).toBe("done");
     expect(await bookings()).toHaveLength(1);
   });
