@@ -58,6 +58,7 @@ export { defineJob, type JobDefinition, type JobOptions } from "./model/job-defi
 export type { GateName, GateSettings, JobLimits, KeyRule, Rate, StoredRate, TenantSettings } from "./model/limits.js";
 export type { Moment } from "./model/moment.js";
 export type { Enqueued, EnqueueOptions } from "./model/new-job.js";
+export type { PublishOptions } from "./model/new-message.js";
 export { cancel, snooze, type Verdict } from "./model/outcome.js";
 export type { Queryable } from "./model/queryable.js";
 export type { ErrorFilter, RedriveFilter } from "./model/redrive-filter.js";

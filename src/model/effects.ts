@@ -3,11 +3,13 @@
 import type { Claim } from "./claim.js";
 import type { JobDefinition } from "./job-definition.js";
 import type { EnqueueOptions, NewJob } from "./new-job.js";
+import type { NewMessage, PublishOptions } from "./new-message.js";
 import type { Queryable } from "./queryable.js";
 
 /** Checked, sealed, and bounded. */
 export interface Effects {
   readonly jobs: readonly NewJob[];
+  readonly messages: readonly NewMessage[];
   /** Bytes of their payloads. */
   readonly bytes: number;
 }
@@ -23,6 +25,8 @@ export interface EffectMaker {
     input: In,
     options: EnqueueOptions,
   ): NewJob | Promise<NewJob>;
+  /** `position`: how many messages the run asked for before this one. */
+  newMessage(claim: Claim, position: number, channel: string, payload: unknown, options: PublishOptions): NewMessage;
 }
 
 /** Settles a job inside a transaction of its handler, and asks afterwards whether that committed. */

@@ -4,6 +4,7 @@ import type { Duration } from "../model/duration.js";
 import type { Effects } from "../model/effects.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { EnqueueOptions } from "../model/new-job.js";
+import type { PublishOptions } from "../model/new-message.js";
 import type { Queryable } from "../model/queryable.js";
 import type { Logger } from "../observe/log.js";
 import type { Completion, RunEffects } from "./effects.js";
@@ -39,6 +40,11 @@ export interface JobContext<Input = unknown> {
    * id yet. `tenant`: this job's own, unless given.
    */
   enqueue<In>(definition: JobDefinition<In, unknown>, input: In, options?: EnqueueOptions): Promise<void>;
+  /**
+   * Asks for a message to a receiver outside: it is stored with the settle of this job, if the handler returns, and sent then. The
+   * `idempotencyKey`, unless given, belongs to the job and the number of the call. `tenant`: this job's own, unless given.
+   */
+  publish(channel: string, payload: unknown, options?: PublishOptions): Promise<void>;
   /**
    * Settles this job as done inside a transaction of yours, with what was asked for so far: they commit together. Throws when the
    * transaction must be rolled back. Commit it before the handler returns.
@@ -127,6 +133,10 @@ export class RunContext<Input> implements JobContext<Input> {
 
   enqueue<In>(definition: JobDefinition<In, unknown>, input: In, options?: EnqueueOptions): Promise<void> {
     return this.#ownEffects().enqueue(definition, input, options);
+  }
+
+  publish(channel: string, payload: unknown, options?: PublishOptions): Promise<void> {
+    return this.#ownEffects().publish(channel, payload, options);
   }
 
   complete(tx: Queryable, result?: unknown): Promise<void> {

@@ -9,6 +9,7 @@ import type { CompletedAnswer, Completer, EffectMaker, Effects } from "../model/
 import { ConfigError, LeaseLostError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { EnqueueOptions, NewJob } from "../model/new-job.js";
+import type { NewMessage, PublishOptions } from "../model/new-message.js";
 import type { Queryable } from "../model/queryable.js";
 
 /** What the effects need of their run. */
@@ -30,6 +31,7 @@ export class RunEffects {
   readonly #run: EffectsOfRun;
   /** In the order of the calls; a place is taken before its validation has ended. */
   readonly #jobs: (NewJob | undefined)[] = [];
+  readonly #messages: (NewMessage | undefined)[] = [];
   readonly #pending = new Set<Promise<unknown>>();
   #bytes = 0;
   /** Why an effect was not taken, and why the job could not be completed. */
@@ -53,13 +55,20 @@ export class RunEffects {
 
   /** What was collected; undefined when that is nothing. */
   get collected(): Effects | undefined {
-    if (this.#jobs.length === 0) return undefined;
-    return { jobs: this.#jobs as NewJob[], bytes: this.#bytes };
+    if (this.#jobs.length + this.#messages.length === 0) return undefined;
+    return { jobs: this.#jobs as NewJob[], messages: this.#messages as NewMessage[], bytes: this.#bytes };
   }
 
   enqueue<In>(definition: JobDefinition<In, unknown>, input: In, options: EnqueueOptions = {}): Promise<void> {
     const { claim, maker } = this.#run;
-    return this.#take("ctx.enqueue", () => maker.newJob(claim, definition, input, options));
+    return this.#take("ctx.enqueue", this.#jobs, () => maker.newJob(claim, definition, input, options));
+  }
+
+  publish(channel: string, payload: unknown, options: PublishOptions = {}): Promise<void> {
+    const { claim, maker } = this.#run;
+    return this.#take("ctx.publish", this.#messages, (position) =>
+      maker.newMessage(claim, position, channel, payload, options),
+    );
   }
 
   /** Resolves when no call is being checked or completed any more; undefined when none is. */
@@ -106,8 +115,8 @@ export class RunEffects {
     return this.#pending.size === 0 ? undefined : Promise.allSettled(this.#pending);
   }
 
-  #take(what: string, make: () => NewJob | Promise<NewJob>): Promise<void> {
-    const taking = this.#keep(what, make);
+  #take<One extends Sized>(what: string, list: (One | undefined)[], make: Make<One>): Promise<void> {
+    const taking = this.#keep(what, list, make);
     this.#pending.add(taking);
     const over = () => void this.#pending.delete(taking);
     // Also where nobody awaits it: its failure is the run's.
@@ -115,23 +124,28 @@ export class RunEffects {
     return taking;
   }
 
-  async #keep(what: string, make: () => NewJob | Promise<NewJob>): Promise<void> {
+  async #keep<One extends Sized>(what: string, list: (One | undefined)[], make: Make<One>): Promise<void> {
     this.refuseCompleted(what);
     try {
       if (this.#run.isOver())
         throw new LeaseLostError("The run has ended: effects belong to a handler that still runs.");
       const { effectsMax, bytesMax } = this.#run.maker;
-      const place = this.#jobs.length;
-      if (place >= effectsMax) throw new EffectsLimitError(`a run may ask for ${effectsMax} effects`);
-      this.#jobs.push(undefined);
-      const job = await make();
-      this.#bytes += Buffer.byteLength(job.payload);
+      if (this.#jobs.length + this.#messages.length >= effectsMax)
+        throw new EffectsLimitError(`a run may ask for ${effectsMax} effects`);
+      const position = list.push(undefined) - 1;
+      const one = await make(position);
+      this.#bytes += Buffer.byteLength(one.payload);
       if (this.#bytes > bytesMax)
         throw new EffectsLimitError(`the payloads of a run's effects may have ${bytesMax} bytes together`);
-      this.#jobs[place] = job;
+      list[position] = one;
     } catch (error) {
       this.#lost ??= error;
       throw error;
     }
   }
 }
+
+interface Sized {
+  readonly payload: string;
+}
+type Make<One> = (position: number) => One | Promise<One>;

@@ -3,6 +3,7 @@ import type { Claim } from "../model/claim.js";
 import { EffectsFailedError, IsolationError } from "../model/effect-errors.js";
 import type { Effects } from "../model/effects.js";
 import { type FairmillError, LeaseLostError } from "../model/errors.js";
+import type { NewMessage } from "../model/new-message.js";
 import type { Queryable } from "../model/queryable.js";
 import type { Database } from "./database.js";
 import { jobsText } from "./enqueue.js";
@@ -18,7 +19,26 @@ const COMPLETE =
 const WAS_SETTLED = "select fairmill.was_settled_v1($1, $2, $3, 'done') as settled";
 
 /** Effects as settle_v1 takes them. */
-export const effectsText = (effects: Effects): string => `{"enqueue":${jobsText(effects.jobs)}}`;
+export function effectsText({ jobs, messages }: Effects): string {
+  const parts: string[] = [];
+  if (jobs.length > 0) parts.push(`"enqueue":${jobsText(jobs)}`);
+  if (messages.length > 0) parts.push(`"publish":[${messages.map(messageText).join(",")}]`);
+  return `{${parts.join(",")}}`;
+}
+
+function messageText({ payload, ...message }: NewMessage): string {
+  const { channel, tenant, priority } = message;
+  const fields = {
+    channel,
+    tenant,
+    idempotency_key: message.idempotencyKey,
+    order_key: message.orderKey,
+    priority,
+    run_at: message.runAt,
+    delay_ms: message.delayMs,
+  };
+  return `${JSON.stringify(fields).slice(0, -1)},"payload":${payload}}`;
+}
 
 /** By job, why its effects were not taken; undefined when the error is about something else. */
 export function refusedEffects(error: unknown): ReadonlyMap<string, FairmillError> | undefined {

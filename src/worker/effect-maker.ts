@@ -1,4 +1,4 @@
-// Makes jobs of what handlers ask for, by the rules of a client: the same checks, the same seal, and the same word to the database about
+// Makes jobs and messages of what handlers ask for, by the rules of a client: the same checks, the same seal, and the same word to the database about
 // the limits of a kind before its first job.
 import { KeyRules } from "../enqueue/key-rules.js";
 import { newJob } from "../enqueue/new-job.js";
@@ -6,6 +6,7 @@ import type { Claim } from "../model/claim.js";
 import type { EffectMaker } from "../model/effects.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { EnqueueOptions, NewJob } from "../model/new-job.js";
+import { type NewMessage, newMessage, type PublishOptions } from "../model/new-message.js";
 import type { Database } from "../store/database.js";
 import { explainFailure } from "../store/failures.js";
 import type { WorkerSettings } from "./settings.js";
@@ -33,6 +34,18 @@ export class WorkerEffects implements EffectMaker {
   ): NewJob | Promise<NewJob> {
     const job = newJob(definition, input, { tenant, ...options }, this.#codec);
     return this.#rules.knows(definition) ? job : this.#told(definition, job);
+  }
+
+  /** The key belongs to the job and the place of the call, not to the attempt: whichever run is settled, the message is the same. */
+  newMessage(
+    { id, tenant }: Claim,
+    position: number,
+    channel: string,
+    payload: unknown,
+    options: PublishOptions,
+  ): NewMessage {
+    const defaults = { tenant, idempotencyKey: `job-${id}-${position + 1}` };
+    return newMessage(channel, payload, { ...defaults, ...options }, this.#codec);
   }
 
   async #told<In>(definition: JobDefinition<In, unknown>, job: NewJob | Promise<NewJob>): Promise<NewJob> {

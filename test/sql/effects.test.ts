@@ -205,9 +205,7 @@ describe("effects that are refused", () => {
 describe("a job that asks for its successor", () => {
   test("has given up its unique key and its place by then", async () => {
     await setRule(db, { max_running: 1, when_full: "refuse" }, "work");
-    const [{ id }] = (await enqueue(db, [{ kind: "work", key: "k", unique_key: "u", unique_until: "settled" }])) as [
-      { id: string },
-    ];
+    const id = await enqueueOne(db, { key: "k", unique_key: "u", unique_until: "settled" });
     await register(db, "w");
     const [job] = await claim(db, "w");
     expect(job!.id).toBe(id);
