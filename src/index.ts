@@ -1,11 +1,13 @@
 // Everything an application needs, and nothing else.
 
+export type { BatchAdder, Batches, BatchHold, OpenBatch, StoredBatch } from "./enqueue/batches.js";
 export {
   Client,
   type ClientOptions,
   createClient,
 } from "./enqueue/client.js";
 export type { Granted, GrantOptions } from "./enqueue/credits.js";
+export type { Flow, Flows, StartFlowOptions } from "./enqueue/flows.js";
 export type { EnqueueItem } from "./enqueue/new-job.js";
 export type { RedriveGroup, Redriven, RedriveOptions, RedrivePreview } from "./enqueue/redrive.js";
 export type { RerunOptions } from "./enqueue/rerun.js";
@@ -13,6 +15,16 @@ export type { EnqueuedCount } from "./enqueue/stream.js";
 export type { TransactionClient } from "./enqueue/transaction-client.js";
 export { type CodecOptions, createCodec } from "./model/aes-codec.js";
 export { type Backoff, exponential, fixed } from "./model/backoff.js";
+export {
+  BatchEndedError,
+  BatchNotFoundError,
+  type BatchOptions,
+  type BatchState,
+  type Callback,
+  type Callbacks,
+  type OpenBatchOptions,
+  type Stability,
+} from "./model/batch.js";
 export type { Claim } from "./model/claim.js";
 export type { Clock } from "./model/clock.js";
 export type { Codec, SealContext } from "./model/codec.js";
@@ -54,6 +66,15 @@ export {
   TimeoutError,
   WaitTimeoutError,
 } from "./model/errors.js";
+export {
+  type FlowBuilder,
+  type FlowDefinition,
+  type FlowOptions,
+  type NodeOptions,
+  type NodeRef,
+  NodeResultError,
+  type RunOptions,
+} from "./model/flow.js";
 export { defineJob, type JobDefinition, type JobOptions } from "./model/job-definition.js";
 export type { GateName, GateSettings, JobLimits, KeyRule, Rate, StoredRate, TenantSettings } from "./model/limits.js";
 export type { Moment } from "./model/moment.js";
@@ -75,12 +96,16 @@ export type {
 } from "./model/unique.js";
 export type { WorkerEvents } from "./observe/events.js";
 export { createLogger, type Logger, silentLogger } from "./observe/log.js";
+export type { JobBatch, JobFlow } from "./run/batch.js";
 export type { JobContext } from "./run/context.js";
+export { defineFlow, handleFlow } from "./run/flow.js";
 export { type Handler, type HandlerFunction, handle } from "./run/handler.js";
 export type { WaitOptions } from "./run/steps.js";
+export type { Batch, BatchFilter } from "./store/batches.js";
 export type { CancelAnswer, RetryAnswer } from "./store/control-jobs.js";
 export type { Balance, CreditEntry, StatementPage } from "./store/credits.js";
 export type { Pool } from "./store/database.js";
+export type { FlowNodeInfo, RetryFlowAnswer } from "./store/flows.js";
 export type {
   Count,
   GateOverview,

@@ -1,7 +1,8 @@
 // A flow as it is declared: nodes that wait for one another. A node can only name nodes that were declared before it, by the reference it
 // was given for them, so a cycle cannot be written.
 import { type Callbacks, checkCallbacks } from "./batch.js";
-import { ConfigError } from "./errors.js";
+import type { Claim } from "./claim.js";
+import { ConfigError, FairmillError } from "./errors.js";
 import { defineJob, type JobDefinition, type JobOptions } from "./job-definition.js";
 import { nameOf, refuseUnknown } from "./settings.js";
 import { showValue } from "./show-value.js";
@@ -198,3 +199,15 @@ function oneOf<T extends string>(value: T, known: readonly T[], setting: string,
 }
 
 export type FlowInput<Schema> = Schema extends StandardSchema ? SchemaInput<Schema> : unknown;
+
+/** Reads what nodes of a flow returned. Implemented where the database is known. */
+export interface NodeReader {
+  result(claim: Claim, node: string): Promise<unknown>;
+  results(claim: Claim, node: string): Promise<unknown[]>;
+}
+
+export class NodeResultError extends FairmillError {
+  constructor(node: string, why: string) {
+    super("FAIRMILL_NODE_RESULT", `The result of node "${node}" cannot be read: ${why}`);
+  }
+}

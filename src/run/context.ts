@@ -2,11 +2,13 @@
 import type { Claim } from "../model/claim.js";
 import type { Duration } from "../model/duration.js";
 import type { Effects } from "../model/effects.js";
+import type { NodeReader } from "../model/flow.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { EnqueueOptions } from "../model/new-job.js";
 import type { PublishOptions } from "../model/new-message.js";
 import type { Queryable } from "../model/queryable.js";
 import type { Logger } from "../observe/log.js";
+import { batchOf, flowOf, type JobBatch, type JobFlow } from "./batch.js";
 import type { Completion, RunEffects } from "./effects.js";
 import type { Steps, WaitOptions } from "./steps.js";
 
@@ -45,6 +47,10 @@ export interface JobContext<Input = unknown> {
    * `idempotencyKey`, unless given, belongs to the job and the number of the call. `tenant`: this job's own, unless given.
    */
   publish(channel: string, payload: unknown, options?: PublishOptions): Promise<void>;
+  /** The batch of which this job is a member, to add more jobs to it; null: none. */
+  readonly batch: JobBatch | null;
+  /** What the nodes before this one returned; null for a job that belongs to no batch. */
+  readonly flow: JobFlow | null;
   /**
    * Settles this job as done inside a transaction of yours, with what was asked for so far: they commit together. Throws when the
    * transaction must be rolled back. Commit it before the handler returns.
@@ -58,6 +64,7 @@ export interface RunTools {
   readonly report: (claim: Claim, value: unknown) => void;
   readonly makeSteps: () => Steps;
   readonly makeEffects: () => RunEffects;
+  readonly nodes: NodeReader;
 }
 
 /** The context, and the runner's handle on it. The signal is made when it is first asked for: most handlers never do. */
@@ -98,6 +105,17 @@ export class RunContext<Input> implements JobContext<Input> {
   }
   get leaseNo(): number {
     return this.#claim.leaseNo;
+  }
+
+  get batch(): JobBatch | null {
+    const { batch } = this.#claim;
+    return batch === null
+      ? null
+      : batchOf(batch, (definition, input, options) => this.enqueue(definition, input, options));
+  }
+
+  get flow(): JobFlow | null {
+    return this.#claim.batch === null ? null : flowOf(this.#claim, this.#tools.nodes);
   }
 
   get signal(): AbortSignal {

@@ -14,6 +14,7 @@ import {
   NonRetryableError,
   TimeoutError,
 } from "../model/errors.js";
+import type { NodeReader } from "../model/flow.js";
 import { decide, type Outcome, type Verdict } from "../model/outcome.js";
 import type { StepKeeper } from "../model/step.js";
 import { PayloadOutdatedError, validateInput } from "../model/validate-input.js";
@@ -33,6 +34,7 @@ export interface RunnerOptions {
   readonly abortGraceMs: number;
   readonly onProgress: (claim: Claim, value: unknown) => void;
   readonly steps: StepKeeper;
+  readonly nodes: NodeReader;
   readonly effects: EffectMaker;
   readonly completer: Completer;
   /** Opens payloads that are sealed. */
@@ -99,12 +101,13 @@ export class Runner {
   }
 
   #contextOf(run: Run, input: unknown): RunContext<unknown> {
-    const { logger, onProgress } = this.#options;
+    const { logger, onProgress, nodes } = this.#options;
     return new RunContext(run.claim, input, {
       logger,
       report: onProgress,
       makeSteps: () => this.#stepsOf(run),
       makeEffects: () => this.#effectsOf(run),
+      nodes,
     });
   }
 

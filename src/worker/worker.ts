@@ -24,6 +24,7 @@ import { Upkeep } from "../upkeep/upkeep.js";
 import { WorkerEffects } from "./effect-maker.js";
 import { Hands } from "./hands.js";
 import { Incarnation } from "./incarnation.js";
+import { FlowNodeReader } from "./node-reader.js";
 import type { Parts } from "./parts.js";
 import { resultSealer } from "./seal-result.js";
 import { checkWorkerOptions, type WorkerOptions } from "./settings.js";
@@ -95,6 +96,7 @@ export class Worker {
         onTrouble: (error) => trouble("keeping steps", error),
       }),
       effects: new WorkerEffects(db, settings),
+      nodes: new FlowNodeReader(db, settings.codec),
       completer: new JobCompleter(db, clock, {
         progress: this.#progress,
         sealResult,

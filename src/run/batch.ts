@@ -1,0 +1,35 @@
+// What a handler sees of the batch and the flow that its job belongs to.
+import type { Claim } from "../model/claim.js";
+import type { NodeReader, NodeRef } from "../model/flow.js";
+import type { JobDefinition } from "../model/job-definition.js";
+import type { EnqueueOptions } from "../model/new-job.js";
+
+/** The batch of which a job is a member. */
+export interface JobBatch {
+  /** For `client.enqueue(job, input, { batch: ctx.batch.id })`: stored at once, and safe as long as this job runs. */
+  readonly id: string;
+  /** Adds a job, like `ctx.enqueue`: it is stored with the settle of this one, and counted before the batch can be over. */
+  add<In>(definition: JobDefinition<In, unknown>, input: In, options?: Omit<EnqueueOptions, "batch">): Promise<void>;
+}
+
+/** The flow of which a job's batch is a node. */
+export interface JobFlow {
+  /** What the first job of a node returned; undefined when it did not succeed. The node must be over: name it in `after`. */
+  result<T>(node: NodeRef<T> | string): Promise<T | undefined>;
+  /** What all jobs of a node returned that succeeded, oldest first, at most 10,000. */
+  results(node: NodeRef | string): Promise<unknown[]>;
+}
+
+type Enqueue = <In>(definition: JobDefinition<In, unknown>, input: In, options: EnqueueOptions) => Promise<void>;
+
+export const batchOf = (id: string, enqueue: Enqueue): JobBatch => ({
+  id,
+  add: (definition, input, options) => enqueue(definition, input, { ...options, batch: id }),
+});
+
+export const flowOf = (claim: Claim, reader: NodeReader): JobFlow => ({
+  result: async <T>(node: NodeRef<T> | string) => (await reader.result(claim, nameOf(node))) as T | undefined,
+  results: (node) => reader.results(claim, nameOf(node)),
+});
+
+const nameOf = (node: NodeRef | string) => (typeof node === "string" ? node : node.name);

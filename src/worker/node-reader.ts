@@ -1,0 +1,38 @@
+// Reads what the nodes of a flow returned, for handlers of the nodes behind them.
+import type { Claim } from "../model/claim.js";
+import { type Codec, openJson } from "../model/codec.js";
+import { type NodeReader, NodeResultError } from "../model/flow.js";
+import type { Database } from "../store/database.js";
+import { type NodeResult, readNodeResult, readNodeResults } from "../store/flows.js";
+
+const RESULTS_MAX = 10_000;
+
+export class FlowNodeReader implements NodeReader {
+  readonly #db: Database;
+  readonly #codec: Codec | undefined;
+
+  constructor(db: Database, codec: Codec | undefined) {
+    this.#db = db;
+    this.#codec = codec;
+  }
+
+  async result(claim: Claim, node: string): Promise<unknown> {
+    const found = await readNodeResult(this.#db, claim.batch!, node);
+    if (!found) throw new NodeResultError(node, "this job belongs to no flow that has such a node.");
+    if (found.state === "waiting" || found.state === "pending")
+      throw new NodeResultError(node, 'the node is not over. Name it in the "after" of the node that asks.');
+    return this.#open(found);
+  }
+
+  async results(claim: Claim, node: string): Promise<unknown[]> {
+    // Also says whether there is such a node, and whether it is over.
+    await this.result(claim, node);
+    const found = await readNodeResults(this.#db, claim.batch!, node, RESULTS_MAX);
+    return found.map((one) => this.#open(one));
+  }
+
+  #open({ result, kind, tenant }: NodeResult): unknown {
+    if (result === null) return undefined;
+    return this.#codec === undefined ? result : openJson(this.#codec, result, { kind, tenant }, "result");
+  }
+}
