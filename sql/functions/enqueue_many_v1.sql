@@ -90,7 +90,7 @@ begin
       return;
     end if;
   end if;
-  if v_ids is null and (v_gated or v_unique or v_paid) then
+  if v_ids is null and (v_gated or v_unique or v_paid or v_refusals is not null) then
     v_ids := array(select nextval('fairmill.job_id_seq') from generate_series(1, jsonb_array_length(jobs)));
     v_created := array_fill(true, array[cardinality(v_ids)]);
     v_todo := v_created;

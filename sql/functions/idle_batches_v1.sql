@@ -22,6 +22,7 @@ declare
   v_quiet bigint[];
   v_over  bigint[];
   v_soon  interval := interval '200 milliseconds';
+  v_next  timestamptz;   -- when to look again
 begin
   v_quiet := array(
     select b.id from fairmill.batch b
@@ -46,13 +47,19 @@ begin
     set closed_at = case when w.until is null then coalesce(b.closed_at, v_now) end,
         check_at = coalesce(w.until, greatest(w.stable_at, v_now + coalesce(b.poll_ms, 0) * interval '1 millisecond'))
     from waiting w where b.id = w.id and (w.until is not null or w.stable_at > v_now)
-    returning b.id)
-  select array(select unnest(v_quiet) except select told.id from told) into v_over;
+    returning b.id, b.check_at)
+  select array(select unnest(v_quiet) except select told.id from told), (select min(told.check_at) from told) into v_over, v_next;
 
   v_quiet := v_over;
   v_over := array(select b.id from fairmill.batch b where b.id = any (v_quiet) order by b.id for update skip locked);
   if cardinality(v_over) < cardinality(v_quiet) then
     update fairmill.batch b set check_at = v_now + v_soon where b.id = any (array(select unnest(v_quiet) except select unnest(v_over)));
+    v_next := least(v_next, v_now + v_soon);
+  end if;
+  if v_next < v_now + interval '10 seconds' then
+    -- To those who are awake, too: nobody's claim would tell them.
+    perform pg_notify('fairmill', '!due ' || greatest(0, ceil(extract(epoch from v_next - v_now) * 1000)))
+    where exists (select from fairmill.worker w where w.state = 'alive' and w.lease_until > v_now);
   end if;
   -- Whoever was adding until a moment ago has added: look again, now that nobody else can.
   return array(

@@ -188,6 +188,17 @@ describe("adding members", () => {
     expect(await liveKinds(db)).toEqual([]);
   });
 
+  test("of several callers only the one whose batch is over is refused", async () => {
+    const { id } = await openBatch(db, {}, [{ kind: "work" }]);
+    await work(db, "w");
+    const rows = await db.query(
+      "select id, refused ->> 'code' as code from fairmill.enqueue_many_v1($1, partial => true)",
+      [JSON.stringify([{ kind: "a" }, { kind: "b", batch: id }, { kind: "c" }])],
+    );
+    expect(rows.map(({ code }) => code)).toEqual([null, "FAIRMILL_BATCH_ENDED", null]);
+    expect(await liveKinds(db)).toEqual(["a", "c"]);
+  });
+
   test("a repeat by idempotency key is told of its job, also when the batch is over", async () => {
     const { id } = await openBatch(db, {}, [{ kind: "work" }]);
     const [first] = await enqueue(db, [{ kind: "more", batch: id, idempotency_key: "k" }]);

@@ -1,0 +1,164 @@
+// E2 with workers: callbacks run when everything is over, members add members, and nobody waits in a slot.
+import { createClient, defineJob, handle, NonRetryableError } from "fairmill";
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../support/database.js";
+import { gate, startWorker } from "../support/jobs.js";
+import { waitUntil } from "../support/wait.js";
+
+const db = useDatabase();
+const page = defineJob<{ n: number }>({ kind: "page" });
+const report = defineJob<{ of: string }>({ kind: "report" });
+
+const ended = (client: ReturnType<typeof createClient>, id: string) =>
+  waitUntil(`batch ${id} is over`, async () => {
+    const batch = await client.batches.get(id);
+    return batch?.endedAt ? batch : undefined;
+  });
+
+test("E2: a batch of 300, its callback runs once, after all of them", async () => {
+  const seen: (number | string)[] = [];
+  await using client = createClient({ databaseUrl: db.url });
+  await using _ = await startWorker(db.url, [
+    handle(page, ({ input }) => void seen.push(input.n)),
+    handle(report, ({ input }) => void seen.push(input.of)),
+  ]);
+  const { id, added } = await client.batch(
+    {
+      name: "book",
+      onSuccess: { job: report, input: { of: "success" } },
+      onComplete: { job: report, input: { of: "complete" } },
+    },
+    async (batch) => {
+      for (let n = 0; n < 300; n++) await batch.add(page, { n });
+    },
+  );
+  expect(added).toBe(300);
+  await waitUntil("both callbacks ran", () => seen.length === 302);
+  expect(seen.slice(0, 300).toSorted((a, b) => Number(a) - Number(b))).toEqual(
+    Array.from({ length: 300 }, (_, n) => n),
+  );
+  expect(seen.slice(300).toSorted()).toEqual(["complete", "success"]);
+  expect(await client.batches.get(id)).toMatchObject({ name: "book", state: "succeeded", done: 300, live: 0, dead: 0 });
+  expect((await client.batches.list({ state: "succeeded" })).map((batch) => batch.id)).toEqual([id]);
+});
+
+test("E3: a member adds members while it runs, and they theirs: over when the last one is", async () => {
+  await using client = createClient({ databaseUrl: db.url });
+  await using _ = await startWorker(db.url, [
+    handle(page, async (ctx) => {
+      if (ctx.input.n === 0) return;
+      await ctx.batch!.add(page, { n: ctx.input.n - 1 });
+      await ctx.batch!.add(page, { n: ctx.input.n - 1 });
+    }),
+  ]);
+  const { id } = await client.batch({}, (batch) => batch.add(page, { n: 5 }));
+  expect(await ended(client, id)).toMatchObject({ state: "succeeded", done: 63 });
+});
+
+test("a job without a batch has none", async () => {
+  const told = gate<unknown[]>();
+  await using client = createClient({ databaseUrl: db.url });
+  await using _ = await startWorker(db.url, [handle(page, (ctx) => told.open([ctx.batch, ctx.flow]))]);
+  await client.enqueue(page, { n: 1 });
+  expect(await told.promise).toEqual([null, null]);
+});
+
+test("onDeath runs while others still work; a batch inside fails the one around it", async () => {
+  const go = gate();
+  const told: string[] = [];
+  await using client = createClient({ databaseUrl: db.url });
+  await using _ = await startWorker(db.url, [
+    handle(page, async ({ input }) => {
+      if (input.n === 0) throw new NonRetryableError("torn");
+      await go.promise;
+    }),
+    handle(report, ({ input }) => void told.push(input.of)),
+  ]);
+  const outer = await client.openBatch({ name: "outer" });
+  const inner = await client.batch(
+    { parent: outer.id, onDeath: { job: report, input: { of: "death" } } },
+    async (batch) => {
+      await batch.add(page, { n: 0 });
+      await batch.add(page, { n: 1 });
+    },
+  );
+  await waitUntil("the death was told", () => told.length === 1);
+  expect(await client.batches.get(inner.id)).toMatchObject({ state: "pending", live: 1 });
+  await outer.close();
+  go.open();
+  expect(await ended(client, outer.id)).toMatchObject({ state: "failed", failed: 1, done: 1 });
+  expect(told).toEqual(["death"]);
+});
+
+describe("open batches", () => {
+  test("E5: producers add by its number; closed, it waits until registrations are stable, in nobody's slot", async () => {
+    await using client = createClient({ databaseUrl: db.url });
+    await using _ = await startWorker(db.url, [handle(page, () => {})], { queues: { default: { concurrency: 1 } } });
+    const batch = await client.openBatch({ stability: { stabilityWindow: "300ms", maxWait: "10s" } });
+    await client.enqueue(page, { n: 1 }, { batch: batch.id });
+    await batch.add(page, { n: 2 });
+    await waitUntil("both are done", async () => (await client.batches.get(batch.id))!.done === 2);
+    expect(await batch.close()).toBe("pending");
+    // One that was on its way.
+    await client.enqueue(page, { n: 3 }, { batch: batch.id });
+    const over = await ended(client, batch.id);
+    expect(over).toMatchObject({ state: "succeeded", done: 3 });
+    const [last] = await client.jobs({ limit: 1 });
+    expect(over.endedAt!.getTime() - last!.createdAt.getTime()).toBeGreaterThanOrEqual(299);
+    await expect(client.enqueue(page, { n: 4 }, { batch: batch.id })).rejects.toMatchObject({
+      code: "FAIRMILL_BATCH_ENDED",
+      batch: batch.id,
+    });
+  });
+
+  test("E7 E9: without jobs, or with the window switched off, it is over when it is closed", async () => {
+    await using client = createClient({ databaseUrl: db.url });
+    await using _ = await startWorker(db.url, [handle(page, () => {})]);
+    expect(await (await client.openBatch()).close()).toBe("succeeded");
+    const batch = await client.openBatch({ stability: false });
+    await batch.add(page, { n: 1 });
+    await waitUntil("it is done", async () => (await client.batches.get(batch.id))!.done === 1);
+    expect(await batch.close()).toBe("succeeded");
+    expect(await batch.close()).toBeUndefined();
+  });
+
+  test("somebody else holds it, for longer, and lets go", async () => {
+    await using client = createClient({ databaseUrl: db.url });
+    const batch = await client.openBatch({ stability: false });
+    const hold = await client.batches.hold(batch.id, { for: "1m" });
+    expect(await batch.close()).toBe("pending");
+    await hold.extend("5m");
+    expect(await hold.release()).toBe("succeeded");
+    await expect(hold.extend()).rejects.toMatchObject({ code: "FAIRMILL_BATCH_ENDED" });
+    await expect(client.batches.hold(batch.id)).rejects.toMatchObject({ code: "FAIRMILL_BATCH_ENDED" });
+  });
+
+  test("a hold that runs out: the batch ends as failed without anybody's doing", async () => {
+    await using client = createClient({ databaseUrl: db.url });
+    await using _ = await startWorker(db.url, [handle(page, () => {})]);
+    const { id } = await client.openBatch({ hold: "50ms" });
+    expect(await ended(client, id)).toMatchObject({ state: "failed", lost: 1 });
+  });
+});
+
+test("cancel the rest: what waits ends, what runs is told", async () => {
+  const begun = gate();
+  await using client = createClient({ databaseUrl: db.url });
+  await using _ = await startWorker(
+    db.url,
+    [
+      handle(page, async (ctx) => {
+        begun.open();
+        await new Promise((_, reject) => ctx.signal.addEventListener("abort", () => reject(ctx.signal.reason)));
+      }),
+    ],
+    { queues: { default: { concurrency: 1 } } },
+  );
+  const { id } = await client.batch({}, async (batch) => {
+    for (let n = 0; n < 10; n++) await batch.add(page, { n });
+  });
+  await begun.promise;
+  await client.batches.cancel(id);
+  expect(await ended(client, id)).toMatchObject({ state: "cancelled", cancelled: 10 });
+  await expect(client.batches.cancel("999999")).rejects.toMatchObject({ code: "FAIRMILL_BATCH_NOT_FOUND" });
+});
