@@ -20,7 +20,7 @@ begin
   perform fairmill.lock_trees_v1(array[batch_id]);
   select b.state into v_state from fairmill.batch b where b.id = batch_id;
   if v_state in ('waiting', 'pending') then
-    v_all := fairmill.tree_below_v1(batch_id);
+    v_all := fairmill.trees_below_v1(array[batch_id]);
     update fairmill.batch b
     set cancel_requested_at = coalesce(b.cancel_requested_at, clock_timestamp()), state = case when b.state = 'waiting' then 'cancelled' else b.state end,
         ended_at = case when b.state = 'waiting' then clock_timestamp() end

@@ -14,7 +14,7 @@ set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_all     bigint[] := fairmill.tree_below_v1(batch_id);
+  v_all     bigint[] := fairmill.trees_below_v1(array[batch_id]);
   v_waiting bigint[];
   v_running bigint[];
   v_freed   text[];

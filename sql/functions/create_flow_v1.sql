@@ -30,6 +30,9 @@ begin
                or exists (select from jsonb_array_elements(e.node -> 'after') as a (position) where a.position::integer not between 0 and e.n - 2)) then
     raise exception 'a node waits for one that does not come before it' using errcode = 'FM001', hint = 'Order the nodes: after and inside name earlier positions.';
   end if;
+  if exists (select from jsonb_array_elements(spec -> 'nodes') as e (node) where e.node ->> 'when' = 'failed' and coalesce(e.node -> 'after', '[]') = '[]') then
+    raise exception 'a node that waits for a failure must name a node before it' using errcode = 'FM001', hint = 'Give it after, or another when.';
+  end if;
   if v_parent is not null then
     select (fairmill.join_batches_v1('[{}]', jsonb_build_object('batch', v_parent)) -> '1') into refused;
     if refused is not null then

@@ -45,6 +45,8 @@ begin
         cross join lateral (select x.id, x.state from fairmill.batch x where x.id = e.after offset 0) n
       where n.state in ('skipped', 'waiting') and n.id <> all (v_again));
   end loop;
+  -- With a flow that was skipped everything in it.
+  v_again := array(select n.id from fairmill.batch n where n.id = any (fairmill.trees_below_v1(v_again)) and n.role = 'node' and n.state in ('skipped', 'waiting'));
   perform fairmill.wait_again_v1(v_again);
   return v_again;
 end

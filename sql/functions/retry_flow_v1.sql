@@ -48,8 +48,7 @@ begin
     select count(*) from fairmill.batch n where n.id = any (v_again) and n.state in ('failed', 'cancelled') and n.on_failure = 'fail'))
   where f.id = flow_id;
   -- Batches that a member had opened are no part of the plan: they are over, and the member will open new ones.
-  v_inner := array(select b.id from unnest(v_again) as n (id) cross join lateral unnest(fairmill.tree_below_v1(n.id)) as below (id)
-    cross join lateral (select x.id, x.role from fairmill.batch x where x.id = below.id offset 0) b where b.id <> n.id and b.role = 'node');
+  v_inner := array(select b.id from fairmill.batch b where b.id = any (fairmill.trees_below_v1(v_again)) and b.role = 'node' and b.id <> all (v_again));
   v_level := fairmill.open_again_v1(array[flow_id]);
   perform fairmill.wait_again_v1(v_again || v_inner);
   select * into v_nodes from fairmill.start_nodes_v1(array(select n.id from fairmill.batch n where n.id = any (v_again || v_level) and n.waits = 0));

@@ -16,6 +16,7 @@ as $$
 declare
   v_nodes bigint[] := nodes;
   v_new   bigint[];
+  v_not   bigint[];
   v_owner bigint[];
   v_jobs  jsonb;
   v_ids   bigint[];
@@ -27,16 +28,23 @@ begin
     with decided as (
       select n.id, n.waits = 0 and p.cancel_requested_at is null and case n.start_when
           when 'succeeded' then n.unmet = 0 and p.failed = 0 when 'failed' then n.fails > 0 else true end as may_start
-      from fairmill.batch n cross join lateral (select x.failed, x.cancel_requested_at from fairmill.batch x where x.id = n.parent offset 0) p
-      where n.id = any (v_nodes) and n.state = 'waiting'),
+      from fairmill.batch n cross join lateral (select x.state, x.failed, x.cancel_requested_at from fairmill.batch x where x.id = n.parent offset 0) p
+      -- Those of a flow inside that has not started wait for that.
+      where n.id = any (v_nodes) and n.state = 'waiting' and p.state = 'pending'),
     told as (
       update fairmill.batch n
       set state = case when d.may_start then 'pending' else 'skipped' end, started_at = case when d.may_start then clock_timestamp() end,
           ended_at = case when not d.may_start then clock_timestamp() end
       from decided d where n.id = d.id
       returning n.id, n.state)
-    select coalesce(array_agg(told.id) filter (where told.state = 'pending'), '{}'), skipped || coalesce(array_agg(told.id) filter (where told.state = 'skipped'), '{}')
-      into v_new, skipped from told;
+    select coalesce(array_agg(told.id) filter (where told.state = 'pending'), '{}'), coalesce(array_agg(told.id) filter (where told.state = 'skipped'), '{}')
+      into v_new, v_not from told;
+    skipped := skipped || v_not;
+    if exists (select from fairmill.batch c where c.parent = any (v_not)) then
+      -- With a flow inside everything in it.
+      update fairmill.batch c set state = 'skipped', ended_at = clock_timestamp()
+      where c.id = any (fairmill.trees_below_v1(v_not)) and c.state = 'waiting';
+    end if;
 
     select array_agg(n.id order by n.id, e.n), jsonb_agg(e.job || jsonb_build_object('batch', n.id) order by n.id, e.n) into v_owner, v_jobs
     from fairmill.batch n cross join lateral jsonb_array_elements(n.jobs) with ordinality as e (job, n) where n.id = any (v_new);

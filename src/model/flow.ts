@@ -55,15 +55,18 @@ export interface FlowDefinition<In = unknown> {
   readonly name: string;
   readonly nodes: readonly FlowNode[];
   readonly schema: StandardSchema<In, unknown> | undefined;
-  readonly callbacks: (input: In) => Callbacks<unknown, unknown, unknown>;
+  readonly callbacks: (input: In) => AnyCallbacks;
 }
+
+// biome-ignore lint/suspicious/noExplicitAny: callbacks of any jobs; their inputs are checked when the flow is started.
+export type AnyCallbacks = Callbacks<any, any, any>;
 
 export interface FlowOptions<In, Schema extends StandardSchema | undefined> {
   readonly name: string;
   /** Validates the flow's input when it is started: any Standard Schema library. */
   readonly input?: Schema;
   /** Jobs to enqueue when the flow is over, made from its input. */
-  readonly callbacks?: (input: In) => Callbacks<unknown, unknown, unknown>;
+  readonly callbacks?: (input: In) => AnyCallbacks;
 }
 
 /** Declares the nodes. `Context` is what a function gets that a node runs. */
@@ -131,6 +134,8 @@ export function buildFlow<In, Context>(
         `${at}: after names ${showValue(ref)}, which is no node of this flow. Pass what flow.job, flow.run or flow.flow returned.`,
       );
     });
+    if (given.when === "failed" && after.length === 0)
+      throw new ConfigError("when", `${at}: when "failed" needs nodes in after, of which one may fail.`);
     nodes.push({
       name: nodeName,
       after: [...new Set(after)],
@@ -179,7 +184,7 @@ export function buildFlow<In, Context>(
       });
     },
   });
-  const callbacks = options.callbacks ?? (() => ({}));
+  const callbacks = options.callbacks ?? ((): AnyCallbacks => ({}));
   return Object.freeze({
     name,
     nodes,

@@ -1,5 +1,5 @@
 // Batches and flows as they are declared: checked before anything is stored, stored whole or not at all.
-import { createClient, createCodec, defineFlow, defineJob } from "fairmill";
+import { createClient, createCodec, defineFlow, defineJob, type FlowBuilder, type JobContext } from "fairmill";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -120,8 +120,8 @@ test("F9: members, callbacks and nodes are sealed like any job", async () => {
 });
 
 describe("declaring flows", () => {
-  const declare = (build: Parameters<typeof defineFlow<{ n: number }>>[1]) => () =>
-    defineFlow<{ n: number }>({ name: "f" }, build);
+  type Build = (flow: FlowBuilder<{ n: number }, JobContext<{ n: number }>>) => void;
+  const declare = (build: Build) => () => defineFlow<{ n: number }>({ name: "f" }, build);
   test("what cannot be is refused, by the name of the node", () => {
     expect(declare((f) => void f.job("a", page, () => ({ n: 1 }), { after: [{ name: "b" }] }))).toThrow(
       "is no node of this flow",
@@ -139,6 +139,7 @@ describe("declaring flows", () => {
       'Did you mean "onFailure"?',
     );
     expect(declare((f) => void f.job("a", page, { n: 1 } as never))).toThrow("must be a function");
+    expect(declare((f) => void f.job("a", page, () => ({ n: 1 }), { when: "failed" }))).toThrow("needs nodes in after");
     expect(() => defineFlow({ name: "" }, () => {})).toThrow("name");
     expect(() => defineFlow(null as never, () => {})).toThrow("pass { name }");
   });

@@ -1,19 +1,9 @@
 // The race of the paper, again and again: a node's job adds jobs that a rate holds back, others end at the same moment, workers die; the
 // next node must not start before all of them have ended, and every flow calls back once.
 import { createFlow, type NodeSpec } from "./batch-calls.js";
-import {
-  type Asker,
-  type Claimed,
-  claim,
-  endLease,
-  enqueue,
-  register,
-  setRule,
-  settle,
-  tick,
-  type VerdictName,
-} from "./calls.js";
-import { openSession, type Session } from "./sessions.js";
+import { type Asker, type Claimed, enqueue, setRule } from "./calls.js";
+import { type CrewCounts, runCrew } from "./crew.js";
+import type { Session } from "./sessions.js";
 
 export interface RaceOptions {
   readonly flows: number;
@@ -21,7 +11,7 @@ export interface RaceOptions {
   readonly workers?: number;
 }
 
-export interface RaceResult {
+export interface RaceResult extends CrewCounts {
   /** Flows whose next node started before a member of the first had ended. */
   readonly early: number;
   /** Flows that are not over although no job is left, or that did not call back. */
@@ -30,8 +20,6 @@ export interface RaceResult {
   readonly double: number;
   readonly jobs: number;
   readonly throttled: number;
-  readonly kills: number;
-  readonly grouped: number;
 }
 
 const NODES = (n: number): NodeSpec[] => [
@@ -49,55 +37,16 @@ export async function runRace(db: Asker & { readonly url: string }, options: Rac
       callbacks: { complete: { kind: "complete", payload: { n } } },
       name: `flow ${n}`,
     });
-  const counts = { kills: 0, grouped: 0 };
-  const crew = await Promise.all(Array.from({ length: workers }, () => openSession(db.url)));
-  await Promise.all(crew.map((session, i) => work(session, `w${i}`, random, counts)));
-  await Promise.all(crew.map((session) => session.close()));
-  return { ...(await judge(db)), ...counts };
-}
-
-async function work(
-  session: Session,
-  name: string,
-  random: () => number,
-  counts: { kills: number; grouped: number },
-): Promise<void> {
-  let lives = 0;
-  let me = await register(session, `${name}.0`);
-  for (;;) {
-    const jobs = await claim(session, me, 1 + Math.floor(random() * 8), { tenantMax: 100 });
-    if (jobs.length === 0 && (await isOver(session))) return;
-    for (const job of jobs) if (job.kind === "gather") await gather(session, job, random);
-    if (random() < 0.03 && jobs.length > 0) {
-      // It dies with what it has claimed; somebody takes over, and it comes back under another name.
-      counts.kills++;
-      await endLease(session, me);
-      me = await register(session, `${name}.${++lives}`);
-    } else if (jobs.length > 0) {
-      if (jobs.length > 1) counts.grouped++;
-      await settleSlowly(session, me, jobs, random);
-    }
-    if (jobs.length === 0 || random() < 0.1) await session.query("select fairmill.tick_upkeep_v1(crashes_max => 1000)");
-  }
-}
-
-/** Like a settle whose commit takes its time to reach the disk: what happens beside it does not see it yet. */
-async function settleSlowly(
-  session: Session,
-  me: string,
-  jobs: readonly Claimed[],
-  random: () => number,
-): Promise<void> {
-  const sorted = jobs.toSorted((a, b) => Number(a.id) - Number(b.id));
-  const verdicts = sorted.map(({ kind }): VerdictName => {
-    if (kind !== "limited" && kind !== "free") return "done";
-    return random() < 0.8 ? "done" : random() < 0.5 ? "dead" : "retry";
+  const counts = await runCrew(db, {
+    random,
+    workers,
+    run: (session, job) => (job.kind === "gather" ? gather(session, job, random) : Promise.resolve()),
+    verdictOf: ({ kind }) => {
+      if (kind !== "limited" && kind !== "free") return "done";
+      return random() < 0.8 ? "done" : random() < 0.5 ? "dead" : "retry";
+    },
   });
-  const details = sorted.map(() => ({ error: { message: "no" }, delay_ms: Math.floor(random() * 20) }));
-  await session.query("begin");
-  await settle(session, me, sorted, verdicts, details);
-  if (random() < 0.3) await session.query("select pg_sleep($1)", [random() / 100]);
-  await session.query("commit");
+  return { ...(await judge(db)), ...counts };
 }
 
 /** Adds to its own node, at once or a moment later, like a producer whom a limiter makes wait. */
@@ -117,14 +66,8 @@ async function gather(session: Session, job: Claimed, random: () => number): Pro
   await enqueue(session, children);
 }
 
-async function isOver(session: Session): Promise<boolean> {
-  await tick(session);
-  const [row] = await session.query<{ left: boolean }>("select exists (select from fairmill.job) as left");
-  return !row!.left;
-}
-
 /** Nothing is left to do: what became of the flows? */
-async function judge(db: Asker): Promise<Omit<RaceResult, "kills" | "grouped">> {
+async function judge(db: Asker): Promise<Omit<RaceResult, keyof CrewCounts>> {
   const [row] = await db.query<{ early: number; missing: number; double: number; jobs: number; throttled: number }>(`
     with flow as (
       select f.id, f.state, (select count(*) from fairmill.job_history h where h.kind = 'complete' and 'flow ' || (h.payload ->> 'n') = f.name) as calls,

@@ -89,6 +89,7 @@ describe("order", () => {
     expect(await errorCode(createFlow(db, [node("a", [0])]))).toBe("FM001");
     expect(await errorCode(createFlow(db, [node("a", [1]), node("b")]))).toBe("FM001");
     expect(await errorCode(createFlow(db, [node("a", [], { inside: 0 })]))).toBe("FM001");
+    expect(await errorCode(createFlow(db, [node("a", [], { when: "failed" })]))).toBe("FM001");
     expect(await db.query("select from fairmill.batch")).toHaveLength(0);
   });
 

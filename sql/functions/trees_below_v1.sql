@@ -1,6 +1,6 @@
--- A batch and everything inside it.
+-- Batches and everything inside them.
 -- Plan expected: one probe of batch_inside per batch.
-create or replace function fairmill.tree_below_v1(batch_id bigint)
+create or replace function fairmill.trees_below_v1(batches bigint[])
 returns bigint[]
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -10,7 +10,7 @@ set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
   with recursive below (id) as (
-    select b.id from fairmill.batch b where b.id = batch_id
+    select b.id from fairmill.batch b where b.id = any (batches)
     union all
     select c.id from below cross join lateral (select x.id from fairmill.batch x where x.parent = below.id offset 0) c)
   select coalesce(array_agg(below.id), '{}') from below
