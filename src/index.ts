@@ -9,6 +9,7 @@ export type { Granted, GrantOptions } from "./enqueue/credits.js";
 export type { EnqueueItem, EnqueueOptions } from "./enqueue/new-job.js";
 export type { RedriveGroup, Redriven, RedriveOptions, RedrivePreview } from "./enqueue/redrive.js";
 export type { RerunOptions } from "./enqueue/rerun.js";
+export type { CronSpec, Scheduled, ScheduleOptions } from "./enqueue/schedules.js";
 export type { EnqueuedCount } from "./enqueue/stream.js";
 export type { TransactionClient } from "./enqueue/transaction-client.js";
 export { type CodecOptions, createCodec } from "./model/aes-codec.js";
@@ -38,6 +39,7 @@ export {
   NotSealedError,
   PayloadTooLargeError,
   RateLimitError,
+  ScheduleNotFoundError,
   SealBrokenError,
   SealedError,
   ShutdownError,
@@ -53,6 +55,7 @@ export type { Moment } from "./model/moment.js";
 export type { Enqueued } from "./model/new-job.js";
 export { cancel, snooze, type Verdict } from "./model/outcome.js";
 export type { ErrorFilter, RedriveFilter } from "./model/redrive-filter.js";
+export type { Missed, Tick } from "./model/schedule.js";
 export type { StandardSchema } from "./model/standard-schema.js";
 export { type JobState, TRANSITIONS } from "./model/states.js";
 export type { StepKind } from "./model/step.js";
@@ -81,6 +84,7 @@ export type {
   TenantOverview,
 } from "./store/overviews.js";
 export type { Failure, Job, JobDetail, JobFilter, JobHold } from "./store/read-jobs.js";
+export type { Schedule } from "./store/schedules.js";
 export type { SignalAnswer, Step } from "./store/steps.js";
 export type { Why, WhyGate, WhyGateName } from "./store/why.js";
 export { type Config, defineConfig } from "./worker/config.js";

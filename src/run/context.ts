@@ -1,6 +1,7 @@
 // What a handler is given: its input, who it is, a signal that says when to stop, and ways to report.
 import type { Claim } from "../model/claim.js";
 import type { Duration } from "../model/duration.js";
+import type { Tick } from "../model/schedule.js";
 import type { Logger } from "../observe/log.js";
 import type { Steps, WaitOptions } from "./steps.js";
 
@@ -18,6 +19,8 @@ export interface JobContext<Input = unknown> {
   readonly signal: AbortSignal;
   /** A logger that names this job in every line. */
   readonly log: Logger;
+  /** Which tick of which schedule made this job, asked of the database; undefined when it was enqueued otherwise. */
+  tick(): Promise<Tick | undefined>;
   /** Keeps a JSON value as the job's progress; cheap to call often, the latest value wins. */
   progress(value: unknown): void;
   /**
@@ -37,6 +40,7 @@ export class RunContext<Input> implements JobContext<Input> {
   readonly #logger: Logger;
   readonly #report: (claim: Claim, value: unknown) => void;
   readonly #makeSteps: () => Steps;
+  readonly #tickOf: ((claim: Claim) => Promise<Tick | undefined>) | undefined;
   readonly input: Input;
   #controller: AbortController | undefined;
   #log: Logger | undefined;
@@ -50,11 +54,13 @@ export class RunContext<Input> implements JobContext<Input> {
     logger: Logger,
     report: (claim: Claim, value: unknown) => void,
     makeSteps: () => Steps,
+    tickOf?: (claim: Claim) => Promise<Tick | undefined>,
   ) {
     this.#claim = claim;
     this.#logger = logger;
     this.#report = report;
     this.#makeSteps = makeSteps;
+    this.#tickOf = tickOf;
     this.input = input;
   }
 
@@ -96,6 +102,10 @@ export class RunContext<Input> implements JobContext<Input> {
 
   progress(value: unknown): void {
     this.#report(this.#claim, value);
+  }
+
+  async tick(): Promise<Tick | undefined> {
+    return this.#tickOf?.(this.#claim);
   }
 
   step<T>(name: string, run: () => T | Promise<T>): Promise<T> {

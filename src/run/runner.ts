@@ -12,6 +12,7 @@ import {
   TimeoutError,
 } from "../model/errors.js";
 import { decide, type Outcome } from "../model/outcome.js";
+import type { Tick } from "../model/schedule.js";
 import type { StepKeeper } from "../model/step.js";
 import { PayloadOutdatedError, validateInput } from "../model/validate-input.js";
 import type { Logger } from "../observe/log.js";
@@ -29,6 +30,8 @@ export interface RunnerOptions {
   readonly abortGraceMs: number;
   readonly onProgress: (claim: Claim, value: unknown) => void;
   readonly steps: StepKeeper;
+  /** Of which tick of a schedule the job is. */
+  readonly tickOf?: (claim: Claim) => Promise<Tick | undefined>;
   /** Opens payloads that are sealed. */
   readonly codec?: Codec | undefined;
 }
@@ -93,8 +96,8 @@ export class Runner {
   }
 
   #contextOf(run: Run, input: unknown): RunContext<unknown> {
-    const { logger, onProgress } = this.#options;
-    return new RunContext(run.claim, input, logger, onProgress, () => this.#stepsOf(run));
+    const { logger, onProgress, tickOf } = this.#options;
+    return new RunContext(run.claim, input, logger, onProgress, () => this.#stepsOf(run), tickOf);
   }
 
   #stepsOf(run: Run): Steps {

@@ -78,6 +78,13 @@ function enqueueStatement(jobs: readonly NewJob[], how: typeof OWN_TRANSACTION):
   return [ENQUEUE, [`${text}]`, JSON.stringify(shared), how.wake, how.alone, how.partial]];
 }
 
+/** One job as enqueue_many_v1 takes it, complete. */
+export function jobAsJson(job: NewJob): string {
+  const [, values] = enqueueStatement([job], OWN_TRANSACTION);
+  const [own, shared] = values as [own: string, shared: string];
+  return `${shared.slice(0, -1)},${own.slice("[{".length, -"]".length)}`;
+}
+
 /** What became of a job of several callers: each has its own answer. */
 export type Stored = Enqueued | { readonly error: FairmillError };
 

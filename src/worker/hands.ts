@@ -14,7 +14,7 @@ import { resultSealer } from "./seal-result.js";
 import { Slots } from "./slots.js";
 import { logVerdict } from "./verdict-log.js";
 
-export interface HandsOptions extends Pick<RunnerOptions, "handlers" | "onProgress" | "steps"> {
+export interface HandsOptions extends Pick<RunnerOptions, "handlers" | "onProgress" | "steps" | "tickOf"> {
   /** A job waits for another turn: something falls due in so many milliseconds. */
   readonly onDue: (ms: number) => void;
   /** These jobs run no more, says the database: what limits counted for them is free. */

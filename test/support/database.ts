@@ -40,6 +40,8 @@ async function asAdmin(serverUrl: string, work: (admin: pg.Client) => Promise<vo
 }
 
 const TABLES = [
+  "schedule",
+  "schedule_tick",
   "step",
   "job",
   "job_history",
