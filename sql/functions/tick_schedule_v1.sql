@@ -34,26 +34,25 @@ begin
     raise exception 'the next tick of "%" must lie behind the one that is due', tick_schedule_v1.name using errcode = 'FM001';
   end if;
 
-  with new as (
-    insert into fairmill.schedule_tick as t (schedule, tick_at)
-    select v_schedule.name, given.tick_at from unnest(tick_schedule_v1.ticks) as given (tick_at)
-    where given.tick_at <= now() order by given.tick_at
-    on conflict (schedule, tick_at) do nothing
-    returning t.tick_at)
-  select array_agg(new.tick_at order by new.tick_at) into v_new from new;
+  -- Asked by a subquery for one value, which cannot be turned into a join that reads all ticks of the schedule.
+  v_new := array(
+    select distinct given.tick_at from unnest(tick_schedule_v1.ticks) as given (tick_at)
+    where given.tick_at <= now()
+      and (select t.tick_at from fairmill.schedule_tick t where t.schedule = v_schedule.name and t.tick_at = given.tick_at) is null
+    order by given.tick_at);
 
-  if v_new is not null then
+  if v_new <> '{}' then
     -- A start that lies behind us is no reason to wait, nor to expire.
     select jsonb_agg(v_schedule.job || case when due.at > now() then jsonb_build_object('run_at', due.at) else '{}' end order by new.tick_at) into v_jobs
     from unnest(v_new) as new (tick_at)
-    join unnest(tick_schedule_v1.ticks, tick_schedule_v1.delays_ms) as given (tick_at, delay_ms) on given.tick_at = new.tick_at
-    cross join lateral (select new.tick_at + coalesce(given.delay_ms, 0) * interval '1 millisecond' as at) due;
+    cross join lateral (select new.tick_at + coalesce(tick_schedule_v1.delays_ms[array_position(tick_schedule_v1.ticks, new.tick_at)], 0)
+      * interval '1 millisecond' as at) due;
+    -- The primary key is the wall: whoever came here with a tick that has a row undoes the job as well.
     with made as (
       select v_new[e.n] as tick_at, e.id, e.created, e.refused
       from fairmill.enqueue_many_v1(v_jobs, '{}', wake => true, alone => true, partial => true) with ordinality as e (id, created, conflict, refused, n)),
     kept as (
-      update fairmill.schedule_tick t set job_id = made.id, refused = made.refused
-      from made where t.schedule = v_schedule.name and t.tick_at = made.tick_at)
+      insert into fairmill.schedule_tick (schedule, tick_at, job_id, refused) select v_schedule.name, made.tick_at, made.id, made.refused from made)
     select coalesce(array_agg(made.id order by made.tick_at) filter (where made.created), '{}'),
       jsonb_agg(jsonb_build_object('tick_at', made.tick_at, 'refused', made.refused) order by made.tick_at) filter (where made.refused is not null)
     into jobs, refusals from made;
@@ -62,7 +61,7 @@ begin
   update fairmill.schedule s set
     next_at = tick_schedule_v1.next_at, held_until = null, revision = s.revision + 1,
     last_tick_at = coalesce(v_new[cardinality(v_new)], s.last_tick_at), last_job_id = coalesce(jobs[cardinality(jobs)], s.last_job_id),
-    last_error = case when v_new is null then s.last_error else refusals -> -1 end
+    last_error = case when v_new = '{}' then s.last_error else refusals -> -1 end
   where s.name = v_schedule.name;
 end
 $$;
