@@ -61,7 +61,7 @@ describe("a worker", () => {
     await waitUntil("three ticks were handled", () => heard.length >= 3);
     expect(heard[0]).toEqual({ schedule: "each", at: nextRun });
     expect(nextRun!.getTime() - before).toBeLessThan(2_000);
-    expect(Date.now() - heard[2]!.at.getTime()).toBeLessThan(2_000);
+    expect(Date.now() - heard[2]!.at.getTime()).toBeLessThan(4_000);
     await client.pauseSchedule("each");
     await worker.stop();
     await expectEachOnce(["each"]);
@@ -191,14 +191,14 @@ describe("F3: ticks that nobody saw in time", () => {
 });
 
 test("jitter delays the job, the same for everybody, and leaves the tick where it is", async () => {
-  await client.schedule("s", { ...EVERY_SECOND, cron: hourly, jitter: "10d" });
+  await client.schedule("s", { ...EVERY_SECOND, cron: hourly, jitter: "10000d" });
   await asleepFor(1);
   await using worker = await startWorker(db.url, [handle(quick, () => {})]);
   const { jobIds } = await eventOf(worker, "ticked");
   const job = await client.job(jobIds[0]!);
   const { at } = job!.tick!;
   expect(at.getUTCMinutes()).toBe(Number(hourly.split(" ")[0]));
-  expect(job!.runAt!.getTime() - at.getTime()).toBe(jitterOf("s", at.getTime(), 10 * 86_400_000));
+  expect(job!.runAt!.getTime() - at.getTime()).toBe(jitterOf("s", at.getTime(), 10_000 * 86_400_000));
 });
 
 test("a tick that a limit refuses is recorded and does not stop the schedule", async () => {
@@ -242,7 +242,9 @@ test("a schedule that cannot be reckoned or stored is trouble, and the others go
   ]);
   // Their ticks stay due, and are tried again after a while.
   expect(
-    await db.query("select held_until > now() as held, next_at < now() as due from fairmill.schedule where name < 'd'"),
+    await db.query(
+      "select held_until is not null as held, next_at < now() as due from fairmill.schedule where name < 'd'",
+    ),
   ).toEqual(Array.from({ length: 3 }, () => ({ held: true, due: true })));
 });
 
