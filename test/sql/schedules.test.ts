@@ -58,6 +58,8 @@ describe("a tick", () => {
     const sessions = await Promise.all(Array.from({ length: 16 }, open));
     const answers = await Promise.all(sessions.map((session) => tick(session, "s")));
     expect(answers.filter(({ ticked }) => ticked)).toHaveLength(1);
+    // One who was asleep since it reckoned.
+    expect(await tick(db, "s")).toMatchObject({ ticked: false });
     expect(await jobs()).toHaveLength(1);
   });
 
