@@ -11,6 +11,7 @@ export type { Flow, Flows, StartFlowOptions } from "./enqueue/flows.js";
 export type { EnqueueItem } from "./enqueue/new-job.js";
 export type { RedriveGroup, Redriven, RedriveOptions, RedrivePreview } from "./enqueue/redrive.js";
 export type { RerunOptions } from "./enqueue/rerun.js";
+export type { CronSpec, Scheduled, ScheduleOptions } from "./enqueue/schedules.js";
 export type { EnqueuedCount } from "./enqueue/stream.js";
 export type { TransactionClient } from "./enqueue/transaction-client.js";
 export { type CodecOptions, createCodec } from "./model/aes-codec.js";
@@ -57,6 +58,7 @@ export {
   NotSealedError,
   PayloadTooLargeError,
   RateLimitError,
+  ScheduleNotFoundError,
   SealBrokenError,
   SealedError,
   ShutdownError,
@@ -83,6 +85,7 @@ export type { PublishOptions } from "./model/new-message.js";
 export { cancel, snooze, type Verdict } from "./model/outcome.js";
 export type { Queryable } from "./model/queryable.js";
 export type { ErrorFilter, RedriveFilter } from "./model/redrive-filter.js";
+export type { Missed, Tick } from "./model/schedule.js";
 export type { StandardSchema } from "./model/standard-schema.js";
 export { type JobState, TRANSITIONS } from "./model/states.js";
 export type { StepKind } from "./model/step.js";
@@ -115,6 +118,7 @@ export type {
   TenantOverview,
 } from "./store/overviews.js";
 export type { Failure, Job, JobDetail, JobFilter, JobHold } from "./store/read-jobs.js";
+export type { Schedule } from "./store/schedules.js";
 export type { SignalAnswer, Step } from "./store/steps.js";
 export type { Why, WhyGate, WhyGateName } from "./store/why.js";
 export { type Config, defineConfig } from "./worker/config.js";

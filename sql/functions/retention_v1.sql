@@ -1,6 +1,7 @@
 -- Removes what is old: whole days of history by dropping their partition, rows of the rest partition, idempotency keys of jobs that
--- ended, steps of jobs that are gone, messages that were sent or given up, batches that are over, unique keys whose period is over, meters
--- that nobody uses, and workers that are gone, in bounded portions. Never waits long for a lock: what is busy now is removed by a later call.
+-- ended, ticks of schedules, steps of jobs that are gone, messages that were sent or given up, batches that are over, unique keys whose
+-- period is over, meters that nobody uses, and workers that are gone, in bounded portions. Never waits long for a lock: what is busy now is
+-- removed by a later call.
 -- Plan expected: a probe of job's indexes for each old key and each gone worker. Asked by a subquery for one value, which cannot be
 -- turned into a join: planned while the table was empty, a join would read the whole queue.
 create or replace function fairmill.retention_v1(history_keep interval default '30 days', rows_max integer default 5000)
@@ -47,6 +48,14 @@ begin
     select x.ctid from fairmill.idempotency x
     where x.created_at < v_before and (select j.id from fairmill.job j where j.id = x.job_id) is null
     order by x.created_at limit rows_max for update skip locked));
+  get diagnostics v_count = row_count;
+  v_removed := v_removed + v_count;
+
+  -- That a tick is done is said by its schedule as well, whose next one lies behind it.
+  delete from fairmill.schedule_tick t where t.ctid = any (array(
+    select x.ctid from fairmill.schedule_tick x
+    where x.made_at < v_before and (select j.id from fairmill.job j where j.id = x.job_id) is null
+    order by x.made_at limit rows_max for update skip locked));
   get diagnostics v_count = row_count;
   v_removed := v_removed + v_count;
 

@@ -1,6 +1,6 @@
 -- All upkeep in one bounded call: what workers do now and then, and what a database cron can do alone.
--- Result: what was done, and when the next thing falls due (a scheduled job, a lease that ends, a time to live, a batch
--- to look at): call again then.
+-- Result: what was done, and when the next thing falls due (a scheduled job, a lease that ends, a time to live, a batch to look at, the tick
+-- of a schedule): call again then. Ticks are reckoned by workers, see tick_schedule_v1.
 -- Locks: rows that nobody else holds; then as pass_on_v1, once for everything, so that two who do upkeep cannot wait for each other.
 create or replace function fairmill.tick_upkeep_v1(jobs_max integer default 1000, crashes_max integer default 3, history_keep interval default '30 days',
   out promoted integer, out expired integer, out recovered integer, out ended integer, out removed integer, out next_in_ms float8)
@@ -50,6 +50,7 @@ begin
       (select s.run_at from fairmill.job s where s.state = 'scheduled' order by s.run_at limit 1),
       (select x.expire_at from fairmill.job x where x.expire_at is not null and x.state <> 'running' order by x.expire_at limit 1),
       (select b.check_at from fairmill.batch b where b.check_at is not null order by b.check_at limit 1),
+      (select greatest(c.next_at, c.held_until) from fairmill.schedule c where c.paused_at is null order by greatest(c.next_at, c.held_until) limit 1),
       (select min(w.lease_until) from fairmill.worker w where w.state = 'alive')) - clock_timestamp()) * 1000 end;
 end
 $$;

@@ -1,5 +1,6 @@
 // From the words of a command line to values. Each parser is told the option's name, because that is what its message must name.
 import { systemClock } from "../model/clock.js";
+import { Cron } from "../model/cron.js";
 import { type Duration, toMs } from "../model/duration.js";
 import { ConfigError } from "../model/errors.js";
 import { checkGateSettings, checkRate, type Rate } from "../model/limits.js";
@@ -52,6 +53,12 @@ export const rate =
     asUsage(() => checkRate(parsed, option));
     return parsed;
   };
+
+/** A cron expression, and the zone whose clocks it means. */
+export function cronSpec(expression: string, timezone: string | undefined): { cron: string; timezone: string } {
+  const cron = asUsage(() => new Cron(expression, timezone));
+  return { cron: cron.expression, timezone: cron.timezone };
+}
 
 export const weight =
   (option: string): Parser<number> =>

@@ -5,6 +5,7 @@ import { databaseUrl, schemaName } from "./arguments.js";
 import type { CliCommand, GlobalOptions } from "./command.js";
 import { cancel } from "./commands/cancel.js";
 import { credits } from "./commands/credits.js";
+import { cron } from "./commands/cron.js";
 import { dev } from "./commands/dev.js";
 import { enqueue } from "./commands/enqueue.js";
 import { job } from "./commands/job.js";
@@ -41,6 +42,7 @@ const COMMANDS: readonly CliCommand[] = [
   queues,
   kinds,
   credits,
+  cron,
 ];
 
 export async function run(argv: readonly string[]): Promise<ExitCode> {

@@ -35,6 +35,7 @@ import {
   type TenantOverview,
 } from "../store/overviews.js";
 import { type Job, type JobDetail, type JobFilter, readJob, readJobDetail, readJobs } from "../store/read-jobs.js";
+import type { Schedule } from "../store/schedules.js";
 import { readSteps, type SignalAnswer, type Step, sendSignal } from "../store/steps.js";
 import { readWhy, type Why } from "../store/why.js";
 import {
@@ -53,6 +54,7 @@ import { type EnqueueItem, type EnqueueOptions, newJob, newJobs } from "./new-jo
 import { openJob, openStep } from "./open-job.js";
 import { previewRedrive, type Redriven, type RedriveOptions, type RedrivePreview, redrive } from "./redrive.js";
 import { type RerunOptions, rerun } from "./rerun.js";
+import { type CronSpec, ScheduleBook, type Scheduled, type ScheduleOptions } from "./schedules.js";
 import { Sender } from "./sender.js";
 import { checkSignal, sealSignal } from "./signals.js";
 import { type EnqueuedCount, enqueueStream } from "./stream.js";
@@ -80,6 +82,7 @@ export class Client {
   readonly #sender: Sender;
   readonly #rules: KeyRules;
   readonly #credits: Credits;
+  readonly #schedules: ScheduleBook;
   readonly #batchTools: BatchTools;
   /** Batches that were opened: look at them, hold them open, cancel them. */
   readonly batches: Batches;
@@ -102,6 +105,7 @@ export class Client {
     this.#clock = options.clock ?? systemClock;
     this.#sender = new Sender(this.#db, this.#clock);
     this.#rules = new KeyRules(this.#db);
+    this.#schedules = new ScheduleBook(this.#db, this.#rules, this.#codec);
     this.#ask = { query: async (text, values) => ({ rows: await this.#db.query(text, values) }) };
     this.#credits = new Credits(this.#ask, (text) => text);
     this.#batchTools = {
@@ -266,6 +270,40 @@ export class Client {
       const sealed = await sealSignal(this.#ask, this.#db.schema, this.#codec, signal);
       return sendSignal(this.#db, signal.jobId, signal.name, sealed);
     });
+  }
+
+  /** Declares a schedule: a job by the clock. The same again changes nothing, so call it at every start, from every process. */
+  schedule<In>(name: string, options: ScheduleOptions<In>): Promise<Scheduled> {
+    return this.#call(() => this.#schedules.declare(name, options));
+  }
+
+  /** Removes a schedule; the jobs that it made stay. False: there was none. */
+  unschedule(name: string): Promise<boolean> {
+    return this.#call(() => this.#schedules.remove(name));
+  }
+
+  /** A page of schedules by name, with their next runs. */
+  schedules(page: NamePage = {}): Promise<Schedule[]> {
+    return this.#call(async () => this.#schedules.list(page));
+  }
+
+  /** When a schedule, or an expression that is none yet, ticks next. */
+  nextRuns(what: string | CronSpec, count = 5): Promise<Date[]> {
+    return this.#call(() => this.#schedules.nextRuns(what, count));
+  }
+
+  /** Makes no more jobs by this schedule. What it would have done until it is resumed is not made up for. */
+  pauseSchedule(name: string): Promise<void> {
+    return this.#call(() => this.#schedules.pause(name));
+  }
+
+  resumeSchedule(name: string): Promise<void> {
+    return this.#call(() => this.#schedules.resume(name));
+  }
+
+  /** Enqueues the job of a schedule now; its ticks stay as they are. */
+  runSchedule(name: string): Promise<Enqueued> {
+    return this.#call(() => this.#schedules.run(name));
   }
 
   /** Gives credits to an account, which is made if it does not exist. */

@@ -291,3 +291,16 @@ export class JobNotEndedError extends FairmillError {
 export class DatabaseError extends FairmillError {
   override readonly name: string = "DatabaseError";
 }
+
+/** There is no schedule of this name. */
+export class ScheduleNotFoundError extends FairmillError {
+  override readonly name = "ScheduleNotFoundError";
+  readonly schedule: string;
+  constructor(schedule: string) {
+    super(
+      "FAIRMILL_SCHEDULE_NOT_FOUND",
+      `There is no schedule "${schedule}". Declare it: client.schedule("${schedule}", …).`,
+    );
+    this.schedule = schedule;
+  }
+}

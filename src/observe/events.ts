@@ -24,6 +24,8 @@ export interface WorkerEvents {
   lost: [{ worker: string }];
   /** Upkeep changed something. */
   upkeep: [{ promoted: number; expired: number; recovered: number; ended: number; removed: number }];
+  /** This worker ticked a schedule: the jobs that were made, and how many ticks a limit refused. */
+  ticked: [{ schedule: string; jobIds: readonly string[]; refused: number }];
   /** Something failed that will be tried again. */
   trouble: [{ doing: string; error: unknown }];
   stopped: [{ worker: string; released: number }];

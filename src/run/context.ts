@@ -7,6 +7,7 @@ import type { JobDefinition } from "../model/job-definition.js";
 import type { EnqueueOptions } from "../model/new-job.js";
 import type { PublishOptions } from "../model/new-message.js";
 import type { Queryable } from "../model/queryable.js";
+import type { Tick } from "../model/schedule.js";
 import type { Logger } from "../observe/log.js";
 import { batchOf, flowOf, type JobBatch, type JobFlow } from "./batch.js";
 import type { Completion, RunEffects } from "./effects.js";
@@ -26,6 +27,8 @@ export interface JobContext<Input = unknown> {
   readonly signal: AbortSignal;
   /** A logger that names this job in every line. */
   readonly log: Logger;
+  /** Which tick of which schedule made this job, asked of the database; undefined when it was enqueued otherwise. */
+  tick(): Promise<Tick | undefined>;
   /** Keeps a JSON value as the job's progress; cheap to call often, the latest value wins. */
   progress(value: unknown): void;
   /**
@@ -65,6 +68,7 @@ export interface RunTools {
   readonly makeSteps: () => Steps;
   readonly makeEffects: () => RunEffects;
   readonly nodes: NodeReader;
+  readonly tickOf: ((claim: Claim) => Promise<Tick | undefined>) | undefined;
 }
 
 /** The context, and the runner's handle on it. The signal is made when it is first asked for: most handlers never do. */
@@ -135,6 +139,10 @@ export class RunContext<Input> implements JobContext<Input> {
   progress(value: unknown): void {
     this.#effects?.refuseCompleted("ctx.progress");
     this.#tools.report(this.#claim, value);
+  }
+
+  async tick(): Promise<Tick | undefined> {
+    return this.#tools.tickOf?.(this.#claim);
   }
 
   step<T>(name: string, run: () => T | Promise<T>): Promise<T> {

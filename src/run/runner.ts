@@ -16,6 +16,7 @@ import {
 } from "../model/errors.js";
 import type { NodeReader } from "../model/flow.js";
 import { decide, type Outcome, type Verdict } from "../model/outcome.js";
+import type { Tick } from "../model/schedule.js";
 import type { StepKeeper } from "../model/step.js";
 import { PayloadOutdatedError, validateInput } from "../model/validate-input.js";
 import type { Logger } from "../observe/log.js";
@@ -37,6 +38,8 @@ export interface RunnerOptions {
   readonly nodes: NodeReader;
   readonly effects: EffectMaker;
   readonly completer: Completer;
+  /** Of which tick of a schedule the job is. */
+  readonly tickOf?: (claim: Claim) => Promise<Tick | undefined>;
   /** Opens payloads that are sealed. */
   readonly codec?: Codec | undefined;
 }
@@ -101,13 +104,14 @@ export class Runner {
   }
 
   #contextOf(run: Run, input: unknown): RunContext<unknown> {
-    const { logger, onProgress, nodes } = this.#options;
+    const { logger, onProgress, nodes, tickOf } = this.#options;
     return new RunContext(run.claim, input, {
       logger,
       report: onProgress,
       makeSteps: () => this.#stepsOf(run),
       makeEffects: () => this.#effectsOf(run),
       nodes,
+      tickOf,
     });
   }
 

@@ -2,7 +2,7 @@
 import type { BatchState, Window } from "../model/batch.js";
 import type { NewJob } from "../model/new-job.js";
 import type { Database, Queryable } from "./database.js";
-import { jobsText, storeJobsIn } from "./enqueue.js";
+import { jobsText, jobText, storeJobsIn } from "./enqueue.js";
 import { type Refusal, toError } from "./limits.js";
 import { qualify } from "./schema-name.js";
 
@@ -88,7 +88,7 @@ const FIRST_JOBS_MAX = 5_000;
 
 export const callbacksText = (callbacks: NewCallbacks): string =>
   `{${Object.entries(callbacks)
-    .map(([event, job]) => `"${event}":${jobsText([job as NewJob]).slice(1, -1)}`)
+    .map(([event, job]) => `"${event}":${jobText(job as NewJob)}`)
     .join(",")}}`;
 
 function specText({ name, tenant, parent, callbacks, holdMs, window }: NewBatch): string {

@@ -84,8 +84,11 @@ function textOf(job: NewJob, columns: readonly Column[]): string {
   return `${text}}`;
 }
 
+/** One job as enqueue_many_v1 takes it, complete. */
+export const jobText = (job: NewJob): string => textOf(job, ALL);
+
 /** Jobs that share nothing, as enqueue_many_v1 takes them. */
-export const jobsText = (jobs: readonly NewJob[]): string => `[${jobs.map((job) => textOf(job, ALL)).join(",")}]`;
+export const jobsText = (jobs: readonly NewJob[]): string => `[${jobs.map(jobText).join(",")}]`;
 
 /** What became of a job of several callers: each has its own answer. */
 export type Stored = Enqueued | { readonly error: FairmillError };

@@ -1,6 +1,7 @@
 // Reading jobs: one by its id, or a page of them, newest first. Pages are cut by id, never counted.
 import type { ErrorRecord } from "../model/error-record.js";
 import type { CheckedErrorFilter, ErrorFilter } from "../model/redrive-filter.js";
+import type { Tick } from "../model/schedule.js";
 import { isEnded, type JobState } from "../model/states.js";
 import type { Database } from "./database.js";
 
@@ -49,6 +50,8 @@ export interface JobHold {
 export interface JobDetail extends Job {
   /** Jobs that repeat this one, oldest first, a hundred at most. */
   readonly reruns: readonly string[];
+  /** The tick of a schedule that made it; null: it was enqueued otherwise. */
+  readonly tick: Tick | null;
 }
 
 export interface Failure {
@@ -88,7 +91,8 @@ const JOB = `select found.*, ${HOLD} from (
   select ${LIVE} from fairmill.job where id = $1 union all select ${ENDED} from fairmill.job_history where id = $1 limit 1) as found`;
 
 const DETAIL = `select found.*, array(select id from fairmill.job where rerun_of = $1
-  union all select id from fairmill.job_history where rerun_of = $1 order by id limit 100) as reruns from (${JOB}) as found`;
+  union all select id from fairmill.job_history where rerun_of = $1 order by id limit 100) as reruns,
+  (select jsonb_build_object('schedule', t.schedule, 'at', t.tick_at) from fairmill.schedule_tick t where t.job_id = $1 order by t.tick_at limit 1) as tick from (${JOB}) as found`;
 const ENDED_BY_ID = `select found.*, ${HOLD} from (select ${ENDED} from fairmill.job_history where id = any ($1)) as found order by id`;
 
 const WANTED = `($1::text is null or state = $1) and ($2::text is null or queue = $2) and ($3::text is null or kind = $3)
@@ -145,8 +149,10 @@ export async function readJob(db: Database, id: string): Promise<Job | undefined
 }
 
 export async function readJobDetail(db: Database, id: string): Promise<JobDetail | undefined> {
-  const [row] = await db.query<Row & { reruns: string[] }>(DETAIL, [id]);
-  return row && { ...toJob(row), reruns: row.reruns };
+  const [row] = await db.query<Row & { reruns: string[]; tick: { schedule: string; at: string } | null }>(DETAIL, [id]);
+  if (!row) return undefined;
+  const { reruns, tick } = row;
+  return { ...toJob(row), reruns, tick: tick && { schedule: tick.schedule, at: new Date(tick.at) } };
 }
 
 /** Those of these jobs that have ended, by id. */

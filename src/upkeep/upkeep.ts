@@ -1,10 +1,13 @@
 // Upkeep, as every worker does it: promotes due jobs, expires old ones, recovers those of dead workers, keeps the history's
-// partitions. One bounded call; the database answers when the next thing falls due, and the loop sleeps until then.
+// partitions. One bounded call; the database answers when the next thing falls due, and the loop sleeps until then. What only this side
+// can reckon, ticks of schedules, is a duty of its own, done when the database says that something is still due.
 import { type Clock, sleep } from "../model/clock.js";
 import type { Database } from "../store/database.js";
 import { tickUpkeep, type UpkeepReport, type UpkeepSettings } from "../store/upkeep.js";
+import { Schedules, type SchedulesOptions } from "./schedules.js";
 
 export interface UpkeepOptions extends UpkeepSettings {
+  readonly schedules: SchedulesOptions;
   /** Look at least this often. */
   readonly everyMs: number;
   readonly onReport: (report: UpkeepReport) => void;
@@ -20,6 +23,7 @@ export class Upkeep {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #options: UpkeepOptions;
+  readonly #schedules: Schedules;
   readonly #stop = new AbortController();
   #nap: AbortController | undefined;
   #wakeAtMs = Number.POSITIVE_INFINITY;
@@ -29,6 +33,7 @@ export class Upkeep {
     this.#db = db;
     this.#clock = clock;
     this.#options = options;
+    this.#schedules = new Schedules(db, options.schedules);
   }
 
   start(): void {
@@ -46,8 +51,9 @@ export class Upkeep {
     const report = await tickUpkeep(this.#db, this.#options);
     this.#options.onReport(report);
     const { promoted, expired, recovered, ended, removed, nextInMs = Number.POSITIVE_INFINITY } = report;
+    const ticked = nextInMs <= 0 ? await this.#schedules.runOnce() : 0;
     // Something is due, and yet nothing could be done about it: somebody holds it locked. Ask again soon, not at once.
-    const soonestMs = promoted + expired + recovered + ended + removed === 0 ? LOCKED_MS : 0;
+    const soonestMs = promoted + expired + recovered + ended + removed + ticked === 0 ? LOCKED_MS : 0;
     return Math.min(this.#options.everyMs, Math.max(soonestMs, nextInMs));
   }
 

@@ -16,7 +16,7 @@ import { Slots } from "./slots.js";
 import { logVerdict } from "./verdict-log.js";
 
 export interface HandsOptions
-  extends Pick<RunnerOptions, "handlers" | "onProgress" | "steps" | "nodes" | "effects" | "completer"> {
+  extends Pick<RunnerOptions, "handlers" | "onProgress" | "steps" | "nodes" | "tickOf" | "effects" | "completer"> {
   readonly sealResult: SealResult | undefined;
   /** A job waits for another turn: something falls due in so many milliseconds. */
   readonly onDue: (ms: number) => void;

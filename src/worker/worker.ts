@@ -18,6 +18,7 @@ import { StepStore } from "../settle/steps.js";
 import { Database } from "../store/database.js";
 import { explainFailure } from "../store/failures.js";
 import { type Ruled, setKeyRules } from "../store/limits.js";
+import { readTick, type Ticked } from "../store/schedules.js";
 import type { UpkeepReport } from "../store/upkeep.js";
 import { cancelRequests } from "../store/workers.js";
 import { Upkeep } from "../upkeep/upkeep.js";
@@ -102,6 +103,7 @@ export class Worker {
         sealResult,
         onTrouble: (error) => trouble("asking whether a job was completed", error),
       }),
+      tickOf: ({ id }) => readTick(db, id),
       onDue: (ms) => this.#upkeep.dueIn(ms),
       onEnded: (claims) => this.#loop.freed(claims),
       onReturned: (jobs) => this.#loop.returned(jobs),
@@ -111,6 +113,10 @@ export class Worker {
       historyKeepMs: settings.historyKeepMs,
       everyMs: UPKEEP_MS,
       onReport: (report) => this.#upkept(report),
+      schedules: {
+        onTicked: (schedule, ticked) => this.#ticked(schedule, ticked),
+        onTrouble: (schedule, error) => trouble(`ticking schedule "${schedule}"`, error),
+      },
       onTrouble: (error) => trouble("upkeep", error),
     });
     this.#wakeUp = new WakeUp(db, clock, {
@@ -214,6 +220,17 @@ export class Worker {
       this.#parts.log.warn({ worker: this.id, recovered, ended }, "Took over jobs of dead workers");
     this.events.emit("upkeep", report);
     if (promoted + recovered > 0) this.#loop.wake();
+  }
+
+  #ticked(schedule: string, { jobIds, refusals }: Ticked): void {
+    for (const { at, error } of refusals)
+      this.#parts.log.warn(
+        { worker: this.id, schedule, tick: at.toISOString(), code: error.code, error: error.message },
+        "A tick made no job",
+      );
+    if (jobIds.length > 0) this.#parts.log.debug({ worker: this.id, schedule, jobs: jobIds }, "Schedule ticked");
+    this.events.emit("ticked", { schedule, jobIds, refused: refusals.length });
+    if (jobIds.length > 0) this.#loop.wake();
   }
 
   async #askForCancels(): Promise<void> {

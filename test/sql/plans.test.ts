@@ -17,12 +17,12 @@ import {
 import { openSession, type Session } from "./sessions.js";
 
 const ANALYZE =
-  "analyze fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency, fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.meter, fairmill.step, fairmill.account, fairmill.credit_entry, fairmill.credit_pending";
+  "analyze fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency, fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.meter, fairmill.step, fairmill.account, fairmill.credit_entry, fairmill.credit_pending, fairmill.schedule, fairmill.schedule_tick";
 
 /**
  * Jobs in all states: 50,000 ready, 5,000 scheduled (50 due), 5,000 running at 25 workers (2 of them dead), 10,000 ended. Of limited kinds
  * 1,000 keys, each with a ready and a running job that hold its places and three blocked ones; 20 due, 20 expired; 1,000 put back by a rate.
- * 1,000 accounts with 20 holds each, of which three have ended and are not added up.
+ * 1,000 accounts with 20 holds each, of which three have ended and are not added up. 2,000 schedules, 20 of them due, with ten ticks each, and 100 old ticks.
  */
 const fill = (tenants: number) => `
   insert into fairmill.job (kind, queue, tenant, priority, state, payload, expire_at)
@@ -71,7 +71,12 @@ const fill = (tenants: number) => `
   select 1000000 + n, 'a' || n % 1000, 'hold', 1, n from generate_series(0, 19999) n;
   insert into fairmill.credit_entry (id, account, kind, amount, hold_id, job_id) overriding system value
   select 2000000 + n, 'a' || n % 1000, 'release', 1, 1000000 + n, n from generate_series(0, 2999) n;
-  insert into fairmill.credit_pending (entry_id, account, ended, released) select 2000000 + n, 'a' || n % 1000, 1, 1 from generate_series(0, 2999) n`;
+  insert into fairmill.credit_pending (entry_id, account, ended, released) select 2000000 + n, 'a' || n % 1000, 1, 1 from generate_series(0, 2999) n;
+  insert into fairmill.schedule (name, cron, timezone, job, fingerprint, next_at)
+  select 's' || n, '* * * * *', 'UTC', '{"kind": "work"}', '', now() + (n - 20) * interval '1 minute' from generate_series(1, 2000) n;
+  insert into fairmill.schedule_tick (schedule, tick_at, job_id)
+  select 's' || n, now() - t * interval '1 minute', n * 10 + t from generate_series(1, 2000) n, generate_series(1, 10) t;
+  insert into fairmill.schedule_tick (schedule, tick_at, job_id, made_at) select 'gone', now() - n * interval '1 minute', -n, now() - interval '40 days' from generate_series(1, 100) n`;
 
 interface Scenario {
   readonly name: string;
@@ -318,7 +323,16 @@ const CREDIT_CALLS: Record<string, Call> = {
   },
 };
 
+const SCHEDULE_CALLS: Record<string, Call> = {
+  "tick_schedule_v1 with ticks, known and new": {
+    statement:
+      "select * from fairmill.tick_schedule_v1('s7', 1, array(select now() - n * interval '30 seconds' from generate_series(1, 20) n), array(select 0 from generate_series(1, 20)), now() + interval '1 hour')",
+    ways: [],
+  },
+};
+
 const CALLS: Record<string, Call> = {
+  ...SCHEDULE_CALLS,
   ...LIMIT_CALLS,
   ...STEP_CALLS,
   ...CREDIT_CALLS,
@@ -529,6 +543,14 @@ function checkReads(plans: readonly Plan[], table: Table, walks: readonly string
   }
 }
 
+const OTHERS = [
+  "job_history",
+  "account",
+  "credit_entry",
+  "credit_pending",
+  "schedule",
+  "schedule_tick",
+] as const satisfies readonly Table[];
 const waysInto = (plans: readonly Plan[], table: Table) => [...new Set(readersOf(plans, table).map(wayOf))].toSorted();
 
 describe.each(SCENARIOS)("$name", (scenario) => {
@@ -582,7 +604,7 @@ describe.each(SCENARIOS)("$name", (scenario) => {
     const { statement, values, before, ways, walks, historyWays } = CALLS[name]!;
     const plans = await plansOf(session, statement, values?.(facts), before);
     checkReads(plans, "job", walks);
-    for (const table of ["job_history", "account", "credit_entry", "credit_pending"] as const) checkReads(plans, table);
+    for (const table of OTHERS) checkReads(plans, table);
     expect(waysInto(plans, "job")).toEqual(ways);
     const history = waysInto(plans, "job_history");
     expect(history.length > 0).toBe(historyWays !== undefined);
@@ -598,6 +620,9 @@ describe.each(SCENARIOS)("$name", (scenario) => {
     const plans = await plansOf(session, "select * from fairmill.tick_upkeep_v1()");
     checkReads(plans, "job");
     checkReads(plans, "job_history");
+    // 2,000 schedules, and the first of them is found by one look.
+    checkReads(plans, "schedule");
+    expect(readersOf(plans, "schedule")).toMatchObject([{ index: "schedule_due", rows: 1 }]);
   });
 
   test("settle_v1 deletes by the primary key, driven by the ids it was given", async () => {

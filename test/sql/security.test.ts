@@ -69,6 +69,8 @@ test("S1: the walk sees what is there: the owner has every right on all of it", 
     "account",
     "credit_entry",
     "credit_pending",
+    "schedule",
+    "schedule_tick",
     "job_id_seq",
     "credit_entry_id_seq",
   ])
@@ -149,7 +151,8 @@ test("S3: what a caller puts into its own search_path or its temporary schema is
 test("S5: a role with EXECUTE on the functions and DML on the tables does all the work and the upkeep, and can change no schema", async () => {
   await db.query(`grant usage on schema fairmill to ${worker};
     grant select, insert, update, delete on fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency,
-      fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.meter, fairmill.step, fairmill.account, fairmill.credit_pending to ${worker};
+      fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.meter, fairmill.step, fairmill.account, fairmill.credit_pending,
+      fairmill.schedule, fairmill.schedule_tick to ${worker};
     grant select, insert on fairmill.credit_entry to ${worker};
     grant usage on sequence fairmill.job_id_seq, fairmill.credit_entry_id_seq to ${worker};
     grant execute on all functions in schema fairmill to ${worker}`);
@@ -179,6 +182,15 @@ test("S5: a role with EXECUTE on the functions and DML on the tables does all th
   expect(await db.query("select to_regclass('fairmill.job_history_20200101') as gone")).toEqual([{ gone: null }]);
   expect(await call<string>(session, "cancel_v1($1)", [id])).toBe("ended");
   expect(await call<string>(session, "retry_v1($1)", [id])).toBe("done");
+
+  await session.query(`select fairmill.set_schedule_v1('s', '* * * * *', 'UTC', '{"kind": "k"}', 'f', now())`);
+  await session.query("select fairmill.postpone_schedule_v1('s', 1, '{}')");
+  expect(
+    await session.query("select ticked from fairmill.tick_schedule_v1('s', 1, array[now()], '{0}', 'tomorrow')"),
+  ).toEqual([{ ticked: true }]);
+  expect(await session.query("select created from fairmill.run_schedule_v1('s')")).toEqual([{ created: true }]);
+  expect(await call<boolean>(session, "pause_schedule_v1('s', true)")).toBe(true);
+  expect(await call<boolean>(session, "unschedule_v1('s')")).toBe(true);
 
   for (const statement of [
     "create table fairmill.mine (id bigint)",

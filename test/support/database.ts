@@ -41,6 +41,8 @@ async function asAdmin(serverUrl: string, work: (admin: pg.Client) => Promise<vo
 
 const TABLES = [
   "outbox",
+  "schedule",
+  "schedule_tick",
   "step",
   "job",
   "job_history",

@@ -42,15 +42,16 @@ async function endForgotten(): Promise<void> {
 endAfterTest(endForgotten);
 afterEach(endForgotten);
 
-/** `limits` are those of the kind "limited". */
+/** `limits` are those of the kind "limited"; `env` is added to the environment. */
 export async function startWorkerProcess(
   url: string,
   kinds: readonly string[],
   options: Omit<WorkerOptions, "handlers" | "databaseUrl"> = {},
   limits?: JobLimits,
+  env: NodeJS.ProcessEnv = {},
 ): Promise<WorkerProcess> {
   const child = fork(script, {
-    env: { ...process.env, TEST_WORKER: JSON.stringify({ url, kinds, options, limits }) },
+    env: { ...process.env, ...env, TEST_WORKER: JSON.stringify({ url, kinds, options, limits }) },
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
   const messages: Message[] = [];

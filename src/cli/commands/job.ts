@@ -52,6 +52,7 @@ function detailOf(job: JobDetail, steps: readonly Step[], nowMs: number, coloure
     ["batch", job.batch],
     ["repeats", job.rerunOf && `job ${job.rerunOf}`],
     ["repeated", job.reruns.length > 0 ? `by job ${job.reruns.join(", ")}` : null],
+    ["schedule", job.tick && `${oneLine(job.tick.schedule)}, tick of ${job.tick.at.toISOString()}`],
     ["credits", job.credits && `${job.credits.amount} of ${oneLine(job.credits.account)}, ${job.credits.state}`],
     ["cancel", job.cancelRequestedAt && `asked for ${at(job.cancelRequestedAt)}`],
   ];

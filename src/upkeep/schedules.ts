@@ -1,0 +1,57 @@
+// The duty of upkeep that ticks schedules: reckons which ticks are due by the database's clock and has the database enqueue their jobs.
+// Any number of workers may do this at once: a tick belongs to whoever moves the schedule on, and there is one row for it.
+import { Cron } from "../model/cron.js";
+import { dueTicks, jitterOf } from "../model/schedule.js";
+import type { Database } from "../store/database.js";
+import { isTransient } from "../store/failures.js";
+import { type DueSchedule, postponeSchedule, readDueSchedules, type Ticked, tickSchedule } from "../store/schedules.js";
+
+export interface SchedulesOptions {
+  readonly onTicked: (schedule: string, ticked: Ticked) => void;
+  /** This schedule could not be ticked; the others were. */
+  readonly onTrouble: (schedule: string, error: unknown) => void;
+}
+
+/** Schedules of one round; more of them wait for the next, which follows at once. */
+const ROUND_MAX = 100;
+const MESSAGE_CHARS_MAX = 1_000;
+
+export class Schedules {
+  readonly #db: Database;
+  readonly #options: SchedulesOptions;
+
+  constructor(db: Database, options: SchedulesOptions) {
+    this.#db = db;
+    this.#options = options;
+  }
+
+  /** Ticks what is due. Returns how many schedules it moved. */
+  async runOnce(): Promise<number> {
+    let moved = 0;
+    for (const schedule of await readDueSchedules(this.#db, ROUND_MAX)) if (await this.#tick(schedule)) moved++;
+    return moved;
+  }
+
+  async #tick(schedule: DueSchedule): Promise<boolean> {
+    try {
+      const { name, nextMs: fromMs, nowMs, missedMax, jitterMs } = schedule;
+      const cron = new Cron(schedule.cron, schedule.timezone);
+      const { ticks, nextMs } = dueTicks(cron, fromMs, nowMs, missedMax);
+      const delayed = ticks.map((atMs) => ({ atMs, delayMs: jitterOf(name, atMs, jitterMs) }));
+      const ticked = await tickSchedule(this.#db, schedule, delayed, nextMs);
+      if (ticked.ticked) this.#options.onTicked(name, ticked);
+      return ticked.ticked;
+    } catch (error) {
+      // The database's own trouble is everybody's, and passes.
+      if (isTransient(error)) throw error;
+      this.#options.onTrouble(schedule.name, error);
+      await postponeSchedule(this.#db, schedule, recordOf(error));
+      return true;
+    }
+  }
+}
+
+function recordOf(error: unknown): { code: string; message: string } {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  return { code: String(code ?? "FAIRMILL_UNEXPECTED"), message: String(message ?? error).slice(0, MESSAGE_CHARS_MAX) };
+}

@@ -1,0 +1,81 @@
+// The command about schedules.
+import { createClient, defineJob } from "fairmill";
+import { expect, test } from "vitest";
+import { useDatabase } from "../support/database.js";
+import { cli, jsonOf } from "./cli.js";
+
+const db = useDatabase();
+const run = (...args: string[]) => cli(args, { env: { DATABASE_URL: db.url } });
+const report = defineJob<object>({ kind: "report" });
+const nightly = { cron: "0 3 * * *", timezone: "Europe/Madrid", job: report, input: {} } as const;
+
+test("without schedules says how to get one", async () => {
+  const { stdout } = await run("cron");
+  expect(stdout).toBe("There is no schedule. Declare one in code: client.schedule(name, { cron, job, input }).\n");
+  expect(jsonOf(await run("cron", "--json"))).toEqual({ schedules: [], next: null });
+});
+
+test("lists, shows next runs, pauses, resumes, runs by hand and removes", async () => {
+  await using client = createClient({ databaseUrl: db.url });
+  const { nextRun } = await client.schedule("nightly", nightly);
+  await client.schedule("weekly", { ...nightly, cron: "@weekly" });
+  const { stdout } = await run("cron");
+  expect(stdout.split("\n").map((line) => line.replaceAll(/ {2,}/g, "|"))).toEqual([
+    "NAME|CRON|ZONE|NEXT|LAST|KIND|TROUBLE",
+    expect.stringMatching(/^nightly\|0 3 \* \* \*\|Europe\/Madrid\|in \d+.+\|report$/),
+    expect.stringMatching(/^weekly\|@weekly\|Europe\/Madrid\|in \d+.+\|report$/),
+    "",
+  ]);
+  expect(jsonOf(await run("cron", "--limit", "1", "--json"))).toMatchObject({
+    schedules: [{ name: "nightly", nextRun: nextRun!.toISOString(), pausedAt: null }],
+    next: "nightly",
+  });
+
+  const next = jsonOf<{ runs: string[] }>(await run("cron", "next", "nightly", "--count", "3", "--json"));
+  expect(next.runs).toHaveLength(3);
+  expect(next.runs[0]).toBe(nextRun!.toISOString());
+  const same = await run("cron", "next", "0 3 * * *", "--timezone", "Europe/Madrid", "--count", "3", "--json");
+  expect(jsonOf(same)).toEqual(next);
+  expect((await run("cron", "next", "@hourly")).stdout.trim().split("\n")).toHaveLength(5);
+
+  expect((await run("cron", "pause", "nightly")).stdout).toBe('The schedule "nightly" is paused.\n');
+  expect((await run("cron")).stdout).toMatch(/^nightly .+ paused /m);
+  expect((await run("cron", "resume", "nightly")).stdout).toBe(
+    `The schedule "nightly" goes on; next run ${nextRun!.toISOString()}.\n`,
+  );
+  const { id } = jsonOf<{ id: string }>(await run("cron", "run", "nightly", "--json"));
+  expect(await client.job(id)).toMatchObject({ kind: "report", state: "ready" });
+  expect((await run("cron", "remove", "nightly")).stdout).toBe('The schedule "nightly" is removed; its jobs stay.\n');
+  expect((await client.schedules()).map(({ name }) => name)).toEqual(["weekly"]);
+});
+
+test("a job of a tick shows which one it was", async () => {
+  await using client = createClient({ databaseUrl: db.url });
+  const { id } = await client.enqueue(report, {});
+  await db.query("insert into fairmill.schedule_tick values ('nightly', '2026-11-15T02:00:00Z', $1)", [id]);
+  expect((await run("job", id)).stdout).toContain("schedule nightly, tick of 2026-11-15T02:00:00.000Z");
+});
+
+test.each(["next", "pause", "resume", "run", "remove"])(
+  "%s of a schedule that is not there fails, and says so",
+  async (word) => {
+    const { code, stderr } = await run("cron", word, "nobody");
+    expect(code).toBe(1);
+    expect(stderr).toContain('There is no schedule "nobody".');
+  },
+);
+
+test.each([
+  ["cron", "stop", "nightly"],
+  ["cron", "pause"],
+  ["cron", "next"],
+  ["cron", "next", "61 * * * *"],
+  ["cron", "next", "@never"],
+  ["cron", "next", "0 3 * * *", "--timezone", "Mars/Olympus"],
+  ["cron", "next", "nightly", "--count", "0"],
+  ["cron", "pause", "nightly", "--count", "5"],
+  ["cron", "next", "nightly", "--limit", "5"],
+  ["cron", "--timezone", "UTC"],
+])("is wrong usage: %s %s %s %s", async (...args) => {
+  expect((await run(...args)).code).toBe(2);
+});

@@ -1,0 +1,260 @@
+// F3: schedules over real workers: each tick makes one job, whoever is there, asleep, killed, or wrong about the time.
+import { randomBytes } from "node:crypto";
+import { type Client, createClient, createCodec, defineJob, handle, type ScheduleOptions, type Tick } from "fairmill";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { systemClock } from "../../src/model/clock.js";
+import { jitterOf } from "../../src/model/schedule.js";
+import { Database } from "../../src/store/database.js";
+import { Schedules } from "../../src/upkeep/schedules.js";
+import { useDatabase } from "../support/database.js";
+import { dice, newSeed } from "../support/dice.js";
+import { eventOf, keepingLogger, startWorker } from "../support/jobs.js";
+import { startWorkerProcess } from "../support/processes.js";
+import { waitUntil } from "../support/wait.js";
+
+const db = useDatabase();
+const quick = defineJob<object>({ kind: "quick" });
+const EVERY_SECOND = { cron: "* * * * * *", job: quick, input: {} } as const;
+let client: Client;
+beforeEach(() => {
+  client = createClient({ databaseUrl: db.url });
+});
+afterEach(() => client.close());
+
+const ticksOf = (name: string) =>
+  db.query<{ tick_at: Date; job_id: string | null }>(
+    "select tick_at, job_id from fairmill.schedule_tick where schedule = $1 order by tick_at",
+    [name],
+  );
+const seen = (name: string, count: number) =>
+  waitUntil(`${count} ticks of ${name}`, async () => (await ticksOf(name)).length >= count);
+
+/** Every second from the first tick to the last has one job, and there is no other job. */
+async function expectEachOnce(names: readonly string[]): Promise<void> {
+  const all = (await Promise.all(names.map(ticksOf))).flatMap((ticks) => {
+    const times = ticks.map(({ tick_at }) => tick_at.getTime());
+    expect(times).toEqual(times.map((_, n) => times[0]! + n * 1000));
+    return ticks.map(({ job_id }) => job_id);
+  });
+  expect(all).not.toContain(null);
+  const [{ jobs }] = (await db.query<{ jobs: string[] }>(
+    "select array(select id from fairmill.job union all select id from fairmill.job_history order by id) as jobs",
+  )) as [{ jobs: string[] }];
+  expect(jobs).toEqual(all.toSorted((a, b) => Number(a) - Number(b)));
+}
+
+/** An expression that ticks once an hour, half an hour from now: nothing of it is on time. */
+const hourly = `${(new Date().getUTCMinutes() + 30) % 60} * * * *`;
+/** The process that ticks was asleep: the schedule is as somebody left it so many hours ago. */
+const asleepFor = (hours: number) =>
+  db.query("update fairmill.schedule set next_at = next_at - $1 * interval '1 hour'", [hours]);
+
+describe("a worker", () => {
+  test("makes the jobs of a schedule that is declared while it sleeps, in time, and handlers know their tick", async () => {
+    const heard: Tick[] = [];
+    await using worker = await startWorker(db.url, [
+      handle(quick, async (ctx) => void heard.push((await ctx.tick())!)),
+    ]);
+    await eventOf(worker, "idle");
+    const before = Date.now();
+    const { nextRun } = await client.schedule("each", EVERY_SECOND);
+    await waitUntil("three ticks were handled", () => heard.length >= 3);
+    expect(heard[0]).toEqual({ schedule: "each", at: nextRun });
+    expect(nextRun!.getTime() - before).toBeLessThan(2_000);
+    expect(Date.now() - heard[2]!.at.getTime()).toBeLessThan(4_000);
+    await client.pauseSchedule("each");
+    await worker.stop();
+    await expectEachOnce(["each"]);
+    const [first] = await ticksOf("each");
+    expect(await client.job(first!.job_id!)).toMatchObject({ state: "done", tick: heard[0] });
+    expect((await client.schedules())[0]).toMatchObject({ lastTick: (await ticksOf("each")).at(-1)!.tick_at });
+  });
+
+  test("a job that no schedule made has no tick", async () => {
+    await using _ = await startWorker(db.url, [handle(quick, async (ctx) => String(await ctx.tick()))]);
+    const { id } = await client.enqueue(quick, {});
+    expect(await client.result(id)).toBe("undefined");
+  });
+});
+
+describe("F3: each tick once", () => {
+  test("with six who do upkeep, some of them a day off, and three schedules", async () => {
+    const skews = [0, 86_400_000, -86_400_000, 3_600_000, -1_000, 0];
+    const workers = await Promise.all(
+      skews.map((skewMs) =>
+        startWorker(db.url, [handle(quick, () => {})], {
+          clock: { ...systemClock, now: () => Date.now() + skewMs },
+        }),
+      ),
+    );
+    const names = ["a", "b", "c"];
+    await Promise.all(names.map((name) => client.schedule(name, EVERY_SECOND)));
+    await Promise.all(names.map((name) => seen(name, 4)));
+    await Promise.all(names.map((name) => client.pauseSchedule(name)));
+    await Promise.all(workers.map((worker) => worker.stop()));
+    await expectEachOnce(names);
+  });
+
+  test("with eight who look at the same moment, a hundred times", async () => {
+    await client.schedule("s", { ...EVERY_SECOND, cron: hourly, missed: { all: 2 } });
+    const bases = Array.from(
+      { length: 8 },
+      () => new Database({ databaseUrl: db.url }, { connectionsMax: 2, applicationName: "test" }),
+    );
+    const troubles: unknown[] = [];
+    const duties = bases.map(
+      (base) => new Schedules(base, { onTicked: () => {}, onTrouble: (_, error) => troubles.push(error) }),
+    );
+    let moved = 0;
+    for (let n = 0; n < 100; n++) {
+      await db.query("delete from fairmill.schedule_tick");
+      await asleepFor(3);
+      for (const count of await Promise.all(duties.map((duty) => duty.runOnce()))) moved += count;
+    }
+    await Promise.all(bases.map((base) => base.close()));
+    expect(troubles).toEqual([]);
+    expect(await db.query("select count(*)::int as jobs from fairmill.job")).toEqual([{ jobs: 200 }]);
+    expect(moved).toBe(100);
+  });
+
+  test("over processes that are killed between ticks and one that is asleep: no tick is lost, none is made twice", async () => {
+    const random = dice(newSeed());
+    await client.schedule("s", { ...EVERY_SECOND, missed: { all: 1_000 } });
+    const start = () => startWorkerProcess(db.url, ["quick"], { lease: 1_000 });
+    const asleep = await start();
+    const fleet = [await start(), await start()];
+    await seen("s", 1);
+    asleep.signal("SIGSTOP");
+    for (let kills = 1; kills <= 3; kills++) {
+      await seen("s", (await ticksOf("s")).length + 1);
+      const n = Math.floor(random() * fleet.length);
+      await fleet[n]!.kill();
+      fleet[n] = await start();
+    }
+    asleep.signal("SIGCONT");
+    await seen("s", (await ticksOf("s")).length + 2);
+    await client.pauseSchedule("s");
+    await Promise.all([asleep, ...fleet].map((worker) => worker.stop()));
+    await expectEachOnce(["s"]);
+  }, 60_000);
+
+  test("by the clocks of its zone, whatever those of process and server show", async () => {
+    const [{ name }] = (await db.query("select current_database() as name")) as [{ name: string }];
+    await db.query(`alter database ${name} set timezone = 'Asia/Kathmandu'`);
+    try {
+      const worker = await startWorkerProcess(db.url, ["quick"], {}, undefined, { TZ: "America/New_York" });
+      const now = new Date();
+      const inZone = (timeZone: string) =>
+        Number(now.toLocaleTimeString("en-GB", { timeZone, hour: "2-digit" }).slice(0, 2));
+      // In each zone the hour that its clocks show now: all of them tick this second and the next ones, by UTC the same ones.
+      const zones = ["Europe/Madrid", "Australia/Lord_Howe", "UTC", "Pacific/Apia"];
+      await using fresh = createClient({ databaseUrl: db.url });
+      for (const zone of zones)
+        await fresh.schedule(zone, {
+          ...EVERY_SECOND,
+          cron: `* * ${inZone(zone)},${(inZone(zone) + 1) % 24} * * *`,
+          timezone: zone,
+        });
+      await Promise.all(zones.map((zone) => seen(zone, 2)));
+      await Promise.all(zones.map((zone) => fresh.pauseSchedule(zone)));
+      await worker.stop();
+      await expectEachOnce(zones);
+      for (const zone of zones)
+        for (const { tick_at } of await ticksOf(zone))
+          expect(Math.abs(tick_at.getTime() - Date.now())).toBeLessThan(30_000);
+    } finally {
+      await db.query(`alter database ${name} reset timezone`);
+    }
+  });
+});
+
+describe("F3: ticks that nobody saw in time", () => {
+  const policies: readonly (readonly [string, Partial<ScheduleOptions<object>>, number])[] = [
+    ["skip: none", { missed: "skip" }, 0],
+    ["once: the latest", { missed: "once" }, 1],
+    ["once is the default", {}, 1],
+    ["all: the latest three", { missed: { all: 3 } }, 3],
+    ["all: no more than there are", { missed: { all: 1_000 } }, 5],
+  ];
+  test.each(policies)("%s", async (_, policy, made) => {
+    await client.schedule("s", { ...EVERY_SECOND, cron: hourly, ...policy });
+    const [{ next_at: next }] = (await db.query("select next_at from fairmill.schedule")) as [{ next_at: Date }];
+    await asleepFor(5);
+    await using worker = await startWorker(db.url, [handle(quick, () => {})]);
+    await waitUntil("the schedule was moved on", async () => (await client.schedules())[0]!.nextRun! > new Date());
+    await worker.stop();
+    const expected = Array.from({ length: made }, (_, n) => new Date(next.getTime() - (made - n) * 3_600_000));
+    expect((await ticksOf("s")).map(({ tick_at }) => tick_at)).toEqual(expected);
+    expect((await client.schedules())[0]!.nextRun).toEqual(next);
+    expect(await client.jobs()).toHaveLength(made);
+  });
+});
+
+test("jitter delays the job, the same for everybody, and leaves the tick where it is", async () => {
+  await client.schedule("s", { ...EVERY_SECOND, cron: hourly, jitter: "10000d" });
+  await asleepFor(1);
+  await using worker = await startWorker(db.url, [handle(quick, () => {})]);
+  const { jobIds } = await eventOf(worker, "ticked");
+  const job = await client.job(jobIds[0]!);
+  const { at } = job!.tick!;
+  expect(at.getUTCMinutes()).toBe(Number(hourly.split(" ")[0]));
+  expect(job!.runAt!.getTime() - at.getTime()).toBe(jitterOf("s", at.getTime(), 10_000 * 86_400_000));
+});
+
+test("a tick that a limit refuses is recorded and does not stop the schedule", async () => {
+  await client.setKind("quick", { rate: { limit: 1, per: "1h", at: "enqueue" } });
+  const logger = keepingLogger();
+  await using worker = await startWorker(db.url, [handle(quick, () => {})], { logger });
+  const refused = eventOf(worker, "ticked", (ticked) => ticked.refused > 0);
+  await client.schedule("s", EVERY_SECOND);
+  await refused;
+  await eventOf(worker, "ticked", (ticked) => ticked.refused > 0);
+  expect(await client.jobs()).toHaveLength(1);
+  expect((await client.schedules())[0]!.lastError).toMatchObject({ code: "FAIRMILL_RATE_LIMIT" });
+  expect(logger.lines.filter(({ message }) => message === "A tick made no job")[0]).toMatchObject({
+    level: "warn",
+    facts: { schedule: "s", code: "FAIRMILL_RATE_LIMIT" },
+  });
+});
+
+test("a schedule that cannot be reckoned or stored is trouble, and the others go on", async () => {
+  await db.query(`insert into fairmill.schedule (name, cron, timezone, job, fingerprint, next_at) values
+    ('a zone', '* * * * *', 'Mars/Olympus', '{"kind": "quick"}', '', now()),
+    ('b cron', 'whenever', 'UTC', '{"kind": "quick"}', '', now()),
+    ('c job', '* * * * * *', 'UTC', '{"kind": "quick", "priority": 100000}', '', now())`);
+  await client.schedule("z", EVERY_SECOND);
+  const logger = keepingLogger();
+  const troubles: string[] = [];
+  const worker = await startWorker(db.url, [handle(quick, () => {})], { logger });
+  worker.events.on("trouble", ({ doing }) => troubles.push(doing));
+  await seen("z", 3);
+  await client.pauseSchedule("z");
+  await worker.stop();
+  await expectEachOnce(["z"]);
+  expect(logger.lines.filter(({ message }) => message === "Trouble, will try again").length).toBeLessThan(10);
+  expect([...new Set(troubles)].every((doing) => /^ticking schedule "[abc] /.test(doing))).toBe(true);
+  const all = await client.schedules();
+  expect(all.map(({ lastError }) => lastError?.code)).toEqual([
+    "FAIRMILL_CONFIG",
+    "FAIRMILL_CONFIG",
+    "22003",
+    undefined,
+  ]);
+  // Their ticks stay due, and are tried again after a while.
+  expect(
+    await db.query(
+      "select held_until is not null as held, next_at < now() as due from fairmill.schedule where name < 'd'",
+    ),
+  ).toEqual(Array.from({ length: 3 }, () => ({ held: true, due: true })));
+});
+
+test("what is sealed stays sealed from the declaration to the handler", async () => {
+  const codec = createCodec({ keys: { k: randomBytes(32).toString("base64") }, current: "k" });
+  const secret = defineJob<{ word: string }>({ kind: "secret" });
+  await using sealing = createClient({ databaseUrl: db.url, codec });
+  await using worker = await startWorker(db.url, [handle(secret, ({ input }) => ({ heard: input.word }))], { codec });
+  await sealing.schedule("s", { cron: "* * * * * *", job: secret, input: { word: "sesame" } });
+  const { jobIds } = await eventOf(worker, "ticked");
+  expect(await sealing.result(jobIds[0]!)).toEqual({ heard: "sesame" });
+  expect(JSON.stringify(await db.query("select payload from fairmill.job_history"))).not.toContain("sesame");
+});
