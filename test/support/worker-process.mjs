@@ -1,6 +1,7 @@
 // A real worker process for tests. Told by its parent (IPC) what to be; tells what happens. Handlers of the kinds that tests use.
 import { createWorker, defineJob, handle, NonRetryableError, silentLogger, snooze } from "fairmill";
 import pg from "pg";
+import { raceHandlers } from "./race-flow.mjs";
 
 const settings = JSON.parse(process.env.TEST_WORKER);
 const say = (message) => process.connected && process.send(message);
@@ -70,12 +71,13 @@ const handlers = {
     await new Promise((resolve) => setTimeout(resolve, ctx.input.ms));
     if (ctx.input.end === "dead") throw new NonRetryableError("no");
   }),
+  ...raceHandlers,
   dozing: handle(defineJob({ kind: "dozing" }), () => snooze("1h")),
 };
 
 const worker = createWorker({
   databaseUrl: settings.url,
-  handlers: settings.kinds.map((kind) => handlers[kind]),
+  handlers: settings.kinds.flatMap((kind) => handlers[kind]),
   logger: silentLogger,
   ...settings.options,
 });

@@ -1,0 +1,3 @@
+import type { FlowDefinition } from "fairmill";
+
+export declare const raceFlow: FlowDefinition<{ n: number }>;
