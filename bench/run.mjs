@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { cpus, totalmem } from "node:os";
+import { measure as batches } from "./measure/batches.mjs";
 import { measure as depth } from "./measure/depth.mjs";
 import { measure as drain } from "./measure/drain.mjs";
 import { measure as enqueue } from "./measure/enqueue.mjs";
@@ -27,6 +28,7 @@ const MEASUREMENTS = {
   "long-transaction": longTransaction,
   memory,
   limits,
+  batches,
 };
 /** Counts that must be zero, in whatever table they stand. */
 const MISTAKES = ["lost", "twice", "left"];
