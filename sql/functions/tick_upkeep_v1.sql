@@ -1,9 +1,10 @@
 -- All upkeep in one bounded call: what workers do now and then, and what a database cron can do alone.
 -- Result: what was done, and when the next thing falls due (a scheduled job, a lease that ends, a time to live, a batch to look at, the tick
 -- of a schedule): call again then. Ticks are reckoned by workers, see tick_schedule_v1.
+-- batches: those that are over because nobody holds them any more and no member was added for long enough.
 -- Locks: rows that nobody else holds; then as pass_on_v1, once for everything, so that two who do upkeep cannot wait for each other.
 create or replace function fairmill.tick_upkeep_v1(jobs_max integer default 1000, crashes_max integer default 3, history_keep interval default '30 days',
-  out promoted integer, out expired integer, out recovered integer, out ended integer, out removed integer, out next_in_ms float8)
+  out promoted integer, out expired integer, out recovered integer, out ended integer, out removed integer, out next_in_ms float8, out batches bigint[])
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
@@ -18,7 +19,7 @@ declare
   v_held     record;
   v_marked   text[];
   v_accounts integer;
-  v_batches  integer;
+  v_batches  record;
   v_turns    record;
 begin
   select * into v_due from fairmill.promote_rows_v1(jobs_max);
@@ -30,7 +31,8 @@ begin
   v_marked := array(select m.name from fairmill.meter m where m.recheck order by m.name limit jobs_max);
   perform fairmill.pass_on_v1(v_due.queues || v_held.queues, v_due.keys || v_expired.keys || v_held.keys || v_marked,
     coalesce(v_expired.members || v_held.members, v_expired.members, v_held.members));
-  v_batches := fairmill.check_batches_v1(jobs_max);
+  select * into v_batches from fairmill.check_batches_v1(jobs_max);
+  batches := v_batches.over;
   promoted := v_due.promoted;
   expired := v_expired.expired;
   recovered := v_held.recovered;
@@ -43,7 +45,7 @@ begin
   end if;
   -- Last, because whoever enqueues for these accounts waits from here on.
   v_accounts := fairmill.add_up_accounts_v1(jobs_max);
-  next_in_ms := case when greatest(promoted, expired, recovered + ended, v_accounts, v_turns.started, v_batches) >= jobs_max then 0
+  next_in_ms := case when greatest(promoted, expired, recovered + ended, v_accounts, v_turns.started, v_batches.checked) >= jobs_max then 0
     -- Somebody was busy with a message that waits for its turn: look again when he is done.
     when v_turns.remaining > 0 then 100 else
     extract(epoch from least(

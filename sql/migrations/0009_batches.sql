@@ -8,6 +8,7 @@ drop function if exists fairmill.end_jobs_v1(bigint[], text, jsonb, boolean);
 drop function if exists fairmill.expire_rows_v1(integer);
 drop function if exists fairmill.recover_rows_v1(integer, integer);
 drop function if exists fairmill.pass_on_v1(text[], text[]);
+drop function if exists fairmill.tick_upkeep_v1(integer, integer, interval);
 drop function if exists fairmill.claim_v1(text, text, integer, integer, text[], float8);
 drop function if exists fairmill.claim_lanes_v1(text, text[], smallint[], text[], bigint[], integer[], text[], integer, boolean);
 drop function if exists fairmill.claim_gated_v1(text, text[], smallint[], text[], bigint[], integer[], text[], integer, boolean);

@@ -23,7 +23,16 @@ export interface WorkerEvents {
   /** The database declared this incarnation dead, or it could not renew its lease in time. */
   lost: [{ worker: string }];
   /** Upkeep changed something. */
-  upkeep: [{ promoted: number; expired: number; recovered: number; ended: number; removed: number }];
+  upkeep: [
+    {
+      promoted: number;
+      expired: number;
+      recovered: number;
+      ended: number;
+      removed: number;
+      batches: readonly string[];
+    },
+  ];
   /** This worker ticked a schedule: the jobs that were made, and how many ticks a limit refused. */
   ticked: [{ schedule: string; jobIds: readonly string[]; refused: number }];
   /** Something failed that will be tried again. */

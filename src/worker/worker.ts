@@ -214,8 +214,9 @@ export class Worker {
   }
 
   #upkept(report: UpkeepReport): void {
-    const { promoted, expired, recovered, ended, removed } = report;
-    if (promoted + expired + recovered + ended + removed === 0) return;
+    const { promoted, expired, recovered, ended, removed, batches } = report;
+    if (promoted + expired + recovered + ended + removed + batches.length === 0) return;
+    if (batches.length > 0) this.#parts.log.info({ worker: this.id, batches }, "Batches are stable, and over");
     if (recovered + ended > 0)
       this.#parts.log.warn({ worker: this.id, recovered, ended }, "Took over jobs of dead workers");
     this.events.emit("upkeep", report);

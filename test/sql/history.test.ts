@@ -129,7 +129,7 @@ describe("partitions", () => {
         [name],
       );
     const first = await shape(names[0]!);
-    expect(first).toHaveLength(6);
+    expect(first).toHaveLength(7);
     expect(await shape(names.at(-1)!)).toEqual(first);
   });
 

@@ -232,8 +232,24 @@ describe("tick_upkeep_v1", () => {
     await shift(due, "run_at", "-1 second");
     await shift(old, "expire_at", "-1 second");
     await endLease(db, "w");
-    expect(await tick()).toEqual({ promoted: 1, expired: 1, recovered: 1, ended: 1, removed: 0, next_in_ms: null });
-    expect(await tick()).toEqual({ promoted: 0, expired: 0, recovered: 0, ended: 0, removed: 0, next_in_ms: null });
+    expect(await tick()).toEqual({
+      promoted: 1,
+      expired: 1,
+      recovered: 1,
+      ended: 1,
+      removed: 0,
+      next_in_ms: null,
+      batches: [],
+    });
+    expect(await tick()).toEqual({
+      promoted: 0,
+      expired: 0,
+      recovered: 0,
+      ended: 0,
+      removed: 0,
+      next_in_ms: null,
+      batches: [],
+    });
   });
 
   test("B20: says when the next thing falls due: a scheduled job, a time to live, or the end of a lease, whichever is first", async () => {
