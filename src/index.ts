@@ -1,5 +1,23 @@
 // Everything an application needs, and nothing else.
 
+export type { WebhookAnswer } from "./deliver/webhook/answer.js";
+export type { Address, Resolve } from "./deliver/webhook/destination.js";
+export {
+  WebhookDestinationError,
+  WebhookError,
+  WebhookInDoubtError,
+  WebhookRefusedError,
+  WebhookSignatureError,
+  WebhookUnreachableError,
+} from "./deliver/webhook/errors.js";
+export type { WebhookLimits } from "./deliver/webhook/limits.js";
+export { sendWebhook, type WebhookMessage } from "./deliver/webhook/send.js";
+export {
+  type VerifiedWebhook,
+  type VerifyOptions,
+  verifyWebhook,
+  type WebhookSecret,
+} from "./deliver/webhook/signature.js";
 export {
   Client,
   type ClientOptions,

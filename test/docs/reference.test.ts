@@ -14,6 +14,10 @@ import {
   type JobCredits,
   type JobFilter,
   type Rate,
+  sendWebhook,
+  type VerifyOptions,
+  verifyWebhook,
+  type WebhookMessage,
   type WorkerOptions,
 } from "fairmill";
 import { describe, expect, test } from "vitest";
@@ -68,6 +72,7 @@ describe("settings.md lists exactly the settings that are known", () => {
   }
   const handlers = [handle(job, () => {})];
   const client = createClient({ databaseUrl: url });
+  const webhook = { url: "https://example.com", body: "", idempotencyKey: "k", secret: Buffer.alloc(24) };
 
   test.each([
     ["createClient", () => createClient({ databaseUrl: url, ...nope })],
@@ -91,6 +96,9 @@ describe("settings.md lists exactly the settings that are known", () => {
     ["redrive filter", () => client.redrive(nope)],
     ["redrive", () => client.redrive({}, nope)],
     ["rerun", () => client.rerun("1", nope)],
+    ["sendWebhook", () => sendWebhook(nope as WebhookMessage)],
+    ["webhook limits", () => sendWebhook({ ...webhook, limits: nope })],
+    ["verifyWebhook", () => verifyWebhook(nope as VerifyOptions)],
   ])("%s", async (heading, give) => {
     expect(settingsUnder(heading).toSorted()).toEqual(await knownTo(give));
   });

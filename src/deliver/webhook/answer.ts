@@ -1,7 +1,7 @@
 // What a receiver answered: its status, and a little of what it said, for people.
 import type { IncomingMessage } from "node:http";
 
-export interface Answer {
+export interface WebhookAnswer {
   readonly status: number;
   /** The beginning of what it said. */
   readonly text: string;
@@ -10,7 +10,7 @@ export interface Answer {
 }
 
 /** Reads up to `readMax` bytes, so that an ordinary answer comes to its end, and keeps the first `keepMax`. Never rejects. */
-export function readAnswer(response: IncomingMessage, readMax: number, keepMax: number): Promise<Answer> {
+export function readAnswer(response: IncomingMessage, readMax: number, keepMax: number): Promise<WebhookAnswer> {
   const status = response.statusCode ?? 0;
   return new Promise((resolve) => {
     const kept: Buffer[] = [];

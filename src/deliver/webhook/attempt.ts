@@ -1,7 +1,7 @@
 // One try to send a webhook: its time limits, its connection, and how far it came.
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Clock } from "../../model/clock.js";
-import type { Answer } from "./answer.js";
+import type { WebhookAnswer } from "./answer.js";
 import { WebhookInDoubtError, WebhookUnreachableError } from "./errors.js";
 
 export class Attempt {
@@ -68,7 +68,7 @@ export class Attempt {
   }
 
   /** From here on nothing can change the status: being stopped only cuts the text. */
-  async readToEnd(reading: Promise<Answer>): Promise<Answer> {
+  async readToEnd(reading: Promise<WebhookAnswer>): Promise<WebhookAnswer> {
     if (this.#stopped) this.#response?.destroy();
     return reading;
   }

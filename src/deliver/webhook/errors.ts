@@ -1,13 +1,13 @@
 // How a webhook can fail. What counts most to the caller: did the receiver certainly not take it, or may it have?
 import { FairmillError } from "../../model/errors.js";
-import type { Answer } from "./answer.js";
+import type { WebhookAnswer } from "./answer.js";
 
 interface Facts {
   /** "no": the receiver certainly did not take the message. "unknown": it may have. */
   readonly delivered: "no" | "unknown";
   /** Whether another try can help. */
   readonly retryable: boolean;
-  readonly answer?: Answer | undefined;
+  readonly answer?: WebhookAnswer | undefined;
   readonly cause?: unknown;
 }
 
@@ -17,7 +17,7 @@ export abstract class WebhookError extends FairmillError {
   readonly retryable: boolean;
   /** What the receiver answered, if it did. */
   readonly status: number | undefined;
-  readonly answer: Answer | undefined;
+  readonly answer: WebhookAnswer | undefined;
 
   constructor(code: string, message: string, { delivered, retryable, answer, cause }: Facts) {
     super(code, message, cause === undefined ? undefined : { cause });
@@ -55,7 +55,13 @@ export class WebhookRefusedError extends WebhookError {
   readonly retryAfterMs: number | undefined;
   /** 410: the receiver is gone for good; send it nothing more. */
   readonly isGone: boolean;
-  constructor(origin: string, answer: Answer, what: string, retryable: boolean, retryAfterMs: number | undefined) {
+  constructor(
+    origin: string,
+    answer: WebhookAnswer,
+    what: string,
+    retryable: boolean,
+    retryAfterMs: number | undefined,
+  ) {
     super("FAIRMILL_WEBHOOK_REFUSED", `${origin} answered ${answer.status}: ${what}.`, {
       delivered: "no",
       retryable,
@@ -74,7 +80,7 @@ export class WebhookInDoubtError extends WebhookError {
   constructor(
     origin: string,
     what: string,
-    facts: { answer?: Answer; retryAfterMs?: number | undefined; cause?: unknown },
+    facts: { answer?: WebhookAnswer; retryAfterMs?: number | undefined; cause?: unknown },
   ) {
     super(
       "FAIRMILL_WEBHOOK_IN_DOUBT",

@@ -1,5 +1,5 @@
 // What an answer means for the message: taken, not taken, or nobody knows.
-import type { Answer } from "./answer.js";
+import type { WebhookAnswer } from "./answer.js";
 import { WebhookInDoubtError, WebhookRefusedError } from "./errors.js";
 
 /** Longer than this nobody is asked to wait. */
@@ -24,7 +24,7 @@ const LATER = new Map([
  * Throws unless the receiver took the message. Who answers with 5xx may have taken it before it failed, or something in front of it
  * answered: that is in doubt.
  */
-export function judge(origin: string, answer: Answer, retryAfterMs: number | undefined): void {
+export function judge(origin: string, answer: WebhookAnswer, retryAfterMs: number | undefined): void {
   const { status } = answer;
   if (status >= 200 && status < 300) return;
   if (status >= 500) throw new WebhookInDoubtError(origin, `it answered ${status}`, { answer, retryAfterMs });

@@ -6,7 +6,7 @@ import { isIP, type LookupFunction } from "node:net";
 import { type Clock, systemClock } from "../../model/clock.js";
 import { ConfigError } from "../../model/errors.js";
 import { refuseUnknown } from "../../model/settings.js";
-import { type Answer, readAnswer } from "./answer.js";
+import { readAnswer, type WebhookAnswer } from "./answer.js";
 import { Attempt } from "./attempt.js";
 import {
   type Address,
@@ -66,7 +66,7 @@ const KNOWN: Record<keyof WebhookMessage, true> = {
 const BODY_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Resolves with the answer when the receiver took the message; else throws one of the WebhookErrors. */
-export async function sendWebhook(message: WebhookMessage): Promise<Answer> {
+export async function sendWebhook(message: WebhookMessage): Promise<WebhookAnswer> {
   refuseUnknown(message, Object.keys(KNOWN), "sendWebhook");
   const { clock = systemClock, resolve = systemResolve, allowPrivate = false } = message;
   const keys = signingKeys(message.secret, "secret");

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, createServer as createPlainServer, type Server, type Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
 import { onTestFinished } from "vitest";
 import type { Resolve } from "../../../src/deliver/webhook/destination.js";
 import type { WebhookMessage } from "../../../src/deliver/webhook/send.js";
@@ -16,6 +17,8 @@ export interface Received {
   readonly url: string | undefined;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
+  /** What the sender asked the certificate of. */
+  readonly servername: string | false | null | undefined;
 }
 
 type Answering = (response: ServerResponse, received: Received) => void;
@@ -56,7 +59,8 @@ function listening(answer: Answering): { received: Received[]; listener: Request
     request.on("error", () => {});
     request.on("end", () => {
       const { method, url, headers } = request;
-      const one = { method, url, headers, body: Buffer.concat(chunks).toString() };
+      const { servername } = request.socket as Partial<TLSSocket>;
+      const one = { method, url, headers, body: Buffer.concat(chunks).toString(), servername };
       received.push(one);
       answer(response, one);
     });

@@ -123,6 +123,7 @@ describe("TLS", () => {
   test("the certificate is asked of the name, although the connection goes to a number", async () => {
     const receiver = await startSecureReceiver((response) => response.end("safe"));
     expect(await sendWebhook(secure(receiver))).toMatchObject({ text: "safe" });
+    expect(receiver.received[0]!.servername).toBe("hooks.example.com");
     const dotted = { url: `https://hooks.example.com.:${receiver.port}/` };
     expect(await sendWebhook(secure(receiver, dotted))).toMatchObject({ text: "safe" });
   });
