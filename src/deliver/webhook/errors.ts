@@ -3,8 +3,8 @@ import { FairmillError } from "../../model/errors.js";
 import type { WebhookAnswer } from "./answer.js";
 
 interface Facts {
-  /** "no": the receiver certainly did not take the message. "unknown": it may have. */
-  readonly delivered: "no" | "unknown";
+  /** false: the receiver certainly did not take the message. "unknown": it may have. */
+  readonly delivered: false | "unknown";
   /** Whether another try can help. */
   readonly retryable: boolean;
   readonly answer?: WebhookAnswer | undefined;
@@ -13,7 +13,7 @@ interface Facts {
 
 /** A webhook was not sent, or nobody knows. The classes below say why; `delivered` and `retryable` say what to do. */
 export abstract class WebhookError extends FairmillError {
-  readonly delivered: "no" | "unknown";
+  readonly delivered: false | "unknown";
   readonly retryable: boolean;
   /** What the receiver answered, if it did. */
   readonly status: number | undefined;
@@ -32,7 +32,7 @@ export abstract class WebhookError extends FairmillError {
 export class WebhookDestinationError extends WebhookError {
   override readonly name = "WebhookDestinationError";
   constructor(message: string) {
-    super("FAIRMILL_WEBHOOK_DESTINATION", message, { delivered: "no", retryable: false });
+    super("FAIRMILL_WEBHOOK_DESTINATION", message, { delivered: false, retryable: false });
   }
 }
 
@@ -41,7 +41,7 @@ export class WebhookUnreachableError extends WebhookError {
   override readonly name = "WebhookUnreachableError";
   constructor(origin: string, what: string, cause?: unknown) {
     super("FAIRMILL_WEBHOOK_UNREACHABLE", `${origin} cannot be reached: ${what}. Nothing was sent.`, {
-      delivered: "no",
+      delivered: false,
       retryable: true,
       cause,
     });
@@ -63,7 +63,7 @@ export class WebhookRefusedError extends WebhookError {
     retryAfterMs: number | undefined,
   ) {
     super("FAIRMILL_WEBHOOK_REFUSED", `${origin} answered ${answer.status}: ${what}.`, {
-      delivered: "no",
+      delivered: false,
       retryable,
       answer,
     });

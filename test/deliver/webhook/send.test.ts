@@ -81,7 +81,7 @@ describe("S11: where it may go", () => {
       const error = await failed({ ...message, ...resolve, allowPrivate: false, allowHttp: true });
       expect(error).toMatchObject({
         code: "FAIRMILL_WEBHOOK_DESTINATION",
-        delivered: "no",
+        delivered: false,
         retryable: false,
         message: expect.stringContaining("loopback"),
       });
@@ -111,7 +111,7 @@ describe("S11: where it may go", () => {
     );
     const error = await failed(messageTo(receiver));
     expect(error).toBeInstanceOf(WebhookRefusedError);
-    expect(error).toMatchObject({ delivered: "no", retryable: false, status });
+    expect(error).toMatchObject({ delivered: false, retryable: false, status });
     expect(elsewhere.connections()).toBe(0);
   });
 });
@@ -134,7 +134,7 @@ describe("TLS", () => {
     for (const message of [secure(receiver, { url: `https://other.example.com:${receiver.port}/` }), untrusted]) {
       const error = await failed(message);
       expect(error).toBeInstanceOf(WebhookUnreachableError);
-      expect(error).toMatchObject({ delivered: "no", retryable: true });
+      expect(error).toMatchObject({ delivered: false, retryable: true });
     }
     expect(receiver.received).toEqual([]);
   });
@@ -167,19 +167,19 @@ describe("answers", () => {
       const receiver = await startReceiver((response) => response.writeHead(status).end("no, and why"));
       const error = await failed(messageTo(receiver));
       expect(error).toBeInstanceOf(WebhookRefusedError);
-      expect(error).toMatchObject({ delivered: "no", retryable: false, status, isGone: false });
+      expect(error).toMatchObject({ delivered: false, retryable: false, status, isGone: false });
       expect(error.answer?.text).toBe("no, and why");
     },
   );
 
   test("410 says that the receiver is gone", async () => {
     const receiver = await startReceiver((response) => response.writeHead(410).end());
-    expect(await failed(messageTo(receiver))).toMatchObject({ delivered: "no", retryable: false, isGone: true });
+    expect(await failed(messageTo(receiver))).toMatchObject({ delivered: false, retryable: false, isGone: true });
   });
 
   test.each([408, 425, 429])("%i: not taken, another try may help", async (status) => {
     const receiver = await startReceiver((response) => response.writeHead(status).end());
-    expect(await failed(messageTo(receiver))).toMatchObject({ delivered: "no", retryable: true, status });
+    expect(await failed(messageTo(receiver))).toMatchObject({ delivered: false, retryable: true, status });
   });
 
   test.each([500, 502, 503, 504, 599])("%i: it may have been taken", async (status) => {
@@ -246,7 +246,7 @@ describe("answers", () => {
       response.writeHead(400, { "content-length": "100" });
       response.write("half", () => response.destroy());
     });
-    expect(await failed(messageTo(broken))).toMatchObject({ status: 400, delivered: "no" });
+    expect(await failed(messageTo(broken))).toMatchObject({ status: 400, delivered: false });
   });
 });
 
@@ -254,7 +254,7 @@ describe("doubt", () => {
   test("nobody listens: nothing was sent", async () => {
     const error = await failed(messageTo({ port: await freePort() }));
     expect(error).toBeInstanceOf(WebhookUnreachableError);
-    expect(error).toMatchObject({ delivered: "no", retryable: true, message: expect.stringContaining("ECONNREFUSED") });
+    expect(error).toMatchObject({ delivered: false, retryable: true, message: expect.stringContaining("ECONNREFUSED") });
   });
 
   test("a name that nobody knows: nothing was sent", async () => {
@@ -312,7 +312,7 @@ describe("being told to stop", () => {
     const receiver = await startReceiver((response) => response.end());
     const signal = AbortSignal.abort(new Error("shutdown"));
     const error = await failed(messageTo(receiver, { signal }));
-    expect(error).toMatchObject({ delivered: "no", cause: new Error("shutdown") });
+    expect(error).toMatchObject({ delivered: false, cause: new Error("shutdown") });
     expect(receiver.received).toEqual([]);
   });
 
