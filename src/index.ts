@@ -24,6 +24,7 @@ export {
   createClient,
 } from "./enqueue/client.js";
 export type { Granted, GrantOptions } from "./enqueue/credits.js";
+export type { EnqueueMiddleware, JobChange, JobDraft } from "./enqueue/middleware.js";
 export type { EnqueueItem, EnqueueOptions } from "./enqueue/new-job.js";
 export type { RedriveGroup, Redriven, RedriveOptions, RedrivePreview } from "./enqueue/redrive.js";
 export type { RerunOptions } from "./enqueue/rerun.js";
@@ -67,6 +68,7 @@ export {
 } from "./model/errors.js";
 export { defineJob, type JobDefinition, type JobOptions } from "./model/job-definition.js";
 export type { GateName, GateSettings, JobLimits, KeyRule, Rate, StoredRate, TenantSettings } from "./model/limits.js";
+export { type AddedBy, Chain, MiddlewareError } from "./model/middleware.js";
 export type { Moment } from "./model/moment.js";
 export type { Enqueued } from "./model/new-job.js";
 export { cancel, snooze, type Verdict } from "./model/outcome.js";
@@ -85,7 +87,8 @@ export type {
 export type { WorkerEvents } from "./observe/events.js";
 export { createLogger, type Logger, silentLogger } from "./observe/log.js";
 export type { JobContext } from "./run/context.js";
-export { type Handler, type HandlerFunction, handle } from "./run/handler.js";
+export { type HandleOptions, type Handler, type HandlerFunction, handle } from "./run/handler.js";
+export type { Next, RunMiddleware, RunPart } from "./run/middleware.js";
 export type { WaitOptions } from "./run/steps.js";
 export type { CancelAnswer, RetryAnswer } from "./store/control-jobs.js";
 export type { Balance, CreditEntry, StatementPage } from "./store/credits.js";
@@ -102,5 +105,13 @@ export type { Failure, Job, JobDetail, JobFilter, JobHold } from "./store/read-j
 export type { SignalAnswer, Step } from "./store/steps.js";
 export type { Why, WhyGate, WhyGateName } from "./store/why.js";
 export { type Config, defineConfig } from "./worker/config.js";
+export {
+  chain,
+  type Middleware,
+  type MiddlewareChain,
+  type MiddlewareOptions,
+  middleware,
+  type Use,
+} from "./worker/middleware.js";
 export type { WorkerOptions } from "./worker/settings.js";
 export { createWorker, Worker } from "./worker/worker.js";

@@ -1,38 +1,39 @@
 // From what the caller says to the job that is stored: validated input, checked options, defaults from the definition.
 import { type Codec, sealJson } from "../model/codec.js";
 import { holdOf } from "../model/credits.js";
-import { type Duration, toMs } from "../model/duration.js";
+import { toMs } from "../model/duration.js";
 import { ConfigError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import { serializeInput } from "../model/json-content.js";
-import { type Moment, momentOf } from "../model/moment.js";
-import type { NewJob, UniqueClaim } from "../model/new-job.js";
+import { momentOf } from "../model/moment.js";
+import type { EnqueueOptions, NewJob, UniqueClaim } from "../model/new-job.js";
 import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
 import { uniqueKeyOf } from "../model/unique.js";
 import { validateInput } from "../model/validate-input.js";
+import type { EnqueueChain, JobDraft } from "./middleware.js";
 
-export interface EnqueueOptions {
-  /** Whose lane the job waits in; default "default". */
-  readonly tenant?: string;
-  /** Default: the definition's. */
-  readonly priority?: number;
-  /** Not before this moment. */
-  readonly runAt?: Moment;
-  /** Not before this long from now. Give `runAt` or `delay`, not both. */
-  readonly delay?: Duration;
-  /** Enqueuing again with the same key (per tenant and kind) returns the first job. */
-  readonly idempotencyKey?: string;
-  /** Default: what the definition's `key` makes of the input. */
-  readonly key?: string;
-}
+export type { EnqueueOptions };
 
 export type EnqueueItem<In> = EnqueueOptions & { readonly input: In };
 
 const KNOWN = ["tenant", "priority", "runAt", "delay", "idempotencyKey", "key"] as const;
 
-/** Synchronous where the schema is, so that bulk enqueues do not pay a promise per job. */
+/** Synchronous where the schema and the middlewares are, so that bulk enqueues do not pay a promise per job. */
 export function newJob<In>(
+  definition: JobDefinition<In, unknown>,
+  input: In,
+  options: EnqueueOptions,
+  codec: Codec | undefined,
+  chain?: EnqueueChain,
+): NewJob | Promise<NewJob> {
+  if (chain === undefined) return validJob(definition, input, options, codec);
+  const made = (job: JobDraft) => validJob(definition, job.input as In, job.options, codec);
+  const draft = chain({ kind: definition.kind, queue: definition.queue, input, options });
+  return draft instanceof Promise ? draft.then(made) : made(draft);
+}
+
+function validJob<In>(
   definition: JobDefinition<In, unknown>,
   input: In,
   options: EnqueueOptions,
@@ -48,10 +49,11 @@ export async function newJobs<In>(
   definition: JobDefinition<In, unknown>,
   items: Iterable<EnqueueItem<In>>,
   codec: Codec | undefined,
+  chain?: EnqueueChain,
 ): Promise<NewJob[]> {
   const jobs: NewJob[] = [];
   for (const { input, ...options } of items) {
-    const job = newJob(definition, input, options, codec);
+    const job = newJob(definition, input, options, codec, chain);
     jobs.push(job instanceof Promise ? await job : job);
   }
   return jobs;

@@ -13,6 +13,7 @@ import { type SignalAnswer, sendSignalIn } from "../store/steps.js";
 import { driversError } from "../store/wrapped-error.js";
 import { Credits, type Granted, type GrantOptions } from "./credits.js";
 import type { KeyRules } from "./key-rules.js";
+import type { EnqueueChain } from "./middleware.js";
 import { type EnqueueItem, type EnqueueOptions, newJob, newJobs } from "./new-job.js";
 import { checkSignal, sealSignal } from "./signals.js";
 
@@ -31,6 +32,7 @@ export function transactionClient(
   schema: string,
   rules: KeyRules,
   codec: Codec | undefined,
+  chain?: EnqueueChain,
 ): TransactionClient {
   if (typeof tx?.query !== "function")
     throw new ConfigError(
@@ -53,8 +55,8 @@ export function transactionClient(
     });
   return {
     enqueue: async (definition, input, options = {}) =>
-      (await store(definition, [await newJob(definition, input, options, codec)]))[0]!,
-    enqueueMany: async (definition, items) => store(definition, await newJobs(definition, items, codec)),
+      (await store(definition, [await newJob(definition, input, options, codec, chain)]))[0]!,
+    enqueueMany: async (definition, items) => store(definition, await newJobs(definition, items, codec, chain)),
     signal: async (id, name, value) => {
       const signal = checkSignal(id, name, value);
       return explained(async () =>

@@ -1,5 +1,22 @@
-// The value that enqueue hands to the store: a job as it is to be written.
+// What a caller says of a new job, and the value that is handed to the store: the job as it is to be written.
+import type { Duration } from "./duration.js";
+import type { Moment } from "./moment.js";
 import type { OnConflict } from "./unique.js";
+
+export interface EnqueueOptions {
+  /** Whose lane the job waits in; default "default". */
+  readonly tenant?: string;
+  /** Default: the definition's. */
+  readonly priority?: number;
+  /** Not before this moment. */
+  readonly runAt?: Moment;
+  /** Not before this long from now. Give `runAt` or `delay`, not both. */
+  readonly delay?: Duration;
+  /** Enqueuing again with the same key (per tenant and kind) returns the first job. */
+  readonly idempotencyKey?: string;
+  /** Default: what the definition's `key` makes of the input. */
+  readonly key?: string;
+}
 
 export interface NewJob {
   readonly kind: string;

@@ -9,6 +9,7 @@ import { Claimer } from "../claim/claimer.js";
 import { WakeUp } from "../claim/wake.js";
 import { type Clock, sleep, systemClock } from "../model/clock.js";
 import { FairmillError, LeaseLostError, ShutdownError } from "../model/errors.js";
+import { chainOf } from "../model/middleware.js";
 import { WorkerEmitter } from "../observe/events.js";
 import { createLogger } from "../observe/log.js";
 import { handlerTable } from "../run/handler.js";
@@ -22,6 +23,7 @@ import { cancelRequests } from "../store/workers.js";
 import { Upkeep } from "../upkeep/upkeep.js";
 import { Hands } from "./hands.js";
 import { Incarnation } from "./incarnation.js";
+import type { Middleware, Use } from "./middleware.js";
 import type { Parts } from "./parts.js";
 import { checkWorkerOptions, type WorkerOptions } from "./settings.js";
 import { WorkLoop } from "./work-loop.js";
@@ -48,7 +50,7 @@ export class Worker {
 
   constructor(options: WorkerOptions) {
     const settings = checkWorkerOptions(options);
-    const handlers = handlerTable(options.handlers);
+    const handlers = handlerTable(options.handlers, chainOf<Middleware>(options.use));
     const queues = [...settings.concurrency.keys()];
     const kinds = [...handlers.keys()];
     this.#definitions = [...handlers.values()].map(({ definition }) => definition);
@@ -212,7 +214,9 @@ export class Worker {
   }
 }
 
-export const createWorker = (options: WorkerOptions): Worker => new Worker(options);
+/** The compiler checks that `use` adds to the context what the handlers need. */
+export const createWorker = <const Used extends Use = []>(options: WorkerOptions<Used>): Worker =>
+  new Worker(options as WorkerOptions);
 
 /** Waits for the work, but not longer than this. */
 async function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<void> {

@@ -18,12 +18,11 @@ import {
   type VerifyOptions,
   verifyWebhook,
   type WebhookMessage,
-  type WorkerOptions,
 } from "fairmill";
 import { describe, expect, test } from "vitest";
 import { toMs } from "../../src/model/duration.js";
 import { JOB_STATES, TRANSITIONS } from "../../src/model/states.js";
-import { checkWorkerOptions } from "../../src/worker/settings.js";
+import { checkWorkerOptions, type WorkerOptions } from "../../src/worker/settings.js";
 import { cli } from "../cli/cli.js";
 import { useDatabase } from "../support/database.js";
 import { codeIn, documentAt, repo, sectionOf, tableIn } from "./documents.js";

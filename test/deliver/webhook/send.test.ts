@@ -254,7 +254,11 @@ describe("doubt", () => {
   test("nobody listens: nothing was sent", async () => {
     const error = await failed(messageTo({ port: await freePort() }));
     expect(error).toBeInstanceOf(WebhookUnreachableError);
-    expect(error).toMatchObject({ delivered: false, retryable: true, message: expect.stringContaining("ECONNREFUSED") });
+    expect(error).toMatchObject({
+      delivered: false,
+      retryable: true,
+      message: expect.stringContaining("ECONNREFUSED"),
+    });
   });
 
   test("a name that nobody knows: nothing was sent", async () => {
