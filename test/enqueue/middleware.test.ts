@@ -127,9 +127,13 @@ describe("E4: middlewares at enqueue", () => {
   });
 
   test("a rerun passes them with other input, and not with what is stored", async () => {
+    const seen: unknown[] = [];
     const count = middleware({
       name: "count",
-      enqueue: ({ input }) => ({ input: { n: (input as { n: number }).n + 1 } }),
+      enqueue: ({ input }) => {
+        seen.push(input);
+        return { input: { n: (input as { n: number }).n + 1 } };
+      },
     });
     const counted = defineJob<{ n: number }>({ kind: "counted" });
     await using client = using({ use: [count] });
@@ -139,6 +143,7 @@ describe("E4: middlewares at enqueue", () => {
     const other = await client.rerun(id, { input: { n: 10 } });
     expect(await jobOf(client, same.id)).toMatchObject({ payload: { n: 2 } });
     expect(await jobOf(client, other.id)).toMatchObject({ payload: { n: 11 } });
+    expect(seen).toEqual([{ n: 1 }, { n: 10 }]);
     await using moving = using({ use: [middleware({ name: "move", enqueue: () => ({ options: { tenant: "x" } }) })] });
     await expect(moving.rerun(id, { input: { n: 1 } })).rejects.toThrow(ConfigError);
   });
