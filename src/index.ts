@@ -1,5 +1,28 @@
 // Everything an application needs, and nothing else.
 
+export type { WebhookAnswer } from "./deliver/webhook/answer.js";
+export type { Address, Resolve } from "./deliver/webhook/destination.js";
+export {
+  WebhookDestinationError,
+  WebhookError,
+  WebhookInDoubtError,
+  WebhookRefusedError,
+  WebhookSignatureError,
+  WebhookUnreachableError,
+} from "./deliver/webhook/errors.js";
+export type { WebhookLimits } from "./deliver/webhook/limits.js";
+export { sendWebhook, type WebhookMessage } from "./deliver/webhook/send.js";
+export {
+  type VerifiedWebhook,
+  type VerifyOptions,
+  verifyWebhook,
+  type WebhookSecret,
+} from "./deliver/webhook/signature.js";
+export {
+  type BatchCoordinationOptions,
+  batchCoordination,
+  type Registration,
+} from "./enqueue/batch-coordination.js";
 export type { BatchAdder, Batches, BatchHold, OpenBatch, StoredBatch } from "./enqueue/batches.js";
 export {
   Client,
@@ -7,7 +30,9 @@ export {
   createClient,
 } from "./enqueue/client.js";
 export type { Granted, GrantOptions } from "./enqueue/credits.js";
+export { defaultChain } from "./enqueue/default-chain.js";
 export type { Flow, Flows, StartFlowOptions } from "./enqueue/flows.js";
+export type { EnqueueMiddleware, JobChange, JobDraft } from "./enqueue/middleware.js";
 export type { EnqueueItem } from "./enqueue/new-job.js";
 export type { RedriveGroup, Redriven, RedriveOptions, RedrivePreview } from "./enqueue/redrive.js";
 export type { RerunOptions } from "./enqueue/rerun.js";
@@ -79,6 +104,7 @@ export {
 } from "./model/flow.js";
 export { defineJob, type JobDefinition, type JobOptions } from "./model/job-definition.js";
 export type { GateName, GateSettings, JobLimits, KeyRule, Rate, StoredRate, TenantSettings } from "./model/limits.js";
+export { type AddedBy, Chain, MiddlewareError } from "./model/middleware.js";
 export type { Moment } from "./model/moment.js";
 export type { Enqueued, EnqueueOptions } from "./model/new-job.js";
 export type { PublishOptions } from "./model/new-message.js";
@@ -102,7 +128,8 @@ export { createLogger, type Logger, silentLogger } from "./observe/log.js";
 export type { JobBatch, JobFlow } from "./run/batch.js";
 export type { JobContext } from "./run/context.js";
 export { defineFlow, handleFlow } from "./run/flow.js";
-export { type Handler, type HandlerFunction, handle } from "./run/handler.js";
+export { type HandleOptions, type Handler, type HandlerFunction, handle } from "./run/handler.js";
+export type { Next, RunMiddleware, RunPart } from "./run/middleware.js";
 export type { WaitOptions } from "./run/steps.js";
 export type { Batch, BatchFilter } from "./store/batches.js";
 export type { CancelAnswer, RetryAnswer } from "./store/control-jobs.js";
@@ -122,5 +149,13 @@ export type { Schedule } from "./store/schedules.js";
 export type { SignalAnswer, Step } from "./store/steps.js";
 export type { Why, WhyGate, WhyGateName } from "./store/why.js";
 export { type Config, defineConfig } from "./worker/config.js";
+export {
+  chain,
+  type Middleware,
+  type MiddlewareChain,
+  type MiddlewareOptions,
+  middleware,
+  type Use,
+} from "./worker/middleware.js";
 export type { WorkerOptions } from "./worker/settings.js";
 export { createWorker, Worker } from "./worker/worker.js";

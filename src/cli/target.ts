@@ -72,7 +72,8 @@ export async function withClient<T>(
   const { databaseUrl, schema, config } = target;
   // Loaded when it is needed: what is refused before that, and help, come at once.
   const { createClient } = await import("../enqueue/client.js");
-  const client = createClient({ databaseUrl, connectionsMax: 2, ...given({ schema, codec: config?.settings.codec }) });
+  const { codec, use } = config?.settings ?? {};
+  const client = createClient({ databaseUrl, connectionsMax: 2, ...given({ schema, codec, use }) });
   try {
     return await work(client);
   } finally {

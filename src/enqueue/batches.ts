@@ -15,7 +15,6 @@ import {
 } from "../model/batch.js";
 import type { Clock } from "../model/clock.js";
 import { sleep } from "../model/clock.js";
-import type { Codec } from "../model/codec.js";
 import { type Duration, toMs } from "../model/duration.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { EnqueueOptions, NewJob } from "../model/new-job.js";
@@ -36,16 +35,13 @@ import {
 import type { Database } from "../store/database.js";
 import { PAGE_ROWS_MAX } from "../store/read-jobs.js";
 import { newCallbacks } from "./callbacks.js";
-import type { KeyRules } from "./key-rules.js";
-import { newJob } from "./new-job.js";
+import { type JobMakers, newJob } from "./new-job.js";
 import type { Sender } from "./sender.js";
 
 /** What a batch needs of its client. */
-export interface BatchTools {
+export interface BatchTools extends JobMakers {
   readonly db: Database;
   readonly clock: Clock;
-  readonly rules: KeyRules;
-  readonly codec: Codec | undefined;
   readonly sender: Sender;
   /** Runs a call of the client: counted, and its errors explained. */
   readonly call: <T>(work: () => Promise<T>) => Promise<T>;
@@ -157,9 +153,9 @@ export class OpenBatch extends BatchHold implements BatchAdder {
   }
 
   add<In>(definition: JobDefinition<In, unknown>, input: In, options: EnqueueOptions = {}): Promise<void> {
-    const { call, codec, rules, sender } = this.#tools;
+    const { call, codec, chain, rules, sender } = this.#tools;
     return call(async () => {
-      const job = await newJob(definition, input, { tenant: this.#tenant, ...options, batch: this.id }, codec);
+      const job = await newJob(definition, input, { tenant: this.#tenant, ...options, batch: this.id }, codec, chain);
       await rules.tell(definition);
       await sender.one(job);
     });
@@ -190,33 +186,26 @@ export async function openBatchFor(
   });
 }
 
-export async function newBatch(
-  { rules, codec }: Pick<BatchTools, "rules" | "codec">,
-  options: BatchOptions,
-): Promise<NewBatch> {
+export async function newBatch(makers: JobMakers, options: BatchOptions): Promise<NewBatch> {
   const tenant = options.tenant ?? "default";
   return {
     name: options.name,
     tenant,
     parent: options.parent,
-    callbacks: await newCallbacks(options, tenant, rules, codec),
+    callbacks: await newCallbacks(options, tenant, makers),
   };
 }
 
 /** Collects what `fill` adds. */
 export class BatchFiller implements BatchAdder {
-  readonly #tools: Pick<BatchTools, "rules" | "codec">;
+  readonly #tools: JobMakers;
   readonly #tenant: string;
   readonly #flush: ((jobs: readonly NewJob[]) => Promise<void>) | undefined;
   #jobs: NewJob[] = [];
   added = 0;
 
   /** Without `flush` everything is kept to the end. */
-  constructor(
-    tools: Pick<BatchTools, "rules" | "codec">,
-    tenant: string,
-    flush?: (jobs: readonly NewJob[]) => Promise<void>,
-  ) {
+  constructor(tools: JobMakers, tenant: string, flush?: (jobs: readonly NewJob[]) => Promise<void>) {
     this.#tools = tools;
     this.#tenant = tenant;
     this.#flush = flush;
@@ -228,8 +217,8 @@ export class BatchFiller implements BatchAdder {
       ["tenant", "priority", "runAt", "delay", "idempotencyKey", "key"],
       `batch.add("${definition.kind}")`,
     );
-    const { rules, codec } = this.#tools;
-    const job = newJob(definition, input, { tenant: this.#tenant, ...options }, codec);
+    const { rules, codec, chain } = this.#tools;
+    const job = newJob(definition, input, { tenant: this.#tenant, ...options }, codec, chain);
     const made = job instanceof Promise ? await job : job;
     if (!rules.knows(definition)) await rules.tell(definition);
     this.#jobs.push(made);

@@ -1,21 +1,18 @@
 // Callbacks of batches and flows as jobs: checked and sealed when they are declared, enqueued by the database when they are due.
 import { CALLBACKS, type Callback, type Callbacks } from "../model/batch.js";
-import type { Codec } from "../model/codec.js";
 import type { NewJob } from "../model/new-job.js";
 import type { NewCallbacks } from "../store/batches.js";
-import type { KeyRules } from "./key-rules.js";
-import { newJob } from "./new-job.js";
+import { type JobMakers, newJob } from "./new-job.js";
 
 export async function newCallbacks(
   options: Callbacks<unknown, unknown, unknown>,
   tenant: string,
-  rules: KeyRules,
-  codec: Codec | undefined,
+  makers: JobMakers,
 ): Promise<NewCallbacks> {
   const made: Record<string, NewJob> = {};
   for (const [setting, event] of CALLBACKS) {
     const callback = options[setting];
-    if (callback !== undefined) made[event] = await newCallback(callback, tenant, rules, codec);
+    if (callback !== undefined) made[event] = await newCallback(callback, tenant, makers);
   }
   return made;
 }
@@ -23,11 +20,10 @@ export async function newCallbacks(
 async function newCallback(
   { job, input, ...options }: Callback<unknown>,
   tenant: string,
-  rules: KeyRules,
-  codec: Codec | undefined,
+  { rules, codec, chain }: JobMakers,
 ): Promise<NewJob> {
   await rules.tell(job);
-  return plannedJob(await newJob(job, input, { tenant, ...options }, codec));
+  return plannedJob(await newJob(job, input, { tenant, ...options }, codec, chain));
 }
 
 /**

@@ -1,5 +1,5 @@
 // The client: what an application uses to enqueue jobs, to look at them and to steer them.
-import { type BatchOptions, type OpenBatchOptions, windowOf } from "../model/batch.js";
+import type { BatchOptions, OpenBatchOptions, Window } from "../model/batch.js";
 import { type Clock, sleep, systemClock } from "../model/clock.js";
 import { type Codec, checkCodec, openJson } from "../model/codec.js";
 import { type Duration, toMs } from "../model/duration.js";
@@ -38,6 +38,7 @@ import { type Job, type JobDetail, type JobFilter, readJob, readJobDetail, readJ
 import type { Schedule } from "../store/schedules.js";
 import { readSteps, type SignalAnswer, type Step, sendSignal } from "../store/steps.js";
 import { readWhy, type Why } from "../store/why.js";
+import { windowIn } from "./batch-coordination.js";
 import {
   type BatchAdder,
   Batches,
@@ -48,8 +49,10 @@ import {
   type StoredBatch,
 } from "./batches.js";
 import { Credits, type Granted, type GrantOptions } from "./credits.js";
+import { usedBy } from "./default-chain.js";
 import { Flows, type StartFlowOptions, startFlow } from "./flows.js";
 import { KeyRules } from "./key-rules.js";
+import { type EnqueueChain, type EnqueueMiddleware, enqueueChain } from "./middleware.js";
 import { type EnqueueItem, type EnqueueOptions, newJob, newJobs } from "./new-job.js";
 import { openJob, openStep } from "./open-job.js";
 import { previewRedrive, type Redriven, type RedriveOptions, type RedrivePreview, redrive } from "./redrive.js";
@@ -71,6 +74,8 @@ export interface ClientOptions {
   readonly connectionsMax?: number;
   /** Seals what is enqueued and opens what is read; default: nothing is sealed. */
   readonly codec?: Codec;
+  /** Middlewares: those with a part at enqueue see every job before it is stored, in this order. */
+  readonly use?: Iterable<EnqueueMiddleware>;
   /** For tests. */
   readonly clock?: Clock;
 }
@@ -79,6 +84,9 @@ export class Client {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #codec: Codec | undefined;
+  readonly #chain: EnqueueChain | undefined;
+  /** For open batches that say nothing about it. */
+  readonly #window: Window | undefined;
   readonly #sender: Sender;
   readonly #rules: KeyRules;
   readonly #credits: Credits;
@@ -96,8 +104,11 @@ export class Client {
   #closed: Promise<void> | undefined;
 
   constructor(options: ClientOptions = {}) {
-    refuseUnknown(options, ["databaseUrl", "db", "schema", "connectionsMax", "codec", "clock"], "createClient");
+    refuseUnknown(options, ["databaseUrl", "db", "schema", "connectionsMax", "codec", "use", "clock"], "createClient");
     this.#codec = checkCodec(options.codec);
+    const middlewares = usedBy(options.use);
+    this.#window = windowIn(middlewares);
+    this.#chain = enqueueChain(middlewares);
     this.#db = new Database(options, {
       connectionsMax: options.connectionsMax ?? 10,
       applicationName: "fairmill client",
@@ -113,6 +124,7 @@ export class Client {
       clock: this.#clock,
       rules: this.#rules,
       codec: this.#codec,
+      chain: this.#chain,
       sender: this.#sender,
       call: (work) => this.#call(work),
     };
@@ -138,7 +150,7 @@ export class Client {
   ): Promise<Enqueued> {
     this.#begin();
     try {
-      const job = newJob(definition, input, options, this.#codec);
+      const job = newJob(definition, input, options, this.#codec, this.#chain);
       if (!this.#rules.knows(definition)) await this.#rules.tell(definition);
       return await this.#sender.one(job instanceof Promise ? await job : job);
     } finally {
@@ -157,14 +169,15 @@ export class Client {
     definition: JobDefinition<In, unknown>,
     items: Iterable<EnqueueItem<In>> | AsyncIterable<EnqueueItem<In>>,
   ): Promise<Enqueued[] | EnqueuedCount> {
-    return this.#call<Enqueued[] | EnqueuedCount>(() =>
+    // What items and middlewares throw is theirs, and is handed on as it is.
+    return this.#during<Enqueued[] | EnqueuedCount>(() =>
       Symbol.asyncIterator in items ? this.#enqueueStream(definition, items) : this.#enqueueAll(definition, items),
     );
   }
 
   async #enqueueAll<In>(definition: JobDefinition<In, unknown>, items: Iterable<EnqueueItem<In>>): Promise<Enqueued[]> {
-    const jobs = await newJobs(definition, items, this.#codec);
-    await this.#rules.tell(definition);
+    const jobs = await newJobs(definition, items, this.#codec, this.#chain);
+    await this.#explained(() => this.#rules.tell(definition));
     return jobs.length === 0 ? [] : this.#sender.many(jobs);
   }
 
@@ -172,8 +185,8 @@ export class Client {
     definition: JobDefinition<In, unknown>,
     items: AsyncIterable<EnqueueItem<In>>,
   ): Promise<EnqueuedCount> {
-    await this.#rules.tell(definition);
-    return enqueueStream(this.#sender, this.#codec, definition, items);
+    await this.#explained(() => this.#rules.tell(definition));
+    return enqueueStream(this.#sender, this.#codec, definition, items, this.#chain);
   }
 
   /** Stores jobs that end together, with callbacks: everything that `fill` adds, or nothing. */
@@ -186,7 +199,7 @@ export class Client {
 
   /** Opens a batch that others add to, from anywhere, until it is closed. */
   openBatch<Success, Complete, Death>(options: OpenBatchOptions<Success, Complete, Death> = {}): Promise<OpenBatch> {
-    return openBatchFor(this.#batchTools, options as OpenBatchOptions, windowOf({}, "openBatch"));
+    return openBatchFor(this.#batchTools, options as OpenBatchOptions, this.#window);
   }
 
   /** Starts a flow: all its nodes are stored, and those that wait for nobody begin. */
@@ -200,7 +213,7 @@ export class Client {
 
   /** The same calls inside the caller's transaction: `await client.in(tx).enqueue(job, input)`. */
   in(tx: Queryable): TransactionClient {
-    return transactionClient(tx, this.#db.schema, this.#rules, this.#codec);
+    return transactionClient(tx, this.#db.schema, this.#rules, this.#codec, this.#chain);
   }
 
   /** The job as it stands, live or ended; undefined when there is none. */
@@ -251,7 +264,7 @@ export class Client {
 
   /** A new job like one that has ended, with other input. The old one stays, and the new one's `rerunOf` names it. */
   rerun<In = unknown>(id: string, options: RerunOptions<In> = {}): Promise<Enqueued> {
-    return this.#call(() => rerun(this.#db, this.#rules, this.#codec, checkJobId(id), options));
+    return this.#call(() => rerun(this.#db, this.#rules, this.#codec, checkJobId(id), options, this.#chain));
   }
 
   /** The steps that a job has come to, and the signals it was sent; empty when there are none. */
@@ -417,14 +430,24 @@ export class Client {
     if (this.#underWay === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
 
-  async #call<T>(work: () => Promise<T>): Promise<T> {
+  #call<T>(work: () => Promise<T>): Promise<T> {
+    return this.#during(() => this.#explained(work));
+  }
+
+  async #during<T>(work: () => Promise<T>): Promise<T> {
     this.#begin();
+    try {
+      return await work();
+    } finally {
+      this.#end();
+    }
+  }
+
+  async #explained<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
       throw explainFailure(error, this.#db.schema);
-    } finally {
-      this.#end();
     }
   }
 }

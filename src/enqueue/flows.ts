@@ -15,7 +15,7 @@ import {
 } from "../store/flows.js";
 import { Batches, type BatchTools } from "./batches.js";
 import { newCallbacks, plannedJob } from "./callbacks.js";
-import { newJob } from "./new-job.js";
+import { type JobMakers, newJob } from "./new-job.js";
 
 export interface StartFlowOptions {
   /** Whose flow it is; default "default". */
@@ -74,7 +74,7 @@ export async function startFlow<In>(
 
 /** The flow as it is stored: flows inside it unfolded, every job checked and sealed. */
 export async function newFlow<In>(
-  tools: Pick<BatchTools, "rules" | "codec">,
+  makers: JobMakers,
   definition: FlowDefinition<In>,
   input: In,
   options: StartFlowOptions,
@@ -106,14 +106,15 @@ export async function newFlow<In>(
   };
   const jobsOf = async (node: FlowNode, flowInput: unknown) => {
     if (node.jobs === undefined) return [];
-    await tools.rules.tell(node.jobs.definition);
+    await makers.rules.tell(node.jobs.definition);
     const jobs = [];
     for (const jobInput of node.jobs.inputs(flowInput)) {
       const job = newJob(
         node.jobs.definition,
         jobInput,
         priority === undefined ? { tenant } : { tenant, priority },
-        tools.codec,
+        makers.codec,
+        makers.chain,
       );
       jobs.push(plannedJob(job instanceof Promise ? await job : job));
     }
@@ -125,7 +126,7 @@ export async function newFlow<In>(
     name: definition.name,
     tenant,
     parent: options.parent === undefined ? undefined : checkBatchId(options.parent),
-    callbacks: await newCallbacks(definition.callbacks(input), tenant, tools.rules, tools.codec),
+    callbacks: await newCallbacks(definition.callbacks(input), tenant, makers),
     nodes,
   };
 }

@@ -12,15 +12,37 @@ import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
 import { uniqueKeyOf } from "../model/unique.js";
 import { validateInput } from "../model/validate-input.js";
+import type { KeyRules } from "./key-rules.js";
+import type { EnqueueChain, JobDraft } from "./middleware.js";
 
 export type { EnqueueOptions };
 
 export type EnqueueItem<In> = EnqueueOptions & { readonly input: In };
 
+/** What jobs are made with. */
+export interface JobMakers {
+  readonly rules: KeyRules;
+  readonly codec: Codec | undefined;
+  readonly chain: EnqueueChain | undefined;
+}
+
 const KNOWN = ["tenant", "priority", "runAt", "delay", "idempotencyKey", "key", "batch"] as const;
 
-/** Synchronous where the schema is, so that bulk enqueues do not pay a promise per job. */
+/** Synchronous where the schema and the middlewares are, so that bulk enqueues do not pay a promise per job. */
 export function newJob<In>(
+  definition: JobDefinition<In, unknown>,
+  input: In,
+  options: EnqueueOptions,
+  codec: Codec | undefined,
+  chain?: EnqueueChain,
+): NewJob | Promise<NewJob> {
+  if (chain === undefined) return validJob(definition, input, options, codec);
+  const made = (job: JobDraft) => validJob(definition, job.input as In, job.options, codec);
+  const draft = chain({ kind: definition.kind, queue: definition.queue, input, options });
+  return draft instanceof Promise ? draft.then(made) : made(draft);
+}
+
+function validJob<In>(
   definition: JobDefinition<In, unknown>,
   input: In,
   options: EnqueueOptions,
@@ -36,10 +58,11 @@ export async function newJobs<In>(
   definition: JobDefinition<In, unknown>,
   items: Iterable<EnqueueItem<In>>,
   codec: Codec | undefined,
+  chain?: EnqueueChain,
 ): Promise<NewJob[]> {
   const jobs: NewJob[] = [];
   for (const { input, ...options } of items) {
-    const job = newJob(definition, input, options, codec);
+    const job = newJob(definition, input, options, codec, chain);
     jobs.push(job instanceof Promise ? await job : job);
   }
   return jobs;

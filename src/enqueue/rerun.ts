@@ -9,6 +9,7 @@ import type { Database } from "../store/database.js";
 import { rerunJob } from "../store/dead-jobs.js";
 import { type Job, readJob } from "../store/read-jobs.js";
 import type { KeyRules } from "./key-rules.js";
+import type { EnqueueChain } from "./middleware.js";
 import { type EnqueueOptions, newJob } from "./new-job.js";
 
 /** What is left out is as it was in the old job; tenant, kind and queue always are. */
@@ -24,6 +25,7 @@ export async function rerun<In>(
   codec: Codec | undefined,
   id: string,
   options: RerunOptions<In>,
+  chain?: EnqueueChain,
 ): Promise<Enqueued> {
   refuseUnknown(options, ["input", "definition", "priority", "runAt", "delay", "idempotencyKey", "key"], "rerun");
   const old = await readJob(db, id);
@@ -38,7 +40,11 @@ export async function rerun<In>(
     // A sealed payload belongs to its tenant.
     { ...how, tenant: old.tenant },
     codec,
+    // What is stored has passed the middlewares before.
+    input === undefined ? undefined : chain,
   );
+  if (job.tenant !== old.tenant)
+    throw new ConfigError("tenant", `rerun: a middleware gave job ${id} another tenant, which a rerun cannot have.`);
   if (definition !== undefined) await rules.tell(definition);
   const changes = JSON.stringify({
     key: job.key,

@@ -3,6 +3,7 @@ import type { Codec } from "../model/codec.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { NewJob } from "../model/new-job.js";
 import { STATEMENT_CHARS_MAX } from "../store/enqueue.js";
+import type { EnqueueChain } from "./middleware.js";
 import { type EnqueueItem, newJob } from "./new-job.js";
 import type { Sender } from "./sender.js";
 
@@ -20,6 +21,7 @@ export async function enqueueStream<In>(
   codec: Codec | undefined,
   definition: JobDefinition<In, unknown>,
   items: AsyncIterable<EnqueueItem<In>>,
+  chain?: EnqueueChain,
 ): Promise<EnqueuedCount> {
   let count = 0;
   let created = 0;
@@ -33,7 +35,7 @@ export async function enqueueStream<In>(
   };
   try {
     for await (const { input, ...options } of items) {
-      const job = newJob(definition, input, options, codec);
+      const job = newJob(definition, input, options, codec, chain);
       const ready = job instanceof Promise ? await job : job;
       page.push(ready);
       chars += ready.payload.length;

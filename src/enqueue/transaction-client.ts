@@ -19,6 +19,7 @@ import { type BatchAdder, BatchFiller, newBatch, type StoredBatch } from "./batc
 import { Credits, type Granted, type GrantOptions } from "./credits.js";
 import { newFlow, type StartFlowOptions } from "./flows.js";
 import type { KeyRules } from "./key-rules.js";
+import type { EnqueueChain } from "./middleware.js";
 import { type EnqueueItem, type EnqueueOptions, newJob, newJobs } from "./new-job.js";
 import { checkSignal, sealSignal } from "./signals.js";
 
@@ -44,6 +45,7 @@ export function transactionClient(
   schema: string,
   rules: KeyRules,
   codec: Codec | undefined,
+  chain: EnqueueChain | undefined,
 ): TransactionClient {
   if (typeof tx?.query !== "function")
     throw new ConfigError(
@@ -57,6 +59,7 @@ export function transactionClient(
       throw explainFailure(error, schema, driversError(error));
     }
   };
+  const makers = { rules, codec, chain };
   const credits = new Credits(tx, (text) => qualify(text, schema));
   const store = (definition: Ruled, jobs: readonly NewJob[]) =>
     explained(async () => {
@@ -66,13 +69,13 @@ export function transactionClient(
     });
   return {
     enqueue: async (definition, input, options = {}) =>
-      (await store(definition, [await newJob(definition, input, options, codec)]))[0]!,
-    enqueueMany: async (definition, items) => store(definition, await newJobs(definition, items, codec)),
+      (await store(definition, [await newJob(definition, input, options, codec, chain)]))[0]!,
+    enqueueMany: async (definition, items) => store(definition, await newJobs(definition, items, codec, chain)),
     batch: async (options, fill) => {
       checkBatchOptions(options as BatchOptions, "batch");
       return explained(async () => {
-        const batch = await newBatch({ rules, codec }, options as BatchOptions);
-        const filler = new BatchFiller({ rules, codec }, batch.tenant);
+        const batch = await newBatch(makers, options as BatchOptions);
+        const filler = new BatchFiller(makers, batch.tenant);
         await fill(filler);
         const { id } = await openBatchIn(tx, schema, batch, filler.take());
         return { id, added: filler.added };
@@ -80,7 +83,7 @@ export function transactionClient(
     },
     flow: async (definition, input, options = {}) =>
       explained(async () => ({
-        id: await createFlowIn(tx, schema, await newFlow({ rules, codec }, definition, input, options)),
+        id: await createFlowIn(tx, schema, await newFlow(makers, definition, input, options)),
       })),
     signal: async (id, name, value) => {
       const signal = checkSignal(id, name, value);

@@ -1,32 +1,56 @@
 // A handler bound to its job definition, and the table in which the runner finds it.
 import { ConfigError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
+import type { AddedBy } from "../model/middleware.js";
+import { refuseUnknown } from "../model/settings.js";
 import type { JobContext } from "./context.js";
+import { type RunMiddleware, surround } from "./middleware.js";
 
-/** Returns the job's result, or `cancel(…)` or `snooze(…)`; throws to fail the attempt. */
-export type HandlerFunction<Input> = (ctx: JobContext<Input>) => unknown;
+/** Returns the job's result, or `cancel(…)` or `snooze(…)`; throws to fail the attempt. `Added` is what middlewares add to the context. */
+export type HandlerFunction<Input, Added = unknown> = (ctx: JobContext<Input> & Added) => unknown;
 
-export interface Handler {
+/** `Added` is what it needs of middlewares. */
+export interface Handler<Added = unknown> {
   // biome-ignore lint/suspicious/noExplicitAny: a table of handlers holds all kinds; `handle` checks that the two parts fit.
   readonly definition: JobDefinition<any, any>;
   // biome-ignore lint/suspicious/noExplicitAny: see above.
-  readonly run: HandlerFunction<any>;
+  readonly run: HandlerFunction<any, Added>;
+  /** The middlewares without which it cannot run. */
+  readonly needs?: readonly RunMiddleware[];
+}
+
+export interface HandleOptions<Needs extends readonly RunMiddleware[]> {
+  /** The middlewares whose additions to the context the handler uses: a worker without one of them is refused. */
+  readonly needs?: Needs;
 }
 
 /** Binds a function to a job definition; the types of both must fit. */
-export function handle<In, Out>(definition: JobDefinition<In, Out>, run: HandlerFunction<Out>): Handler {
+export function handle<In, Out, const Needs extends readonly RunMiddleware[] = []>(
+  definition: JobDefinition<In, Out>,
+  run: HandlerFunction<Out, AddedBy<Needs>>,
+  options: HandleOptions<Needs> = {},
+): Handler<AddedBy<Needs>> {
   if (typeof run !== "function")
     throw new ConfigError("handlers", `handle("${definition.kind}"): the second argument must be a function.`);
-  return { definition, run };
+  refuseUnknown(options, ["needs"], `handle("${definition.kind}")`);
+  return options.needs === undefined ? { definition, run } : { definition, run, needs: options.needs };
 }
 
-export function handlerTable(handlers: readonly Handler[]): ReadonlyMap<string, Handler> {
+/** By kind, each handler inside of the middlewares. */
+export function handlerTable(
+  handlers: readonly Handler[],
+  middlewares: Iterable<RunMiddleware> = [],
+): ReadonlyMap<string, Handler> {
+  const around = [...middlewares];
   const table = new Map<string, Handler>();
   for (const handler of handlers) {
     const { kind } = handler.definition;
     if (table.has(kind))
       throw new ConfigError("handlers", `handlers: job kind "${kind}" has two handlers; remove one.`);
-    table.set(kind, handler);
+    for (const { name } of handler.needs?.filter((one) => !around.some(({ name }) => name === one.name)) ?? [])
+      throw new ConfigError("use", `use: the handler of job kind "${kind}" needs the middleware "${name}"; add it.`);
+    const run = surround(around, handler.run);
+    table.set(kind, run === handler.run ? handler : { ...handler, run });
   }
   return table;
 }

@@ -2,13 +2,15 @@
 import { checkCodec } from "../model/codec.js";
 import { ConfigError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
+import { type AddedBy, chainOf } from "../model/middleware.js";
 import { refuseUnknown } from "../model/settings.js";
 import type { Handler } from "../run/handler.js";
+import type { Middleware, Use } from "./middleware.js";
 import type { WorkerOptions } from "./settings.js";
 
-export interface Config extends Omit<WorkerOptions, "db" | "clock" | "handlers"> {
+export interface Config<Used extends Use = Use> extends Omit<WorkerOptions<Used>, "db" | "clock" | "handlers"> {
   /** What `fairmill work` and `fairmill dev` run. */
-  readonly handlers?: readonly Handler[];
+  readonly handlers?: readonly Handler<AddedBy<Used>>[];
   /** Jobs that are only enqueued here and run elsewhere: `fairmill enqueue` validates by them. */
   // biome-ignore lint/suspicious/noExplicitAny: a list of definitions holds jobs of all inputs.
   readonly jobs?: readonly JobDefinition<any, any>[];
@@ -19,6 +21,7 @@ const KNOWN: Record<keyof Config, true> = {
   databaseUrl: true,
   schema: true,
   handlers: true,
+  use: true,
   jobs: true,
   queues: true,
   concurrency: true,
@@ -43,7 +46,7 @@ const KNOWN: Record<keyof Config, true> = {
 };
 
 /** The default export of `fairmill.config.ts`. Returns what it is given, once it is checked. */
-export function defineConfig(config: Config): Config {
+export function defineConfig<const Used extends Use = []>(config: Config<Used>): Config {
   return checkConfig(config, "defineConfig");
 }
 
@@ -52,10 +55,11 @@ export function checkConfig(config: unknown, where: string): Config {
   if (typeof config !== "object" || config === null || Array.isArray(config))
     throw new ConfigError("config", `${where}: the settings must be an object, like { handlers: [handle(job, run)] }.`);
   refuseUnknown(config, Object.keys(KNOWN), where);
-  const { databaseUrl, handlers, jobs, codec } = config as Config;
+  const { databaseUrl, handlers, use, jobs, codec } = config as Config;
   if (databaseUrl !== undefined && typeof databaseUrl !== "string")
     throw new ConfigError("databaseUrl", `${where}: databaseUrl must be a text, like "postgres://user@host/database".`);
   checkCodec(codec);
+  chainOf<Middleware>(use);
   checkEach(handlers, "handlers", `${where}: handlers`, isHandler, "made by handle(job, async (ctx) => { … })");
   checkEach(jobs, "jobs", `${where}: jobs`, isDefinition, 'made by defineJob({ kind: "…" })');
   return config;

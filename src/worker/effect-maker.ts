@@ -1,6 +1,7 @@
 // Makes jobs and messages of what handlers ask for, by the rules of a client: the same checks, the same seal, and the same word to the database about
 // the limits of a kind before its first job.
 import { KeyRules } from "../enqueue/key-rules.js";
+import type { EnqueueChain } from "../enqueue/middleware.js";
 import { newJob } from "../enqueue/new-job.js";
 import type { Claim } from "../model/claim.js";
 import type { EffectMaker } from "../model/effects.js";
@@ -17,8 +18,11 @@ export class WorkerEffects implements EffectMaker {
   readonly #db: Database;
   readonly #codec: WorkerSettings["codec"];
   readonly #rules: KeyRules;
+  readonly #chain: EnqueueChain | undefined;
 
-  constructor(db: Database, { effectsMax, effectsBytesMax, codec }: WorkerSettings) {
+  /** `chain`: middlewares with a part at enqueue see these jobs, too. */
+  constructor(db: Database, { effectsMax, effectsBytesMax, codec }: WorkerSettings, chain: EnqueueChain | undefined) {
+    this.#chain = chain;
     this.effectsMax = effectsMax;
     this.bytesMax = effectsBytesMax;
     this.#db = db;
@@ -32,7 +36,7 @@ export class WorkerEffects implements EffectMaker {
     input: In,
     options: EnqueueOptions,
   ): NewJob | Promise<NewJob> {
-    const job = newJob(definition, input, { tenant, ...options }, this.#codec);
+    const job = newJob(definition, input, { tenant, ...options }, this.#codec, this.#chain);
     return this.#rules.knows(definition) ? job : this.#told(definition, job);
   }
 

@@ -3,18 +3,23 @@ import type { Clock } from "../model/clock.js";
 import { type Codec, checkCodec } from "../model/codec.js";
 import { type Duration, toMs } from "../model/duration.js";
 import { ConfigError } from "../model/errors.js";
+import type { AddedBy } from "../model/middleware.js";
 import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
 import type { Logger } from "../observe/log.js";
 import type { Handler } from "../run/handler.js";
 import type { Pool } from "../store/database.js";
+import type { Use } from "./middleware.js";
 
-export interface WorkerOptions {
+export interface WorkerOptions<Used extends Use = Use> {
   /** PostgreSQL's address; default DATABASE_URL. */
   readonly databaseUrl?: string;
   /** Or a `pg` pool of yours. */
   readonly db?: Pool;
   readonly schema?: string;
-  readonly handlers: readonly Handler[];
+  /** What they need of middlewares must be among what `use` adds. */
+  readonly handlers: readonly Handler<AddedBy<Used>>[];
+  /** Middlewares: those with a part at run surround every handler, the first one outermost. */
+  readonly use?: Used;
   /** Jobs at once per queue. Default: every queue that the handlers name, with `concurrency` each. */
   readonly queues?: Readonly<Record<string, { readonly concurrency?: number; readonly prefetch?: number }>>;
   /** Jobs at once for queues that do not say; default FAIRMILL_WORKER_CONCURRENCY or 10. */
@@ -66,6 +71,7 @@ const KNOWN = [
   "db",
   "schema",
   "handlers",
+  "use",
   "queues",
   "concurrency",
   "prefetch",

@@ -7,8 +7,10 @@
 //                                                           4. say goodbye, close
 import { Claimer } from "../claim/claimer.js";
 import { WakeUp } from "../claim/wake.js";
+import { enqueueChain } from "../enqueue/middleware.js";
 import { type Clock, sleep, systemClock } from "../model/clock.js";
 import { FairmillError, LeaseLostError, ShutdownError } from "../model/errors.js";
+import { chainOf } from "../model/middleware.js";
 import { WorkerEmitter } from "../observe/events.js";
 import { createLogger } from "../observe/log.js";
 import { handlerTable } from "../run/handler.js";
@@ -25,6 +27,7 @@ import { Upkeep } from "../upkeep/upkeep.js";
 import { WorkerEffects } from "./effect-maker.js";
 import { Hands } from "./hands.js";
 import { Incarnation } from "./incarnation.js";
+import type { Middleware, Use } from "./middleware.js";
 import { FlowNodeReader } from "./node-reader.js";
 import type { Parts } from "./parts.js";
 import { resultSealer } from "./seal-result.js";
@@ -53,7 +56,8 @@ export class Worker {
 
   constructor(options: WorkerOptions) {
     const settings = checkWorkerOptions(options);
-    const handlers = handlerTable(options.handlers);
+    const middlewares = chainOf<Middleware>(options.use);
+    const handlers = handlerTable(options.handlers, middlewares);
     const queues = [...settings.concurrency.keys()];
     const kinds = [...handlers.keys()];
     this.#definitions = [...handlers.values()].map(({ definition }) => definition);
@@ -96,7 +100,7 @@ export class Worker {
         codec: settings.codec,
         onTrouble: (error) => trouble("keeping steps", error),
       }),
-      effects: new WorkerEffects(db, settings),
+      effects: new WorkerEffects(db, settings, enqueueChain(middlewares)),
       nodes: new FlowNodeReader(db, settings.codec),
       completer: new JobCompleter(db, clock, {
         progress: this.#progress,
@@ -243,7 +247,9 @@ export class Worker {
   }
 }
 
-export const createWorker = (options: WorkerOptions): Worker => new Worker(options);
+/** The compiler checks that `use` adds to the context what the handlers need. */
+export const createWorker = <const Used extends Use = []>(options: WorkerOptions<Used>): Worker =>
+  new Worker(options as WorkerOptions);
 
 /** Waits for the work, but not longer than this. */
 async function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<void> {

@@ -14,12 +14,15 @@ import {
   type JobCredits,
   type JobFilter,
   type Rate,
-  type WorkerOptions,
+  sendWebhook,
+  type VerifyOptions,
+  verifyWebhook,
+  type WebhookMessage,
 } from "fairmill";
 import { describe, expect, test } from "vitest";
 import { toMs } from "../../src/model/duration.js";
 import { JOB_STATES, TRANSITIONS } from "../../src/model/states.js";
-import { checkWorkerOptions } from "../../src/worker/settings.js";
+import { checkWorkerOptions, type WorkerOptions } from "../../src/worker/settings.js";
 import { cli } from "../cli/cli.js";
 import { useDatabase } from "../support/database.js";
 import { codeIn, documentAt, repo, sectionOf, tableIn } from "./documents.js";
@@ -68,6 +71,7 @@ describe("settings.md lists exactly the settings that are known", () => {
   }
   const handlers = [handle(job, () => {})];
   const client = createClient({ databaseUrl: url });
+  const webhook = { url: "https://example.com", body: "", idempotencyKey: "k", secret: Buffer.alloc(24) };
 
   test.each([
     ["createClient", () => createClient({ databaseUrl: url, ...nope })],
@@ -94,6 +98,9 @@ describe("settings.md lists exactly the settings that are known", () => {
     ["redrive filter", () => client.redrive(nope)],
     ["redrive", () => client.redrive({}, nope)],
     ["rerun", () => client.rerun("1", nope)],
+    ["sendWebhook", () => sendWebhook(nope as WebhookMessage)],
+    ["webhook limits", () => sendWebhook({ ...webhook, limits: nope })],
+    ["verifyWebhook", () => verifyWebhook(nope as VerifyOptions)],
   ])("%s", async (heading, give) => {
     expect(settingsUnder(heading).toSorted()).toEqual(await knownTo(give));
   });

@@ -1,0 +1,72 @@
+// E5 to E9: the coordination of producers from outside is a middleware of the default chain: set for all, per batch, or removed; it says what
+// was registered, and costs nothing while nobody listens.
+import { batchCoordination, chain, createClient, defaultChain, defineJob, middleware } from "fairmill";
+import { describe, expect, test } from "vitest";
+import { batchCoordination as ownCoordination } from "../../src/enqueue/batch-coordination.js";
+import { usedBy } from "../../src/enqueue/default-chain.js";
+import { enqueueChain } from "../../src/enqueue/middleware.js";
+import { useDatabase } from "../support/database.js";
+import { keepingLogger } from "../support/jobs.js";
+
+const db = useDatabase();
+const page = defineJob<{ n: number }>({ kind: "page" });
+const other = middleware({ name: "other", run: (_, next) => next() });
+
+const windowOf = async (
+  use?: Parameters<typeof createClient>[0] extends infer O ? NonNullable<O>["use" & keyof NonNullable<O>] : never,
+  options = {},
+) => {
+  await using client = createClient({ databaseUrl: db.url, ...(use === undefined ? {} : { use }) });
+  const batch = await client.openBatch(options);
+  const [row] = await db.query("select window_ms, max_wait_ms, poll_ms from fairmill.batch where id = $1", [batch.id]);
+  await batch.close();
+  return Object.values(row!);
+};
+
+describe("the window of an open batch", () => {
+  test("E5 E6: 200 ms, 5 s and 50 ms unless set for all batches or for this one", async () => {
+    expect(await windowOf()).toEqual([200, 5_000, 50]);
+    expect(await windowOf([other])).toEqual([200, 5_000, 50]);
+    const own = batchCoordination({ stabilityWindow: "500ms", maxWait: "10s", pollInterval: 20 });
+    expect(await windowOf([own, other])).toEqual([500, 10_000, 20]);
+    expect(await windowOf([own], { stability: { stabilityWindow: 1 } })).toEqual([1, 5_000, 50]);
+  });
+
+  test("E9: none where the coordination is removed, or where the batch says so", async () => {
+    expect(await windowOf(defaultChain.remove("batch-coordination"))).toEqual([null, null, null]);
+    expect(await windowOf(chain([other]))).toEqual([null, null, null]);
+    expect(await windowOf(undefined, { stability: false })).toEqual([null, null, null]);
+    expect(await windowOf(chain([other]), { stability: {} })).toEqual([200, 5_000, 50]);
+  });
+});
+
+test("E8: registrations are told and logged, others are not", async () => {
+  const logger = keepingLogger();
+  const seen: object[] = [];
+  await using client = createClient({
+    databaseUrl: db.url,
+    use: [batchCoordination({ logger, onRegistered: (registration) => void seen.push(registration) })],
+  });
+  const batch = await client.openBatch({ stability: false });
+  await batch.add(page, { n: 1 });
+  await client.enqueue(page, { n: 2 }, { batch: batch.id });
+  await client.enqueueMany(page, [{ input: { n: 3 } }, { input: { n: 4 }, batch: batch.id }]);
+  expect(seen).toEqual(Array.from({ length: 3 }, () => ({ kind: "page", batch: batch.id })));
+  expect(logger.lines).toHaveLength(3);
+  expect(logger.lines[0]).toMatchObject({
+    level: "debug",
+    message: "Job registered in batch",
+    facts: { batch: batch.id },
+  });
+});
+
+test("E7: while nobody listens, no job is shown to it", () => {
+  expect(enqueueChain(usedBy(undefined))).toBeUndefined();
+  expect(enqueueChain(usedBy([ownCoordination({ stabilityWindow: "1s" })]))).toBeUndefined();
+  expect(enqueueChain(usedBy([ownCoordination({ onRegistered: () => {} })]))).toBeDefined();
+});
+
+test("settings that are none are refused", () => {
+  expect(() => batchCoordination({ stabilityWindw: "1s" } as never)).toThrow('Did you mean "stabilityWindow"?');
+  expect(() => batchCoordination({ maxWait: -1 })).toThrow("maxWait");
+});
