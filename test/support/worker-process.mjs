@@ -17,6 +17,11 @@ async function pay(job, step, attempt) {
   return rows[0].receipt;
 }
 
+const begotten = defineJob({ kind: "begotten" });
+const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const pool = new pg.Pool({ connectionString: settings.url, application_name: "application", allowExitOnIdle: true });
+pool.on("error", () => {});
+
 const handlers = {
   /** Ends at once. */
   quick: handle(defineJob({ kind: "quick" }), () => undefined),
@@ -70,6 +75,31 @@ const handlers = {
     await new Promise((resolve) => setTimeout(resolve, ctx.input.ms));
     if (ctx.input.end === "dead") throw new NonRetryableError("no");
   }),
+  /** Asks for one child, at some moment of its run. */
+  begetting: handle(defineJob({ kind: "begetting" }), async (ctx) => {
+    await later(ctx.input.ms);
+    await ctx.enqueue(begotten, { parent: ctx.id });
+    await later(ctx.input.ms);
+  }),
+  begotten: handle(begotten, () => undefined),
+  /** Books itself in a table of the application and settles in the same transaction, with one child. */
+  booking: handle(defineJob({ kind: "booking" }), async (ctx) => {
+    await later(ctx.input.ms);
+    await ctx.enqueue(begotten, { parent: ctx.id });
+    const tx = await pool.connect();
+    try {
+      await tx.query("begin");
+      await tx.query("insert into public.booking (job, attempt) values ($1, $2)", [ctx.id, ctx.attempt]);
+      await ctx.complete(tx, { booked: true });
+      await tx.query("commit");
+      tx.release();
+    } catch (error) {
+      // Closed: whatever was under way is rolled back by the server.
+      tx.release(true);
+      throw error;
+    }
+    await later(ctx.input.ms);
+  }),
   dozing: handle(defineJob({ kind: "dozing" }), () => snooze("1h")),
 };
 
@@ -88,6 +118,7 @@ process.on("unhandledRejection", (error) => {
 process.on("message", async (message) => {
   if (message !== "stop") return;
   await worker.stop();
+  await pool.end();
   process.disconnect();
 });
 // Whoever started us is gone: nobody else would end us.
