@@ -43,7 +43,7 @@ describe("begin", () => {
     await recover(db);
     const [again] = await claimDeliveries(db, "v");
     const [answer] = await begin(db, "v", [again!]);
-    expect(answer).toMatchObject({ answer: "doubt", message_id: id, payload: null });
+    expect(answer).toMatchObject({ answer: "doubt", message_id: id, idempotency_key: "a" });
     expect(answer!.since_ms).toBeGreaterThanOrEqual(0);
     expect((await messageOf(db, id)).attempts).toHaveLength(1);
     expect(await begin(db, "v", [again!], true)).toMatchObject([{ answer: "send", idempotency_key: "a", tries: 2 }]);
