@@ -52,7 +52,7 @@ export interface ChannelOptions<Schema extends StandardSchema | undefined, Input
   readonly ask?: (context: SendContext, message: Output) => Arrival | Promise<Arrival>;
   /** Default: resend to a receiver that takes keys, ask one that can be asked, hold otherwise. */
   readonly onDoubt?: OnDoubt;
-  /** How long an earlier request may still be on its way: the receiver is not asked before. Default "5s". */
+  /** How long an earlier request may still be on its way: the receiver is not asked before. At least 100 ms; default "5s". */
   readonly askAfter?: Duration;
 }
 
@@ -68,6 +68,8 @@ export interface Channel<In = unknown, Out = In> extends ChannelTarget<In> {
 
 const OF_THE_JOB = ["queue", "priority", "timeout", "expire", "retry", "key", "limits"] as const;
 const KNOWN = ["name", "input", "receiver", "send", "ask", "onDoubt", "askAfter", ...OF_THE_JOB] as const;
+
+const ASK_AFTER_MS_MIN = 100;
 
 const USUAL: Record<Receiver, OnDoubt> = { "takes-key": "resend", "can-be-asked": "ask", neither: "hold" };
 
@@ -98,6 +100,10 @@ export function defineChannel(options: ChannelOptions<any, any, any>): Channel<a
       "ask",
       `${where}: a receiver that is to be asked needs ask: a function that asks it for a key.`,
     );
+  const askAfterMs = toMs(options.askAfter ?? "5s", "askAfter");
+  // Half of it is what a sender has from its begin to its send: less than this, and a busy process would not come to it.
+  if (askAfterMs < ASK_AFTER_MS_MIN)
+    throw new ConfigError("askAfter", `${where}: askAfter must be at least ${ASK_AFTER_MS_MIN} ms.`);
   const job = Object.fromEntries(
     OF_THE_JOB.filter((key) => options[key] !== undefined).map((key) => [key, options[key]]),
   );
@@ -105,7 +111,7 @@ export function defineChannel(options: ChannelOptions<any, any, any>): Channel<a
     name,
     receiver: options.receiver,
     onDoubt,
-    askAfterMs: toMs(options.askAfter ?? "5s", "askAfter"),
+    askAfterMs,
     send: options.send,
     ask: options.ask,
     definition: defineJob({
