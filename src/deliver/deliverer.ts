@@ -2,6 +2,7 @@
 //
 // Between begin and settle a message may have arrived, and whoever finds it there later is in doubt. What it does then is the channel's
 // policy: a message goes out again only where the receiver knows its key, or was asked and has not seen it.
+import { randomUUID } from "node:crypto";
 import type { Claim } from "../model/claim.js";
 import type { Clock } from "../model/clock.js";
 import { type Codec, openJson } from "../model/codec.js";
@@ -49,9 +50,10 @@ export class Deliverer {
   }
 
   async deliver(claim: Claim, run: DeliveryRun, isOver: () => boolean): Promise<Delivered> {
+    const own = randomUUID();
     let resend = this.#channel.onDoubt === "resend";
     for (let begins = 1; ; begins++) {
-      const begun = await this.#options.keeper.begin(claim, resend, isOver);
+      const begun = await this.#options.keeper.begin(claim, own, resend, isOver);
       if (begun.answer === "lost") return failed(new LeaseLostError(), undefined, true);
       if (begun.answer === "over") return { outcome: { type: "returned", value: cancel("The message has its end.") } };
       if (begun.answer === "doubt") {

@@ -32,9 +32,9 @@ export interface Begun {
   readonly askedAtMs: number;
 }
 
-/** Where a sender says that it begins. Fenced by the claim, and repeated until it is answered or the run is over. */
+/** Where a sender says that it begins. Fenced by the claim and by `run`, a text that no other run has; and repeated until it is answered or the run is over. */
 export interface SendKeeper {
-  begin(claim: Claim, resend: boolean, isOver: () => boolean): Promise<Begun>;
+  begin(claim: Claim, run: string, resend: boolean, isOver: () => boolean): Promise<Begun>;
 }
 
 /** A name that fits behind `DELIVERY_KIND`. */

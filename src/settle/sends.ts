@@ -32,10 +32,10 @@ export class SendStore implements SendKeeper {
     });
   }
 
-  async begin(claim: Claim, resend: boolean, isOver: () => boolean): Promise<Begun> {
+  async begin(claim: Claim, run: string, resend: boolean, isOver: () => boolean): Promise<Begun> {
     for (let delayMs = RETRY_MS_MIN; ; delayMs = Math.min(RETRY_MS_MAX, delayMs * 2)) {
       try {
-        const { answer, ...begun } = await this.#batcher.add({ claim, resend });
+        const { answer, ...begun } = await this.#batcher.add({ claim, run, resend });
         // Somebody has the job locked, to cancel it, say: those beside it did not wait, this one does.
         if (answer !== "busy") return { ...begun, answer };
         if (isOver()) return { ...begun, answer: "lost" };

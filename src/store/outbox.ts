@@ -17,6 +17,7 @@ export interface DeliveryAttempt {
   readonly outcome?: "sent" | "refused" | "doubt" | "resolved";
   readonly worker?: string;
   readonly lease_no?: number;
+  readonly run?: string;
   readonly error?: Pick<ErrorRecord, "name" | "message" | "code">;
   /** Of a resolution: as what, by whom and why. */
   readonly as?: "sent" | "failed" | "resend";
@@ -63,7 +64,7 @@ export const MESSAGES_MAX = 200;
 const PUBLISH =
   "select id::text as id, created, refused::text as refused from fairmill.publish_many_v1($1, '{}', wake => true)";
 const BEGIN = `select job_id as "jobId", answer, message_id as "messageId", idempotency_key as "idempotencyKey", payload, tries, since_ms as "sinceMs"
-  from fairmill.begin_sends_v1($1, $2, $3, $4)`;
+  from fairmill.begin_sends_v1($1, $2, $3, $4, $5)`;
 const COLUMNS = `id, tenant, channel, idempotency_key as "idempotencyKey", order_key as "orderKey", status, job_id as "jobId",
   created_at as "createdAt", ended_at as "endedAt"`;
 const DETAIL = `select ${COLUMNS}, payload, answer, attempts from fairmill.outbox where id = $1`;
@@ -107,6 +108,8 @@ function textOf({ payload, ...message }: NewMessage): string {
 
 export interface BeginItem {
   readonly claim: Claim;
+  /** A text that no other run has. */
+  readonly run: string;
   readonly resend: boolean;
 }
 
@@ -120,6 +123,7 @@ export async function beginSends(db: Database, worker: string, items: readonly B
     worker,
     sorted.map(({ claim }) => claim.id),
     sorted.map(({ claim }) => claim.leaseNo),
+    sorted.map(({ run }) => run),
     sorted.map(({ resend }) => resend),
   ]);
   const byJob = new Map(rows.map((row) => [row.jobId, row]));

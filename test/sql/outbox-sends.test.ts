@@ -36,6 +36,13 @@ describe("begin", () => {
     expect((await messageOf(db, id)).attempts).toHaveLength(1);
   });
 
+  test("C7: another run under the same worker and lease is in doubt: a crash of the server may undo a claim, and it is made again", async () => {
+    const { job } = await underWay();
+    expect(await answersOf(begin(db, "w", [job]))).toEqual(["send"]);
+    expect(await answersOf(begin(db, "w", [job], false, "another run"))).toEqual(["doubt"]);
+    expect(await answersOf(begin(db, "w", [job]))).toEqual(["send"]);
+  });
+
   test("C8: after a worker died while sending, the next one is in doubt, and sends only if it says so", async () => {
     const { id, job } = await underWay();
     await begin(db, "w", [job]);
