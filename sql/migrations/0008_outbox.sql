@@ -33,7 +33,7 @@ create table fairmill.outbox (
   constraint outbox_key unique (tenant, channel, idempotency_key)
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 
--- Of messages in order at most one is under way.
+-- Of messages in order at most one is under way, whoever begins them.
 create unique index outbox_turn on fairmill.outbox (tenant, channel, order_key) where order_key is not null and ended_at is null and waiting is null;
 -- The next in turn.
 create index outbox_waiting on fairmill.outbox (tenant, channel, order_key, id) where waiting is not null;

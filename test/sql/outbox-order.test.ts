@@ -150,6 +150,24 @@ describe("sent again", () => {
     expect(await call(db, "retry_v1($1)", [job!.id])).toBe("ready");
     expect(await deliver()).toEqual(["chat 1 0"]);
   });
+
+  test("in a transaction that stays open it keeps upkeep of its key waiting for a moment only, and nobody else", async () => {
+    await publish(db, inOrder(1));
+    await tick(db);
+    const [job] = await claimDeliveries(db, "w");
+    await settle(db, "w", [job!], "dead", [{ error: { message: "no" } }]);
+    const caller = await open();
+    await caller.query("begin");
+    expect(await call(caller, "retry_v1($1)", [job!.id])).toBe("ready");
+    await publish(db, [{ idempotency_key: "next", order_key: "chat 1" }, ...inOrder(1, "chat 2")]);
+    const [left] = await tick(db);
+    expect(left!["next_in_ms"]).toBe(100);
+    expect(await underWay()).toEqual(["chat 2 0"]);
+    await caller.query("commit");
+    expect((await deliver()).toSorted()).toEqual(["chat 1 0", "chat 2 0"]);
+    await tick(db);
+    expect(await underWay()).toEqual(["next"]);
+  });
 });
 
 test("many who settle, publish and do upkeep at once: each key in its order, nobody left behind", async () => {
