@@ -1,22 +1,34 @@
 // Everything an application needs, and nothing else.
 
 export {
+  type Arrival,
+  type Channel,
+  type ChannelOptions,
+  defineChannel,
+  type OnDoubt,
+  type Receiver,
+  type SendContext,
+} from "./deliver/channel.js";
+export {
   Client,
   type ClientOptions,
   createClient,
 } from "./enqueue/client.js";
 export type { Granted, GrantOptions } from "./enqueue/credits.js";
 export type { EnqueueItem } from "./enqueue/new-job.js";
+export type { ResolveOptions } from "./enqueue/publish.js";
 export type { RedriveGroup, Redriven, RedriveOptions, RedrivePreview } from "./enqueue/redrive.js";
 export type { RerunOptions } from "./enqueue/rerun.js";
 export type { EnqueuedCount } from "./enqueue/stream.js";
 export type { TransactionClient } from "./enqueue/transaction-client.js";
 export { type CodecOptions, createCodec } from "./model/aes-codec.js";
 export { type Backoff, exponential, fixed } from "./model/backoff.js";
+export type { ChannelTarget } from "./model/channel.js";
 export type { Claim } from "./model/claim.js";
 export type { Clock } from "./model/clock.js";
 export type { Codec, SealContext } from "./model/codec.js";
 export type { JobCredits } from "./model/credits.js";
+export type { DeliveryMark } from "./model/delivery-mark.js";
 export type { Duration } from "./model/duration.js";
 export {
   EffectsFailedError,
@@ -31,6 +43,8 @@ export {
   ConfigError,
   CreditsExhaustedError,
   DatabaseError,
+  DeliveryJobError,
+  DeliveryUnknownError,
   DuplicateJobError,
   FairmillError,
   InputInvalidError,
@@ -41,7 +55,9 @@ export {
   JobPausedError,
   KeyUnknownError,
   LeaseLostError,
+  MessageNotFoundError,
   NonRetryableError,
+  NotDeliveredError,
   NotSealedError,
   PayloadTooLargeError,
   RateLimitError,
@@ -58,7 +74,7 @@ export { defineJob, type JobDefinition, type JobOptions } from "./model/job-defi
 export type { GateName, GateSettings, JobLimits, KeyRule, Rate, StoredRate, TenantSettings } from "./model/limits.js";
 export type { Moment } from "./model/moment.js";
 export type { Enqueued, EnqueueOptions } from "./model/new-job.js";
-export type { PublishOptions } from "./model/new-message.js";
+export type { Published, PublishOptions } from "./model/new-message.js";
 export { cancel, snooze, type Verdict } from "./model/outcome.js";
 export type { Queryable } from "./model/queryable.js";
 export type { ErrorFilter, RedriveFilter } from "./model/redrive-filter.js";
@@ -81,6 +97,14 @@ export type { WaitOptions } from "./run/steps.js";
 export type { CancelAnswer, RetryAnswer } from "./store/control-jobs.js";
 export type { Balance, CreditEntry, StatementPage } from "./store/credits.js";
 export type { Pool } from "./store/database.js";
+export type {
+  DeliveryAttempt,
+  Message,
+  MessageDetail,
+  MessageFilter,
+  MessageStatus,
+  ResolveAnswer,
+} from "./store/outbox.js";
 export type {
   Count,
   GateOverview,

@@ -1,4 +1,6 @@
 // A handler bound to its job definition, and the table in which the runner finds it.
+import type { Claim } from "../model/claim.js";
+import type { Delivered } from "../model/delivery.js";
 import { ConfigError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { JobContext } from "./context.js";
@@ -11,6 +13,8 @@ export interface Handler {
   readonly definition: JobDefinition<any, any>;
   // biome-ignore lint/suspicious/noExplicitAny: see above.
   readonly run: HandlerFunction<any>;
+  /** Of a channel: delivers the message of the job, whose own payload is empty. Takes the place of `run`. */
+  readonly deliver?: (claim: Claim, ctx: JobContext, isOver: () => boolean) => Promise<Delivered>;
 }
 
 /** Binds a function to a job definition; the types of both must fit. */

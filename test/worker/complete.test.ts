@@ -303,7 +303,7 @@ describe("ctx.complete(tx)", () => {
     expect((await settled).ids).toEqual([id]);
     const [row] = await waitUntil("the next is done", async () => {
       const rows = await db.query<{ id: string }>("select id from fairmill.job_history where kind = 'next'");
-      return rows.length > 0 && rows;
+      return rows.length > 0 ? rows : undefined;
     });
     expect(await client.result(row!.id)).toBe("found");
   });

@@ -181,7 +181,7 @@ describe("ctx.enqueue", () => {
       const rows = await db.query<{ id: string; payload: unknown }>(
         "select id, payload from fairmill.job_history where kind = 'secret'",
       );
-      return rows.length > 0 && rows;
+      return rows.length > 0 ? rows : undefined;
     });
     expect(JSON.stringify(row!.payload)).not.toContain("hidden");
     expect(await client.result(row!.id)).toBe("hidden");
