@@ -137,6 +137,8 @@ describe("settings.md names the defaults that count", () => {
       crashesMax: Number(said.get("crashesMax")),
       stepsMax: Number(said.get("stepsMax")),
       stepsBytesMax: Number(said.get("stepsBytesMax")),
+      effectsMax: Number(said.get("effectsMax")),
+      effectsBytesMax: Number(said.get("effectsBytesMax")),
       concurrency: new Map([["default", Number(said.get("concurrency"))]]),
       prefetch: new Map([["default", Number(said.get("prefetch"))]]),
       beatMs: ms(said.get("lease")) / 3,
@@ -341,6 +343,11 @@ describe("ARCHITECTURE.md", () => {
 });
 
 test("nobody speaks of exactly-once delivery", () => {
-  for (const path of ["README.md", "docs/explanation/delivery.md", "docs/guides/write-handlers.md"])
+  for (const path of [
+    "README.md",
+    "docs/explanation/delivery.md",
+    "docs/explanation/execution-contract.md",
+    "docs/guides/write-handlers.md",
+  ])
     expect(documentAt(path).prose, path).not.toMatch(/exactly[- ]once (delivery|processing|execution)/i);
 });
