@@ -260,24 +260,28 @@ describe("ctx.complete(tx)", () => {
     await using client = createClient({ databaseUrl: db.url });
     const other = defineJob({ kind: "other" });
     const open = gate();
+    const begun = gate();
     const completed = gate();
     await using _ = await startWorker(db.url, [
-      handle(job, (ctx) => {
+      handle(job, async (ctx) => {
+        await begun.promise;
+        // What both report would be written together.
         ctx.progress("half");
-        return transaction(async (tx) => {
+        await transaction(async (tx) => {
           await ctx.complete(tx);
           completed.open();
           await open.promise;
         });
       }),
       handle(other, async (ctx) => {
+        begun.open();
+        await completed.promise;
         ctx.progress("here");
         await waitUntil("the progress is kept", async () => (await client.job(ctx.id))?.progress === "here");
         return "done";
       }),
     ]);
     const { id } = await client.enqueue(job, {});
-    await completed.promise;
     const { id: beside } = await client.enqueue(other, {});
     expect(await client.result(beside)).toBe("done");
     open.open();
