@@ -258,7 +258,7 @@ describe("ctx.complete(tx)", () => {
 
   test("while the transaction is open, progress and settles of other jobs do not wait for it", async () => {
     await using client = createClient({ databaseUrl: db.url });
-    const other = defineJob({ kind: "other" });
+    const other = defineJob({ kind: "other", retry: { attempts: 1 } });
     const open = gate();
     const begun = gate();
     const completed = gate();
