@@ -4,7 +4,7 @@
 -- A mark goes away only where something was started, or where the one under way is locked here and found open: then it cannot end before this
 -- commits, and whoever ends it sees the row.
 -- Locks: the marked rows, those under way and the next ones; others' are skipped. Who is putting back another message of the key is waited
--- for, but not for long: the index outbox_turn has room for one.
+-- for, but not for long and not often: the index outbox_turn has room for one.
 -- Plan expected: a walk along outbox_recheck; probes of outbox_turn and outbox_waiting per row.
 create or replace function fairmill.recheck_turns_v1(rows_max integer, out started integer, out remaining integer)
 language plpgsql
@@ -20,6 +20,7 @@ declare
   v_row  record;
   v_open boolean;
   v_next bigint;
+  v_late integer := 0;   -- how often somebody was waited for in vain
 begin
   started := 0;
   remaining := 0;
@@ -37,8 +38,10 @@ begin
         begin
           perform fairmill.start_turn_v1(v_next);
           started := started + 1;
-        exception when unique_violation or lock_not_available then
+        exception when unique_violation then
           null;
+        when lock_not_available then
+          v_late := v_late + 1;
         end;
       end if;
     end if;
@@ -50,6 +53,7 @@ begin
     else
       remaining := remaining + 1;
     end if;
+    exit when v_late >= 5;
   end loop;
 end
 $$;

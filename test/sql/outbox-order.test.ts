@@ -90,7 +90,7 @@ test("upkeep that looks while the one before ends leaves the mark, and the settl
   // Committed behind the settle's look for the next one.
   await publishOne(db, { idempotency_key: "next", order_key: "chat 1" });
   const [left] = await tick(upkeep);
-  expect(left!["next_in_ms"]).toBe(100);
+  expect(left!["next_in_ms"]).toBe(1000);
   expect(await db.query("select idempotency_key from fairmill.outbox where recheck")).toEqual([
     { idempotency_key: "next" },
   ]);
@@ -161,7 +161,7 @@ describe("sent again", () => {
     expect(await call(caller, "retry_v1($1)", [job!.id])).toBe("ready");
     await publish(db, [{ idempotency_key: "next", order_key: "chat 1" }, ...inOrder(1, "chat 2")]);
     const [left] = await tick(db);
-    expect(left!["next_in_ms"]).toBe(100);
+    expect(left!["next_in_ms"]).toBe(1000);
     expect(await underWay()).toEqual(["chat 2 0"]);
     await caller.query("commit");
     expect((await deliver()).toSorted()).toEqual(["chat 1 0", "chat 2 0"]);
