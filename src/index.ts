@@ -1,5 +1,14 @@
 // Everything an application needs, and nothing else.
 
+export {
+  type Arrival,
+  type Channel,
+  type ChannelOptions,
+  defineChannel,
+  type OnDoubt,
+  type Receiver,
+  type SendContext,
+} from "./deliver/channel.js";
 export type { WebhookAnswer } from "./deliver/webhook/answer.js";
 export type { Address, Resolve } from "./deliver/webhook/destination.js";
 export {
@@ -34,6 +43,7 @@ export { defaultChain } from "./enqueue/default-chain.js";
 export type { Flow, Flows, StartFlowOptions } from "./enqueue/flows.js";
 export type { EnqueueMiddleware, JobChange, JobDraft } from "./enqueue/middleware.js";
 export type { EnqueueItem } from "./enqueue/new-job.js";
+export type { ResolveOptions } from "./enqueue/publish.js";
 export type { RedriveGroup, Redriven, RedriveOptions, RedrivePreview } from "./enqueue/redrive.js";
 export type { RerunOptions } from "./enqueue/rerun.js";
 export type { CronSpec, Scheduled, ScheduleOptions } from "./enqueue/schedules.js";
@@ -51,10 +61,12 @@ export {
   type OpenBatchOptions,
   type Stability,
 } from "./model/batch.js";
+export type { ChannelTarget } from "./model/channel.js";
 export type { Claim } from "./model/claim.js";
 export type { Clock } from "./model/clock.js";
 export type { Codec, SealContext } from "./model/codec.js";
 export type { JobCredits } from "./model/credits.js";
+export type { DeliveryMark } from "./model/delivery-mark.js";
 export type { Duration } from "./model/duration.js";
 export {
   EffectsFailedError,
@@ -69,6 +81,8 @@ export {
   ConfigError,
   CreditsExhaustedError,
   DatabaseError,
+  DeliveryJobError,
+  DeliveryUnknownError,
   DuplicateJobError,
   FairmillError,
   InputInvalidError,
@@ -79,7 +93,9 @@ export {
   JobPausedError,
   KeyUnknownError,
   LeaseLostError,
+  MessageNotFoundError,
   NonRetryableError,
+  NotDeliveredError,
   NotSealedError,
   PayloadTooLargeError,
   RateLimitError,
@@ -107,7 +123,7 @@ export type { GateName, GateSettings, JobLimits, KeyRule, Rate, StoredRate, Tena
 export { type AddedBy, Chain, MiddlewareError } from "./model/middleware.js";
 export type { Moment } from "./model/moment.js";
 export type { Enqueued, EnqueueOptions } from "./model/new-job.js";
-export type { PublishOptions } from "./model/new-message.js";
+export type { Published, PublishOptions } from "./model/new-message.js";
 export { cancel, snooze, type Verdict } from "./model/outcome.js";
 export type { Queryable } from "./model/queryable.js";
 export type { ErrorFilter, RedriveFilter } from "./model/redrive-filter.js";
@@ -136,6 +152,14 @@ export type { CancelAnswer, RetryAnswer } from "./store/control-jobs.js";
 export type { Balance, CreditEntry, StatementPage } from "./store/credits.js";
 export type { Pool } from "./store/database.js";
 export type { FlowNodeInfo, RetryFlowAnswer } from "./store/flows.js";
+export type {
+  DeliveryAttempt,
+  Message,
+  MessageDetail,
+  MessageFilter,
+  MessageStatus,
+  ResolveAnswer,
+} from "./store/outbox.js";
 export type {
   Count,
   GateOverview,

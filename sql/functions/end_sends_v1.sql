@@ -3,7 +3,7 @@
 -- (cancelled) or failed (dead). Then whoever is next in order gets its turn.
 --   rows, states  of the jobs that ended: job.outbox, and the state each ended in
 --   details       null, or an array beside rows: what settle_v1 was told; delivery has outcome (sent | refused | doubt), answer, error
--- Locks: the rows; then as start_turns_v1. Never waits for a transaction of a caller.
+-- Locks: the rows, then those that are next. Never waits for a transaction of a caller.
 -- Plan expected: a probe of the primary key of outbox per row.
 create or replace function fairmill.end_sends_v1(rows bigint[], states text[], details jsonb default null)
 returns void

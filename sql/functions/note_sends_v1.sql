@@ -22,8 +22,9 @@ begin
       attempts = fairmill.close_attempt_v1(o.attempts, said.delivery)
   from (select j.outbox, details -> (v.n - 1)::integer -> 'delivery' as delivery
         from unnest(ids, leases, verdicts) with ordinality as v (id, lease_no, verdict, n)
-        join fairmill.job j on j.id = v.id and j.lease_no = v.lease_no and j.worker is not distinct from worker_id
-        where v.verdict in ('retry', 'snooze', 'release') and j.outbox is not null) said
+        cross join lateral (select x.outbox from fairmill.job x where x.id = v.id and x.lease_no = v.lease_no
+          and x.worker is not distinct from worker_id and x.outbox is not null offset 0) j
+        where v.verdict in ('retry', 'snooze', 'release')) said
   where o.id = said.outbox and said.delivery is not null and o.status is not distinct from 'sending';
 end
 $$;

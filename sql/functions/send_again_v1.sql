@@ -2,7 +2,8 @@
 -- skipped: nothing that may have arrived is ever sent again by putting a job back. One in order stays as it is while another of its key is
 -- under way.
 --   rows  job.outbox of the ended jobs
--- Result: those that are pending again. The caller has locked the ended jobs. Locks: the rows, by id.
+-- Result: those that are pending again. The caller has locked the ended jobs. Locks: the rows, by id; whoever begins another
+-- message of the same order key this moment is waited for.
 -- Plan expected: a probe of the primary key of outbox per row, and one of outbox_turn per row in order.
 create or replace function fairmill.send_again_v1(rows bigint[])
 returns bigint[]
@@ -22,14 +23,15 @@ begin
     select o.id, o.tenant, o.channel, o.order_key from fairmill.outbox o
     where o.id = any (rows) and o.status in ('failed', 'skipped') order by o.id for update
   loop
-    if v_row.order_key is not null then
-      continue when not pg_try_advisory_xact_lock(
-        hashtextextended(jsonb_build_array('fairmill.turn', v_row.tenant, v_row.channel, v_row.order_key)::text, 0));
-      continue when exists (select from fairmill.outbox o where o.tenant = v_row.tenant and o.channel = v_row.channel and o.order_key = v_row.order_key
-        and o.order_key is not null and o.ended_at is null and o.waiting is null);
-    end if;
-    update fairmill.outbox o set status = 'pending', ended_at = null where o.id = v_row.id;
-    v_again := v_again || v_row.id;
+    continue when exists (select from fairmill.outbox o where o.tenant = v_row.tenant and o.channel = v_row.channel and o.order_key = v_row.order_key
+      and o.order_key is not null and o.ended_at is null and o.waiting is null);
+    begin
+      update fairmill.outbox o set status = 'pending', ended_at = null where o.id = v_row.id;
+      v_again := v_again || v_row.id;
+    exception when unique_violation then
+      -- Somebody began another one of its key this moment.
+      null;
+    end;
   end loop;
   return v_again;
 end

@@ -1,4 +1,4 @@
--- Makes the delivery job of a message whose turn has come. The caller holds the lock of its order key and the row.
+-- Makes the delivery job of a message whose turn has come. The caller has locked the row.
 -- Its time to live counts from the publish, or from the moment for which it was meant: a message that waited too long for its turn is late.
 create or replace function fairmill.start_turn_v1(message_id bigint)
 returns void

@@ -47,7 +47,7 @@ begin
   v_accounts := fairmill.add_up_accounts_v1(jobs_max);
   next_in_ms := case when greatest(promoted, expired, recovered + ended, v_accounts, v_turns.started, v_batches.checked) >= jobs_max then 0
     -- Somebody was busy with a message that waits for its turn: look again when he is done.
-    when v_turns.remaining > 0 then 100 else
+    when v_turns.remaining > 0 then 1000 else
     extract(epoch from least(
       (select s.run_at from fairmill.job s where s.state = 'scheduled' order by s.run_at limit 1),
       (select x.expire_at from fairmill.job x where x.expire_at is not null and x.state <> 'running' order by x.expire_at limit 1),

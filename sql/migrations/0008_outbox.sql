@@ -33,12 +33,12 @@ create table fairmill.outbox (
   constraint outbox_key unique (tenant, channel, idempotency_key)
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 
--- Of messages in order at most one is under way.
+-- Of messages in order at most one is under way, whoever begins them.
 create unique index outbox_turn on fairmill.outbox (tenant, channel, order_key) where order_key is not null and ended_at is null and waiting is null;
 -- The next in turn.
 create index outbox_waiting on fairmill.outbox (tenant, channel, order_key, id) where waiting is not null;
 create index outbox_recheck on fairmill.outbox (id) where recheck;
--- What somebody must look at, and what failed.
-create index outbox_trouble on fairmill.outbox (status, id) where status in ('unknown', 'failed');
+-- What is under way, and what somebody must look at.
+create index outbox_unsent on fairmill.outbox (status, id) where status <> 'sent';
 -- Retention removes them oldest first. Not those whose fate nobody knows: they wait for somebody who does.
 create index outbox_age on fairmill.outbox (ended_at) where ended_at is not null and status <> 'unknown';

@@ -1,5 +1,6 @@
 // What a handler asks for while it runs, and how it is written: by the settle of its job, or inside a transaction of its own. The ports
 // are implemented where the database is known.
+import type { ChannelTarget } from "./channel.js";
 import type { Claim } from "./claim.js";
 import type { JobDefinition } from "./job-definition.js";
 import type { EnqueueOptions, NewJob } from "./new-job.js";
@@ -26,7 +27,13 @@ export interface EffectMaker {
     options: EnqueueOptions,
   ): NewJob | Promise<NewJob>;
   /** `position`: how many messages the run asked for before this one. */
-  newMessage(claim: Claim, position: number, channel: string, payload: unknown, options: PublishOptions): NewMessage;
+  newMessage<In>(
+    claim: Claim,
+    position: number,
+    channel: string | ChannelTarget<In>,
+    message: In,
+    options: Partial<PublishOptions>,
+  ): Promise<NewMessage>;
 }
 
 /** Settles a job inside a transaction of its handler, and asks afterwards whether that committed. */

@@ -1,5 +1,6 @@
 // What a run came to, and what becomes of the job: decided here, purely, without a database and without a clock.
 import { type Backoff, exponential } from "./backoff.js";
+import type { DeliveryMark } from "./delivery-mark.js";
 import { DURATION_MS_MAX, type Duration, toMs } from "./duration.js";
 import { type ErrorRecord, recordError } from "./error-record.js";
 import {
@@ -52,8 +53,10 @@ export type Outcome =
 
 type Unopened = Extract<Outcome, { type: "unopened" }>;
 
-/** What is to be written. */
-export type Verdict =
+/** What is to be written; of a delivery job also what its attempt to send came to. */
+export type Verdict = Decision & { readonly delivery?: DeliveryMark };
+
+type Decision =
   | { readonly verdict: "done"; readonly result: unknown }
   | { readonly verdict: "cancelled"; readonly error?: ErrorRecord }
   | { readonly verdict: "dead"; readonly outcome: FailureOutcome; readonly error: ErrorRecord }

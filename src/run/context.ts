@@ -1,4 +1,5 @@
 // What a handler is given: its input, who it is, a signal that says when to stop, and ways to report.
+import type { ChannelTarget } from "../model/channel.js";
 import type { Claim } from "../model/claim.js";
 import type { Duration } from "../model/duration.js";
 import type { Effects } from "../model/effects.js";
@@ -49,7 +50,7 @@ export interface JobContext<Input = unknown> {
    * Asks for a message to a receiver outside: it is stored with the settle of this job, if the handler returns, and sent then. The
    * `idempotencyKey`, unless given, belongs to the job and the number of the call. `tenant`: this job's own, unless given.
    */
-  publish(channel: string, payload: unknown, options?: PublishOptions): Promise<void>;
+  publish<In>(channel: string | ChannelTarget<In>, message: In, options?: Partial<PublishOptions>): Promise<void>;
   /** The batch of which this job is a member, to add more jobs to it; null: none. */
   readonly batch: JobBatch | null;
   /** What the nodes before this one returned; null for a job that belongs to no batch. */
@@ -161,8 +162,8 @@ export class RunContext<Input> implements JobContext<Input> {
     return this.#ownEffects().enqueue(definition, input, options);
   }
 
-  publish(channel: string, payload: unknown, options?: PublishOptions): Promise<void> {
-    return this.#ownEffects().publish(channel, payload, options);
+  publish<In>(channel: string | ChannelTarget<In>, message: In, options?: Partial<PublishOptions>): Promise<void> {
+    return this.#ownEffects().publish(channel, message, options);
   }
 
   complete(tx: Queryable, result?: unknown): Promise<void> {

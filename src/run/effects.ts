@@ -3,6 +3,7 @@
 // Nothing is written here. What was collected goes with the settle of a run that returned, or with `complete`; of any other run it is
 // dropped, and the next run collects it again. A call that cannot be taken fails the run, whatever the handler makes of its error:
 // an effect that was asked for is written, or the attempt has failed.
+import type { ChannelTarget } from "../model/channel.js";
 import type { Claim } from "../model/claim.js";
 import { EffectsLimitError, JobCompletedError } from "../model/effect-errors.js";
 import type { CompletedAnswer, Completer, EffectMaker, Effects } from "../model/effects.js";
@@ -64,10 +65,10 @@ export class RunEffects {
     return this.#take("ctx.enqueue", this.#jobs, () => maker.newJob(claim, definition, input, options));
   }
 
-  publish(channel: string, payload: unknown, options: PublishOptions = {}): Promise<void> {
+  publish<In>(channel: string | ChannelTarget<In>, message: In, options: Partial<PublishOptions> = {}): Promise<void> {
     const { claim, maker } = this.#run;
     return this.#take("ctx.publish", this.#messages, (position) =>
-      maker.newMessage(claim, position, channel, payload, options),
+      maker.newMessage(claim, position, channel, message, options),
     );
   }
 

@@ -73,6 +73,7 @@ export class Runner {
     const handler = this.#options.handlers.get(claim.kind);
     try {
       if (!handler) throw new NonRetryableError(`This worker has no handler for job kind "${claim.kind}".`);
+      if (handler.deliver) return this.#deliver(run, handler.deliver);
       let payload: unknown;
       try {
         payload = openJson(this.#options.codec, claim.payload, claim, "payload");
@@ -101,6 +102,21 @@ export class Runner {
     run.context = this.#contextOf(run, input);
     if (early) run.context.abort(early.abortedBy as Error);
     return handler.run(run.context);
+  }
+
+  /** A delivery job carries nothing that could be opened: its message lies in the outbox, and the channel opens it. */
+  #deliver(run: Run, deliver: NonNullable<Handler["deliver"]>): void {
+    run.context = this.#contextOf(run, undefined);
+    this.#limits.get(run.claim.kind)?.add(run);
+    deliver(run.claim, run.context, () => run.isDecided).then(
+      ({ outcome, mark }) => {
+        // Whoever was told to stop has its verdict from that, unless it knows better why it ended.
+        const whole = outcome.type === "threw" ? { abortedBy: run.abortedBy, ...outcome } : outcome;
+        run.delivery = mark;
+        this.#ended(run, whole);
+      },
+      (error: unknown) => this.#ended(run, { type: "threw", error, abortedBy: run.abortedBy }),
+    );
   }
 
   #contextOf(run: Run, input: unknown): RunContext<unknown> {
@@ -196,7 +212,8 @@ export class Runner {
     if (outcome.type === "unopened" && verdict.verdict === "snooze")
       this.#sayUnopened(run.claim, outcome.error, verdict);
     // Of a run that did not return nothing is written but its verdict.
-    this.#ends.onVerdict(run, verdict, outcome.type === "returned" ? run.context?.effects : undefined);
+    const marked = run.delivery === undefined ? verdict : { ...verdict, delivery: run.delivery };
+    this.#ends.onVerdict(run, marked, outcome.type === "returned" ? run.context?.effects : undefined);
   }
 
   /** What becomes of the job. */

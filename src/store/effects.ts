@@ -3,12 +3,12 @@ import type { Claim } from "../model/claim.js";
 import { EffectsFailedError, IsolationError } from "../model/effect-errors.js";
 import type { Effects } from "../model/effects.js";
 import { type FairmillError, LeaseLostError } from "../model/errors.js";
-import type { NewMessage } from "../model/new-message.js";
 import type { Queryable } from "../model/queryable.js";
 import type { Database } from "./database.js";
 import { jobsText } from "./enqueue.js";
 import { explainFailure, isConnectionLoss, wasRolledBack } from "./failures.js";
 import { type Refusal, toError } from "./limits.js";
+import { messagesText } from "./outbox.js";
 import { type Admitted, type Returned, toReturned } from "./returned.js";
 import { qualify } from "./schema-name.js";
 import { driversError } from "./wrapped-error.js";
@@ -22,22 +22,8 @@ const WAS_SETTLED = "select fairmill.was_settled_v1($1, $2, $3, 'done') as settl
 export function effectsText({ jobs, messages }: Effects): string {
   const parts: string[] = [];
   if (jobs.length > 0) parts.push(`"enqueue":${jobsText(jobs)}`);
-  if (messages.length > 0) parts.push(`"publish":[${messages.map(messageText).join(",")}]`);
+  if (messages.length > 0) parts.push(`"publish":${messagesText(messages)}`);
   return `{${parts.join(",")}}`;
-}
-
-function messageText({ payload, ...message }: NewMessage): string {
-  const { channel, tenant, priority } = message;
-  const fields = {
-    channel,
-    tenant,
-    idempotency_key: message.idempotencyKey,
-    order_key: message.orderKey,
-    priority,
-    run_at: message.runAt,
-    delay_ms: message.delayMs,
-  };
-  return `${JSON.stringify(fields).slice(0, -1)},"payload":${payload}}`;
 }
 
 /** By job, why its effects were not taken; undefined when the error is about something else. */

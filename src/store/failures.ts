@@ -49,7 +49,8 @@ export function explainFailure(failure: unknown, schema: string, error: unknown 
       `The database refused (${message(error)}). Connect as the role that owns the schema "${schema}", or ask its owner for the right.`,
       { cause: failure },
     );
-  if (isConnectionLoss(error))
+  // 57P03: it starts or stops, and takes no connections yet.
+  if (isConnectionLoss(error) || code(error) === "57P03")
     return new DatabaseError(
       "FAIRMILL_DATABASE_UNREACHABLE",
       `The database did not answer (${message(error) || code(error)}). Check that PostgreSQL runs and that the database URL is right.`,

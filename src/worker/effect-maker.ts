@@ -3,13 +3,16 @@
 import { KeyRules } from "../enqueue/key-rules.js";
 import type { EnqueueChain } from "../enqueue/middleware.js";
 import { newJob } from "../enqueue/new-job.js";
+import { newMessage } from "../enqueue/publish.js";
+import type { ChannelTarget } from "../model/channel.js";
 import type { Claim } from "../model/claim.js";
 import type { EffectMaker } from "../model/effects.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { EnqueueOptions, NewJob } from "../model/new-job.js";
-import { type NewMessage, newMessage, type PublishOptions } from "../model/new-message.js";
+import type { NewMessage, PublishOptions } from "../model/new-message.js";
 import type { Database } from "../store/database.js";
 import { explainFailure } from "../store/failures.js";
+import type { Ruled } from "../store/limits.js";
 import type { WorkerSettings } from "./settings.js";
 
 export class WorkerEffects implements EffectMaker {
@@ -41,24 +44,30 @@ export class WorkerEffects implements EffectMaker {
   }
 
   /** The key belongs to the job and the place of the call, not to the attempt: whichever run is settled, the message is the same. */
-  newMessage(
+  async newMessage<In>(
     { id, tenant }: Claim,
     position: number,
-    channel: string,
-    payload: unknown,
-    options: PublishOptions,
-  ): NewMessage {
+    channel: string | ChannelTarget<In>,
+    message: In,
+    options: Partial<PublishOptions>,
+  ): Promise<NewMessage> {
     const defaults = { tenant, idempotencyKey: `job-${id}-${position + 1}` };
-    return newMessage(channel, payload, { ...defaults, ...options }, this.#codec);
+    const made = await newMessage(channel, message, { ...defaults, ...options }, this.#codec);
+    if (typeof channel !== "string") await this.#tell(channel.definition);
+    return made;
   }
 
   async #told<In>(definition: JobDefinition<In, unknown>, job: NewJob | Promise<NewJob>): Promise<NewJob> {
     const made = await job;
+    await this.#tell(definition);
+    return made;
+  }
+
+  async #tell(definition: Ruled): Promise<void> {
     try {
       await this.#rules.tell(definition);
     } catch (error) {
       throw explainFailure(error, this.#db.schema);
     }
-    return made;
   }
 }

@@ -1,8 +1,17 @@
 // What `client.in(tx)` promises, asked of each library's transactions: the same tests for all of them.
-import { type Client, ConfigError, createClient, defineJob, FairmillError, handle, type Queryable } from "fairmill";
+import {
+  type Client,
+  ConfigError,
+  createClient,
+  defineJob,
+  FairmillError,
+  fixed,
+  handle,
+  type Queryable,
+} from "fairmill";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { freshDatabase, useDatabase } from "../support/database.js";
-import { eventOf, startWorker } from "../support/jobs.js";
+import { endOf, eventOf, startWorker } from "../support/jobs.js";
 import { waitUntil } from "../support/wait.js";
 
 /** A transaction of a library, with the adapter around it. */
@@ -225,6 +234,44 @@ export function describeAdapter(library: string, connect: (url: string) => Conne
         await elsewhere.close();
         await empty.drop();
       }
+    });
+
+    test("ctx.complete(tx): the end of the job and what its handler wrote commit together, or neither does", async () => {
+      await db.query("create table if not exists public.person (email text primary key)");
+      const booked = defineJob({ kind: "booked", retry: { attempts: 2, backoff: fixed(0) } });
+      const child = defineJob({ kind: "child", queue: "nursery" });
+      await using _ = await startWorker(db.url, [
+        handle(booked, async (ctx) => {
+          await ctx.enqueue(child, { attempt: ctx.attempt });
+          await connected.transaction(async ({ tx, run }) => {
+            await run(`insert into public.person (email) values ('attempt ${ctx.attempt}')`);
+            await ctx.complete(tx, AWKWARD);
+            if (ctx.attempt === 1) throw new Error("second thoughts");
+          });
+        }),
+      ]);
+      const { id } = await client.enqueue(booked, {});
+      expect(await client.result(id)).toEqual(AWKWARD);
+      expect((await client.job(id))?.failures.map(({ error }) => error?.message)).toEqual(["second thoughts"]);
+      expect(await db.query("select email from public.person")).toEqual([{ email: "attempt 2" }]);
+      expect(await db.query("select payload from fairmill.job")).toEqual([{ payload: { attempt: 2 } }]);
+      await db.query("drop table public.person");
+    });
+
+    test("ctx.complete(tx): what does not let its effects in has the same error as everywhere", async () => {
+      const paid = defineJob({ kind: "paid", credits: { account: () => "poor", amount: 2 } });
+      const booked = defineJob({ kind: "booked", retry: { attempts: 1 } });
+      await client.grant("poor", 1);
+      await using _ = await startWorker(db.url, [
+        handle(booked, async (ctx) => {
+          await ctx.enqueue(paid, {});
+          await connected.transaction(({ tx }) => ctx.complete(tx));
+        }),
+      ]);
+      const { id } = await client.enqueue(booked, {});
+      const { failures } = await endOf(client, id);
+      expect(failures[0]?.error).toMatchObject({ code: "FAIRMILL_CREDITS_EXHAUSTED" });
+      expect(await client.balance("poor")).toEqual({ available: 1, held: 0 });
     });
 
     test("explains a schema that is older", async () => {

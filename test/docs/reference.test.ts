@@ -7,12 +7,14 @@ import {
   createClient,
   createCodec,
   createWorker,
+  defineChannel,
   defineConfig,
   defineJob,
   type EnqueueOptions,
   handle,
   type JobCredits,
   type JobFilter,
+  type PublishOptions,
   type Rate,
   sendWebhook,
   type VerifyOptions,
@@ -87,6 +89,10 @@ describe("settings.md lists exactly the settings that are known", () => {
     ["unique", () => defineJob({ kind: "j", unique: nope })],
     ["debounce", () => defineJob({ kind: "j", debounce: { wait: 1, ...nope } })],
     ["throttle", () => defineJob({ kind: "j", throttle: { per: 1, ...nope } })],
+    ["defineChannel", () => defineChannel({ name: "c", receiver: "neither", send: () => {}, ...nope })],
+    ["publish", () => client.publish("c", {}, nope as PublishOptions)],
+    ["outbox filter", () => client.outbox(nope)],
+    ["resolveDelivery", () => client.resolveDelivery("1", "sent", nope)],
     ["credits", () => defineJob({ kind: "j", credits: nope as JobCredits<unknown> })],
     ["schedule", () => client.schedule("s", { cron: "* * * * *", job, input: {}, ...nope })],
     ["nextRuns", () => client.nextRuns({ cron: "* * * * *", ...nope })],
@@ -141,6 +147,8 @@ describe("settings.md names the defaults that count", () => {
       crashesMax: Number(said.get("crashesMax")),
       stepsMax: Number(said.get("stepsMax")),
       stepsBytesMax: Number(said.get("stepsBytesMax")),
+      effectsMax: Number(said.get("effectsMax")),
+      effectsBytesMax: Number(said.get("effectsBytesMax")),
       concurrency: new Map([["default", Number(said.get("concurrency"))]]),
       prefetch: new Map([["default", Number(said.get("prefetch"))]]),
       beatMs: ms(said.get("lease")) / 3,
@@ -345,6 +353,11 @@ describe("ARCHITECTURE.md", () => {
 });
 
 test("nobody speaks of exactly-once delivery", () => {
-  for (const path of ["README.md", "docs/explanation/delivery.md", "docs/guides/write-handlers.md"])
+  for (const path of [
+    "README.md",
+    "docs/explanation/delivery.md",
+    "docs/explanation/execution-contract.md",
+    "docs/guides/write-handlers.md",
+  ])
     expect(documentAt(path).prose, path).not.toMatch(/exactly[- ]once (delivery|processing|execution)/i);
 });

@@ -68,11 +68,13 @@ export const begin = (
   worker: string,
   jobs: readonly { readonly id: string; readonly lease_no: number }[],
   resend = false,
+  run = "first run",
 ): Promise<Begun[]> =>
-  ask.query<Begun>("select * from fairmill.begin_sends_v1($1, $2, $3, $4) order by job_id", [
+  ask.query<Begun>("select * from fairmill.begin_sends_v1($1, $2, $3, $4, $5) order by job_id", [
     worker,
     jobs.map((job) => job.id),
     jobs.map((job) => job.lease_no),
+    jobs.map(() => run),
     jobs.map(() => resend),
   ]);
 

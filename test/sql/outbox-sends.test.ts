@@ -36,6 +36,13 @@ describe("begin", () => {
     expect((await messageOf(db, id)).attempts).toHaveLength(1);
   });
 
+  test("C7: another run under the same worker and lease is in doubt: a crash of the server may undo a claim, and it is made again", async () => {
+    const { job } = await underWay();
+    expect(await answersOf(begin(db, "w", [job]))).toEqual(["send"]);
+    expect(await answersOf(begin(db, "w", [job], false, "another run"))).toEqual(["doubt"]);
+    expect(await answersOf(begin(db, "w", [job]))).toEqual(["send"]);
+  });
+
   test("C8: after a worker died while sending, the next one is in doubt, and sends only if it says so", async () => {
     const { id, job } = await underWay();
     await begin(db, "w", [job]);
@@ -43,7 +50,7 @@ describe("begin", () => {
     await recover(db);
     const [again] = await claimDeliveries(db, "v");
     const [answer] = await begin(db, "v", [again!]);
-    expect(answer).toMatchObject({ answer: "doubt", message_id: id, payload: null });
+    expect(answer).toMatchObject({ answer: "doubt", message_id: id, idempotency_key: "a" });
     expect(answer!.since_ms).toBeGreaterThanOrEqual(0);
     expect((await messageOf(db, id)).attempts).toHaveLength(1);
     expect(await begin(db, "v", [again!], true)).toMatchObject([{ answer: "send", idempotency_key: "a", tries: 2 }]);

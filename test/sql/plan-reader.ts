@@ -94,6 +94,7 @@ export type Table =
   | "account"
   | "credit_entry"
   | "credit_pending"
+  | "outbox"
   | "schedule"
   | "schedule_tick";
 

@@ -42,16 +42,17 @@ async function endForgotten(): Promise<void> {
 endAfterTest(endForgotten);
 afterEach(endForgotten);
 
-/** `limits` are those of the kind "limited"; `env` is added to the environment. */
+/** `limits` are those of the kind "limited"; `env` is added to the environment. `receiver`: whom the channels of `channels.mjs` send to; without it there are none. */
 export async function startWorkerProcess(
   url: string,
   kinds: readonly string[],
   options: Omit<WorkerOptions, "handlers" | "databaseUrl"> = {},
   limits?: JobLimits,
+  receiver?: { readonly url: string; readonly policies?: Readonly<Record<string, string>> },
   env: NodeJS.ProcessEnv = {},
 ): Promise<WorkerProcess> {
   const child = fork(script, {
-    env: { ...process.env, ...env, TEST_WORKER: JSON.stringify({ url, kinds, options, limits }) },
+    env: { ...process.env, ...env, TEST_WORKER: JSON.stringify({ url, kinds, options, limits, receiver }) },
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
   const messages: Message[] = [];

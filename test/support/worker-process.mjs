@@ -1,6 +1,7 @@
 // A real worker process for tests. Told by its parent (IPC) what to be; tells what happens. Handlers of the kinds that tests use.
 import { createWorker, defineJob, handle, NonRetryableError, silentLogger, snooze } from "fairmill";
 import pg from "pg";
+import { channelsTo } from "./channels.mjs";
 import { raceHandlers } from "./race-flow.mjs";
 
 const settings = JSON.parse(process.env.TEST_WORKER);
@@ -17,6 +18,11 @@ async function pay(job, step, attempt) {
   await client.end();
   return rows[0].receipt;
 }
+
+const begotten = defineJob({ kind: "begotten" });
+const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const pool = new pg.Pool({ connectionString: settings.url, application_name: "application", allowExitOnIdle: true });
+pool.on("error", () => {});
 
 const handlers = {
   /** Ends at once. */
@@ -72,12 +78,38 @@ const handlers = {
     if (ctx.input.end === "dead") throw new NonRetryableError("no");
   }),
   ...raceHandlers,
+  /** Asks for one child, at some moment of its run. */
+  begetting: handle(defineJob({ kind: "begetting" }), async (ctx) => {
+    await later(ctx.input.ms);
+    await ctx.enqueue(begotten, { parent: ctx.id });
+    await later(ctx.input.ms);
+  }),
+  begotten: handle(begotten, () => undefined),
+  /** Books itself in a table of the application and settles in the same transaction, with one child. */
+  booking: handle(defineJob({ kind: "booking" }), async (ctx) => {
+    await later(ctx.input.ms);
+    await ctx.enqueue(begotten, { parent: ctx.id });
+    const tx = await pool.connect();
+    try {
+      await tx.query("begin");
+      await tx.query("insert into public.booking (job, attempt) values ($1, $2)", [ctx.id, ctx.attempt]);
+      await ctx.complete(tx, { booked: true });
+      await tx.query("commit");
+      tx.release();
+    } catch (error) {
+      // Closed: whatever was under way is rolled back by the server.
+      tx.release(true);
+      throw error;
+    }
+    await later(ctx.input.ms);
+  }),
   dozing: handle(defineJob({ kind: "dozing" }), () => snooze("1h")),
 };
 
 const worker = createWorker({
   databaseUrl: settings.url,
   handlers: settings.kinds.flatMap((kind) => handlers[kind]),
+  channels: settings.receiver ? channelsTo(settings.receiver.url, settings.receiver.policies) : [],
   logger: silentLogger,
   ...settings.options,
 });
@@ -90,6 +122,7 @@ process.on("unhandledRejection", (error) => {
 process.on("message", async (message) => {
   if (message !== "stop") return;
   await worker.stop();
+  await pool.end();
   process.disconnect();
 });
 // Whoever started us is gone: nobody else would end us.

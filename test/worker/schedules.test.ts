@@ -142,7 +142,7 @@ describe("F3: each tick once", () => {
     const [{ name }] = (await db.query("select current_database() as name")) as [{ name: string }];
     await db.query(`alter database ${name} set timezone = 'Asia/Kathmandu'`);
     try {
-      const worker = await startWorkerProcess(db.url, ["quick"], {}, undefined, { TZ: "America/New_York" });
+      const worker = await startWorkerProcess(db.url, ["quick"], {}, undefined, undefined, { TZ: "America/New_York" });
       const now = new Date();
       const inZone = (timeZone: string) =>
         Number(now.toLocaleTimeString("en-GB", { timeZone, hour: "2-digit" }).slice(0, 2));
