@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { root } from "./ensure.mjs";
 
-const stages = ["enqueue", "claim", "run", "settle", "upkeep"];
+const stages = ["enqueue", "claim", "run", "deliver", "settle", "upkeep"];
 const MAY_IMPORT = {
   model: [],
   observe: ["model"],
@@ -12,13 +12,13 @@ const MAY_IMPORT = {
   enqueue: ["model", "store", "observe"],
   claim: ["model", "store", "observe"],
   run: ["model", "observe"],
+  deliver: ["model", "observe"],
   settle: ["model", "store", "observe"],
   upkeep: ["model", "store", "observe"],
-  deliver: ["model", "store", "observe"],
   worker: ["model", "store", "observe", ...stages],
   embedded: ["model"],
   cli: ["model", "store", "observe", ...stages, "worker", "embedded", "index"],
-  index: ["model", "store", "observe", ...stages, "deliver", "worker"],
+  index: ["model", "store", "observe", ...stages, "worker"],
 };
 /** Only the store talks to the database driver. */
 const ONLY_IN = { pg: ["store"], commander: ["cli"], jiti: ["cli"], pino: ["observe"] };

@@ -1,6 +1,16 @@
 // Everything an application needs, and nothing else.
 
+export {
+  type Arrival,
+  type Channel,
+  type ChannelOptions,
+  defineChannel,
+  type OnDoubt,
+  type Receiver,
+  type SendContext,
+} from "./deliver/channel.js";
 export type { WebhookAnswer } from "./deliver/webhook/answer.js";
+export { type WebhookChannelOptions, webhookChannel } from "./deliver/webhook/channel.js";
 export type { Address, Resolve } from "./deliver/webhook/destination.js";
 export {
   WebhookDestinationError,
@@ -26,16 +36,19 @@ export {
 export type { Granted, GrantOptions } from "./enqueue/credits.js";
 export type { EnqueueMiddleware, JobChange, JobDraft } from "./enqueue/middleware.js";
 export type { EnqueueItem, EnqueueOptions } from "./enqueue/new-job.js";
+export type { PublishOptions, ResolveOptions } from "./enqueue/publish.js";
 export type { RedriveGroup, Redriven, RedriveOptions, RedrivePreview } from "./enqueue/redrive.js";
 export type { RerunOptions } from "./enqueue/rerun.js";
 export type { EnqueuedCount } from "./enqueue/stream.js";
 export type { TransactionClient } from "./enqueue/transaction-client.js";
 export { type CodecOptions, createCodec } from "./model/aes-codec.js";
 export { type Backoff, exponential, fixed } from "./model/backoff.js";
+export type { ChannelTarget } from "./model/channel.js";
 export type { Claim } from "./model/claim.js";
 export type { Clock } from "./model/clock.js";
 export type { Codec, SealContext } from "./model/codec.js";
 export type { JobCredits } from "./model/credits.js";
+export type { DeliveryMark } from "./model/delivery-mark.js";
 export type { Duration } from "./model/duration.js";
 export type { ErrorRecord } from "./model/error-record.js";
 export {
@@ -43,6 +56,8 @@ export {
   ConfigError,
   CreditsExhaustedError,
   DatabaseError,
+  DeliveryJobError,
+  DeliveryUnknownError,
   DuplicateJobError,
   FairmillError,
   InputInvalidError,
@@ -53,7 +68,9 @@ export {
   JobPausedError,
   KeyUnknownError,
   LeaseLostError,
+  MessageNotFoundError,
   NonRetryableError,
+  NotDeliveredError,
   NotSealedError,
   PayloadTooLargeError,
   RateLimitError,
@@ -71,6 +88,7 @@ export type { GateName, GateSettings, JobLimits, KeyRule, Rate, StoredRate, Tena
 export { type AddedBy, Chain, MiddlewareError } from "./model/middleware.js";
 export type { Moment } from "./model/moment.js";
 export type { Enqueued } from "./model/new-job.js";
+export type { Published } from "./model/new-message.js";
 export { cancel, snooze, type Verdict } from "./model/outcome.js";
 export type { ErrorFilter, RedriveFilter } from "./model/redrive-filter.js";
 export type { StandardSchema } from "./model/standard-schema.js";
@@ -93,6 +111,14 @@ export type { WaitOptions } from "./run/steps.js";
 export type { CancelAnswer, RetryAnswer } from "./store/control-jobs.js";
 export type { Balance, CreditEntry, StatementPage } from "./store/credits.js";
 export type { Pool, Queryable } from "./store/database.js";
+export type {
+  DeliveryAttempt,
+  Message,
+  MessageDetail,
+  MessageFilter,
+  MessageStatus,
+  ResolveAnswer,
+} from "./store/outbox.js";
 export type {
   Count,
   GateOverview,

@@ -1,8 +1,9 @@
 -- Puts ended jobs back into the queue as new ones of the same id: attempts and crashes counted anew, failures and lease number kept,
 -- without their time to live and without their unique key. Each is ready, or blocked where it needs a place under its key. A job that had
--- held credits holds them again; where its account has not enough, it stays as it is.
+-- held credits holds them again; where its account has not enough, it stays as it is. So does
+-- a delivery job whose message may have arrived: see send_again_v1.
 --   ids, ends  the jobs and when each ended: together the primary key of the history
--- The caller has locked the rows and decided. Locks: the accounts. Result: the ids that came back, the queues in which one is
+-- The caller has locked the rows and decided. Locks: the accounts, the messages. Result: the ids that came back, the queues in which one is
 -- ready, the keys of which one is blocked: the caller passes them on (pass_on_v1) as its last step.
 -- Plan expected: nested loop from the arrays to the primary key of the one partition that each end lies in.
 create or replace function fairmill.bring_back_v1(ids bigint[], ends timestamptz[], out brought bigint[], out queues text[], out keys text[])
@@ -17,15 +18,22 @@ set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_paid jsonb;   -- by id the new hold, or null: not enough
+  v_paid  jsonb;      -- by id the new hold, or null: not enough
+  v_again bigint[];   -- messages that are pending again; null: none of the jobs delivers one
 begin
   select jsonb_object_agg(old.id::text, fairmill.hold_again_v1(old.hold, old.id)) into v_paid
   from (select h.id, h.hold from unnest(ids, ends) as given (id, ended_at)
         cross join lateral (select x.id, x.hold from fairmill.job_history x where x.id = given.id and x.ended_at = given.ended_at offset 0) h
         where h.hold is not null order by h.id) old;
+  select fairmill.send_again_v1(array_agg(old.outbox)) into v_again
+  from (select h.outbox from unnest(ids, ends) as given (id, ended_at)
+        cross join lateral (select x.outbox from fairmill.job_history x where x.id = given.id and x.ended_at = given.ended_at offset 0) h
+        where h.outbox is not null) old
+  having count(*) > 0;
   with gone as (
     delete from fairmill.job_history h using unnest(ids, ends) as given (id, ended_at)
     where h.id = given.id and h.ended_at = given.ended_at and (h.hold is null or v_paid ->> h.id::text is not null)
+      and (h.outbox is null or h.outbox = any (v_again))
     returning h.*),
   back as (
     insert into fairmill.job (id, lease_no, priority, max_attempts, state, queue, tenant, kind, key, limit_key, hold, outbox, batch, created_at, payload, failures, rerun_of)

@@ -1,5 +1,5 @@
--- Ends jobs that nobody settles: cancelled while waiting, expired, poisonous. Moves them to the history in one statement, and gives back
--- the credits they hold.
+-- Ends jobs that nobody settles: cancelled while waiting, expired, poisonous. Moves them to the history in one statement, gives back
+-- the credits they hold, and ends the messages they were to deliver.
 -- The caller has locked them and decided; this function only writes.
 --   crashed  their worker died: that attempt is recorded as a failure
 -- Result: how many ended, and the keys of which a place became free: the caller passes them on (pass_on_v1) as its last step.
@@ -13,8 +13,9 @@ set enable_seqscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_at    timestamptz := clock_timestamp();
-  v_holds bigint[];
+  v_at       timestamptz := clock_timestamp();
+  v_holds    bigint[];
+  v_messages bigint[];
 begin
   with gone as (delete from fairmill.job j where j.id = any (ids) returning j.*),
   moved as (
@@ -25,10 +26,14 @@ begin
       case when crashed then coalesce(e.failures, '[]') || fairmill.crash_v1(e.attempt, e.lease_no, e.worker, e.started_at, v_at) else e.failures end,
       reason, e.rerun_of
     from gone e)
-  select count(*), array_agg(distinct e.limit_key) filter (where e.slot is not null), array_agg(e.hold) filter (where e.hold is not null)
-    into ended, freed, v_holds from gone e;
+  select count(*), array_agg(distinct e.limit_key) filter (where e.slot is not null), array_agg(e.hold) filter (where e.hold is not null),
+         array_agg(e.outbox) filter (where e.outbox is not null)
+    into ended, freed, v_holds, v_messages from gone e;
   if v_holds is not null then
     perform fairmill.end_holds_v1(v_holds, array_fill(end_state, array[cardinality(v_holds)]));
+  end if;
+  if v_messages is not null then
+    perform fairmill.end_sends_v1(v_messages, array_fill(end_state, array[cardinality(v_messages)]));
   end if;
 end
 $$;

@@ -4,7 +4,8 @@
 --            old job's; kind, tenant and queue always are. Time to live, idempotency key and unique key of the old job do not count.
 --   alone    as in enqueue_many_v1
 -- Result: the new job's id and an answer: stored; known (the idempotency key was, and id is that job's); refused (a limit at enqueue:
--- refused says which); live (the job has not ended: cancel it first); not_found.
+-- refused says which); live (the job has not ended: cancel it first); delivery (it
+-- delivers a message: publish another one instead, with a key of its own); not_found.
 -- Locks: as enqueue_many_v1.
 create or replace function fairmill.rerun_v1(job_id bigint, changes jsonb default '{}', alone boolean default false,
   out id bigint, out answer text, out refused jsonb)
@@ -32,6 +33,10 @@ begin
   select * into v_old from fairmill.job_history h where h.id = job_id limit 1;
   if not found then
     answer := case when exists (select from fairmill.job j where j.id = job_id) then 'live' else 'not_found' end;
+    return;
+  end if;
+  if v_old.outbox is not null then
+    answer := 'delivery';
     return;
   end if;
   -- What the old one cost, the new one costs.

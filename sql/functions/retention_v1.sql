@@ -1,6 +1,6 @@
 -- Removes what is old: whole days of history by dropping their partition, rows of the rest partition, idempotency keys of jobs that
--- ended, steps of jobs that are gone, unique keys whose period is over, meters that nobody uses, and workers that are gone, in bounded
--- portions. Never waits long for a lock: what is busy now is removed by a later call.
+-- ended, steps of jobs that are gone, messages that were sent or given up, unique keys whose period is over, meters that nobody uses, and
+-- workers that are gone, in bounded portions. Never waits long for a lock: what is busy now is removed by a later call.
 -- Plan expected: a probe of job's indexes for each old key and each gone worker. Asked by a subquery for one value, which cannot be
 -- turned into a join: planned while the table was empty, a join would read the whole queue.
 create or replace function fairmill.retention_v1(history_keep interval default '30 days', rows_max integer default 5000)
@@ -71,6 +71,13 @@ begin
   exception when lock_not_available then
     null;
   end;
+
+  -- Their keys are free from then on. A message whose fate nobody knows stays until somebody says it.
+  delete from fairmill.outbox o where o.ctid = any (array(
+    select x.ctid from fairmill.outbox x where x.ended_at < v_before and x.status <> 'unknown'
+    order by x.ended_at limit rows_max for update skip locked));
+  get diagnostics v_count = row_count;
+  v_removed := v_removed + v_count;
 
   delete from fairmill.unique_period p where p.ctid = any (array(
     select x.ctid from fairmill.unique_period x where x.expires_at <= now() order by x.expires_at limit rows_max for update skip locked));

@@ -1,7 +1,8 @@
 -- Runs a job again, with its attempts counted anew. Result: ready (a dead or cancelled job is back in the queue, a waiting one is due
 -- now), blocked (so, but its key has no free place), running (it runs already), done (a job that succeeded is not run again), or
--- not_found; or no_credits: the job had held credits that were given back, and its account cannot hold them again.
--- Locks: the job, its account, then as pass_on_v1.
+-- not_found; or no_credits: the job had held credits that were given back, and its account cannot hold them again; or held: the message that it
+-- delivers may have arrived, or another of its order key is under way: see resolve_delivery_v1.
+-- Locks: the job, its account, its message, then as pass_on_v1.
 create or replace function fairmill.retry_v1(job_id bigint)
 returns text
 language plpgsql
@@ -13,6 +14,7 @@ as $$
 declare
   v_state    text;
   v_ended_at timestamptz;
+  v_outbox   bigint;
   v_back     record;
 begin
   select j.state into v_state from fairmill.job j where j.id = job_id for update;
@@ -26,11 +28,11 @@ begin
   end if;
 
   -- Whoever else puts it back has it locked: then this waits, and finds nothing.
-  select h.ended_at into v_ended_at from fairmill.job_history h where h.id = job_id and h.state in ('dead', 'cancelled') for update;
+  select h.ended_at, h.outbox into v_ended_at, v_outbox from fairmill.job_history h where h.id = job_id and h.state in ('dead', 'cancelled') for update;
   if found then
     select * into v_back from fairmill.bring_back_v1(array[job_id], array[v_ended_at]);
     if cardinality(v_back.brought) = 0 then
-      return 'no_credits';
+      return case when v_outbox is null then 'no_credits' else 'held' end;
     end if;
     perform fairmill.pass_on_v1(v_back.queues, v_back.keys);
     return (select j.state from fairmill.job j where j.id = job_id);

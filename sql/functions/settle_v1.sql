@@ -4,12 +4,13 @@
 --              retry   wait delay_ms, then again; the attempt is spent and its error kept
 --              snooze  wait delay_ms, then again; the attempt is given back
 --              release back to the queue at once; the attempt is given back
---   details    null, or an array beside ids: result | error, outcome, delay_ms, waits (of a snooze: the signals that end it before)
+--   details    null, or an array beside ids: result | error, outcome, delay_ms, waits (of a snooze: the signals that end it before),
+--              delivery (of a delivery job: outcome, answer, error: see end_sends_v1)
 -- Result: how many were accepted, and the ids that were not: their lease was lost. Repeating a call is safe: what it settled
 -- before counts as accepted. A job that somebody asked to cancel does not wait again: it ends as cancelled.
 -- admitted: the jobs that got a place under a key because one of these gave it up, as [queue, priority, tenant, id]; null: none. Their
 -- ids are old: a worker that keeps floors looks below them. Who sleeps is woken; all others find them by their next scan.
--- Locks: the jobs by id, the meters of the keys whose places became free by name, then the rescan mark of their queues.
+-- Locks: the jobs by id, their rows of the outbox, the meters of the keys whose places became free by name, then the rescan mark of their queues.
 -- Plan expected: nested loop from the arrays to the primary key of job. Only running jobs have a worker, so the worker alone is
 -- compared, and by IS NOT DISTINCT FROM: neither clause then fits the index on running jobs, which would be walked once per id.
 create or replace function fairmill.settle_v1(worker_id text, ids bigint[], leases integer[], verdicts text[], details jsonb default null,
@@ -32,6 +33,9 @@ declare
   v_freed    text[];
   v_holds    bigint[];
   v_states   text[];
+  v_messages bigint[];
+  v_ends     text[];
+  v_said     jsonb;
   v_verdicts text[] := verdicts;
   v_at       timestamptz := clock_timestamp();
 begin
@@ -40,6 +44,9 @@ begin
   end if;
   if verdicts && array['retry', 'snooze', 'release'] then
     v_verdicts := fairmill.heed_cancel_v1(ids, verdicts);
+    if jsonb_path_exists(details, '$[*].delivery') then
+      perform fairmill.note_sends_v1(worker_id, ids, leases, v_verdicts, details);
+    end if;
     select w.changed, w.released, w.freed into v_waiting, v_released, v_given_up from fairmill.settle_waiting_v1(worker_id, ids, leases, v_verdicts, details) w;
   end if;
 
@@ -60,10 +67,15 @@ begin
         e.detail -> 'result', case when e.verdict <> 'done' then e.detail -> 'error' end, e.rerun_of
       from ended e)
     select count(*), array_agg(e.limit_key) filter (where e.slot is not null),
-           array_agg(e.hold) filter (where e.hold is not null), array_agg(e.verdict) filter (where e.hold is not null)
-      into v_ended, v_freed, v_holds, v_states from ended e;
+           array_agg(e.hold) filter (where e.hold is not null), array_agg(e.verdict) filter (where e.hold is not null),
+           array_agg(e.outbox) filter (where e.outbox is not null), array_agg(e.verdict) filter (where e.outbox is not null),
+           jsonb_agg(e.detail) filter (where e.outbox is not null)
+      into v_ended, v_freed, v_holds, v_states, v_messages, v_ends, v_said from ended e;
     if v_holds is not null then
       perform fairmill.end_holds_v1(v_holds, v_states);
+    end if;
+    if v_messages is not null then
+      perform fairmill.end_sends_v1(v_messages, v_ends, v_said);
     end if;
   end if;
 

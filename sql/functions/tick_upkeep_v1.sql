@@ -17,11 +17,13 @@ declare
   v_held     record;
   v_marked   text[];
   v_accounts integer;
+  v_turns    record;
 begin
   select * into v_due from fairmill.promote_rows_v1(jobs_max);
   select * into v_expired from fairmill.expire_rows_v1(jobs_max);
   select * into v_held from fairmill.recover_rows_v1(jobs_max, crashes_max);
   perform fairmill.count_running_v1();
+  select * into v_turns from fairmill.recheck_turns_v1(jobs_max);
   -- Somebody said that a job may be blocked by these although a place is free.
   v_marked := array(select m.name from fairmill.meter m where m.recheck order by m.name limit jobs_max);
   perform fairmill.pass_on_v1(v_due.queues || v_held.queues, v_due.keys || v_expired.keys || v_held.keys || v_marked);
@@ -37,7 +39,9 @@ begin
   end if;
   -- Last, because whoever enqueues for these accounts waits from here on.
   v_accounts := fairmill.add_up_accounts_v1(jobs_max);
-  next_in_ms := case when greatest(promoted, expired, recovered + ended, v_accounts) >= jobs_max then 0 else
+  next_in_ms := case when greatest(promoted, expired, recovered + ended, v_accounts, v_turns.started) >= jobs_max then 0
+    -- Somebody was busy with a message that waits for its turn: look again when he is done.
+    when v_turns.remaining > 0 then 100 else
     extract(epoch from least(
       (select s.run_at from fairmill.job s where s.state = 'scheduled' order by s.run_at limit 1),
       (select x.expire_at from fairmill.job x where x.expire_at is not null and x.state <> 'running' order by x.expire_at limit 1),

@@ -11,6 +11,7 @@ import { job } from "./commands/job.js";
 import { jobs } from "./commands/jobs.js";
 import { kinds } from "./commands/kinds.js";
 import { migrate } from "./commands/migrate.js";
+import { outbox } from "./commands/outbox.js";
 import { pause } from "./commands/pause.js";
 import { queues } from "./commands/queues.js";
 import { redrive } from "./commands/redrive.js";
@@ -41,6 +42,7 @@ const COMMANDS: readonly CliCommand[] = [
   queues,
   kinds,
   credits,
+  outbox,
 ];
 
 export async function run(argv: readonly string[]): Promise<ExitCode> {

@@ -31,8 +31,8 @@ export async function workerFrom(
   database: { databaseUrl: string; schema: string | undefined },
   out: Output,
 ): Promise<Worker> {
-  const { jobs, handlers = [], logger = loggerFor(out), ...settings } = config.settings;
-  if (handlers.length === 0)
+  const { jobs, handlers = [], channels = [], logger = loggerFor(out), ...settings } = config.settings;
+  if (handlers.length + channels.length === 0)
     throw new ConfigError(
       "handlers",
       `${shownPath(config.path)} has no handlers, so there is nothing to run. Write: handlers: [handle(job, async (ctx) => { … })]`,
@@ -46,6 +46,7 @@ export async function workerFrom(
     ...given({ schema, concurrency: flags.concurrency, grace: flags.grace, queues: queuesOf(config.settings, flags) }),
     databaseUrl,
     handlers,
+    channels,
     logger,
   };
   const { createWorker } = await import("../worker/worker.js");

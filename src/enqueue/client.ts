@@ -1,8 +1,9 @@
 // The client: what an application uses to enqueue jobs, to look at them and to steer them.
+import type { ChannelTarget } from "../model/channel.js";
 import { type Clock, sleep, systemClock } from "../model/clock.js";
 import { type Codec, checkCodec, openJson } from "../model/codec.js";
 import { type Duration, toMs } from "../model/duration.js";
-import { FairmillError, JobNotFoundError } from "../model/errors.js";
+import { FairmillError, JobNotFoundError, MessageNotFoundError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import { checkJobId } from "../model/job-id.js";
 import {
@@ -15,6 +16,7 @@ import {
 } from "../model/limits.js";
 import { chainOf } from "../model/middleware.js";
 import type { Enqueued } from "../model/new-job.js";
+import type { Published } from "../model/new-message.js";
 import { checkErrorFilter, ERROR_FIELDS, type RedriveFilter } from "../model/redrive-filter.js";
 import { nameOf, refuseUnknown } from "../model/settings.js";
 import { isEnded } from "../model/states.js";
@@ -24,6 +26,15 @@ import { Database, type Pool, type Queryable } from "../store/database.js";
 import { explainFailure } from "../store/failures.js";
 import { setGate } from "../store/limits.js";
 import { migrate, pendingMigrations } from "../store/migrate.js";
+import {
+  type Message,
+  type MessageDetail,
+  type MessageFilter,
+  type ResolveAnswer,
+  readMessage,
+  readMessages,
+  resolveMessage,
+} from "../store/outbox.js";
 import {
   type KindOverview,
   type NamePage,
@@ -40,7 +51,8 @@ import { Credits, type Granted, type GrantOptions } from "./credits.js";
 import { KeyRules } from "./key-rules.js";
 import { type EnqueueChain, type EnqueueMiddleware, enqueueChain } from "./middleware.js";
 import { type EnqueueItem, type EnqueueOptions, newJob, newJobs } from "./new-job.js";
-import { openJob, openStep } from "./open-job.js";
+import { openJob, openMessage, openStep } from "./open-job.js";
+import { newMessage, type PublishOptions, publish, type ResolveOptions } from "./publish.js";
 import { previewRedrive, type Redriven, type RedriveOptions, type RedrivePreview, redrive } from "./redrive.js";
 import { type RerunOptions, rerun } from "./rerun.js";
 import { Sender } from "./sender.js";
@@ -150,6 +162,49 @@ export class Client {
   ): Promise<EnqueuedCount> {
     await this.#explained(() => this.#rules.tell(definition));
     return enqueueStream(this.#sender, this.#codec, definition, items, this.#chain);
+  }
+
+  /**
+   * Stores a message for a receiver outside of the database, durably, with the job that delivers it. The same key for the same tenant and
+   * channel is one message, however often it is published.
+   */
+  publish<In>(channel: string | ChannelTarget<In>, message: In, options: PublishOptions): Promise<Published> {
+    return this.#call(async () => {
+      const checked = await newMessage(channel, message, options, this.#codec);
+      if (typeof channel !== "string") await this.#rules.tell(channel.definition);
+      return publish(this.#ask, this.#clock, checked);
+    });
+  }
+
+  /** A page of messages, oldest first. */
+  async outbox(filter: MessageFilter = {}): Promise<Message[]> {
+    refuseUnknown(filter, ["status", "channel", "tenant", "after", "limit"], "outbox");
+    if (filter.after !== undefined) checkJobId(filter.after);
+    return this.#call(() => readMessages(this.#db, filter));
+  }
+
+  /** A message with its attempts and what the receiver said; undefined when there is none. */
+  delivery(id: string): Promise<MessageDetail | undefined> {
+    return this.#call(async () => {
+      const message = await readMessage(this.#db, checkJobId(id));
+      return message && openMessage(this.#codec, message);
+    });
+  }
+
+  /**
+   * Says what became of a message whose fate is unknown, or that was given up: it arrived ("sent"), it did not ("failed"), or it did not
+   * and is to be sent again ("resend").
+   */
+  async resolveDelivery(
+    id: string,
+    verdict: "sent" | "failed" | "resend",
+    options: ResolveOptions = {},
+  ): Promise<Exclude<ResolveAnswer, "not_found">> {
+    refuseUnknown(options, ["by", "reason"], "resolveDelivery");
+    const { by, reason } = options;
+    const answer = await this.#call(() => resolveMessage(this.#db, checkJobId(id), verdict, by, reason));
+    if (answer === "not_found") throw new MessageNotFoundError(id);
+    return answer;
   }
 
   /** The same calls inside the caller's transaction: `await client.in(tx).enqueue(job, input)`. */

@@ -1,6 +1,8 @@
 // A job as its reader may see it: opened where that is possible. What cannot be opened is shown as it is stored, because whoever lists
 // jobs must not fail on one of them.
 import { type Codec, openJson, type SealContext } from "../model/codec.js";
+import { DELIVERY_KIND } from "../model/delivery.js";
+import type { MessageDetail } from "../store/outbox.js";
 import type { Job } from "../store/read-jobs.js";
 import type { Step } from "../store/steps.js";
 
@@ -19,7 +21,23 @@ export const openStep = (codec: Codec | undefined, job: Job, step: Step): Step =
   result: opened(codec, step.result, job, "step"),
 });
 
-function opened(codec: Codec | undefined, stored: unknown, job: Job, what: SealContext["what"]): unknown {
+/** A message is sealed as the payload of its delivery job would be, and the receiver's answer as its result. */
+export function openMessage(codec: Codec | undefined, message: MessageDetail): MessageDetail {
+  if (codec === undefined) return message;
+  const owner = { kind: DELIVERY_KIND + message.channel, tenant: message.tenant };
+  return {
+    ...message,
+    payload: opened(codec, message.payload, owner, "payload"),
+    answer: opened(codec, message.answer, owner, "result"),
+  };
+}
+
+function opened(
+  codec: Codec | undefined,
+  stored: unknown,
+  job: Pick<Job, "kind" | "tenant">,
+  what: SealContext["what"],
+): unknown {
   if (stored === null) return null;
   try {
     return openJson(codec, stored, job, what);

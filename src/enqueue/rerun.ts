@@ -1,6 +1,7 @@
 // The edited repetition of a job that has ended: a new job of the same kind, which remembers where it comes from.
 import { type Codec, openJson } from "../model/codec.js";
-import { ConfigError, JobNotEndedError, JobNotFoundError } from "../model/errors.js";
+import { DELIVERY_KIND } from "../model/delivery.js";
+import { ConfigError, DeliveryJobError, JobNotEndedError, JobNotFoundError } from "../model/errors.js";
 import { defineJob, type JobDefinition } from "../model/job-definition.js";
 import type { Enqueued } from "../model/new-job.js";
 import { refuseUnknown } from "../model/settings.js";
@@ -30,6 +31,7 @@ export async function rerun<In>(
   refuseUnknown(options, ["input", "definition", "priority", "runAt", "delay", "idempotencyKey", "key"], "rerun");
   const old = await readJob(db, id);
   if (!old) throw new JobNotFoundError(id);
+  if (old.kind.startsWith(DELIVERY_KIND)) throw new DeliveryJobError(id);
   if (!isEnded(old.state)) throw new JobNotEndedError(id, old.state);
   const { definition, input, ...how } = options;
   if (definition !== undefined && definition.kind !== old.kind)
@@ -61,6 +63,7 @@ export async function rerun<In>(
   const answer = await rerunJob(db, id, text);
   // Somebody was faster than the look above.
   if (answer.answer === "live") throw new JobNotEndedError(id, "live again");
+  if (answer.answer === "delivery") throw new DeliveryJobError(id);
   if (answer.answer === "not_found") throw new JobNotFoundError(id);
   return { id: answer.id, created: answer.answer === "stored" };
 }

@@ -1,13 +1,17 @@
 // What a client offers inside a transaction of the caller: what it does is done when that commits, and never was when it does not.
+
+import type { ChannelTarget } from "../model/channel.js";
 import type { Codec } from "../model/codec.js";
 import { ConfigError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { Enqueued, NewJob } from "../model/new-job.js";
+import type { Published } from "../model/new-message.js";
 import type { Balance } from "../store/credits.js";
 import type { Queryable } from "../store/database.js";
 import { storeJobsIn } from "../store/enqueue.js";
 import { explainFailure } from "../store/failures.js";
 import type { Ruled } from "../store/limits.js";
+import { publishMessages } from "../store/outbox.js";
 import { qualify } from "../store/schema-name.js";
 import { type SignalAnswer, sendSignalIn } from "../store/steps.js";
 import { driversError } from "../store/wrapped-error.js";
@@ -15,12 +19,15 @@ import { Credits, type Granted, type GrantOptions } from "./credits.js";
 import type { KeyRules } from "./key-rules.js";
 import type { EnqueueChain } from "./middleware.js";
 import { type EnqueueItem, type EnqueueOptions, newJob, newJobs } from "./new-job.js";
+import { newMessage, type PublishOptions } from "./publish.js";
 import { checkSignal, sealSignal } from "./signals.js";
 
 /** Enqueues inside a transaction of the caller: the jobs exist when it commits, and never did when it does not. */
 export interface TransactionClient {
   enqueue<In>(definition: JobDefinition<In, unknown>, input: In, options?: EnqueueOptions): Promise<Enqueued>;
   enqueueMany<In>(definition: JobDefinition<In, unknown>, items: Iterable<EnqueueItem<In>>): Promise<Enqueued[]>;
+  /** Publishes a message: it is sent when the transaction has committed, and never was when it does not. */
+  publish<In>(channel: string | ChannelTarget<In>, message: In, options: PublishOptions): Promise<Published>;
   /** Sends a signal: it is there when the transaction commits. */
   signal(id: string, name: string, value?: unknown): Promise<SignalAnswer>;
   grant(account: string, amount: number, options?: GrantOptions): Promise<Granted>;
@@ -57,6 +64,13 @@ export function transactionClient(
     enqueue: async (definition, input, options = {}) =>
       (await store(definition, [await newJob(definition, input, options, codec, chain)]))[0]!,
     enqueueMany: async (definition, items) => store(definition, await newJobs(definition, items, codec, chain)),
+    publish: async (channel, message, options) => {
+      const checked = await newMessage(channel, message, options, codec);
+      return explained(async () => {
+        if (typeof channel !== "string") await rules.tell(channel.definition);
+        return (await publishMessages(tx, (text) => qualify(text, schema), [checked]))[0]!;
+      });
+    },
     signal: async (id, name, value) => {
       const signal = checkSignal(id, name, value);
       return explained(async () =>

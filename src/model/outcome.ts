@@ -1,5 +1,6 @@
 // What a run came to, and what becomes of the job: decided here, purely, without a database and without a clock.
 import { type Backoff, exponential } from "./backoff.js";
+import type { DeliveryMark } from "./delivery-mark.js";
 import { DURATION_MS_MAX, type Duration, toMs } from "./duration.js";
 import { type ErrorRecord, recordError } from "./error-record.js";
 import {
@@ -52,8 +53,10 @@ export type Outcome =
 
 type Unopened = Extract<Outcome, { type: "unopened" }>;
 
-/** What is to be written. */
-export type Verdict =
+/** What is to be written; of a delivery job also what its attempt to send came to. */
+export type Verdict = Decision & { readonly delivery?: DeliveryMark };
+
+type Decision =
   | { readonly verdict: "done"; readonly result: unknown }
   | { readonly verdict: "cancelled"; readonly error?: ErrorRecord }
   | { readonly verdict: "dead"; readonly outcome: FailureOutcome; readonly error: ErrorRecord }
@@ -127,12 +130,25 @@ function decideFailed(job: AttemptFacts, error: unknown, backoff: Backoff, rando
     verdict: "retry",
     outcome,
     error: record,
-    delayMs: isTrue(() => error instanceof StepChangedError) ? Math.max(delayMs, CHANGED_MS_MIN) : delayMs,
+    delayMs: Math.max(delayMs, leastDelayOf(error)),
   };
 }
 
 /** While a deployment rolls, the right code is a matter of minutes: the attempts shall not be over before it is. */
 const CHANGED_MS_MIN = 60_000;
+
+/** An error may say that it makes no sense to come again earlier: `retryAfterMs`, a day at most. */
+const ASKED_MS_MAX = 86_400_000;
+
+function leastDelayOf(error: unknown): number {
+  if (isTrue(() => error instanceof StepChangedError)) return CHANGED_MS_MIN;
+  let askedMs: unknown;
+  isTrue(() => {
+    askedMs = (error as { retryAfterMs?: unknown }).retryAfterMs;
+    return true;
+  });
+  return typeof askedMs === "number" && askedMs > 0 ? Math.min(askedMs, ASKED_MS_MAX) : 0;
+}
 
 const usualBackoff = exponential();
 

@@ -1,4 +1,6 @@
 // A handler bound to its job definition, and the table in which the runner finds it.
+import type { Claim } from "../model/claim.js";
+import type { Delivered } from "../model/delivery.js";
 import { ConfigError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { AddedBy } from "../model/middleware.js";
@@ -17,6 +19,8 @@ export interface Handler<Added = unknown> {
   readonly run: HandlerFunction<any, Added>;
   /** The middlewares without which it cannot run. */
   readonly needs?: readonly RunMiddleware[];
+  /** Of a channel: delivers the message of the job, whose own payload is empty. Takes the place of `run`. */
+  readonly deliver?: (claim: Claim, ctx: JobContext, isOver: () => boolean) => Promise<Delivered>;
 }
 
 export interface HandleOptions<Needs extends readonly RunMiddleware[]> {

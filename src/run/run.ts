@@ -1,6 +1,7 @@
 // One run of one job: from the call of its handler to its verdict. Made for every job, so it is lean: no promise and no timer of its
 // own unless the handler needs them.
 import type { Claim } from "../model/claim.js";
+import type { DeliveryMark } from "../model/delivery-mark.js";
 import type { Verdict } from "../model/outcome.js";
 import type { RunContext } from "./context.js";
 
@@ -16,6 +17,8 @@ export class Run {
   readonly startedAtMs: number;
   context: RunContext<unknown> | undefined;
   isDecided = false;
+  /** Of a delivery job: what its attempt to send came to. */
+  delivery: DeliveryMark | undefined;
   /** Forgets the timer that gives up a handler which ignores its signal. */
   forgetGrace: (() => void) | undefined;
   readonly #abort: (run: Run, reason: Error) => void;

@@ -62,6 +62,7 @@ export class Runner {
     const handler = this.#options.handlers.get(claim.kind);
     try {
       if (!handler) throw new NonRetryableError(`This worker has no handler for job kind "${claim.kind}".`);
+      if (handler.deliver) return this.#deliver(run, handler.deliver);
       let payload: unknown;
       try {
         payload = openJson(this.#options.codec, claim.payload, claim, "payload");
@@ -90,6 +91,21 @@ export class Runner {
     run.context = this.#contextOf(run, input);
     if (early) run.context.abort(early.abortedBy as Error);
     return handler.run(run.context);
+  }
+
+  /** A delivery job carries nothing that could be opened: its message lies in the outbox, and the channel opens it. */
+  #deliver(run: Run, deliver: NonNullable<Handler["deliver"]>): void {
+    run.context = this.#contextOf(run, undefined);
+    this.#limits.get(run.claim.kind)?.add(run);
+    deliver(run.claim, run.context, () => run.isDecided).then(
+      ({ outcome, mark }) => {
+        // Whoever was told to stop has its verdict from that, unless it knows better why it ended.
+        const whole = outcome.type === "threw" ? { abortedBy: run.abortedBy, ...outcome } : outcome;
+        run.delivery = mark;
+        this.#ended(run, whole);
+      },
+      (error: unknown) => this.#ended(run, { type: "threw", error, abortedBy: run.abortedBy }),
+    );
   }
 
   #contextOf(run: Run, input: unknown): RunContext<unknown> {
@@ -144,7 +160,7 @@ export class Runner {
     const verdict = decide(run.claim, outcome, backoff, this.#options.clock.random());
     if (outcome.type === "unopened" && verdict.verdict === "snooze")
       this.#sayUnopened(run.claim, outcome.error, verdict);
-    this.#ends.onVerdict(run, verdict);
+    this.#ends.onVerdict(run, run.delivery === undefined ? verdict : { ...verdict, delivery: run.delivery });
   }
 
   /** As an error, each time: nothing is lost, but nothing goes on either until somebody gives this worker the key. */

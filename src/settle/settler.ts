@@ -149,8 +149,13 @@ export class Settler<Item extends Settlement> {
   }
 }
 
-/** The verdict without what a handler returned or threw. */
+/** The verdict without what a handler returned or threw. Whether a message was sent is no content: that stays. */
 function withoutContent(verdict: Verdict): Verdict {
+  const bare = withoutWords(verdict);
+  return verdict.delivery === undefined ? bare : { ...bare, delivery: { outcome: verdict.delivery.outcome } };
+}
+
+function withoutWords(verdict: Verdict): Verdict {
   if (verdict.verdict === "done") return { verdict: "done", result: undefined };
   if (verdict.verdict === "cancelled") return { verdict: "cancelled" };
   if (verdict.verdict !== "dead" && verdict.verdict !== "retry") return verdict;

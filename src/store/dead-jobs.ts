@@ -36,6 +36,7 @@ export async function countDead(db: Database, filter: StoredFilter, jobsMax: num
 export type RerunAnswer =
   | { readonly answer: "stored" | "known"; readonly id: string }
   | { readonly answer: "live" }
+  | { readonly answer: "delivery" }
   | { readonly answer: "not_found" };
 
 /** `changes` is JSON text: the payload in it was made by others. Throws what a limit at enqueue says. */

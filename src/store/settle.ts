@@ -83,7 +83,19 @@ export async function settleJobs(
   return { refused: row.refused, returned };
 }
 
+/** Of a delivery job also what its attempt to send came to: the message has its mark in the transaction that settles the job. */
 function detailOf(claim: Claim, verdict: Verdict, seal: SealResult | undefined): string {
+  const detail = detailOfJob(claim, verdict, seal);
+  if (verdict.delivery === undefined) return detail;
+  const { answer, ...said } = verdict.delivery;
+  const { json } = serializeResult(answer);
+  const kept = json === undefined || seal === undefined ? json : seal(claim, json);
+  const told = JSON.stringify(said);
+  const delivery = kept === undefined ? told : `${told.slice(0, -1)},"answer":${kept}}`;
+  return detail === "null" ? `{"delivery":${delivery}}` : `${detail.slice(0, -1)},"delivery":${delivery}}`;
+}
+
+function detailOfJob(claim: Claim, verdict: Verdict, seal: SealResult | undefined): string {
   switch (verdict.verdict) {
     case "done": {
       if (verdict.result === undefined) return "null";

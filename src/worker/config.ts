@@ -1,4 +1,5 @@
 // A project's settings in one file, `fairmill.config.ts`: what the commands read and what their worker runs.
+import type { Channel } from "../deliver/channel.js";
 import { checkCodec } from "../model/codec.js";
 import { ConfigError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
@@ -21,6 +22,7 @@ const KNOWN: Record<keyof Config, true> = {
   databaseUrl: true,
   schema: true,
   handlers: true,
+  channels: true,
   use: true,
   jobs: true,
   queues: true,
@@ -53,12 +55,13 @@ export function checkConfig(config: unknown, where: string): Config {
   if (typeof config !== "object" || config === null || Array.isArray(config))
     throw new ConfigError("config", `${where}: the settings must be an object, like { handlers: [handle(job, run)] }.`);
   refuseUnknown(config, Object.keys(KNOWN), where);
-  const { databaseUrl, handlers, use, jobs, codec } = config as Config;
+  const { databaseUrl, handlers, channels, use, jobs, codec } = config as Config;
   if (databaseUrl !== undefined && typeof databaseUrl !== "string")
     throw new ConfigError("databaseUrl", `${where}: databaseUrl must be a text, like "postgres://user@host/database".`);
   checkCodec(codec);
   chainOf<Middleware>(use);
   checkEach(handlers, "handlers", `${where}: handlers`, isHandler, "made by handle(job, async (ctx) => { … })");
+  checkEach(channels, "channels", `${where}: channels`, isChannel, 'made by defineChannel({ name: "…", … })');
   checkEach(jobs, "jobs", `${where}: jobs`, isDefinition, 'made by defineJob({ kind: "…" })');
   return config;
 }
@@ -87,6 +90,12 @@ const isHandler = (value: unknown) =>
   value !== null &&
   isDefinition((value as Handler).definition) &&
   typeof (value as Handler).run === "function";
+
+const isChannel = (value: unknown) =>
+  typeof value === "object" &&
+  value !== null &&
+  isDefinition((value as Channel).definition) &&
+  typeof (value as Channel).send === "function";
 
 /** The two mistakes people make are named. */
 function nameKind(value: unknown): string {

@@ -1,4 +1,5 @@
 // The settings of a worker: one object of defaults, everything checked, unknown names refused, frozen.
+import type { Channel } from "../deliver/channel.js";
 import type { Clock } from "../model/clock.js";
 import { type Codec, checkCodec } from "../model/codec.js";
 import { type Duration, toMs } from "../model/duration.js";
@@ -16,10 +17,13 @@ export interface WorkerOptions<Used extends Use = Use> {
   /** Or a `pg` pool of yours. */
   readonly db?: Pool;
   readonly schema?: string;
-  /** What they need of middlewares must be among what `use` adds. */
-  readonly handlers: readonly Handler<AddedBy<Used>>[];
+  /** What the worker runs. At least one of these, or of `channels`. What they need of middlewares must be among what `use` adds. */
+  readonly handlers?: readonly Handler<AddedBy<Used>>[];
   /** Middlewares: those with a part at run surround every handler, the first one outermost. */
   readonly use?: Used;
+  /** The channels whose messages it delivers. */
+  // biome-ignore lint/suspicious/noExplicitAny: a list of channels holds those of all messages.
+  readonly channels?: readonly Channel<any, any>[];
   /** Jobs at once per queue. Default: every queue that the handlers name, with `concurrency` each. */
   readonly queues?: Readonly<Record<string, { readonly concurrency?: number; readonly prefetch?: number }>>;
   /** Jobs at once for queues that do not say; default FAIRMILL_WORKER_CONCURRENCY or 10. */
@@ -67,6 +71,7 @@ const KNOWN = [
   "db",
   "schema",
   "handlers",
+  "channels",
   "use",
   "queues",
   "concurrency",
@@ -112,8 +117,7 @@ export interface WorkerSettings {
 
 export function checkWorkerOptions(options: WorkerOptions): WorkerSettings {
   refuseUnknown(options, KNOWN, "createWorker");
-  if (!Array.isArray(options.handlers) || options.handlers.length === 0)
-    throw new ConfigError("handlers", "handlers: pass at least one: handlers: [handle(job, async (ctx) => { … })].");
+  checkWork(options);
   const leaseMs = toMs(options.lease ?? "15s", "lease");
   const beatMs = options.heartbeat === undefined ? leaseMs / 3 : toMs(options.heartbeat, "heartbeat");
   if (leaseMs < 300) throw new ConfigError("lease", "lease: less than 300 ms leaves no time for a heartbeat.");
@@ -144,6 +148,14 @@ export function checkWorkerOptions(options: WorkerOptions): WorkerSettings {
   });
 }
 
+function checkWork({ handlers = [], channels = [] }: WorkerOptions): void {
+  if (!Array.isArray(handlers) || !Array.isArray(channels) || handlers.length + channels.length === 0)
+    throw new ConfigError("handlers", "handlers: pass at least one: handlers: [handle(job, async (ctx) => { … })].");
+  for (const channel of channels)
+    if (typeof channel?.send !== "function" || typeof channel.definition?.kind !== "string")
+      throw new ConfigError("channels", 'channels: each must be made by defineChannel({ name: "…", … }).');
+}
+
 function placesByQueue(options: WorkerOptions): Pick<WorkerSettings, "concurrency" | "prefetch"> {
   const fromEnvironment = process.env["FAIRMILL_WORKER_CONCURRENCY"];
   const usual = wholeNumber(
@@ -154,7 +166,10 @@ function placesByQueue(options: WorkerOptions): Pick<WorkerSettings, "concurrenc
   );
   const ahead = wholeNumber(options.prefetch ?? 0, 0, 10_000, "prefetch");
   const named: NonNullable<WorkerOptions["queues"]> =
-    options.queues ?? Object.fromEntries(options.handlers.map(({ definition }) => [definition.queue, {}]));
+    options.queues ??
+    Object.fromEntries(
+      [...(options.handlers ?? []), ...(options.channels ?? [])].map(({ definition }) => [definition.queue, {}]),
+    );
   const concurrency = new Map<string, number>();
   const prefetch = new Map<string, number>();
   for (const [queue, settings] of Object.entries(named)) {

@@ -7,13 +7,15 @@
 //                                                           4. say goodbye, close
 import { Claimer } from "../claim/claimer.js";
 import { WakeUp } from "../claim/wake.js";
+import { Deliverer } from "../deliver/deliverer.js";
 import { type Clock, sleep, systemClock } from "../model/clock.js";
 import { FairmillError, LeaseLostError, ShutdownError } from "../model/errors.js";
 import { chainOf } from "../model/middleware.js";
 import { WorkerEmitter } from "../observe/events.js";
 import { createLogger } from "../observe/log.js";
-import { handlerTable } from "../run/handler.js";
+import { type Handler, handlerTable } from "../run/handler.js";
 import { ProgressKeeper } from "../settle/progress.js";
+import { SendStore } from "../settle/sends.js";
 import { StepStore } from "../settle/steps.js";
 import { Database } from "../store/database.js";
 import { explainFailure } from "../store/failures.js";
@@ -50,10 +52,7 @@ export class Worker {
 
   constructor(options: WorkerOptions) {
     const settings = checkWorkerOptions(options);
-    const handlers = handlerTable(options.handlers, chainOf<Middleware>(options.use));
     const queues = [...settings.concurrency.keys()];
-    const kinds = [...handlers.keys()];
-    this.#definitions = [...handlers.values()].map(({ definition }) => definition);
     const clock = options.clock ?? systemClock;
     const log = options.logger ?? createLogger();
     const db = new Database(options, { connectionsMax: 4 + queues.length, applicationName: "fairmill worker" });
@@ -64,6 +63,16 @@ export class Worker {
       );
       this.events.emit("trouble", { doing, error });
     };
+    const sends = new SendStore(db, clock, (error) => trouble("beginning to send", error));
+    const { leaseMs, codec } = settings;
+    const deliveries = (options.channels ?? []).map((channel): Handler => {
+      const deliverer = new Deliverer(channel, { keeper: sends, clock, leaseMs, codec });
+      const { definition } = channel;
+      return { definition, run: () => {}, deliver: (claim, ctx, isOver) => deliverer.deliver(claim, ctx, isOver) };
+    });
+    const handlers = handlerTable([...(options.handlers ?? []), ...deliveries], chainOf<Middleware>(options.use));
+    const kinds = [...handlers.keys()];
+    this.#definitions = [...handlers.values()].map(({ definition }) => definition);
     this.#parts = { db, clock, log, events: this.events, settings, kinds, trouble };
 
     this.#incarnation = new Incarnation(this.#parts, {

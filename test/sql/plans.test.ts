@@ -17,12 +17,13 @@ import {
 import { openSession, type Session } from "./sessions.js";
 
 const ANALYZE =
-  "analyze fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency, fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.meter, fairmill.step, fairmill.account, fairmill.credit_entry, fairmill.credit_pending";
+  "analyze fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency, fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.meter, fairmill.step, fairmill.account, fairmill.credit_entry, fairmill.credit_pending, fairmill.outbox";
 
 /**
  * Jobs in all states: 50,000 ready, 5,000 scheduled (50 due), 5,000 running at 25 workers (2 of them dead), 10,000 ended. Of limited kinds
  * 1,000 keys, each with a ready and a running job that hold its places and three blocked ones; 20 due, 20 expired; 1,000 put back by a rate.
- * 1,000 accounts with 20 holds each, of which three have ended and are not added up.
+ * 1,000 accounts with 20 holds each, of which three have ended and are not added up. 20,000 messages that were sent, 200 that worker w3
+ * delivers, 500 order keys with one under way and ten behind it, 20 of them marked.
  */
 const fill = (tenants: number) => `
   insert into fairmill.job (kind, queue, tenant, priority, state, payload, expire_at)
@@ -71,7 +72,16 @@ const fill = (tenants: number) => `
   select 1000000 + n, 'a' || n % 1000, 'hold', 1, n from generate_series(0, 19999) n;
   insert into fairmill.credit_entry (id, account, kind, amount, hold_id, job_id) overriding system value
   select 2000000 + n, 'a' || n % 1000, 'release', 1, 1000000 + n, n from generate_series(0, 2999) n;
-  insert into fairmill.credit_pending (entry_id, account, ended, released) select 2000000 + n, 'a' || n % 1000, 1, 1 from generate_series(0, 2999) n`;
+  insert into fairmill.credit_pending (entry_id, account, ended, released) select 2000000 + n, 'a' || n % 1000, 1, 1 from generate_series(0, 2999) n;
+  insert into fairmill.outbox (tenant, channel, idempotency_key, payload, status, ended_at)
+  select 't' || n % 100, 'mail', 'key ' || n, '{}', 'sent', now() - n * interval '3 minutes' from generate_series(1, 20000) n;
+  insert into fairmill.outbox (id, tenant, channel, idempotency_key, payload, job_id, status, attempts) overriding system value
+  select 5000000 + j.id, 'default', 'mail', 'job ' || j.id, '{}', j.id, 'sending', '[{"worker": "w3", "lease_no": 1}]' from fairmill.job j where j.worker = 'w3';
+  update fairmill.job set outbox = 5000000 + id where worker = 'w3';
+  insert into fairmill.outbox (tenant, channel, idempotency_key, payload, order_key, job_id, waiting, recheck)
+  select 'default', 'mail', 'turn ' || k || ' ' || n, '{}', 'k' || k, case when n = 0 then -k end,
+    case when n > 0 then '{"kind": "fairmill.deliver.mail", "queue": "outbox"}'::jsonb end, n = 10 and k <= 20
+  from generate_series(0, 10) n, generate_series(1, 500) k`;
 
 interface Scenario {
   readonly name: string;
@@ -318,7 +328,71 @@ const CREDIT_CALLS: Record<string, Call> = {
   },
 };
 
+const TURNS = "array(select 'k' || n from generate_series(1, 50) n)";
+const MANY = (value: string) => `array(select '${value}' from generate_series(1, 50))`;
+const ENDED =
+  "update fairmill.outbox set status = 'failed', ended_at = now() where order_key is not null and waiting is null and job_id > -51";
+const UNKNOWN = `insert into fairmill.outbox (id, tenant, channel, idempotency_key, payload, job_id, status, ended_at) overriding system value
+  select 6000000, 'default', 'mail', 'unknown', '{}', min(id), 'unknown', now() from fairmill.job_history where state = 'dead';
+  update fairmill.job_history set outbox = 6000000 where id = (select job_id from fairmill.outbox where id = 6000000)`;
+
+const OUTBOX_CALLS: Record<string, Call> = {
+  "publish_many_v1 of keys, known and new, in order and not": {
+    statement: "select * from fairmill.publish_many_v1($1)",
+    values: () => [
+      JSON.stringify(
+        Array.from({ length: 50 }, (_, n) => ({
+          channel: "mail",
+          tenant: `t${(n * 500) % 100}`,
+          idempotency_key: `key ${n * 500}`,
+          order_key: n % 2 ? `k${n}` : undefined,
+        })),
+      ),
+    ],
+    ways: [],
+  },
+  begin_sends_v1: {
+    statement: "select * from fairmill.begin_sends_v1('w3', $1, $2)",
+    values: ({ ids, leases }) => [ids, leases],
+    ways: ["job_pkey"],
+  },
+  note_sends_v1: {
+    statement: "select fairmill.note_sends_v1('w3', $1, $2, $3, $4)",
+    values: ({ ids, leases }) => [
+      ids,
+      leases,
+      ids.map(() => "retry"),
+      JSON.stringify(ids.map(() => ({ delivery: { outcome: "refused" } }))),
+    ],
+    ways: ["job_pkey"],
+  },
+  end_sends_v1: {
+    statement: "select fairmill.end_sends_v1($1, $2)",
+    values: ({ ids }) => [ids.map((id) => 5_000_000 + Number(id)), ids.map(() => "done")],
+    ways: [],
+  },
+  start_turns_v1: {
+    statement: `select fairmill.start_turns_v1(${MANY("default")}, ${MANY("mail")}, ${TURNS})`,
+    before: ENDED,
+    ways: [],
+  },
+  recheck_turns_v1: { statement: "select * from fairmill.recheck_turns_v1(100)", before: ENDED, ways: [] },
+  send_again_v1: {
+    statement: `select fairmill.send_again_v1(array(select id from fairmill.outbox where tenant = 'default' and channel = 'mail'
+      and idempotency_key = any (array(select 'turn ' || n || ' 0' from generate_series(1, 50) n))))`,
+    before: ENDED,
+    ways: [],
+  },
+  resolve_delivery_v1: {
+    statement: "select fairmill.resolve_delivery_v1(6000000, 'resend')",
+    before: UNKNOWN,
+    ways: [],
+    historyWays: "primary keys",
+  },
+};
+
 const CALLS: Record<string, Call> = {
+  ...OUTBOX_CALLS,
   ...LIMIT_CALLS,
   ...STEP_CALLS,
   ...CREDIT_CALLS,
@@ -582,7 +656,8 @@ describe.each(SCENARIOS)("$name", (scenario) => {
     const { statement, values, before, ways, walks, historyWays } = CALLS[name]!;
     const plans = await plansOf(session, statement, values?.(facts), before);
     checkReads(plans, "job", walks);
-    for (const table of ["job_history", "account", "credit_entry", "credit_pending"] as const) checkReads(plans, table);
+    for (const table of ["job_history", "account", "credit_entry", "credit_pending", "outbox"] as const)
+      checkReads(plans, table);
     expect(waysInto(plans, "job")).toEqual(ways);
     const history = waysInto(plans, "job_history");
     expect(history.length > 0).toBe(historyWays !== undefined);
@@ -598,6 +673,7 @@ describe.each(SCENARIOS)("$name", (scenario) => {
     const plans = await plansOf(session, "select * from fairmill.tick_upkeep_v1()");
     checkReads(plans, "job");
     checkReads(plans, "job_history");
+    checkReads(plans, "outbox");
   });
 
   test("settle_v1 deletes by the primary key, driven by the ids it was given", async () => {

@@ -2,7 +2,8 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { balanceOf, call, claim, ended, enqueueOne, grant, partitionOf, register, settle } from "./calls.js";
+import { balanceOf, call, claim, ended, enqueueOne, grant, partitionOf, register, settle, tick } from "./calls.js";
+import { answersOf, begin, claimDeliveries, publishOne } from "./outbox-calls.js";
 import { errorCode, useSessions } from "./sessions.js";
 
 const db = useDatabase();
@@ -69,7 +70,9 @@ test("S1: the walk sees what is there: the owner has every right on all of it", 
     "account",
     "credit_entry",
     "credit_pending",
+    "outbox",
     "job_id_seq",
+    "outbox_id_seq",
     "credit_entry_id_seq",
   ])
     expect(names).toContain(name);
@@ -149,9 +152,9 @@ test("S3: what a caller puts into its own search_path or its temporary schema is
 test("S5: a role with EXECUTE on the functions and DML on the tables does all the work and the upkeep, and can change no schema", async () => {
   await db.query(`grant usage on schema fairmill to ${worker};
     grant select, insert, update, delete on fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency,
-      fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.meter, fairmill.step, fairmill.account, fairmill.credit_pending to ${worker};
+      fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.meter, fairmill.step, fairmill.account, fairmill.credit_pending, fairmill.outbox to ${worker};
     grant select, insert on fairmill.credit_entry to ${worker};
-    grant usage on sequence fairmill.job_id_seq, fairmill.credit_entry_id_seq to ${worker};
+    grant usage on sequence fairmill.job_id_seq, fairmill.credit_entry_id_seq, fairmill.outbox_id_seq to ${worker};
     grant execute on all functions in schema fairmill to ${worker}`);
   // Upkeep finds something to do: today's partition is missing and its row is in the rest, and a partition is old.
   await db.query(`do $$ begin
@@ -177,6 +180,12 @@ test("S5: a role with EXECUTE on the functions and DML on the tables does all th
   expect(upkeep!.removed).toBe(1);
   expect(await partitionOf(db, id)).toMatch(/^job_history_\d{8}$/);
   expect(await db.query("select to_regclass('fairmill.job_history_20200101') as gone")).toEqual([{ gone: null }]);
+  const message = await publishOne(session, { order_key: "chat" });
+  await tick(session);
+  const deliveries = await claimDeliveries(session, "w");
+  expect(await answersOf(begin(session, "w", deliveries))).toEqual(["send"]);
+  await settle(session, "w", deliveries, "dead", [{ error: { message: "no" }, delivery: { outcome: "doubt" } }]);
+  expect(await call<string>(session, "resolve_delivery_v1($1, 'sent')", [message])).toBe("resolved");
   expect(await call<string>(session, "cancel_v1($1)", [id])).toBe("ended");
   expect(await call<string>(session, "retry_v1($1)", [id])).toBe("done");
 

@@ -40,6 +40,7 @@ async function asAdmin(serverUrl: string, work: (admin: pg.Client) => Promise<vo
 }
 
 const TABLES = [
+  "outbox",
   "step",
   "job",
   "job_history",

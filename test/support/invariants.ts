@@ -91,6 +91,25 @@ const RULES: readonly (readonly [id: string, what: string, query: string])[] = [
     "per account, free and held are what its entries say, at no entry less than nothing; ends that wait to be added are real and counted once",
     ACCOUNTS,
   ],
+  [
+    "I4",
+    "a message is open exactly while its delivery job is live or it waits for its turn, and the two know each other",
+    `select o.id from fairmill.outbox o left join fairmill.job j on j.outbox = o.id
+     where (o.ended_at is null) <> (j.id is not null or o.waiting is not null) or j.id is not null and o.job_id is distinct from j.id
+     union all select j.id from fairmill.job j where j.outbox is not null and not exists (select from fairmill.outbox o where o.id = j.outbox)
+     union all select o.id from fairmill.outbox o where o.status = 'sent' and o.ended_at is null
+     union all select min(id) from fairmill.outbox group by tenant, channel, idempotency_key having count(*) > 1`,
+  ],
+  [
+    "order",
+    "of messages in order one is under way, and the next is found: by its end, or by the mark that it has",
+    `select min(id) as id from fairmill.outbox where order_key is not null and ended_at is null and waiting is null
+     group by tenant, channel, order_key having count(*) > 1
+     union all
+     select min(w.id) from fairmill.outbox w where w.waiting is not null group by tenant, channel, order_key
+     having not bool_or(w.recheck) and not exists (select from fairmill.outbox o where o.tenant = w.tenant and o.channel = w.channel
+       and o.order_key = w.order_key and o.ended_at is null and o.waiting is null)`,
+  ],
 ];
 
 export async function checkInvariants(db: Pick<pg.Pool, "query">): Promise<void> {

@@ -42,15 +42,16 @@ async function endForgotten(): Promise<void> {
 endAfterTest(endForgotten);
 afterEach(endForgotten);
 
-/** `limits` are those of the kind "limited". */
+/** `limits` are those of the kind "limited". `receiver`: whom the channels of `channels.mjs` send to; without it there are none. */
 export async function startWorkerProcess(
   url: string,
   kinds: readonly string[],
   options: Omit<WorkerOptions, "handlers" | "databaseUrl"> = {},
   limits?: JobLimits,
+  receiver?: { readonly url: string; readonly policies?: Readonly<Record<string, string>> },
 ): Promise<WorkerProcess> {
   const child = fork(script, {
-    env: { ...process.env, TEST_WORKER: JSON.stringify({ url, kinds, options, limits }) },
+    env: { ...process.env, TEST_WORKER: JSON.stringify({ url, kinds, options, limits, receiver }) },
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
   const messages: Message[] = [];

@@ -1,6 +1,7 @@
 // A real worker process for tests. Told by its parent (IPC) what to be; tells what happens. Handlers of the kinds that tests use.
 import { createWorker, defineJob, handle, NonRetryableError, silentLogger, snooze } from "fairmill";
 import pg from "pg";
+import { channelsTo } from "./channels.mjs";
 
 const settings = JSON.parse(process.env.TEST_WORKER);
 const say = (message) => process.connected && process.send(message);
@@ -76,6 +77,7 @@ const handlers = {
 const worker = createWorker({
   databaseUrl: settings.url,
   handlers: settings.kinds.map((kind) => handlers[kind]),
+  channels: settings.receiver ? channelsTo(settings.receiver.url, settings.receiver.policies) : [],
   logger: silentLogger,
   ...settings.options,
 });

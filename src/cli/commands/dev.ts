@@ -47,9 +47,10 @@ async function untilStopped(call: Call<WorkerFlags, []>, place: Place): Promise<
   const config = path === undefined ? undefined : await loadConfigFor(databaseUrl, path);
   const schema = schemaSaid(options) ?? config?.settings.schema;
   const applied = await withClient({ databaseUrl, schema }, (client) => client.migrate());
-  const worker = config?.settings.handlers?.length
-    ? await workerFrom(config, options, { databaseUrl, schema }, out)
-    : undefined;
+  const worker =
+    config?.settings.handlers?.length || config?.settings.channels?.length
+      ? await workerFrom(config, options, { databaseUrl, schema }, out)
+      : undefined;
   await worker?.start();
   const facts = { databaseUrl: shownUrl(databaseUrl), embedded: place.postgres !== undefined, applied };
   out.result({ ...facts, worker: worker?.id ?? null }, wordsOf(place, config, applied));
@@ -80,7 +81,8 @@ function wordsOf({ databaseUrl, path, postgres }: Place, config: LoadedConfig | 
   }
   lines.push(`Schema    ${applied.length === 0 ? "up to date" : "brought up to date"}`);
   if (config === undefined) lines.push(`Worker    none: there is no ${CONFIG_NAMES[0]} here or above`);
-  else if (!config.settings.handlers?.length) lines.push(`Worker    none: ${shownPath(config.path)} has no handlers`);
+  else if (!config.settings.handlers?.length && !config.settings.channels?.length)
+    lines.push(`Worker    none: ${shownPath(config.path)} has no handlers`);
   lines.push("Ctrl-C stops everything.");
   return lines.join("\n");
 }

@@ -32,6 +32,10 @@ const MEANING: Record<RetryAnswer, Answered> = {
   blocked: { words: "is waiting for a limit and will run when it may.", ok: true },
   scheduled: { words: "is scheduled already.", ok: true },
   done: { words: "succeeded before and is not run again.", ok: false },
+  held: {
+    words: "was not put back: its message may have arrived, or another of its order is under way (fairmill outbox)",
+    ok: false,
+  },
   no_credits: {
     words: "held credits that were given back, and its account has not enough to hold them again.",
     ok: false,

@@ -1,0 +1,99 @@
+// From what the caller says to the message that is stored: validated, checked, with what the channel says of its delivery.
+import type { ChannelTarget } from "../model/channel.js";
+import { type Clock, sleep } from "../model/clock.js";
+import { type Codec, sealJson } from "../model/codec.js";
+import { channelName, DELIVERY_KIND } from "../model/delivery.js";
+import { type Duration, toMs } from "../model/duration.js";
+import { ConfigError } from "../model/errors.js";
+import { serializeInput } from "../model/json-content.js";
+import { type Moment, momentOf } from "../model/moment.js";
+import type { NewMessage, Published } from "../model/new-message.js";
+import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
+import { validateInput } from "../model/validate-input.js";
+import type { Queryable } from "../store/database.js";
+import { isTransient } from "../store/failures.js";
+import { publishMessages } from "../store/outbox.js";
+import { idempotencyKey } from "./new-job.js";
+
+export interface PublishOptions {
+  /** What makes two calls the same message, per tenant and channel. Derive it from what caused the message. */
+  readonly idempotencyKey: string;
+  /** Whose lane its delivery waits in; default "default". */
+  readonly tenant?: string;
+  /** Messages of a tenant and channel with the same one go out one after the other. Default: in no order. */
+  readonly orderKey?: string;
+  /** Default: the channel's; by name alone "outbox". */
+  readonly queue?: string;
+  readonly priority?: number;
+  /** Not before this moment. */
+  readonly runAt?: Moment;
+  /** Not before this long from now. Give `runAt` or `delay`, not both. */
+  readonly delay?: Duration;
+  /** Whose limit it counts for; default: what the channel's `key` makes of the message. */
+  readonly key?: string;
+}
+
+/** For the record. */
+export interface ResolveOptions {
+  /** Who says so; default: the user of the database. */
+  readonly by?: string;
+  readonly reason?: string;
+}
+
+const KNOWN = ["idempotencyKey", "tenant", "orderKey", "queue", "priority", "runAt", "delay", "key"] as const;
+
+export async function newMessage<In>(
+  channel: string | ChannelTarget<In>,
+  message: In,
+  options: PublishOptions,
+  codec: Codec | undefined,
+): Promise<NewMessage> {
+  const target = typeof channel === "string" ? undefined : channel;
+  const name = channelName(typeof channel === "string" ? channel : channel?.name);
+  const where = `publish("${name}")`;
+  if (typeof options !== "object" || options === null)
+    throw new ConfigError(
+      "idempotencyKey",
+      `${where}: pass { idempotencyKey }, which keeps the message from going out twice.`,
+    );
+  refuseUnknown(options, KNOWN, where);
+  if (options.runAt !== undefined && options.delay !== undefined)
+    throw new ConfigError("delay", `${where}: give runAt or delay, not both.`);
+  const { definition } = target ?? {};
+  if (definition !== undefined) await validateInput(definition, message);
+  const kind = DELIVERY_KIND + name;
+  const tenant = options.tenant === undefined ? "default" : nameOf(options.tenant, "tenant");
+  const key = options.key ?? definition?.key?.(message);
+  const queue = options.queue ?? definition?.queue;
+  const priority = options.priority ?? definition?.priority;
+  // What is stored is what was given, not what the schema made of it: it is validated again before it is sent.
+  return {
+    channel: name,
+    tenant,
+    idempotencyKey: idempotencyKey(options.idempotencyKey),
+    orderKey: options.orderKey === undefined ? undefined : nameOf(options.orderKey, "orderKey"),
+    payload: sealJson(codec, serializeInput(kind, message), { kind, tenant }, "payload"),
+    queue: queue === undefined ? undefined : nameOf(queue, "queue"),
+    priority: priority === undefined ? undefined : wholeNumber(priority, -1000, 1000, "priority"),
+    attemptsMax: definition?.attemptsMax,
+    expireMs: definition?.expireMs,
+    key: key === undefined ? undefined : nameOf(key, "key"),
+    runAt: options.runAt === undefined ? undefined : momentOf(options.runAt, "runAt"),
+    delayMs: options.delay === undefined ? undefined : toMs(options.delay, "delay"),
+  };
+}
+
+const TRIES_MAX = 5;
+const RETRY_MS = 100;
+
+/** Repeated until it is answered: its key makes that safe. */
+export async function publish(db: Queryable, clock: Clock, message: NewMessage): Promise<Published> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return (await publishMessages(db, (text) => text, [message]))[0]!;
+    } catch (error) {
+      if (!isTransient(error) || tries === TRIES_MAX) throw error;
+      await sleep(clock, RETRY_MS * 2 ** (tries - 1) * (0.5 + clock.random()));
+    }
+  }
+}

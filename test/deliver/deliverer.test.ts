@@ -1,0 +1,186 @@
+// The decisions of a delivery without a database: what each answer to begin and each end of a send comes to.
+import {
+  type Arrival,
+  type ChannelOptions,
+  defineChannel,
+  NotDeliveredError,
+  type OnDoubt,
+  silentLogger,
+} from "fairmill";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { Deliverer } from "../../src/deliver/deliverer.js";
+import type { Claim } from "../../src/model/claim.js";
+import type { Begun } from "../../src/model/delivery.js";
+
+const claim = { id: "1", leaseNo: 2, attempt: 1, tenant: "t", kind: "fairmill.deliver.mail" } as Claim;
+const RECEIVERS = { resend: "takes-key", ask: "can-be-asked", hold: "neither" } as const;
+
+/** A clock that moves when it is told to, and an outbox that answers in turn. */
+function rig(
+  onDoubt: OnDoubt,
+  answers: readonly Partial<Begun>[],
+  options: Partial<ChannelOptions<undefined, object, object>> = {},
+) {
+  let nowMs = 0;
+  const begins: [run: string, resend: boolean][] = [];
+  const sent: string[] = [];
+  const asked: string[] = [];
+  const channel = defineChannel<object>({
+    name: "mail",
+    receiver: RECEIVERS[onDoubt],
+    send: (_, { idempotencyKey }) => void sent.push(idempotencyKey),
+    ask: ({ idempotencyKey }) => {
+      asked.push(idempotencyKey);
+      return "arrived";
+    },
+    ...options,
+  });
+  const keeper = {
+    begin: async (_: Claim, run: string, resend: boolean): Promise<Begun> => {
+      const answer = answers[Math.min(begins.length, answers.length - 1)]!;
+      begins.push([run, resend]);
+      const row = { messageId: "7", idempotencyKey: "a", payload: {}, tries: 1, sinceMs: 10_000 };
+      return { ...row, answer: "send", askedAtMs: nowMs, ...answer };
+    },
+  };
+  const clock = { now: () => 0, monotonic: () => nowMs, random: () => 0.5, after: () => () => {} };
+  const deliverer = new Deliverer(channel, { keeper, clock, leaseMs: 15_000 });
+  const aborting = new AbortController();
+  return {
+    begins,
+    sent,
+    asked,
+    aborting,
+    pass: (ms: number) => {
+      nowMs += ms;
+    },
+    deliver: () => deliverer.deliver(claim, { signal: aborting.signal, log: silentLogger }, () => false),
+  };
+}
+
+/** A schema that lets everything pass, and something happen. */
+const schema = (happen: () => void) =>
+  z.object({}).transform((value) => {
+    happen();
+    return value;
+  }) as never;
+
+test.each<[OnDoubt, boolean]>([
+  ["resend", true],
+  ["ask", false],
+  ["hold", false],
+])("%s: begins with resend %s, under a text that no other run has", async (onDoubt, resend) => {
+  const { begins, sent, deliver } = rig(onDoubt, [{}]);
+  expect(await deliver()).toEqual({
+    outcome: { type: "returned", value: undefined },
+    mark: { outcome: "sent", answer: undefined },
+  });
+  await deliver();
+  expect(begins.map(([, again]) => again)).toEqual([resend, resend]);
+  expect(new Set(begins.map(([run]) => run)).size).toBe(2);
+  expect(sent).toEqual(["a", "a"]);
+});
+
+test("a lost lease and a message that has its end send nothing", async () => {
+  const lost = rig("resend", [{ answer: "lost" }]);
+  const delivered = await lost.deliver();
+  expect(delivered.outcome).toMatchObject({ type: "threw", abortedBy: { code: "FAIRMILL_LEASE_LOST" } });
+  const over = rig("resend", [{ answer: "over" }]);
+  expect((await over.deliver()).mark).toBeUndefined();
+  expect([...lost.sent, ...over.sent]).toEqual([]);
+});
+
+describe("in doubt", () => {
+  test("hold: nothing is sent, and trying again would not help", async () => {
+    const { sent, deliver } = rig("hold", [{ answer: "doubt" }]);
+    const { outcome, mark } = await deliver();
+    expect(outcome).toMatchObject({ type: "threw", error: { code: "FAIRMILL_DELIVERY_UNKNOWN", retryable: false } });
+    expect(mark).toMatchObject({ outcome: "doubt" });
+    expect(sent).toEqual([]);
+  });
+
+  test("ask: not before its time, and then once more before it is sent", async () => {
+    const early = rig("ask", [{ answer: "doubt", sinceMs: 1_000 }]);
+    expect((await early.deliver()).outcome).toMatchObject({ type: "returned", value: { delayMs: 4_001 } });
+    expect(early.asked).toEqual([]);
+    const late = rig("ask", [{ answer: "doubt" }, { answer: "send" }], { ask: () => "not-arrived" as Arrival });
+    expect((await late.deliver()).mark).toMatchObject({ outcome: "sent" });
+    expect(late.begins.map(([, resend]) => resend)).toEqual([false, true]);
+    expect(late.begins[0]![0]).toBe(late.begins[1]![0]);
+  });
+
+  test("ask: arrived is sent, and nothing goes out; what is not known, or fails, stays in doubt", async () => {
+    const known = rig("ask", [{ answer: "doubt" }]);
+    expect((await known.deliver()).mark).toEqual({ outcome: "sent" });
+    for (const ask of [() => "unknown" as Arrival, () => Promise.reject(new Error("away"))]) {
+      const unknown = rig("ask", [{ answer: "doubt" }], { ask });
+      const { outcome, mark } = await unknown.deliver();
+      expect([outcome.type, mark]).toEqual(["threw", undefined]);
+    }
+    expect(known.sent).toEqual([]);
+  });
+});
+
+describe("what send throws", () => {
+  const throwing = (error: unknown) => ({
+    send: () => {
+      throw error;
+    },
+  });
+  test.each<[OnDoubt, unknown, string]>([
+    ["hold", new NotDeliveredError("busy"), "refused"],
+    ["resend", { delivered: false }, "refused"],
+    ["hold", new Error("lost"), "doubt"],
+    ["resend", new Error("lost"), "doubt"],
+    ["ask", undefined, "doubt"],
+  ])("%s, %o: %s", async (onDoubt, error, outcome) => {
+    const { deliver } = rig(onDoubt, [{}], throwing(error));
+    expect((await deliver()).mark).toMatchObject({ outcome });
+  });
+
+  test("hold: a doubt is never tried again, whatever it was; its cause is told", async () => {
+    const { deliver } = rig("hold", [{}], throwing(new Error("lost")));
+    const { outcome } = await deliver();
+    expect(outcome).toMatchObject({
+      error: { retryable: false, cause: { message: "lost" }, code: "FAIRMILL_DELIVERY_UNKNOWN" },
+    });
+  });
+});
+
+describe("before it sends", () => {
+  test.each<[OnDoubt, number, number]>([
+    ["hold", 5_001, 5_000],
+    ["ask", 2_501, 2_500],
+  ])("%s: an answer older than %s ms is asked for again, one of %s ms is not", async (onDoubt, oldMs, youngMs) => {
+    for (const [ms, begins] of [
+      [oldMs, 2],
+      [youngMs, 1],
+    ] as const) {
+      // What lies between begin and send is the opening of the message. It takes long, once.
+      const pauses = [ms];
+      const slow = rig(onDoubt, [{}], { input: schema(() => slow.pass(pauses.pop() ?? 0)) });
+      expect((await slow.deliver()).mark).toMatchObject({ outcome: "sent" });
+      expect([slow.begins.length, slow.sent.length]).toEqual([begins, 1]);
+    }
+  });
+
+  test("a process that is held up every time gives up before it has sent anything", async () => {
+    const stuck = rig("hold", [{}], { input: schema(() => stuck.pass(60_000)) });
+    expect((await stuck.deliver()).mark).toMatchObject({ outcome: "refused" });
+    expect([stuck.begins.length, stuck.sent.length]).toEqual([3, 0]);
+  });
+
+  test("a run that was told to stop sends nothing, and says so", async () => {
+    const { sent, aborting, deliver } = rig("hold", [{}]);
+    aborting.abort(new Error("stop"));
+    expect(await deliver()).toMatchObject({ mark: { outcome: "refused" }, outcome: { error: { message: "stop" } } });
+    expect(sent).toEqual([]);
+  });
+
+  test("a message that cannot be opened here is refused for now: another worker may have the key", async () => {
+    const { sent, deliver } = rig("hold", [{ payload: { "fairmill:sealed": 1, kid: "k" } }]);
+    expect(await deliver()).toMatchObject({ mark: { outcome: "refused" }, outcome: { type: "unopened" } });
+    expect(sent).toEqual([]);
+  });
+});
