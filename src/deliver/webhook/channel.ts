@@ -1,6 +1,8 @@
 // A channel whose receivers are webhooks: messages leave signed, and what is certain of a failure is told as channels want it.
 import { recordError } from "../../model/error-record.js";
 import { ConfigError, NotDeliveredError } from "../../model/errors.js";
+import { refuseUnknown } from "../../model/settings.js";
+import { showValue } from "../../model/show-value.js";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "../../model/standard-schema.js";
 import { type Channel, type ChannelOptions, defineChannel, type SendContext } from "../channel.js";
 import { destinationOf } from "./destination.js";
@@ -36,6 +38,36 @@ export interface WebhookChannelOptions<Schema extends StandardSchema | undefined
 
 const SENDING = ["allowPrivate", "allowHttp", "ports", "ca", "resolve", "clock"] as const;
 
+/** A record and not a list: a setting that the type has and this lacks, or the other way round, does not compile. */
+// biome-ignore lint/suspicious/noExplicitAny: only the names count.
+const KNOWN: Record<keyof WebhookChannelOptions<any, any, any>, true> = {
+  name: true,
+  input: true,
+  url: true,
+  secret: true,
+  body: true,
+  headers: true,
+  idempotencyKey: true,
+  webhookLimits: true,
+  receiver: true,
+  ask: true,
+  onDoubt: true,
+  askAfter: true,
+  queue: true,
+  priority: true,
+  timeout: true,
+  expire: true,
+  retry: true,
+  key: true,
+  limits: true,
+  allowPrivate: true,
+  allowHttp: true,
+  ports: true,
+  ca: true,
+  resolve: true,
+  clock: true,
+};
+
 /** Declares a channel of signed webhooks. Without a schema, name the message's type: `webhookChannel<{ id: string }>({ name: "…", … })`. */
 export function webhookChannel<Schema extends StandardSchema>(
   options: WebhookChannelOptions<Schema, SchemaInput<Schema>, SchemaOutput<Schema>> & { readonly input: Schema },
@@ -45,6 +77,7 @@ export function webhookChannel<Input = unknown>(
 ): Channel<Input, Input>;
 // biome-ignore lint/suspicious/noExplicitAny: the overloads above are what callers see.
 export function webhookChannel(options: WebhookChannelOptions<any, any, any>): Channel<any, any> {
+  refuseUnknown(options, Object.keys(KNOWN), `webhookChannel(${showValue(options.name)})`);
   const { url, secret, body = JSON.stringify, headers, idempotencyKey, webhookLimits, receiver, ...rest } = options;
   const sending: Sending = Object.fromEntries(
     SENDING.filter((key) => rest[key] !== undefined).map((key) => [key, rest[key]]),

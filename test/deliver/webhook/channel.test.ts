@@ -128,6 +128,12 @@ describe("what can be checked at once is", () => {
     expect(() => hooks(8080, options)).toThrow(ConfigError);
   });
 
+  test("a misspelt setting is named", () => {
+    expect(() => hooks(8080, { secrets: SECRET } as Options)).toThrow(
+      /webhookChannel\("hooks"\): .*Did you mean "secret"/,
+    );
+  });
+
   test("an address", () => {
     expect(() => hooks(8080, { url: "https://10.0.0.1/", allowPrivate: false })).toThrow(WebhookDestinationError);
   });
