@@ -15,11 +15,10 @@ const MAY_IMPORT = {
   deliver: ["model", "observe"],
   settle: ["model", "store", "observe"],
   upkeep: ["model", "store", "observe"],
-  deliver: ["model", "store", "observe"],
   worker: ["model", "store", "observe", ...stages],
   embedded: ["model"],
   cli: ["model", "store", "observe", ...stages, "worker", "embedded", "index"],
-  index: ["model", "store", "observe", ...stages, "deliver", "worker"],
+  index: ["model", "store", "observe", ...stages, "worker"],
 };
 /** Only the store talks to the database driver. */
 const ONLY_IN = { pg: ["store"], commander: ["cli"], jiti: ["cli"], pino: ["observe"] };

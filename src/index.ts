@@ -10,6 +10,7 @@ export {
   type SendContext,
 } from "./deliver/channel.js";
 export type { WebhookAnswer } from "./deliver/webhook/answer.js";
+export { type WebhookChannelOptions, webhookChannel } from "./deliver/webhook/channel.js";
 export type { Address, Resolve } from "./deliver/webhook/destination.js";
 export {
   WebhookDestinationError,

@@ -130,12 +130,25 @@ function decideFailed(job: AttemptFacts, error: unknown, backoff: Backoff, rando
     verdict: "retry",
     outcome,
     error: record,
-    delayMs: isTrue(() => error instanceof StepChangedError) ? Math.max(delayMs, CHANGED_MS_MIN) : delayMs,
+    delayMs: Math.max(delayMs, leastDelayOf(error)),
   };
 }
 
 /** While a deployment rolls, the right code is a matter of minutes: the attempts shall not be over before it is. */
 const CHANGED_MS_MIN = 60_000;
+
+/** An error may say that it makes no sense to come again earlier: `retryAfterMs`, a day at most. */
+const ASKED_MS_MAX = 86_400_000;
+
+function leastDelayOf(error: unknown): number {
+  if (isTrue(() => error instanceof StepChangedError)) return CHANGED_MS_MIN;
+  let askedMs: unknown;
+  isTrue(() => {
+    askedMs = (error as { retryAfterMs?: unknown }).retryAfterMs;
+    return true;
+  });
+  return typeof askedMs === "number" && askedMs > 0 ? Math.min(askedMs, ASKED_MS_MAX) : 0;
+}
 
 const usualBackoff = exponential();
 

@@ -133,6 +133,16 @@ test("changed code is tried again when a deployment may be over, and no sooner",
   expect(decide(facts, changed, () => 90_000, 0)).toMatchObject({ verdict: "retry", delayMs: 90_000 });
 });
 
+test("an error that says when to come again is obeyed, a day at most", () => {
+  const facts = SITUATIONS["the first of three attempts"];
+  const asks = (retryAfterMs: unknown) => threw(Object.assign(new Error("busy"), { retryAfterMs }));
+  expect(decide(facts, asks(3_600_000), () => 5, 0)).toMatchObject({ verdict: "retry", delayMs: 3_600_000 });
+  expect(decide(facts, asks(1), () => 5, 0)).toMatchObject({ verdict: "retry", delayMs: 5 });
+  expect(decide(facts, asks(1e12), () => 5, 0)).toMatchObject({ verdict: "retry", delayMs: 86_400_000 });
+  for (const nonsense of [-1, Number.NaN, "7", null, undefined])
+    expect(decide(facts, asks(nonsense), () => 5, 0)).toMatchObject({ verdict: "retry", delayMs: 5 });
+});
+
 test("a snooze of no duration is refused where it is made", () => {
   expect(() => snooze("later" as "1s")).toThrow(/snooze/);
   expect(() => snooze(-1)).toThrow(/snooze/);

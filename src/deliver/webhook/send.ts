@@ -12,6 +12,7 @@ import {
   type Address,
   addressesOf,
   type Destination,
+  type DestinationRules,
   destinationOf,
   type Resolve,
   systemResolve,
@@ -68,11 +69,11 @@ const BODY_BYTES_MAX = 16 * 1024 * 1024;
 /** Resolves with the answer when the receiver took the message; else throws one of the WebhookErrors. */
 export async function sendWebhook(message: WebhookMessage): Promise<WebhookAnswer> {
   refuseUnknown(message, Object.keys(KNOWN), "sendWebhook");
-  const { clock = systemClock, resolve = systemResolve, allowPrivate = false } = message;
+  const { clock = systemClock, resolve = systemResolve } = message;
   const keys = signingKeys(message.secret, "secret");
   const limits = checkLimits(message.limits);
   const body = bodyOf(message.body);
-  const rules = { allowPrivate, allowHttp: message.allowHttp ?? allowPrivate, ports: message.ports };
+  const rules = rulesOf(message);
   const destination = destinationOf(message.url, rules);
   const headers = { ...requestHeaders(message.headers), ...signed(keys, message.idempotencyKey, body, clock) };
 
@@ -90,6 +91,15 @@ export async function sendWebhook(message: WebhookMessage): Promise<WebhookAnswe
   } finally {
     attempt.end();
   }
+}
+
+/** Where it may go. */
+export function rulesOf({
+  allowPrivate = false,
+  allowHttp = allowPrivate,
+  ports,
+}: Pick<WebhookMessage, "allowPrivate" | "allowHttp" | "ports">): DestinationRules {
+  return { allowPrivate, allowHttp, ports };
 }
 
 function bodyOf(body: unknown): Buffer {
