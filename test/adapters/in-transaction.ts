@@ -134,6 +134,23 @@ export function describeAdapter(library: string, connect: (url: string) => Conne
         expect(await client.job(many[i]!.id)).toMatchObject({ payload: { value }, tenant });
     });
 
+    test("publishes a message with its delivery job, as it is, once per key; a limit that refuses it is an error of ours", async () => {
+      const options = { idempotencyKey: `O'Brien "$1"`, orderKey: "{1}", tenant: "acme" };
+      const [first, again] = await connected.transaction(async ({ tx }) => [
+        await client.in(tx).publish("mail", AWKWARD, options),
+        await client.in(tx).publish("mail", {}, options),
+      ]);
+      expect(first).toEqual({ id: expect.stringMatching(/^\d+$/), created: true });
+      expect(again).toEqual({ id: first!.id, created: false });
+      expect(await client.delivery(first!.id)).toMatchObject({ payload: AWKWARD, ...options, status: "pending" });
+      await client.setTenant("slow", { rate: { limit: 1, per: "1h", at: "enqueue" } });
+      const publish = (idempotencyKey: string) =>
+        connected.transaction(({ tx }) => client.in(tx).publish("mail", {}, { idempotencyKey, tenant: "slow" }));
+      expect(await publish("1")).toMatchObject({ created: true });
+      expect(await failed(publish("2"))).toMatchObject({ code: "FAIRMILL_RATE_LIMIT" });
+      expect(await client.outbox({ tenant: "slow" })).toHaveLength(1);
+    });
+
     test("stores many, in order, also more than one statement carries", async () => {
       const items = Array.from({ length: 6_000 }, (_, n) => ({ input: { n }, tenant: `t${n % 3}` }));
       const stored = await connected.transaction(({ tx }) => client.in(tx).enqueueMany(plain, items));
