@@ -128,7 +128,6 @@ export class Client {
     this.#clock = options.clock ?? systemClock;
     this.#sender = new Sender(this.#db, this.#clock);
     this.#rules = new KeyRules(this.#db);
-    this.#schedules = new ScheduleBook(this.#db, this.#rules, this.#codec);
     this.#ask = { query: async (text, values) => ({ rows: await this.#db.query(text, values) }) };
     this.#credits = new Credits(this.#ask, (text) => text);
     this.#batchTools = {
@@ -140,6 +139,7 @@ export class Client {
       sender: this.#sender,
       call: (work) => this.#call(work),
     };
+    this.#schedules = new ScheduleBook(this.#db, this.#batchTools);
     this.batches = new Batches(this.#batchTools);
     this.flows = new Flows(this.#batchTools);
   }

@@ -26,7 +26,8 @@ import {
   setSchedule,
 } from "../store/schedules.js";
 import type { KeyRules } from "./key-rules.js";
-import { type EnqueueOptions, newJob } from "./new-job.js";
+import type { EnqueueChain } from "./middleware.js";
+import { type EnqueueOptions, type JobMakers, newJob } from "./new-job.js";
 
 /** An expression, and the zone whose clocks it means. */
 export interface CronSpec {
@@ -61,11 +62,13 @@ export class ScheduleBook {
   readonly #db: Database;
   readonly #rules: KeyRules;
   readonly #codec: Codec | undefined;
+  readonly #chain: EnqueueChain | undefined;
 
-  constructor(db: Database, rules: KeyRules, codec: Codec | undefined) {
+  constructor(db: Database, { rules, codec, chain }: JobMakers) {
     this.#db = db;
     this.#rules = rules;
     this.#codec = codec;
+    this.#chain = chain;
   }
 
   async declare<In>(name: string, options: ScheduleOptions<In>): Promise<Scheduled> {
@@ -101,8 +104,11 @@ export class ScheduleBook {
     const how = Object.fromEntries(
       Object.entries({ tenant, priority, key }).filter(([, value]) => value !== undefined),
     );
-    const plain = await newJob(job, input, how, undefined);
-    const sealed = this.#codec === undefined ? plain : await newJob(job, input, how, this.#codec);
+    // Middlewares see the job once, when it is declared: the database makes those of the ticks.
+    const draft = { kind: job.kind, queue: job.queue, input, options: how as EnqueueOptions };
+    const { input: given, options: wanted } = (await this.#chain?.(draft)) ?? draft;
+    const plain = await newJob(job, given as In, wanted, undefined);
+    const sealed = this.#codec === undefined ? plain : await newJob(job, given as In, wanted, this.#codec);
     const settings = { cron: cron.expression, timezone: cron.timezone, missedMax, jitterMs, paused };
     const fingerprint = this.#fingerprintOf(plain, { name, ...settings });
     return { cron, definition: { name, ...settings, job: jobText(sealed), fingerprint } };

@@ -1,5 +1,14 @@
 // Middlewares at enqueue, on a real database: one job, many, a stream, a transaction, a rerun.
-import { type Client, ConfigError, createClient, createCodec, defineJob, type JobDraft, middleware } from "fairmill";
+import {
+  type Client,
+  ConfigError,
+  createClient,
+  createCodec,
+  defineFlow,
+  defineJob,
+  type JobDraft,
+  middleware,
+} from "fairmill";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { enqueueChain } from "../../src/enqueue/middleware.js";
@@ -194,4 +203,29 @@ describe("cost", () => {
     expect(enqueueChain(undefined)).toBeUndefined();
     expect(enqueueChain([{ name: "run only", run: () => {} }])).toBeUndefined();
   });
+});
+
+test("batches, flows, their callbacks and schedules pass every job through as well", async () => {
+  const asTenant = middleware({
+    name: "tenant",
+    enqueue: ({ options }) => ({ options: { ...options, tenant: "acme" } }),
+  });
+  const page = defineJob<{ n: number }>({ kind: "page" });
+  await using client = createClient({ databaseUrl: db.url, use: [asTenant] });
+  const call = { job: page, input: { n: 1 } };
+  await client.batch({ onComplete: call }, (batch) => batch.add(page, { n: 2 }));
+  await (await client.openBatch({ stability: false })).add(page, { n: 3 });
+  const flow = defineFlow<{ n: number }>({ name: "f", callbacks: () => ({ onSuccess: call }) }, (f) => {
+    const a = f.job("a", page, (input) => input);
+    f.job("b", page, (input) => input, { after: [a] });
+  });
+  await client.flow(flow, { n: 4 });
+  await client.schedule("nightly", { cron: "0 3 * * *", job: page, input: { n: 5 } });
+  const tenants = await db.query<{ tenant: string; n: number }>(`
+    select tenant, count(*)::integer as n from (
+      select tenant from fairmill.job
+      union all select c.value ->> 'tenant' from fairmill.batch b cross join lateral jsonb_each(b.callbacks) c
+      union all select j.value ->> 'tenant' from fairmill.batch b cross join lateral jsonb_array_elements(b.jobs) j
+      union all select job ->> 'tenant' from fairmill.schedule) made group by 1`);
+  expect(tenants).toEqual([{ tenant: "acme", n: 8 }]);
 });
