@@ -339,3 +339,27 @@ test("the outbox is listed page by page, by status, channel and tenant", async (
   expect(await client.outbox({ status: "sent" })).toEqual([]);
   await expect(client.outbox({ state: "sent" } as never)).rejects.toMatchObject({ code: "FAIRMILL_CONFIG" });
 });
+
+test("messages with an order key go out one after the other, in the order in which they were published", async () => {
+  const order: string[] = [];
+  let atOnce = 0;
+  let most = 0;
+  const channel = mail({
+    receiver: "neither",
+    send: async ({ text }) => {
+      order.push(text);
+      most = Math.max(most, ++atOnce);
+      await new Promise((resolve) => setImmediate(resolve));
+      atOnce--;
+      if (text === "2" && order.filter((one) => one === "2").length === 1) throw new NotDeliveredError("busy");
+    },
+  });
+  await using client = createClient({ databaseUrl: db.url });
+  await using _ = await startDelivering(channel);
+  const ids: string[] = [];
+  for (let n = 0; n < 6; n++)
+    ids.push((await client.publish(channel, { text: String(n) }, { idempotencyKey: `k${n}`, orderKey: "chat" })).id);
+  expect(await endOf(client, ids.at(-1)!)).toMatchObject({ status: "sent" });
+  expect(order).toEqual(["0", "1", "2", "2", "3", "4", "5"]);
+  expect(most).toBe(1);
+});
