@@ -24,6 +24,8 @@ const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const pool = new pg.Pool({ connectionString: settings.url, application_name: "application", allowExitOnIdle: true });
 pool.on("error", () => {});
 
+const letGo = () => new Promise((resolve) => process.on("message", (message) => message === "let go" && resolve()));
+
 const handlers = {
   /** Ends at once. */
   quick: handle(defineJob({ kind: "quick" }), () => undefined),
@@ -35,7 +37,7 @@ const handlers = {
   /** Tells that it runs, then waits for the parent's word. */
   held: handle(defineJob({ kind: "held" }), async (ctx) => {
     say({ held: ctx.id, attempt: ctx.attempt });
-    await new Promise((resolve) => process.on("message", (message) => message === "let go" && resolve()));
+    await letGo();
     return { by: process.pid };
   }),
   /** Kills its own process. */
@@ -47,11 +49,11 @@ const handlers = {
     while (performance.now() < end);
     return { by: process.pid };
   }),
-  /** As slow, with the limits that the parent says; its key is the user in its input. */
-  limited: handle(
-    defineJob({ kind: "limited", key: (input) => input.user, limits: settings.limits }),
-    (ctx) => new Promise((resolve) => setTimeout(() => resolve({ by: process.pid }), ctx.input.ms)),
-  ),
+  /** As slow, or as held without `ms`, with the limits that the parent says; its key is the user in its input. */
+  limited: handle(defineJob({ kind: "limited", key: (input) => input.user, limits: settings.limits }), async (ctx) => {
+    await (ctx.input.ms === undefined ? letGo() : later(ctx.input.ms));
+    return { by: process.pid };
+  }),
   /** Three paid steps; the provider is a table that counts. The n-th attempt stops after the n-th step and waits to be killed. */
   paying: handle(defineJob({ kind: "paying" }), async (ctx) => {
     const receipts = [];

@@ -11,7 +11,7 @@ import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
 const limits = { active: 1 } as const;
-const perUser = defineJob<{ user: string; ms: number }>({ kind: "limited", key: ({ user }) => user, limits });
+const perUser = defineJob<{ user: string; ms?: number }>({ kind: "limited", key: ({ user }) => user, limits });
 const slow = defineJob<{ ms: number }>({ kind: "slow" });
 
 const left = async () => (await db.query<{ n: number }>("select count(*)::integer as n from fairmill.job"))[0]!.n;
@@ -111,7 +111,7 @@ test("B5: a place that a worker frees while it claims no more wakes another one 
   const client = createClient({ databaseUrl: db.url });
   const start = () => startWorkerProcess(db.url, ["limited"], { poll: "1h" }, limits);
   const first = await start();
-  const long = await client.enqueue(perUser, { user: "u1", ms: 1_500 });
+  const long = await client.enqueue(perUser, { user: "u1" });
   await waitUntil("it runs", async () => (await client.job(long.id))!.state === "running");
   const next = await client.enqueue(perUser, { user: "u1", ms: 0 });
   expect((await client.job(next.id))!.state).toBe("blocked");
@@ -126,6 +126,7 @@ test("B5: a place that a worker frees while it claims no more wakes another one 
       ).length === 1,
   );
   const stopped = first.stop();
+  first.tell("let go");
   expect(await client.result(next.id, { timeout: "10s" })).toEqual({ by: second.child.pid });
   const [gap] = await db.query<{ ms: number }>(
     `select extract(epoch from b.started_at - a.ended_at)::float8 * 1000 as ms
