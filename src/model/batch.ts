@@ -50,7 +50,9 @@ export interface OpenBatchOptions<Success = unknown, Complete = unknown, Death =
   readonly stability?: Stability | false;
 }
 
-export type BatchState = "waiting" | "pending" | "succeeded" | "failed" | "cancelled" | "skipped";
+export const BATCH_STATES = ["waiting", "pending", "succeeded", "failed", "cancelled", "skipped"] as const;
+
+export type BatchState = (typeof BATCH_STATES)[number];
 
 export const CALLBACKS = [
   ["onSuccess", "success"],
