@@ -88,7 +88,15 @@ function toNode(raw: RawNode): Node {
 /** The node and all below it. */
 export const all = (node: Node): Node[] => [node, ...node.children.flatMap(all)];
 
-export type Table = "job" | "job_history" | "account" | "credit_entry" | "credit_pending";
+export type Table =
+  | "job"
+  | "job_history"
+  | "account"
+  | "credit_entry"
+  | "credit_pending"
+  | "batch"
+  | "batch_edge"
+  | "batch_hold";
 
 /** The nodes of these plans that read the table, or a partition of the history. */
 export const readersOf = (plans: readonly Plan[], table: Table): Node[] =>
