@@ -100,7 +100,15 @@ describe("settings.md lists exactly the settings that are known", () => {
     ["defineFlow", () => defineFlow({ name: "f", ...nope }, () => {})],
     ["node", () => defineFlow({ name: "f" }, (flow) => void flow.job("n", job, () => ({}), nope))],
     ["run", () => defineFlow({ name: "f" }, (flow) => void flow.run("n", () => {}, nope))],
-    ["flow", () => client.flow(defineFlow({ name: "f" }, () => {}), {}, nope)],
+    [
+      "flow",
+      () =>
+        client.flow(
+          defineFlow({ name: "f" }, () => {}),
+          {},
+          nope,
+        ),
+    ],
     ["flows retry", () => client.flows.retry("1", nope)],
   ])("%s", async (heading, give) => {
     expect(settingsUnder(heading).toSorted()).toEqual(await knownTo(give));

@@ -7,7 +7,7 @@
  */
 export const FILL_BATCHES = `
   insert into fairmill.batch (id, root, state, tenant, callbacks, started_at, check_at) overriding system value
-  select n, n, 'pending', 'default', '{"complete": {"kind": "work", "queue": "batched"}}', now(),
+  select n, n, 'pending', 'default', '{"complete": {"kind": "work", "queue": "batched", "delay_ms": 864000000}}', now(),
     case when n <= 50 then now() - interval '1 minute' when n <= 1000 then now() + n * interval '1 day' end
   from generate_series(1, 5100) n;
   insert into fairmill.job (kind, queue, tenant, state, payload, run_at, batch)
@@ -21,7 +21,7 @@ export const FILL_BATCHES = `
   overriding system value
   select f.id + n, f.id, case when n > 0 then f.id end, case when n > 0 then 'node' else 'flow' end,
     case when n = 0 then f.state when n = 1 then f.first else f.rest end, 'default', 'n' || n, case when n > 0 then 'succeeded' end, case when n > 0 then 'fail' end,
-    case when n > 0 then '[{"kind": "work", "queue": "batched"}]'::jsonb end, case when n > 1 and f.ended is null then 1 else 0 end, 0, 0,
+    case when n > 0 then '[{"kind": "work", "queue": "batched", "delay_ms": 864000000}]'::jsonb end, case when n > 1 and f.ended is null then 1 else 0 end, 0, 0,
     now(), f.ended, case when n = 0 and f.state = 'failed' then 1 else 0 end
   from (values (20000, 151, 'pending', 'pending', 'waiting', null::timestamptz), (30000, 151, 'failed', 'failed', 'skipped', now())) f (id, nodes, state, first, rest, ended)
   cross join lateral generate_series(0, f.nodes) n;
@@ -147,7 +147,7 @@ export const BATCH_CALLS: Record<string, BatchCall> = {
     batchWays: ["batch_inside", "batch_inside backward", "batch_pkey", "batch_edge_after", "batch_edge_pkey"],
   },
   open_batch_v1: {
-    statement: `select * from fairmill.open_batch_v1('{"parent": 1, "hold_ms": 1000}', '[{"kind": "work", "queue": "batched"}]')`,
+    statement: `select * from fairmill.open_batch_v1('{"parent": 1, "hold_ms": 1000}', '[{"kind": "work", "queue": "batched", "delay_ms": 864000000}]')`,
     ways: [],
     batchWays: ["batch_pkey", "batch_hold_pkey"],
   },
