@@ -63,7 +63,8 @@ export interface FlowOptions<In, Schema extends StandardSchema | undefined> {
   /** Validates the flow's input when it is started: any Standard Schema library. */
   readonly input?: Schema;
   /** Jobs to enqueue when the flow is over, made from its input. */
-  readonly callbacks?: (input: In) => Callbacks<unknown, unknown, unknown>;
+  // biome-ignore lint/suspicious/noExplicitAny: jobs of any input call back; inputs are checked when the flow is started.
+  readonly callbacks?: (input: In) => Callbacks<any, any, any>;
 }
 
 /** Declares the nodes. `Context` is what a function gets that a node runs. */

@@ -1,5 +1,5 @@
 // Batches and flows as they are declared: checked before anything is stored, stored whole or not at all.
-import { createClient, createCodec, defineFlow, defineJob } from "fairmill";
+import { createClient, createCodec, defineFlow, defineJob, type FlowBuilder, type JobContext } from "fairmill";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -120,7 +120,7 @@ test("F9: members, callbacks and nodes are sealed like any job", async () => {
 });
 
 describe("declaring flows", () => {
-  const declare = (build: Parameters<typeof defineFlow<{ n: number }>>[1]) => () =>
+  const declare = (build: (flow: FlowBuilder<{ n: number }, JobContext<{ n: number }>>) => void) => () =>
     defineFlow<{ n: number }>({ name: "f" }, build);
   test("what cannot be is refused, by the name of the node", () => {
     expect(declare((f) => void f.job("a", page, () => ({ n: 1 }), { after: [{ name: "b" }] }))).toThrow(
