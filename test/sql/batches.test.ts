@@ -18,7 +18,7 @@ import {
   statesOf,
   tick,
 } from "./calls.js";
-import { useSessions, waitUntilBlocked } from "./sessions.js";
+import { errorCode, useSessions, waitUntilBlocked } from "./sessions.js";
 
 const db = useDatabase();
 const open = useSessions(db);
@@ -165,6 +165,28 @@ describe("of two last members one is the last", () => {
     await second;
     expect([await stateOf(db, outer.id), await stateOf(db, inner.id)]).toEqual(["succeeded", "succeeded"]);
   });
+
+  test.each(["repeatable read", "serializable"])(
+    "whoever has an old snapshot (%s) may not look, and is told",
+    async (level) => {
+      const outer = await openBatch(db);
+      await openBatch(db, { parent: outer.id }, JOBS.slice(2));
+      await openBatch(db, { parent: outer.id }, JOBS.slice(2));
+      const [a, b] = await claim(db, "w", 2);
+      const session = await open();
+      await session.query(`begin isolation level ${level}`);
+      await session.query("select from fairmill.batch");
+      await settle(db, "w", [a!], "done");
+      // It would still see the other batch inside, and nobody would come after it.
+      expect(await errorCode(settle(session, "w", [b!], "done"))).toBe("FM003");
+      await session.query("rollback");
+      await session.query(`begin isolation level ${level}`);
+      expect(await errorCode(session.query("select fairmill.check_batches_v1()"))).toBe("FM003");
+      await session.query("rollback");
+      await settle(db, "w", [b!], "done");
+      expect(await stateOf(db, outer.id)).toBe("succeeded");
+    },
+  );
 });
 
 describe("adding members", () => {
