@@ -19,24 +19,22 @@ as $$
 declare
   v_batches bigint[] := array(select distinct (m.one ->> 0)::bigint from jsonb_array_elements(members) as m (one));
   v_counts  jsonb;      -- by batch: done, dead, cancelled, the newest
-  v_mourned bigint[];
+  v_dead    bigint[];   -- the batches in which somebody died
 begin
   perform fairmill.lock_trees_v1(v_batches);
-  select jsonb_object_agg(e.batch::text, jsonb_build_array(e.done, e.dead, e.cancelled, e.newest)) into v_counts
+  select jsonb_object_agg(e.batch::text, jsonb_build_array(e.done, e.dead, e.cancelled, e.newest)), array_agg(e.batch) filter (where e.dead > 0)
+    into v_counts, v_dead
   from (
     select (m.one ->> 0)::bigint as batch, count(*) filter (where m.one ->> 1 = 'done') as done, count(*) filter (where m.one ->> 1 = 'dead') as dead,
       count(*) filter (where m.one ->> 1 = 'cancelled') as cancelled, max((m.one ->> 2)::timestamptz) as newest
     from jsonb_array_elements(members) as m (one) group by 1) e;
-  with counted as (
-    update fairmill.batch b
-    set done = b.done + (v_counts -> b.id::text ->> 0)::integer, dead = b.dead + (v_counts -> b.id::text ->> 1)::integer,
-        cancelled = b.cancelled + (v_counts -> b.id::text ->> 2)::integer,
-        registered_at = greatest(b.registered_at, (v_counts -> b.id::text ->> 3)::timestamptz)
-    where b.id = any (v_batches)
-    returning b.id, b.dead, b.death_job, b.callbacks)
-  select array_agg(c.id) into v_mourned from counted c where c.dead > 0 and c.death_job is null and c.callbacks ? 'death';
-  if v_mourned is not null then
-    perform fairmill.call_back_v1(v_mourned, 'death');
+  update fairmill.batch b
+  set done = b.done + (v_counts -> b.id::text ->> 0)::integer, dead = b.dead + (v_counts -> b.id::text ->> 1)::integer,
+      cancelled = b.cancelled + (v_counts -> b.id::text ->> 2)::integer,
+      registered_at = greatest(b.registered_at, (v_counts -> b.id::text ->> 3)::timestamptz)
+  where b.id = any (v_batches);
+  if v_dead is not null then
+    perform fairmill.mourn_v1(v_dead);
   end if;
   perform fairmill.advance_batches_v1(v_batches);
 end

@@ -34,6 +34,9 @@ begin
   from (select e.job ->> 'batch' as batch, count(*) as jobs from jsonb_array_elements(jobs) with ordinality as e (job, n)
         where v_refusals[e.n] is not null and e.job ? 'batch' group by 1) refused;
   update fairmill.batch b set dead = b.dead + (v_dead ->> b.id::text)::integer where b.id = any (v_batches);
+  if v_batches is not null then
+    perform fairmill.mourn_v1(v_batches);
+  end if;
   return v_ids;
 end
 $$;

@@ -146,6 +146,12 @@ export const BATCH_CALLS: Record<string, BatchCall> = {
     ways: ["job_batch backward"],
     batchWays: ["batch_inside", "batch_inside backward", "batch_pkey", "batch_edge_after", "batch_edge_pkey"],
   },
+  mourn_v1: {
+    statement: `select fairmill.mourn_v1(${ids(20002, 20151)})`,
+    before: `update fairmill.batch set callbacks = '{"death": {"kind": "work", "delay_ms": 864000000}}' where id = 20000`,
+    ways: [],
+    batchWays: ["batch_pkey"],
+  },
   open_batch_v1: {
     statement: `select * from fairmill.open_batch_v1('{"parent": 1, "hold_ms": 1000}', '[{"kind": "work", "queue": "batched", "delay_ms": 864000000}]')`,
     ways: [],

@@ -107,7 +107,7 @@ describe("a batch is over when its last member has ended", () => {
   test("a callback that a limit refuses is dead with that reason, and can be retried", async () => {
     await setRule(db, { max_running: 1, when_full: "refuse", per: "kind" });
     await enqueueOne(db, { kind: "limited" });
-    const outer = await openBatch(db, {}, [{ kind: "other" }]);
+    const outer = await openBatch(db, { callbacks: { death: { kind: "death" } } }, [{ kind: "other" }]);
     const inner = await openBatch(db, { parent: outer.id, callbacks: { success: { kind: "limited" } } }, [
       { kind: "work" },
     ]);
@@ -116,6 +116,7 @@ describe("a batch is over when its last member has ended", () => {
     const { success_job } = await batchOf(db, inner.id);
     expect(await statesOf(db, [success_job!])).toEqual(["dead"]);
     expect(await batchOf(db, outer.id)).toMatchObject({ dead: 1, state: "pending" });
+    expect(await liveKinds(db)).toContain("death");
     await settle(db, "w", await claim(db, "w", 1, { kinds: ["limited"] }), "done");
     expect(await call(db, "retry_v1($1)", [success_job])).not.toBe("no_credits");
     expect(await batchOf(db, outer.id)).toMatchObject({ dead: 0 });
