@@ -1,6 +1,7 @@
--- Members of these batches have died: enqueues their death callbacks, if they have not come before.
+-- Members of these batches have died: enqueues the death callbacks that are due, of the batches and of the flows whose nodes they are. Each
+-- comes once, by call_back_v1.
 -- The caller has the trees' locks. Locks: as enqueue_many_v1.
--- Plan expected: the primary key of batch.
+-- Plan expected: the primary key of batch, a probe for each batch and each node around it.
 create or replace function fairmill.mourn_v1(batches bigint[])
 returns void
 language plpgsql
@@ -16,9 +17,18 @@ as $$
 declare
   v_mourning bigint[];
 begin
-  v_mourning := array(select b.id from unnest(batches) as given (id)
-    cross join lateral (select x.id, x.death_job, x.callbacks from fairmill.batch x where x.id = given.id offset 0) b
-    where b.death_job is null and b.callbacks ? 'death');
+  v_mourning := array(
+    with recursive around (id, parent, role, is_due) as (
+      select b.id, b.parent, b.role, b.is_due from unnest(batches) as given (id)
+      cross join lateral (
+        select x.id, x.parent, x.role, x.death_job is null and x.callbacks ? 'death' as is_due from fairmill.batch x where x.id = given.id offset 0) b
+      union
+      -- The jobs of a flow are members of its nodes.
+      select b.id, b.parent, b.role, b.is_due from around
+      cross join lateral (
+        select x.id, x.parent, x.role, x.death_job is null and x.callbacks ? 'death' as is_due from fairmill.batch x where x.id = around.parent offset 0) b
+      where around.role = 'node')
+    select distinct around.id from around where around.is_due);
   if cardinality(v_mourning) > 0 then
     perform fairmill.call_back_v1(v_mourning, 'death');
   end if;

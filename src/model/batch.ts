@@ -17,7 +17,7 @@ export interface Callbacks<Success, Complete, Death> {
   readonly onSuccess?: Callback<Success>;
   /** Once, when no member is left, whatever they came to. */
   readonly onComplete?: Callback<Complete>;
-  /** Once, when the first member has died. */
+  /** Once, when the first member has died; of a flow, the first job of any node. */
   readonly onDeath?: Callback<Death>;
 }
 
