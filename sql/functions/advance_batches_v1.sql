@@ -38,7 +38,8 @@ begin
 
     v_free := fairmill.leave_nodes_v1(v_over);
     select n.skipped, n.started into v_skipped, v_queue from fairmill.start_nodes_v1(v_free) n;
-    v_queue := v_queue || array(select distinct b.parent from fairmill.batch b where b.id = any (v_over) and b.parent is not null);
+    v_queue := v_queue || array(select distinct b.parent from unnest(v_over) as given (id)
+      cross join lateral (select x.parent from fairmill.batch x where x.id = given.id offset 0) b where b.parent is not null);
   end loop;
 end
 $$;

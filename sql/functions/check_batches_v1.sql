@@ -22,6 +22,11 @@ begin
   if cardinality(v_due) = 0 then
     return;
   end if;
+  -- As lock_trees_v1, whose locks are taken here without waiting.
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'batches need the isolation level READ COMMITTED, this transaction has %', current_setting('transaction_isolation')
+      using errcode = 'FM003', hint = 'Call upkeep outside of transactions of a higher level, or set default_transaction_isolation for this role.';
+  end if;
   v_roots := array(select r.id from fairmill.batch r
     where r.id = any (array(select b.root from fairmill.batch b where b.id = any (v_due))) order by r.id for no key update skip locked);
   v_due := array(select b.id from fairmill.batch b where b.id = any (v_due) and b.root = any (v_roots) and b.check_at <= v_now);

@@ -62,7 +62,7 @@ begin
   -- What has nothing to do is over. That may end the batch around the flow, whose lock no caller's transaction shall have: upkeep sees to it.
   update fairmill.batch b set check_at = clock_timestamp()
   where b.id = any (v_started || create_flow_v1.id) and (select j.id from fairmill.job j where j.batch = b.id limit 1) is null
-    and not exists (select from fairmill.batch c where c.parent = b.id and c.state in ('waiting', 'pending'));
+    and (select c.id from fairmill.batch c where c.parent = b.id and c.state in ('waiting', 'pending') limit 1) is null;
   if found then
     perform pg_notify('fairmill', '!due 0') where exists (select from fairmill.worker w where w.state = 'alive' and w.lease_until > now());
   end if;

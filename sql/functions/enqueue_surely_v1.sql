@@ -14,6 +14,8 @@ as $$
 declare
   v_ids      bigint[];
   v_refusals jsonb[];
+  v_dead     jsonb;      -- by batch, how many were refused
+  v_batches  bigint[];
 begin
   select array_agg(e.id order by e.n), array_agg(e.refused order by e.n) into v_ids, v_refusals
   from fairmill.enqueue_many_v1(jobs, partial => true) with ordinality as e (id, created, conflict, refused, n);
@@ -28,10 +30,13 @@ begin
     now(), clock_timestamp(), coalesce(e.job -> 'payload', '{}'),
     v_refusals[e.n] || jsonb_build_object('message', 'The job was refused when its turn came: ' || (v_refusals[e.n] ->> 'code') || '.')
   from jsonb_array_elements(jobs) with ordinality as e (job, n) where v_refusals[e.n] is not null;
-  update fairmill.batch b set dead = b.dead + refused.jobs
-  from (select (e.job ->> 'batch')::bigint as batch, count(*) as jobs from jsonb_array_elements(jobs) with ordinality as e (job, n)
-        where v_refusals[e.n] is not null and e.job ? 'batch' group by 1) refused
-  where b.id = refused.batch;
+  select jsonb_object_agg(refused.batch, refused.jobs), array_agg(refused.batch::bigint) into v_dead, v_batches
+  from (select e.job ->> 'batch' as batch, count(*) as jobs from jsonb_array_elements(jobs) with ordinality as e (job, n)
+        where v_refusals[e.n] is not null and e.job ? 'batch' group by 1) refused;
+  update fairmill.batch b set dead = b.dead + (v_dead ->> b.id::text)::integer where b.id = any (v_batches);
+  if v_batches is not null then
+    perform fairmill.mourn_v1(v_batches);
+  end if;
   return v_ids;
 end
 $$;

@@ -20,7 +20,7 @@ begin
   if cardinality(v_roots) = 0 then
     return 0;
   end if;
-  v_all := v_roots || array(select b.id from fairmill.batch b where b.parent is not null and b.root = any (v_roots));
+  v_all := v_roots || array(select b.id from fairmill.batch b where b.root <> b.id and b.root = any (v_roots));
   delete from fairmill.batch_edge e where e.before = any (v_all);
   delete from fairmill.batch_hold h where h.batch = any (v_all);
   delete from fairmill.batch b where b.id = any (v_all);

@@ -15,33 +15,42 @@ set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
+  v_counts  jsonb;
   v_failing bigint[];
+  v_behind  bigint[];
   v_free    bigint[];
 begin
-  with failed as (
-    select b.parent, count(*) as batches from fairmill.batch b
-    where b.id = any (batches) and b.parent is not null and b.state in ('failed', 'cancelled') and coalesce(b.on_failure, 'fail') = 'fail' group by 1),
-  told as (
-    update fairmill.batch p set failed = p.failed + f.batches from failed f where p.id = f.parent returning p.id)
-  select array_agg(told.id) into v_failing from told;
+  -- Updates take their values from a map: a join could begin with the table and walk along it.
+  select jsonb_object_agg(f.parent::text, f.batches), array_agg(f.parent) into v_counts, v_failing
+  from (
+    select b.parent, count(*) as batches from unnest(batches) as given (id)
+    cross join lateral (select x.parent, x.state, x.on_failure from fairmill.batch x where x.id = given.id offset 0) b
+    where b.parent is not null and b.state in ('failed', 'cancelled') and coalesce(b.on_failure, 'fail') = 'fail' group by 1) f;
+  if v_failing is not null then
+    update fairmill.batch p set failed = p.failed + (v_counts ->> p.id::text)::integer where p.id = any (v_failing);
+  end if;
 
-  with left_behind as (
+  select jsonb_object_agg(l.after::text, jsonb_build_array(l.nodes, l.fails, l.unmet)), array_agg(l.after) into v_counts, v_behind
+  from (
     select e.after, count(*) as nodes, count(*) filter (where b.state in ('failed', 'cancelled')) as fails,
       count(*) filter (where b.state = 'skipped' or b.state in ('failed', 'cancelled') and b.on_failure <> 'continue') as unmet
     from unnest(batches) as given (id)
     cross join lateral (select x.state, x.on_failure from fairmill.batch x where x.id = given.id offset 0) b
-    join fairmill.batch_edge e on e.before = given.id
-    group by 1),
-  told as (
-    update fairmill.batch n set waits = n.waits - l.nodes, fails = n.fails + l.fails, unmet = n.unmet + l.unmet
-    from left_behind l where n.id = l.after and n.state = 'waiting'
+    cross join lateral (select x.after from fairmill.batch_edge x where x.before = given.id offset 0) e
+    group by 1) l;
+  with told as (
+    update fairmill.batch n
+    set waits = n.waits - (v_counts -> n.id::text ->> 0)::integer, fails = n.fails + (v_counts -> n.id::text ->> 1)::integer,
+        unmet = n.unmet + (v_counts -> n.id::text ->> 2)::integer
+    where n.id = any (v_behind) and n.state = 'waiting'
     returning n.id, n.waits)
   select coalesce(array_agg(told.id) filter (where told.waits = 0), '{}') into v_free from told;
 
   if v_failing is not null then
     -- They wait for a success that no longer helps.
-    v_free := v_free || array(select n.id from fairmill.batch n
-      where n.parent = any (v_failing) and n.state = 'waiting' and n.start_when = 'succeeded' and n.id <> all (v_free));
+    v_free := v_free || array(select n.id from unnest(v_failing) as failing (id)
+      cross join lateral (select x.id, x.state, x.start_when from fairmill.batch x where x.parent = failing.id offset 0) n
+      where n.state = 'waiting' and n.start_when = 'succeeded' and n.id <> all (v_free));
   end if;
   return v_free;
 end

@@ -20,6 +20,7 @@ declare
   v_level bigint[];
   v_again bigint[] := '{}';   -- the nodes, and whatever is inside them
   v_inner bigint[];
+  v_failed integer;
   v_nodes record;
 begin
   nodes := 0;
@@ -44,9 +45,8 @@ begin
     return;
   end if;
   nodes := cardinality(v_again);
-  update fairmill.batch f set failed = greatest(0, f.failed - (
-    select count(*) from fairmill.batch n where n.id = any (v_again) and n.state in ('failed', 'cancelled') and n.on_failure = 'fail'))
-  where f.id = flow_id;
+  v_failed := (select count(*) from fairmill.batch n where n.id = any (v_again) and n.state in ('failed', 'cancelled') and n.on_failure = 'fail');
+  update fairmill.batch f set failed = greatest(0, f.failed - v_failed) where f.id = flow_id;
   -- Batches that a member had opened are no part of the plan: they are over, and the member will open new ones.
   v_inner := array(select b.id from fairmill.batch b where b.id = any (fairmill.trees_below_v1(v_again)) and b.role = 'node' and b.id <> all (v_again));
   v_level := fairmill.open_again_v1(array[flow_id]);

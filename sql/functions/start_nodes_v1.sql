@@ -20,27 +20,25 @@ declare
   v_owner bigint[];
   v_jobs  jsonb;
   v_ids   bigint[];
+  v_own   jsonb;      -- by node its first job
 begin
   skipped := '{}';
   started := '{}';
   -- Level by level: a flow inside a flow starts with the nodes of it that wait for nobody.
   while cardinality(v_nodes) > 0 loop
-    with decided as (
+    select coalesce(array_agg(d.id) filter (where d.may_start), '{}'), coalesce(array_agg(d.id) filter (where not d.may_start), '{}') into v_new, v_not
+    from (
       select n.id, n.waits = 0 and p.cancel_requested_at is null and case n.start_when
           when 'succeeded' then n.unmet = 0 and p.failed = 0 when 'failed' then n.fails > 0 else true end as may_start
-      from fairmill.batch n cross join lateral (select x.state, x.failed, x.cancel_requested_at from fairmill.batch x where x.id = n.parent offset 0) p
+      from unnest(v_nodes) as given (id)
+      cross join lateral (select x.id, x.parent, x.state, x.waits, x.unmet, x.fails, x.start_when from fairmill.batch x where x.id = given.id offset 0) n
+      cross join lateral (select x.state, x.failed, x.cancel_requested_at from fairmill.batch x where x.id = n.parent offset 0) p
       -- Those of a flow inside that has not started wait for that.
-      where n.id = any (v_nodes) and n.state = 'waiting' and p.state = 'pending'),
-    told as (
-      update fairmill.batch n
-      set state = case when d.may_start then 'pending' else 'skipped' end, started_at = case when d.may_start then clock_timestamp() end,
-          ended_at = case when not d.may_start then clock_timestamp() end
-      from decided d where n.id = d.id
-      returning n.id, n.state)
-    select coalesce(array_agg(told.id) filter (where told.state = 'pending'), '{}'), coalesce(array_agg(told.id) filter (where told.state = 'skipped'), '{}')
-      into v_new, v_not from told;
+      where n.state = 'waiting' and p.state = 'pending') d;
+    update fairmill.batch n set state = 'pending', started_at = clock_timestamp() where n.id = any (v_new);
+    update fairmill.batch n set state = 'skipped', ended_at = clock_timestamp() where n.id = any (v_not);
     skipped := skipped || v_not;
-    if exists (select from fairmill.batch c where c.parent = any (v_not)) then
+    if cardinality(v_not) > 0 then
       -- With a flow inside everything in it.
       update fairmill.batch c set state = 'skipped', ended_at = clock_timestamp()
       where c.id = any (fairmill.trees_below_v1(v_not)) and c.state = 'waiting';
@@ -50,11 +48,13 @@ begin
     from fairmill.batch n cross join lateral jsonb_array_elements(n.jobs) with ordinality as e (job, n) where n.id = any (v_new);
     if v_jobs is not null then
       v_ids := fairmill.enqueue_surely_v1(v_jobs);
-      update fairmill.batch n set own_job = own.id
-      from (select o.batch, min(v_ids[o.n]) as id from unnest(v_owner) with ordinality as o (batch, n) group by 1) own where n.id = own.batch;
+      select jsonb_object_agg(own.batch::text, own.id) into v_own
+      from (select o.batch, min(v_ids[o.n]) as id from unnest(v_owner) with ordinality as o (batch, n) group by 1) own;
+      update fairmill.batch n set own_job = (v_own ->> n.id::text)::bigint where n.id = any (v_owner);
     end if;
     started := started || v_new;
-    v_nodes := array(select n.id from fairmill.batch n where n.parent = any (v_new) and n.state = 'waiting' and n.waits = 0);
+    v_nodes := array(select n.id from unnest(v_new) as given (id)
+      cross join lateral (select x.id, x.state, x.waits from fairmill.batch x where x.parent = given.id offset 0) n where n.state = 'waiting' and n.waits = 0);
   end loop;
 end
 $$;

@@ -65,7 +65,8 @@ create index batch_inside on fairmill.batch (parent, id) where parent is not nul
 create index batch_to_check on fairmill.batch (check_at) where check_at is not null;
 -- Retention removes whole trees, oldest first.
 create index batch_over on fairmill.batch (ended_at) where parent is null and ended_at is not null;
-create index batch_tree on fairmill.batch (root) where parent is not null;
+-- Its condition is another than that of batch_inside, so that nobody who looks for a parent takes this one.
+create index batch_tree on fairmill.batch (root) where root <> id;
 
 -- A node and one that waits for it.
 create table fairmill.batch_edge (

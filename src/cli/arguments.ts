@@ -1,4 +1,5 @@
 // From the words of a command line to values. Each parser is told the option's name, because that is what its message must name.
+import { checkBatchId } from "../model/batch.js";
 import { systemClock } from "../model/clock.js";
 import { Cron } from "../model/cron.js";
 import { type Duration, toMs } from "../model/duration.js";
@@ -95,6 +96,8 @@ export const jobId: Parser<string> = (text) => {
   if (/^\d{1,18}$/.test(text)) return text;
   throw new UsageError(`${JSON.stringify(text)} is not a job id: ids are whole numbers, as enqueue printed them.`);
 };
+
+export const batchId: Parser<string> = (text) => asUsage(() => checkBatchId(text));
 
 export const jobIds = (text: string, before: readonly string[] = []): readonly string[] => [...before, jobId(text)];
 

@@ -1,4 +1,4 @@
-// Colours of job states, for terminals that show colours.
+// Colours of the states of jobs and batches, for terminals that show colours.
 import { styleText } from "node:util";
 
 const COLOURS = {
@@ -9,6 +9,11 @@ const COLOURS = {
   done: "green",
   dead: "red",
   cancelled: "gray",
+  waiting: "gray",
+  pending: "blue",
+  succeeded: "green",
+  failed: "red",
+  skipped: "gray",
 } as const;
 
 /** The cell may be padded or cut. */

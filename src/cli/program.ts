@@ -3,11 +3,13 @@ import { Command, CommanderError } from "commander";
 import { VERSION } from "../model/version.js";
 import { databaseUrl, schemaName } from "./arguments.js";
 import type { CliCommand, GlobalOptions } from "./command.js";
+import { batches } from "./commands/batches.js";
 import { cancel } from "./commands/cancel.js";
 import { credits } from "./commands/credits.js";
 import { cron } from "./commands/cron.js";
 import { dev } from "./commands/dev.js";
 import { enqueue } from "./commands/enqueue.js";
+import { flows } from "./commands/flows.js";
 import { job } from "./commands/job.js";
 import { jobs } from "./commands/jobs.js";
 import { kinds } from "./commands/kinds.js";
@@ -37,6 +39,8 @@ const COMMANDS: readonly CliCommand[] = [
   retry,
   redrive,
   rerun,
+  batches,
+  flows,
   pause,
   resume,
   tenants,

@@ -17,7 +17,7 @@ export interface Callbacks<Success, Complete, Death> {
   readonly onSuccess?: Callback<Success>;
   /** Once, when no member is left, whatever they came to. */
   readonly onComplete?: Callback<Complete>;
-  /** Once, when the first member has died. */
+  /** Once, when the first member has died; of a flow, the first job of any node. */
   readonly onDeath?: Callback<Death>;
 }
 
@@ -50,7 +50,9 @@ export interface OpenBatchOptions<Success = unknown, Complete = unknown, Death =
   readonly stability?: Stability | false;
 }
 
-export type BatchState = "waiting" | "pending" | "succeeded" | "failed" | "cancelled" | "skipped";
+export const BATCH_STATES = ["waiting", "pending", "succeeded", "failed", "cancelled", "skipped"] as const;
+
+export type BatchState = (typeof BATCH_STATES)[number];
 
 export const CALLBACKS = [
   ["onSuccess", "success"],

@@ -9,6 +9,7 @@ import {
   createWorker,
   defineChannel,
   defineConfig,
+  defineFlow,
   defineJob,
   type EnqueueOptions,
   handle,
@@ -104,11 +105,34 @@ describe("settings.md lists exactly the settings that are known", () => {
     ["redrive filter", () => client.redrive(nope)],
     ["redrive", () => client.redrive({}, nope)],
     ["rerun", () => client.rerun("1", nope)],
+    ["batch", () => client.batch(nope, () => {})],
+    ["callback", () => client.batch({ onSuccess: { job, input: {}, ...nope } }, () => {})],
+    ["stability", () => client.openBatch({ stability: nope })],
+    ["batches filter", () => client.batches.list(nope)],
+    ["hold", () => client.batches.hold("1", nope)],
+    ["defineFlow", () => defineFlow({ name: "f", ...nope }, () => {})],
+    ["node", () => defineFlow({ name: "f" }, (flow) => void flow.job("n", job, () => ({}), nope))],
+    ["run", () => defineFlow({ name: "f" }, (flow) => void flow.run("n", () => {}, nope))],
+    [
+      "flow",
+      () =>
+        client.flow(
+          defineFlow({ name: "f" }, () => {}),
+          {},
+          nope,
+        ),
+    ],
+    ["flows retry", () => client.flows.retry("1", nope)],
     ["sendWebhook", () => sendWebhook(nope as WebhookMessage)],
     ["webhook limits", () => sendWebhook({ ...webhook, limits: nope })],
     ["verifyWebhook", () => verifyWebhook(nope as VerifyOptions)],
   ])("%s", async (heading, give) => {
     expect(settingsUnder(heading).toSorted()).toEqual(await knownTo(give));
+  });
+
+  test("openBatch: those of batch, and its own", async () => {
+    const all = [...settingsUnder("batch"), ...settingsUnder("openBatch")];
+    expect(all.toSorted()).toEqual(await knownTo(() => client.openBatch(nope)));
   });
 
   test("defineConfig: those of createWorker but db and clock, and its own", async () => {

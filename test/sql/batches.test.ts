@@ -18,7 +18,7 @@ import {
   statesOf,
   tick,
 } from "./calls.js";
-import { useSessions, waitUntilBlocked } from "./sessions.js";
+import { errorCode, useSessions, waitUntilBlocked } from "./sessions.js";
 
 const db = useDatabase();
 const open = useSessions(db);
@@ -107,7 +107,7 @@ describe("a batch is over when its last member has ended", () => {
   test("a callback that a limit refuses is dead with that reason, and can be retried", async () => {
     await setRule(db, { max_running: 1, when_full: "refuse", per: "kind" });
     await enqueueOne(db, { kind: "limited" });
-    const outer = await openBatch(db, {}, [{ kind: "other" }]);
+    const outer = await openBatch(db, { callbacks: { death: { kind: "death" } } }, [{ kind: "other" }]);
     const inner = await openBatch(db, { parent: outer.id, callbacks: { success: { kind: "limited" } } }, [
       { kind: "work" },
     ]);
@@ -116,6 +116,7 @@ describe("a batch is over when its last member has ended", () => {
     const { success_job } = await batchOf(db, inner.id);
     expect(await statesOf(db, [success_job!])).toEqual(["dead"]);
     expect(await batchOf(db, outer.id)).toMatchObject({ dead: 1, state: "pending" });
+    expect(await liveKinds(db)).toContain("death");
     await settle(db, "w", await claim(db, "w", 1, { kinds: ["limited"] }), "done");
     expect(await call(db, "retry_v1($1)", [success_job])).not.toBe("no_credits");
     expect(await batchOf(db, outer.id)).toMatchObject({ dead: 0 });
@@ -165,6 +166,28 @@ describe("of two last members one is the last", () => {
     await second;
     expect([await stateOf(db, outer.id), await stateOf(db, inner.id)]).toEqual(["succeeded", "succeeded"]);
   });
+
+  test.each(["repeatable read", "serializable"])(
+    "whoever has an old snapshot (%s) may not look, and is told",
+    async (level) => {
+      const outer = await openBatch(db);
+      await openBatch(db, { parent: outer.id }, JOBS.slice(2));
+      await openBatch(db, { parent: outer.id }, JOBS.slice(2));
+      const [a, b] = await claim(db, "w", 2);
+      const session = await open();
+      await session.query(`begin isolation level ${level}`);
+      await session.query("select from fairmill.batch");
+      await settle(db, "w", [a!], "done");
+      // It would still see the other batch inside, and nobody would come after it.
+      expect(await errorCode(settle(session, "w", [b!], "done"))).toBe("FM003");
+      await session.query("rollback");
+      await session.query(`begin isolation level ${level}`);
+      expect(await errorCode(session.query("select fairmill.check_batches_v1()"))).toBe("FM003");
+      await session.query("rollback");
+      await settle(db, "w", [b!], "done");
+      expect(await stateOf(db, outer.id)).toBe("succeeded");
+    },
+  );
 });
 
 describe("adding members", () => {

@@ -151,7 +151,7 @@ describe("what a failure does", () => {
       [node("a"), node("b"), node("c", [1]), node("d", [0]), node("clean", [0, 2], { when: "settled" })],
       { callbacks: CALLBACKS },
     );
-    expect(await drain(["a"])).toEqual([["a", "b"], ["clean"], ["complete"]]);
+    expect(await drain(["a"])).toEqual([["a", "b"], ["death", "clean"], ["complete"]]);
     expect(await nodesOf(db, flow)).toEqual(["a failed", "b succeeded", "c skipped", "d skipped", "clean succeeded"]);
     expect(await batchOf(db, flow)).toMatchObject({ state: "failed", failed: 1 });
   });
@@ -186,6 +186,28 @@ describe("what a failure does", () => {
     )[0]!;
     expect((await ended(db, own_job))!["error"]).toMatchObject({ code: "FAIRMILL_ACTIVE_LIMIT" });
   });
+});
+
+test("the first death in any node, also of a flow inside, is called back at once, and once", async () => {
+  const nodes = [
+    { name: "a", on_failure: "continue" as const, jobs: [{ kind: "dies" }, { kind: "dies" }] },
+    { name: "in", after: [0] },
+    { name: "x", inside: 1, jobs: [{ kind: "dies" }] },
+  ];
+  const flow = await createFlow(db, nodes, { callbacks: { death: { kind: "death" } } });
+  const inside = await createFlow(db, [{ name: "o" }, { ...nodes[2]!, inside: 0 }], {
+    callbacks: { death: { kind: "death" } },
+  });
+  const [one, two, three] = await claim(db, "w", 3);
+  await settle(db, "w", [one!], "dead");
+  expect(await liveKinds(db)).toEqual(["dies", "dies", "death"]);
+  await settle(db, "w", [two!], "dead");
+  await settle(db, "w", [three!], "dead");
+  expect((await liveKinds(db)).toSorted()).toEqual(["death", "death", "dies"]);
+  expect((await batchOf(db, flow)).death_job).not.toBeNull();
+  expect((await batchOf(db, inside)).death_job).not.toBeNull();
+  await work(db, "w", ({ kind }) => (kind === "dies" ? "dead" : "done"));
+  expect(await liveKinds(db)).toEqual([]);
 });
 
 describe("flows inside flows", () => {
@@ -226,7 +248,7 @@ describe("retry from a node", () => {
 
   test("that failed: it and what was skipped behind it run, the rest stays", async () => {
     const flow = await createFlow(db, [...DIAMOND, node("e", [3])], { callbacks: CALLBACKS });
-    expect(await drain(["b"])).toEqual([["a"], ["b", "c"], ["complete"]]);
+    expect(await drain(["b"])).toEqual([["a"], ["b", "c"], ["death", "complete"]]);
     expect(await retry(flow)).toEqual({ answer: "started", nodes: 3 });
     expect(await drain()).toEqual([["b"], ["d"], ["e"], ["success"]]);
     expect(await batchOf(db, flow)).toMatchObject({ state: "succeeded", failed: 0 });

@@ -96,7 +96,10 @@ export type Table =
   | "credit_pending"
   | "outbox"
   | "schedule"
-  | "schedule_tick";
+  | "schedule_tick"
+  | "batch"
+  | "batch_edge"
+  | "batch_hold";
 
 /** The nodes of these plans that read the table, or a partition of the history. */
 export const readersOf = (plans: readonly Plan[], table: Table): Node[] =>

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
+import { createFlow, openBatch, stateOf, work } from "./batch-calls.js";
 import { balanceOf, call, claim, ended, enqueueOne, grant, partitionOf, register, settle, tick } from "./calls.js";
 import { answersOf, begin, claimDeliveries, publishOne } from "./outbox-calls.js";
 import { errorCode, useSessions } from "./sessions.js";
@@ -73,6 +74,10 @@ test("S1: the walk sees what is there: the owner has every right on all of it", 
     "outbox",
     "schedule",
     "schedule_tick",
+    "batch",
+    "batch_edge",
+    "batch_hold",
+    "batch_id_seq",
     "job_id_seq",
     "outbox_id_seq",
     "credit_entry_id_seq",
@@ -155,9 +160,9 @@ test("S5: a role with EXECUTE on the functions and DML on the tables does all th
   await db.query(`grant usage on schema fairmill to ${worker};
     grant select, insert, update, delete on fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency,
       fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.meter, fairmill.step, fairmill.account, fairmill.credit_pending, fairmill.outbox,
-      fairmill.schedule, fairmill.schedule_tick to ${worker};
+      fairmill.batch, fairmill.batch_edge, fairmill.batch_hold, fairmill.schedule, fairmill.schedule_tick to ${worker};
     grant select, insert on fairmill.credit_entry to ${worker};
-    grant usage on sequence fairmill.job_id_seq, fairmill.credit_entry_id_seq, fairmill.outbox_id_seq to ${worker};
+    grant usage on sequence fairmill.job_id_seq, fairmill.credit_entry_id_seq, fairmill.outbox_id_seq, fairmill.batch_id_seq to ${worker};
     grant execute on all functions in schema fairmill to ${worker}`);
   // Upkeep finds something to do: today's partition is missing and its row is in the rest, and a partition is old.
   await db.query(`do $$ begin
@@ -200,6 +205,16 @@ test("S5: a role with EXECUTE on the functions and DML on the tables does all th
   expect(await session.query("select created from fairmill.run_schedule_v1('s')")).toEqual([{ created: true }]);
   expect(await call<boolean>(session, "pause_schedule_v1('s', true)")).toBe(true);
   expect(await call<boolean>(session, "unschedule_v1('s')")).toBe(true);
+  // A flow whose second node starts, a batch that is held open, and the end of both.
+  const flow = await createFlow(session, [
+    { name: "a", jobs: [{ kind: "a" }] },
+    { name: "b", after: [0], jobs: [{ kind: "b" }] },
+  ]);
+  const { hold } = await openBatch(session, { hold_ms: 60_000 });
+  expect(await work(session, "w")).toEqual(["a"]);
+  expect(await work(session, "w")).toEqual(["b"]);
+  expect(await stateOf(session, flow)).toBe("succeeded");
+  expect(await call<string>(session, "release_batch_v1($1)", [hold])).toBe("succeeded");
 
   for (const statement of [
     "create table fairmill.mine (id bigint)",
