@@ -50,7 +50,8 @@ begin
       where n.state in ('skipped', 'waiting') and n.id <> all (v_again));
   end loop;
   -- With a flow that was skipped everything in it.
-  v_again := array(select n.id from fairmill.batch n where n.id = any (fairmill.trees_below_v1(v_again)) and n.role = 'node' and n.state in ('skipped', 'waiting'));
+  v_again := fairmill.trees_below_v1(v_again);
+  v_again := array(select n.id from fairmill.batch n where n.id = any (v_again) and n.role = 'node' and n.state in ('skipped', 'waiting'));
   perform fairmill.wait_again_v1(v_again);
   return v_again;
 end

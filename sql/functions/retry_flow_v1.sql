@@ -48,7 +48,8 @@ begin
   v_failed := (select count(*) from fairmill.batch n where n.id = any (v_again) and n.state in ('failed', 'cancelled') and n.on_failure = 'fail');
   update fairmill.batch f set failed = greatest(0, f.failed - v_failed) where f.id = flow_id;
   -- Batches that a member had opened are no part of the plan: they are over, and the member will open new ones.
-  v_inner := array(select b.id from fairmill.batch b where b.id = any (fairmill.trees_below_v1(v_again)) and b.role = 'node' and b.id <> all (v_again));
+  v_inner := fairmill.trees_below_v1(v_again);
+  v_inner := array(select b.id from fairmill.batch b where b.id = any (v_inner) and b.role = 'node' and b.id <> all (v_again));
   v_level := fairmill.open_again_v1(array[flow_id]);
   perform fairmill.wait_again_v1(v_again || v_inner);
   select * into v_nodes from fairmill.start_nodes_v1(array(select n.id from fairmill.batch n where n.id = any (v_again || v_level) and n.waits = 0));

@@ -40,8 +40,9 @@ begin
     skipped := skipped || v_not;
     if cardinality(v_not) > 0 then
       -- With a flow inside everything in it.
+      v_not := fairmill.trees_below_v1(v_not);
       update fairmill.batch c set state = 'skipped', ended_at = clock_timestamp()
-      where c.id = any (fairmill.trees_below_v1(v_not)) and c.state = 'waiting';
+      where c.id = any (v_not) and c.state = 'waiting';
     end if;
 
     select array_agg(n.id order by n.id, e.n), jsonb_agg(e.job || jsonb_build_object('batch', n.id) order by n.id, e.n) into v_owner, v_jobs

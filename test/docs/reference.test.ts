@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
+  batchCoordination,
   type CodecOptions,
   ConfigError,
   createClient,
@@ -108,6 +109,7 @@ describe("settings.md lists exactly the settings that are known", () => {
     ["batch", () => client.batch(nope, () => {})],
     ["callback", () => client.batch({ onSuccess: { job, input: {}, ...nope } }, () => {})],
     ["stability", () => client.openBatch({ stability: nope })],
+    ["batchCoordination", () => batchCoordination(nope)],
     ["batches filter", () => client.batches.list(nope)],
     ["hold", () => client.batches.hold("1", nope)],
     ["defineFlow", () => defineFlow({ name: "f", ...nope }, () => {})],

@@ -211,7 +211,7 @@ test("S5: a role with EXECUTE on the functions and DML on the tables does all th
     { name: "b", after: [0], jobs: [{ kind: "b" }] },
   ]);
   const { hold } = await openBatch(session, { hold_ms: 60_000 });
-  expect(await work(session, "w")).toEqual(["a"]);
+  expect(await work(session, "w")).toContain("a");
   expect(await work(session, "w")).toEqual(["b"]);
   expect(await stateOf(session, flow)).toBe("succeeded");
   expect(await call<string>(session, "release_batch_v1($1)", [hold])).toBe("succeeded");
