@@ -36,7 +36,7 @@ export interface Batch {
   readonly tenant: string;
   readonly state: BatchState;
   readonly parent: string | null;
-  /** Members by what they came to; `live`: those that have not ended, counted to 10,000. */
+  /** Members by what they came to, of a flow those of its nodes; `live`: those that have not ended, counted to 10,000. */
   readonly done: number;
   readonly dead: number;
   readonly cancelled: number;
@@ -75,13 +75,20 @@ const CANCEL = "select fairmill.cancel_batch_v1($1) as state";
 const CANCEL_MEMBERS = 'select cancelled, is_more as "isMore" from fairmill.cancel_members_v1($1, 1000)';
 
 export const LIVE_COUNTED_MAX = 10_000;
-export const BATCH = `b.id, b.role, b.name, b.tenant, b.state, b.parent, b.done, b.dead, b.cancelled, b.failed, b.lost,
-  (select count(*)::integer from (select from fairmill.job j where j.batch = b.id limit ${LIVE_COUNTED_MAX}) live) as live,
+export const BATCH = `b.id, b.role, b.name, b.tenant, b.state, b.parent, c.done, c.dead, c.cancelled, c.live, b.failed, b.lost,
   json_build_object('success', b.success_job::text, 'complete', b.complete_job::text, 'death', b.death_job::text) as callbacks,
   b.created_at as "createdAt", b.started_at as "startedAt", b.ended_at as "endedAt", b.cancel_requested_at as "cancelRequestedAt"`;
-const READ = `select ${BATCH} from fairmill.batch b where b.id = $1`;
-const LIST = `select ${BATCH} from fairmill.batch b where b.role <> 'node' and ($1::text is null or b.role = $1) and ($2::text is null or b.state = $2)
-  and ($3::text is null or b.tenant = $3) and ($4::bigint is null or b.id < $4) order by b.id desc limit $5`;
+/** Of a flow everything in it counts: its jobs are members of its nodes. */
+export const COUNTS = `cross join lateral (
+    select sum(n.done)::integer as done, sum(n.dead)::integer as dead, sum(n.cancelled)::integer as cancelled, least(sum(n.live), ${LIVE_COUNTED_MAX})::integer as live
+    from unnest(case when b.role = 'flow' then fairmill.trees_below_v1(array[b.id]) else array[b.id] end) as counted (id)
+    cross join lateral (select x.done, x.dead, x.cancelled,
+        (select count(*) from (select from fairmill.job j where j.batch = x.id limit ${LIVE_COUNTED_MAX}) live) as live
+      from fairmill.batch x where x.id = counted.id offset 0) n) c`;
+const READ = `select ${BATCH} from fairmill.batch b ${COUNTS} where b.id = $1`;
+/** Cut first, then counted. */
+const LIST = `select ${BATCH} from (select * from fairmill.batch x where x.role <> 'node' and ($1::text is null or x.role = $1) and ($2::text is null or x.state = $2)
+  and ($3::text is null or x.tenant = $3) and ($4::bigint is null or x.id < $4) order by x.id desc limit $5) b ${COUNTS} order by b.id desc`;
 
 /** Jobs that go into the statement that opens their batch. */
 const FIRST_JOBS_MAX = 5_000;

@@ -1,7 +1,7 @@
 // The statements about flows: starting them, reading their nodes and what these returned, running them again.
 import type { BatchState } from "../model/batch.js";
 import type { NewJob } from "../model/new-job.js";
-import { BATCH, type Batch, callbacksText, type NewCallbacks } from "./batches.js";
+import { BATCH, type Batch, COUNTS, callbacksText, type NewCallbacks } from "./batches.js";
 import type { Database, Queryable } from "./database.js";
 import { jobsText } from "./enqueue.js";
 import { type Refusal, toError } from "./limits.js";
@@ -53,7 +53,7 @@ const CREATE = "select id::text as id, refused::text as refused from fairmill.cr
 const RETRY = "select answer, nodes from fairmill.retry_flow_v1($1, $2)";
 const NODES = `select ${BATCH}, b.start_when as "when", b.on_failure as "onFailure", b.own_job as job,
     array(select e.before::text from fairmill.batch_edge e where e.after = b.id order by e.before) as after
-  from fairmill.batch b where b.id = any (fairmill.trees_below_v1(array[$1::bigint])) and b.role = 'node' order by b.id`;
+  from fairmill.batch b ${COUNTS} where b.id = any (fairmill.trees_below_v1(array[$1::bigint])) and b.role = 'node' order by b.id`;
 /** The node beside the one whose job asks, or beside one around it: the nearest of that name. */
 const NEIGHBOUR = `with recursive around as (
     select b.id, b.parent, 0 as level from fairmill.batch b where b.id = $1

@@ -43,7 +43,10 @@ test("E1: a function enqueues any number of jobs; the next node starts when all 
   await using client = createClient({ databaseUrl: db.url });
   await using _ = await startWorker(db.url, [...handleFlow(book), handle(page, ({ input }) => input.n)]);
   const { id } = await client.flow(book, { pages: 40 });
-  expect(statesOf(await over(client, id))).toEqual(["pages succeeded", "bind succeeded", "check succeeded"]);
+  const flow = await over(client, id);
+  expect(statesOf(flow)).toEqual(["pages succeeded", "bind succeeded", "check succeeded"]);
+  expect(flow).toMatchObject({ done: 43, dead: 0, live: 0 });
+  expect(await client.batches.list({ role: "flow" })).toMatchObject([{ id, done: 43 }]);
   expect(sums).toEqual([{ expected: 40, sum: 820 }, { pages: 40 }]);
 });
 
@@ -138,6 +141,25 @@ describe("flows inside flows, and several jobs in a node", () => {
     expect(seen.slice(0, 3).toSorted()).toEqual(["page 0", "page 1", "page 2"]);
     expect(seen.slice(3)).toEqual(["x a", "y a", "last"]);
   });
+});
+
+test("E7: ten thousand children of one node: added by its function, counted, and the next node sees all of them", async () => {
+  const seen: number[] = [];
+  const wide = defineFlow({ name: "wide" }, (f) => {
+    const fan = f.run("fan", async (ctx) => {
+      for (let n = 0; n < 10_000; n++) await ctx.batch!.add(page, { n });
+    });
+    f.run("join", (ctx) => void seen.push(Number(ctx.id)), { after: [fan] });
+  });
+  await using client = createClient({ databaseUrl: db.url });
+  await using _ = await startWorker(db.url, [...handleFlow(wide), handle(page, () => {})], { concurrency: 500 });
+  const { id } = await client.flow(wide, {});
+  const flow = await over(client, id);
+  expect(flow.nodes.map(({ name, done }) => [name, done])).toEqual([
+    ["fan", 10_001],
+    ["join", 1],
+  ]);
+  expect(seen).toHaveLength(1);
 });
 
 test("cancel a flow", async () => {
