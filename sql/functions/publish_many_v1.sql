@@ -80,7 +80,8 @@ begin
     end if;
     update fairmill.outbox o set job_id = made.job_id from unnest(v_rows, v_job_ids) as made (id, job_id) where o.id = made.id;
   end if;
-  if exists (select from fairmill.outbox o where o.id = any (v_new) and o.waiting is not null) then
+  -- One by one: where few wait, the planner would rather walk along all of them.
+  if exists (select from unnest(v_new) as n (id) cross join lateral (select o.waiting from fairmill.outbox o where o.id = n.id offset 0) o where o.waiting is not null) then
     -- To those who are awake, too: their turn is upkeep's to find, after the commit.
     perform pg_notify('fairmill', '!due 0') where exists (select from fairmill.worker w where w.state = 'alive' and w.lease_until > now());
   end if;

@@ -396,9 +396,9 @@ const OUTBOX_CALLS: Record<string, Call> = {
   },
   recheck_turns_v1: { statement: "select * from fairmill.recheck_turns_v1(100)", before: ENDED, ways: [] },
   send_again_v1: {
-    statement: `select fairmill.send_again_v1(array(select id from fairmill.outbox where tenant = 'default' and channel = 'mail'
-      and idempotency_key = any (array(select 'turn ' || n || ' 0' from generate_series(1, 50) n))))`,
-    before: ENDED,
+    statement: "select fairmill.send_again_v1((select ids from sent_again))",
+    before: `${ENDED}; create temp table sent_again as select array(select id from fairmill.outbox where tenant = 'default' and channel = 'mail'
+      and idempotency_key = any (array(select 'turn ' || n || ' 0' from generate_series(1, 50) n))) as ids`,
     ways: [],
   },
   resolve_delivery_v1: {
@@ -609,6 +609,8 @@ const BOUND: Record<string, RegExp> = {
 const ownBlocks = ({ type, blocks, children }: Node) =>
   type === "Bitmap Heap Scan" ? blocks : blocks - children.reduce((sum, child) => sum + child.blocks, 0);
 
+let serverVersion = 0;
+
 function checkReads(plans: readonly Plan[], table: Table, walks: readonly string[] = []): void {
   for (const plan of plans) {
     const drawing = `${plan.query}\n${draw(plan.root)}`;
@@ -625,8 +627,10 @@ function checkReads(plans: readonly Plan[], table: Table, walks: readonly string
         expect(node.condition ?? "none", drawing).toMatch(BOUND[node.index]!);
       if (!walks.includes(node.index ?? "")) expect(node.rowsInVain, drawing).toBeLessThanOrEqual(200);
       // A descent a loop and a place in the table a row; an index that is walked along shows here.
+      // Before PostgreSQL 17 a list is a descent for each of its members, of which some calls here have 300.
+      const descents = node.loops + (serverVersion < 170000 && / ANY /.test(node.condition ?? "") ? 300 : 0);
       if (node.index)
-        expect(ownBlocks(node), drawing).toBeLessThanOrEqual(8 * (node.rows + node.rowsInVain + node.loops + 10));
+        expect(ownBlocks(node), drawing).toBeLessThanOrEqual(8 * (node.rows + node.rowsInVain + descents + 10));
     }
     for (const join of all(plan.root).filter(({ type }) => /Hash Join|Merge Join/.test(type)))
       expect(readersOf([{ query: plan.query, root: join }], table), drawing).toEqual([]);
@@ -654,6 +658,10 @@ describe.each(SCENARIOS)("$name", (scenario) => {
   beforeAll(async () => {
     database = await freshDatabase();
     session = await openSession(database.url);
+    const [server] = await session.query<{ version: number }>(
+      "select current_setting('server_version_num')::integer as version",
+    );
+    serverVersion = server!.version;
     // Nobody puts the statistics right behind the test's back.
     await session.query("alter table fairmill.job set (autovacuum_enabled = off)");
     for (const statement of scenario.before) await session.query(statement);
