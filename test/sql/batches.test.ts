@@ -245,6 +245,26 @@ describe("adding members", () => {
     expect(await liveKinds(db)).toEqual(["success", "complete"]);
   });
 
+  test("E3: the producer commits between the look at the members and the lock: the batch is looked at again", async () => {
+    const { id } = await openBatch(db, { hold_ms: 60_000 }, [{ kind: "work" }]);
+    const jobs = await claim(db, "w");
+    const [producer, settler, pin] = [await open(), await open(), await open()];
+    await producer.query("begin");
+    await enqueue(producer, [{ kind: "late" }], { batch: id });
+    // A hold that has run out, and that somebody looks at: the settle waits for it, after it has seen no member.
+    await db.query("update fairmill.batch_hold set until = now() - interval '1 second'");
+    await pin.query("begin");
+    await pin.query("select from fairmill.batch_hold for update");
+    const settling = settle(settler, "w", jobs, "done");
+    await waitUntilBlocked(db, settler);
+    await producer.query("commit");
+    await pin.query("rollback");
+    await settling;
+    expect(await batchOf(db, id)).toMatchObject({ state: "pending", done: 1, lost: 1 });
+    expect(await work(db, "w")).toEqual(["late"]);
+    expect(await stateOf(db, id)).toBe("failed");
+  });
+
   test("the same, and the producer gives up: upkeep ends the batch", async () => {
     const { id } = await openBatch(db, { callbacks: CALLBACKS }, [{ kind: "work" }]);
     const producer = await open();
