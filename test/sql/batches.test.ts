@@ -311,6 +311,20 @@ describe("held open", () => {
     expect(await call(db, "hold_batch_v1($1, 60000)", [id])).toBeNull();
   });
 
+  test("a hold that was prolonged is looked at when it runs out then, although everybody who could tell is gone", async () => {
+    const { id, hold } = await openBatch(db, { hold_ms: 1_000 }, [{ kind: "work" }]);
+    await call(db, "hold_batch_v1($1, 3600000, $2)", [id, hold]);
+    await work(db, "w");
+    // The moment at which it would have run out.
+    await db.query("update fairmill.batch set check_at = now() where id = $1", [id]);
+    await tick(db);
+    const [row] = await db.query(
+      "select b.check_at = h.until as same from fairmill.batch b join fairmill.batch_hold h on h.batch = b.id",
+    );
+    expect(row).toEqual({ same: true });
+    expect(await stateOf(db, id)).toBe("pending");
+  });
+
   test("a hold that runs out lets the batch end, as failed: somebody did not finish", async () => {
     const { id } = await openBatch(db, { hold_ms: 60_000, callbacks: CALLBACKS }, [{ kind: "work" }]);
     await work(db, "w");
