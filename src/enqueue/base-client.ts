@@ -1,0 +1,130 @@
+// What every call of a client stands on: its settings, its connections, its middlewares, and how it begins and ends.
+import type { Window } from "../model/batch.js";
+import { type Clock, systemClock } from "../model/clock.js";
+import { type Codec, checkCodec } from "../model/codec.js";
+import { FairmillError } from "../model/errors.js";
+import { refuseUnknown } from "../model/settings.js";
+import { Database, type Pool, type Queryable } from "../store/database.js";
+import { explainFailure } from "../store/failures.js";
+import { migrate, pendingMigrations } from "../store/migrate.js";
+import { windowIn } from "./batch-coordination.js";
+import type { BatchTools } from "./batches.js";
+import { usedBy } from "./default-chain.js";
+import { KeyRules } from "./key-rules.js";
+import { type EnqueueMiddleware, enqueueChain } from "./middleware.js";
+import { Sender } from "./sender.js";
+
+export interface ClientOptions {
+  /** PostgreSQL's address; default DATABASE_URL. */
+  readonly databaseUrl?: string;
+  /** Or a `pg` pool of yours. */
+  readonly db?: Pool;
+  /** Default "fairmill". */
+  readonly schema?: string;
+  /** Connections of the client's own pool; default 10. */
+  readonly connectionsMax?: number;
+  /** Seals what is enqueued and opens what is read; default: nothing is sealed. */
+  readonly codec?: Codec;
+  /** Middlewares: those with a part at enqueue see every job before it is stored, in this order. */
+  readonly use?: Iterable<EnqueueMiddleware>;
+  /** For tests. */
+  readonly clock?: Clock;
+}
+
+/** What the calls of a client are made of. */
+export interface ClientTools extends BatchTools {
+  /** The database in the shape of a transaction. */
+  readonly ask: Queryable;
+  /** For open batches that say nothing about it. */
+  readonly window: Window | undefined;
+  /** Counts a call: closing waits for it. */
+  readonly during: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Says of what the database threw what it means. */
+  readonly explained: <T>(work: () => Promise<T>) => Promise<T>;
+}
+
+export class BaseClient {
+  protected readonly tools: ClientTools;
+  /** Calls that have begun and not ended. */
+  #underWay = 0;
+  #whenIdle: (() => void)[] = [];
+  #closed: Promise<void> | undefined;
+
+  constructor(options: ClientOptions = {}) {
+    refuseUnknown(options, ["databaseUrl", "db", "schema", "connectionsMax", "codec", "use", "clock"], "createClient");
+    const codec = checkCodec(options.codec);
+    const middlewares = usedBy(options.use);
+    const clock = options.clock ?? systemClock;
+    const db = new Database(options, {
+      connectionsMax: options.connectionsMax ?? 10,
+      applicationName: "fairmill client",
+    });
+    const during = <T>(work: () => Promise<T>) => this.#during(work);
+    const explained = <T>(work: () => Promise<T>) => explain(db, work);
+    this.tools = {
+      db,
+      clock,
+      codec,
+      during,
+      explained,
+      rules: new KeyRules(db),
+      chain: enqueueChain(middlewares),
+      window: windowIn(middlewares),
+      sender: new Sender(db, clock),
+      call: (work) => during(() => explained(work)),
+      ask: { query: async (text, values) => ({ rows: await db.query(text, values) }) },
+    };
+  }
+
+  /** Brings the schema up to date; safe to call at every start, from several processes at once. Returns what was applied. */
+  migrate(): Promise<string[]> {
+    return this.tools.call(() => migrate(this.tools.db));
+  }
+
+  /** What `migrate` would apply. */
+  pendingMigrations(): Promise<string[]> {
+    return this.tools.call(() => pendingMigrations(this.tools.db));
+  }
+
+  /** Waits for what is under way and closes the client's own connections; a second call returns the same promise. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #close(): Promise<void> {
+    if (this.#underWay > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
+    await this.tools.db.close();
+  }
+
+  protected begin(): void {
+    if (this.#closed) throw new FairmillError("FAIRMILL_CLOSED", "This client is closed; create another one.");
+    this.#underWay++;
+  }
+
+  protected end(): void {
+    this.#underWay--;
+    if (this.#underWay === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
+  }
+
+  async #during<T>(work: () => Promise<T>): Promise<T> {
+    this.begin();
+    try {
+      return await work();
+    } finally {
+      this.end();
+    }
+  }
+}
+
+async function explain<T>(db: Database, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw explainFailure(error, db.schema);
+  }
+}
