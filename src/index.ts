@@ -66,7 +66,14 @@ export type { ChannelTarget } from "./model/channel.js";
 export type { Claim } from "./model/claim.js";
 export type { Clock } from "./model/clock.js";
 export type { Codec, SealContext } from "./model/codec.js";
+export { KeyUnknownError, NotSealedError, SealBrokenError, SealedError } from "./model/codec-errors.js";
 export type { JobCredits } from "./model/credits.js";
+export {
+  DeliveryJobError,
+  DeliveryUnknownError,
+  MessageNotFoundError,
+  NotDeliveredError,
+} from "./model/delivery-errors.js";
 export type { DeliveryMark } from "./model/delivery-mark.js";
 export type { Duration } from "./model/duration.js";
 export {
@@ -78,37 +85,20 @@ export {
 } from "./model/effect-errors.js";
 export type { ErrorRecord } from "./model/error-record.js";
 export {
-  ActiveLimitError,
   ConfigError,
-  CreditsExhaustedError,
   DatabaseError,
-  DeliveryJobError,
-  DeliveryUnknownError,
-  DuplicateJobError,
   FairmillError,
   InputInvalidError,
   type InputIssue,
   JobCancelledError,
   JobNotEndedError,
   JobNotFoundError,
-  JobPausedError,
-  KeyUnknownError,
   LeaseLostError,
-  MessageNotFoundError,
   NonRetryableError,
-  NotDeliveredError,
-  NotSealedError,
   PayloadTooLargeError,
-  RateLimitError,
   ScheduleNotFoundError,
-  SealBrokenError,
-  SealedError,
   ShutdownError,
-  StepChangedError,
-  StepLimitError,
-  StepResultError,
   TimeoutError,
-  WaitTimeoutError,
 } from "./model/errors.js";
 export {
   type FlowBuilder,
@@ -120,6 +110,7 @@ export {
   type RunOptions,
 } from "./model/flow.js";
 export { defineJob, type JobDefinition, type JobOptions } from "./model/job-definition.js";
+export { ActiveLimitError, CreditsExhaustedError, DuplicateJobError, RateLimitError } from "./model/limit-errors.js";
 export type { GateName, GateSettings, JobLimits, KeyRule, Rate, StoredRate, TenantSettings } from "./model/limits.js";
 export { type AddedBy, Chain, MiddlewareError } from "./model/middleware.js";
 export type { Moment } from "./model/moment.js";
@@ -132,6 +123,13 @@ export type { Missed, Tick } from "./model/schedule.js";
 export type { StandardSchema } from "./model/standard-schema.js";
 export { type JobState, TRANSITIONS } from "./model/states.js";
 export type { StepKind } from "./model/step.js";
+export {
+  JobPausedError,
+  StepChangedError,
+  StepLimitError,
+  StepResultError,
+  WaitTimeoutError,
+} from "./model/step-errors.js";
 export type {
   DebounceOptions,
   OnConflict,

@@ -1,7 +1,8 @@
 // The edited repetition of a job that has ended: a new job of the same kind, which remembers where it comes from.
 import { type Codec, openJson } from "../model/codec.js";
 import { DELIVERY_KIND } from "../model/delivery.js";
-import { ConfigError, DeliveryJobError, JobNotEndedError, JobNotFoundError } from "../model/errors.js";
+import { DeliveryJobError } from "../model/delivery-errors.js";
+import { ConfigError, JobNotEndedError, JobNotFoundError } from "../model/errors.js";
 import { defineJob, type JobDefinition } from "../model/job-definition.js";
 import type { Enqueued } from "../model/new-job.js";
 import { refuseUnknown } from "../model/settings.js";

@@ -2,7 +2,8 @@
 // without storing a job twice is repeated.
 import { Batcher } from "../model/batcher.js";
 import { type Clock, sleep } from "../model/clock.js";
-import { CreditsExhaustedError, DatabaseError } from "../model/errors.js";
+import { DatabaseError } from "../model/errors.js";
+import { CreditsExhaustedError } from "../model/limit-errors.js";
 import type { Enqueued, NewJob } from "../model/new-job.js";
 import { type Database, NotSentError } from "../store/database.js";
 import { type Stored, storeJobs, storeJobsOfSeveral } from "../store/enqueue.js";

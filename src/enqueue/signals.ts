@@ -1,9 +1,9 @@
 // Signals to waiting jobs: their value is checked like a step's result, and sealed as one, because it is kept as one.
 import { type Codec, sealJson } from "../model/codec.js";
-import { StepResultError } from "../model/errors.js";
 import { checkJobId } from "../model/job-id.js";
 import { serializeResult } from "../model/json-content.js";
 import { nameOf } from "../model/settings.js";
+import { StepResultError } from "../model/step-errors.js";
 import type { Queryable } from "../store/database.js";
 import { ownerOf } from "../store/steps.js";
 

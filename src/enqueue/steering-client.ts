@@ -1,4 +1,4 @@
-import { MessageNotFoundError } from "../model/errors.js";
+import { MessageNotFoundError } from "../model/delivery-errors.js";
 import { checkJobId } from "../model/job-id.js";
 import {
   checkGateName,

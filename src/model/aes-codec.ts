@@ -10,7 +10,8 @@ import {
   randomBytes,
 } from "node:crypto";
 import { type Codec, isKeyId, isSealed, keyIdOf, SEALED, type SealContext } from "./codec.js";
-import { ConfigError, KeyUnknownError, NotSealedError, SealBrokenError, SealedError } from "./errors.js";
+import { KeyUnknownError, NotSealedError, SealBrokenError, SealedError } from "./codec-errors.js";
+import { ConfigError } from "./errors.js";
 import { refuseUnknown } from "./settings.js";
 
 export interface CodecOptions {

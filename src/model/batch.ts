@@ -109,7 +109,9 @@ export function checkBatchId(id: string): string {
   throw new ConfigError("batch", `${showValue(id)} is not the id of a batch: ids are whole numbers.`);
 }
 
+/** A job was not taken: its batch takes no more. */
 export class BatchEndedError extends FairmillError {
+  override readonly name = "BatchEndedError";
   readonly batch: string;
   constructor(batch: string) {
     super(
@@ -120,7 +122,9 @@ export class BatchEndedError extends FairmillError {
   }
 }
 
+/** No such batch or flow, or it was removed by retention. */
 export class BatchNotFoundError extends FairmillError {
+  override readonly name = "BatchNotFoundError";
   constructor(what: "batch" | "flow", id: string) {
     super("FAIRMILL_BATCH_NOT_FOUND", `There is no ${what} ${id}: it may have been removed with the history.`);
   }

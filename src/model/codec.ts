@@ -1,6 +1,7 @@
 // What stands between a job's contents and the database: payloads, results, progress and steps go through a codec where one is set, so that
 // the tables hold only what the codec made of them. This file is the seam; `aes-codec.ts` is the codec that comes with the package.
-import { ConfigError, FairmillError, SealedError } from "./errors.js";
+import { SealedError } from "./codec-errors.js";
+import { ConfigError, FairmillError } from "./errors.js";
 
 /** What a sealed value belongs to. A codec binds the value to it, so that it means nothing in any other place. */
 export interface SealContext {

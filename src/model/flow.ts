@@ -211,7 +211,9 @@ export interface NodeReader {
   results(claim: Claim, node: string): Promise<unknown[]>;
 }
 
+/** A handler asked for the result of a node that has none to give. */
 export class NodeResultError extends FairmillError {
+  override readonly name = "NodeResultError";
   constructor(node: string, why: string) {
     super("FAIRMILL_NODE_RESULT", `The result of node "${node}" cannot be read: ${why}`);
   }

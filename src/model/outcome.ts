@@ -1,21 +1,18 @@
 // What a run came to, and what becomes of the job: decided here, purely, without a database and without a clock.
 import { type Backoff, exponential } from "./backoff.js";
+import { KeyUnknownError, NotSealedError, SealBrokenError, SealedError } from "./codec-errors.js";
 import type { DeliveryMark } from "./delivery-mark.js";
 import { DURATION_MS_MAX, type Duration, toMs } from "./duration.js";
 import { type ErrorRecord, recordError } from "./error-record.js";
 import {
   FairmillError,
   JobCancelledError,
-  KeyUnknownError,
   LeaseLostError,
   NonRetryableError,
-  NotSealedError,
-  SealBrokenError,
-  SealedError,
   ShutdownError,
-  StepChangedError,
   TimeoutError,
 } from "./errors.js";
+import { StepChangedError } from "./step-errors.js";
 
 const MARK = Symbol.for("fairmill.outcome");
 

@@ -1,6 +1,6 @@
 // Steps as the runner and the store speak of them, and what tells that the code of a job changed under it.
 import type { Claim } from "./claim.js";
-import { StepChangedError } from "./errors.js";
+import { StepChangedError } from "./step-errors.js";
 
 export type StepKind = "run" | "sleep" | "wait";
 

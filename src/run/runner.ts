@@ -7,17 +7,12 @@ import { type Codec, openJson } from "../model/codec.js";
 import { NotCommittedError } from "../model/effect-errors.js";
 import type { Completer, EffectMaker } from "../model/effects.js";
 import { recordError } from "../model/error-record.js";
-import {
-  type FairmillError,
-  InputInvalidError,
-  JobPausedError,
-  NonRetryableError,
-  TimeoutError,
-} from "../model/errors.js";
+import { type FairmillError, InputInvalidError, NonRetryableError, TimeoutError } from "../model/errors.js";
 import type { NodeReader } from "../model/flow.js";
 import { decide, type Outcome, type Verdict } from "../model/outcome.js";
 import type { Tick } from "../model/schedule.js";
 import type { StepKeeper } from "../model/step.js";
+import { JobPausedError } from "../model/step-errors.js";
 import { PayloadOutdatedError, validateInput } from "../model/validate-input.js";
 import type { Logger } from "../observe/log.js";
 import { RunContext } from "./context.js";

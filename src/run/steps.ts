@@ -6,14 +6,7 @@
 import type { Claim } from "../model/claim.js";
 import type { Clock } from "../model/clock.js";
 import { DURATION_MS_MAX, type Duration, toMs } from "../model/duration.js";
-import {
-  JobPausedError,
-  LeaseLostError,
-  StepChangedError,
-  StepLimitError,
-  StepResultError,
-  WaitTimeoutError,
-} from "../model/errors.js";
+import { LeaseLostError } from "../model/errors.js";
 import { serializeResult } from "../model/json-content.js";
 import { nameOf, refuseUnknown } from "../model/settings.js";
 import {
@@ -24,6 +17,13 @@ import {
   type StepKeeper,
   type StepKind,
 } from "../model/step.js";
+import {
+  JobPausedError,
+  StepChangedError,
+  StepLimitError,
+  StepResultError,
+  WaitTimeoutError,
+} from "../model/step-errors.js";
 
 export interface WaitOptions {
   /** How long to wait for the signal; default: without end. */

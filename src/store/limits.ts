@@ -1,12 +1,7 @@
 // The statements about limits: settings of tenants, queues and kinds, and the rules of kinds for their keys.
 import { BatchEndedError } from "../model/batch.js";
-import {
-  ActiveLimitError,
-  CreditsExhaustedError,
-  DuplicateJobError,
-  type FairmillError,
-  RateLimitError,
-} from "../model/errors.js";
+import type { FairmillError } from "../model/errors.js";
+import { ActiveLimitError, CreditsExhaustedError, DuplicateJobError, RateLimitError } from "../model/limit-errors.js";
 import type { GateScope, KeyRule } from "../model/limits.js";
 import type { Database } from "./database.js";
 

@@ -2,20 +2,17 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Backoff } from "../../src/model/backoff.js";
+import { KeyUnknownError, NotSealedError, SealBrokenError, SealedError } from "../../src/model/codec-errors.js";
 import {
   InputInvalidError,
   JobCancelledError,
-  KeyUnknownError,
   LeaseLostError,
   NonRetryableError,
-  NotSealedError,
-  SealBrokenError,
-  SealedError,
   ShutdownError,
-  StepChangedError,
   TimeoutError,
 } from "../../src/model/errors.js";
 import { type AttemptFacts, cancel, decide, type Outcome, snooze, type Verdict } from "../../src/model/outcome.js";
+import { StepChangedError } from "../../src/model/step-errors.js";
 import { PayloadOutdatedError } from "../../src/model/validate-input.js";
 
 /** Says which attempt it was asked for, so that the verdict shows it. */

@@ -1,7 +1,7 @@
 // `fairmill outbox`: what was published and what became of it; `show` one of them, `resolve` one whose fate only people know.
 import { Option } from "commander";
 import { systemClock } from "../../model/clock.js";
-import { MessageNotFoundError } from "../../model/errors.js";
+import { MessageNotFoundError } from "../../model/delivery-errors.js";
 import {
   MESSAGE_STATUSES,
   MESSAGES_MAX,

@@ -1,6 +1,8 @@
 // A channel whose receivers are webhooks: messages leave signed, and what is certain of a failure is told as channels want it.
+
+import { NotDeliveredError } from "../../model/delivery-errors.js";
 import { recordError } from "../../model/error-record.js";
-import { ConfigError, NotDeliveredError } from "../../model/errors.js";
+import { ConfigError } from "../../model/errors.js";
 import { refuseUnknown } from "../../model/settings.js";
 import { showValue } from "../../model/show-value.js";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "../../model/standard-schema.js";
