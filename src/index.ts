@@ -57,6 +57,7 @@ export {
   BatchNotFoundError,
   type BatchOptions,
   type BatchState,
+  BatchTimeoutError,
   type Callback,
   type Callbacks,
   type OpenBatchOptions,

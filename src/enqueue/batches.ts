@@ -7,6 +7,7 @@ import {
   BatchNotFoundError,
   type BatchOptions,
   type BatchState,
+  BatchTimeoutError,
   checkBatchId,
   checkBatchOptions,
   type OpenBatchOptions,
@@ -84,6 +85,21 @@ export class Batches {
     if (filter.before !== undefined) checkBatchId(filter.before);
     const limit = wholeNumber(filter.limit ?? 50, 1, PAGE_ROWS_MAX, "limit");
     return this.#tools.call(() => readBatches(this.#tools.db, filter, limit));
+  }
+
+  /** Waits until a batch or a flow is over, and returns it; throws when the time is. It goes on in any case. */
+  async wait(id: string, options: { readonly timeout?: Duration } = {}): Promise<Batch> {
+    refuseUnknown(options, ["timeout"], "batches.wait");
+    const { db, clock, call } = this.#tools;
+    const endMs = clock.monotonic() + toMs(options.timeout ?? "30s", "timeout");
+    for (let pauseMs = 10; ; pauseMs = Math.min(500, pauseMs * 1.5)) {
+      const batch = await call(() => readBatch(db, checkBatchId(id)));
+      if (!batch) throw new BatchNotFoundError("batch", id);
+      if (batch.endedAt !== null) return batch;
+      const leftMs = endMs - clock.monotonic();
+      if (leftMs <= 0) throw new BatchTimeoutError(batch);
+      await sleep(clock, Math.min(pauseMs, leftMs));
+    }
   }
 
   /** Cancels what is left of a batch or a flow: what waits ends, what runs is told. Resolves when every member has been told. */

@@ -1,5 +1,6 @@
 // Flows as an application uses them: starts one that was declared, looks at it, runs it again from a node on.
 import { BatchNotFoundError, checkBatchId } from "../model/batch.js";
+import type { Duration } from "../model/duration.js";
 import { InputInvalidError } from "../model/errors.js";
 import type { FlowDefinition, FlowNode } from "../model/flow.js";
 import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
@@ -45,6 +46,14 @@ export class Flows {
       const flow = await readBatch(db, checkBatchId(id));
       return flow?.role === "flow" ? { ...flow, nodes: await readNodes(db, id) } : undefined;
     });
+  }
+
+  /** Waits until a flow is over, and returns it with its nodes; throws when the time is. It goes on in any case. */
+  async wait(id: string, options: { readonly timeout?: Duration } = {}): Promise<Flow> {
+    await new Batches(this.#tools).wait(id, options);
+    const flow = await this.get(id);
+    if (!flow) throw new BatchNotFoundError("flow", id);
+    return flow;
   }
 
   cancel(id: string): Promise<Batch["state"]> {

@@ -122,6 +122,17 @@ export class BatchEndedError extends FairmillError {
   }
 }
 
+/** A batch or a flow is not over, and the time to wait for it is. */
+export class BatchTimeoutError extends FairmillError {
+  override readonly name = "BatchTimeoutError";
+  constructor({ id, role, live }: { readonly id: string; readonly role: string; readonly live: number }) {
+    super(
+      "FAIRMILL_BATCH_TIMEOUT",
+      `The ${role} ${id} is not over: ${live} of its jobs have not ended. It goes on, only the waiting ended.`,
+    );
+  }
+}
+
 /** No such batch or flow, or it was removed by retention. */
 export class BatchNotFoundError extends FairmillError {
   override readonly name = "BatchNotFoundError";

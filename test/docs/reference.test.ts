@@ -111,6 +111,7 @@ describe("settings.md lists exactly the settings that are known", () => {
     ["stability", () => client.openBatch({ stability: nope })],
     ["batchCoordination", () => batchCoordination(nope)],
     ["batches filter", () => client.batches.list(nope)],
+    ["wait", () => client.batches.wait("1", nope)],
     ["hold", () => client.batches.hold("1", nope)],
     ["defineFlow", () => defineFlow({ name: "f", ...nope }, () => {})],
     ["node", () => defineFlow({ name: "f" }, (flow) => void flow.job("n", job, () => ({}), nope))],

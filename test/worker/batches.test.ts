@@ -9,11 +9,7 @@ const db = useDatabase();
 const page = defineJob<{ n: number }>({ kind: "page" });
 const report = defineJob<{ of: string }>({ kind: "report" });
 
-const ended = (client: ReturnType<typeof createClient>, id: string) =>
-  waitUntil(`batch ${id} is over`, async () => {
-    const batch = await client.batches.get(id);
-    return batch?.endedAt ? batch : undefined;
-  });
+const ended = (client: ReturnType<typeof createClient>, id: string) => client.batches.wait(id, { timeout: "20s" });
 
 test("E2: a batch of 300, its callback runs once, after all of them", async () => {
   const seen: (number | string)[] = [];
@@ -139,6 +135,22 @@ describe("open batches", () => {
     const { id } = await client.openBatch({ hold: "50ms" });
     expect(await ended(client, id)).toMatchObject({ state: "failed", lost: 1 });
   });
+});
+
+test("waiting for the end of a batch: told when it is over, when the time is, and when there is none", async () => {
+  const go = gate();
+  await using client = createClient({ databaseUrl: db.url });
+  await using _ = await startWorker(db.url, [handle(page, () => go.promise)]);
+  const { id } = await client.batch({}, (batch) => batch.add(page, { n: 1 }));
+  await expect(client.batches.wait(id, { timeout: 20 })).rejects.toMatchObject({
+    code: "FAIRMILL_BATCH_TIMEOUT",
+    message: expect.stringContaining("1 of its jobs"),
+  });
+  const waiting = client.batches.wait(id);
+  go.open();
+  expect(await waiting).toMatchObject({ id, state: "succeeded", done: 1 });
+  await expect(client.batches.wait("999999")).rejects.toMatchObject({ code: "FAIRMILL_BATCH_NOT_FOUND" });
+  await expect(client.flows.wait(id)).rejects.toMatchObject({ code: "FAIRMILL_BATCH_NOT_FOUND" });
 });
 
 test("cancel the rest: what waits ends, what runs is told", async () => {

@@ -9,11 +9,7 @@ const db = useDatabase();
 const page = defineJob<{ n: number }>({ kind: "page" });
 const mail = defineJob<{ text: string }>({ kind: "mail" });
 
-const over = (client: ReturnType<typeof createClient>, id: string) =>
-  waitUntil(`flow ${id} is over`, async () => {
-    const flow = await client.flows.get(id);
-    return flow?.endedAt ? flow : undefined;
-  });
+const over = (client: ReturnType<typeof createClient>, id: string) => client.flows.wait(id, { timeout: "20s" });
 const statesOf = (flow: { nodes: readonly { name: string; state: string }[] }) =>
   flow.nodes.map(({ name, state }) => `${name} ${state}`);
 
