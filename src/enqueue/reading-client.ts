@@ -1,4 +1,5 @@
 // What a client tells: jobs, why they do not run, their results; tenants, queues and kinds; messages.
+import { checkBatchId } from "../model/batch.js";
 import { sleep } from "../model/clock.js";
 import { openJson } from "../model/codec.js";
 import { type Duration, toMs } from "../model/duration.js";
@@ -34,7 +35,8 @@ export class ReadingClient extends BaseClient {
 
   /** A page of jobs, newest first. */
   async jobs(filter: JobFilter = {}): Promise<Job[]> {
-    refuseUnknown(filter, ["state", "queue", "kind", "tenant", "before", "limit", ...ERROR_FIELDS], "jobs");
+    refuseUnknown(filter, ["state", "queue", "kind", "tenant", "batch", "before", "limit", ...ERROR_FIELDS], "jobs");
+    if (filter.batch !== undefined) checkBatchId(filter.batch);
     if (filter.before !== undefined) checkJobId(filter.before);
     const why = checkErrorFilter(filter);
     return this.tools.call(async () => {

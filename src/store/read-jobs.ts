@@ -70,6 +70,8 @@ export interface JobFilter extends ErrorFilter {
   readonly queue?: string;
   readonly kind?: string;
   readonly tenant?: string;
+  /** Only members of this batch. */
+  readonly batch?: string;
   /** Only jobs with a lower id: the last id of the page before. */
   readonly before?: string;
   /** Page size, at most 200; default 50. */
@@ -97,12 +99,16 @@ const ENDED_BY_ID = `select found.*, ${HOLD} from (select ${ENDED} from fairmill
 
 const WANTED = `($1::text is null or state = $1) and ($2::text is null or queue = $2) and ($3::text is null or kind = $3)
   and ($4::text is null or tenant = $4) and ($5::bigint is null or id < $5)`;
-const PAGE = `select found.*, ${HOLD} from (
-  (select ${LIVE} from fairmill.job where ${WANTED} and coalesce($7::text, $8::text, $9::text, $10::text) is null order by id desc limit $6)
+/** `more` is asked of both tables. */
+const page = (more = "") => `select found.*, ${HOLD} from (
+  (select ${LIVE} from fairmill.job where ${WANTED} ${more} and coalesce($7::text, $8::text, $9::text, $10::text) is null order by id desc limit $6)
   union all
-  (select ${ENDED} from fairmill.job_history where ${WANTED}
+  (select ${ENDED} from fairmill.job_history where ${WANTED} ${more}
     and ($7::text is null or error ->> 'code' = $7) and ($8::text is null or strpos(error ->> 'message', $8) > 0)
     and ($9::text is null or ended_at >= $9::timestamptz) and ($10::text is null or ended_at <= $10::timestamptz) order by id desc limit $6)) as found order by id desc limit $6`;
+const PAGE = page();
+/** Its own statement, so that the index of members serves it. */
+const PAGE_OF_BATCH = page("and batch = $11::bigint");
 
 interface Row {
   id: string;
@@ -162,7 +168,7 @@ export async function readJobsById(db: Database, ids: readonly string[]): Promis
 
 export async function readJobs(db: Database, filter: JobFilter, why: CheckedErrorFilter): Promise<Job[]> {
   const limit = Math.min(PAGE_ROWS_MAX, Math.max(1, filter.limit ?? 50));
-  const rows = await db.query<Row>(PAGE, [
+  const rows = await db.query<Row>(filter.batch === undefined ? PAGE : PAGE_OF_BATCH, [
     filter.state ?? null,
     filter.queue ?? null,
     filter.kind ?? null,
@@ -173,6 +179,7 @@ export async function readJobs(db: Database, filter: JobFilter, why: CheckedErro
     why.error_text ?? null,
     why.ended_since ?? null,
     why.ended_until ?? null,
+    ...(filter.batch === undefined ? [] : [filter.batch]),
   ]);
   return rows.map(toJob);
 }

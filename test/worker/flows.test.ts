@@ -43,6 +43,9 @@ test("E1: a function enqueues any number of jobs; the next node starts when all 
   expect(statesOf(flow)).toEqual(["pages succeeded", "bind succeeded", "check succeeded"]);
   expect(flow).toMatchObject({ done: 43, dead: 0, live: 0 });
   expect(await client.batches.list({ role: "flow" })).toMatchObject([{ id, done: 43 }]);
+  const bound = await client.jobs({ batch: flow.nodes[1]!.id });
+  expect(bound.map(({ kind, state }) => [kind, state])).toEqual([["book/bind", "done"]]);
+  expect(await client.jobs({ batch: flow.nodes[0]!.id, kind: "page", limit: 200 })).toHaveLength(40);
   expect(sums).toEqual([{ expected: 40, sum: 820 }, { pages: 40 }]);
 });
 

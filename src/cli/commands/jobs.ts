@@ -15,6 +15,7 @@ interface Options {
   readonly queue?: string;
   readonly kind?: string;
   readonly tenant?: string;
+  readonly batch?: string;
   readonly errorCode?: string;
   readonly errorText?: string;
   readonly since?: Date;
@@ -38,6 +39,7 @@ export const jobs = defineCommand<Options>({
       .option("--queue <name>", "only jobs of this queue", name("--queue"))
       .option("--kind <kind>", "only jobs of this kind", name("--kind"))
       .option("--tenant <name>", "only jobs of this tenant", name("--tenant"))
+      .option("--batch <id>", "only members of this batch or node", jobId)
       .option("--error-code <code>", "only ended jobs whose error has this code", text("--error-code"))
       .option("--error-text <text>", "only ended jobs whose error message contains this", text("--error-text"))
       .option("--since <moment>", "ended then or later: a moment, or how long ago, like 2h", momentOrAgo("--since"))
@@ -45,9 +47,9 @@ export const jobs = defineCommand<Options>({
       .option("--limit <n>", `how many, at most ${PAGE_ROWS_MAX}`, whole("--limit", 1, PAGE_ROWS_MAX), 50)
       .option("--before <id>", "only jobs with a lower id", jobId),
   run: async ({ options, out }) => {
-    const { state, queue, kind, tenant, errorCode, errorText, since, until, before, limit } = options;
+    const { state, queue, kind, tenant, batch, errorCode, errorText, since, until, before, limit } = options;
     const ended = { errorCode, errorText, endedSince: since, endedUntil: until };
-    const filter = given({ state, queue, kind, tenant, before, ...ended });
+    const filter = given({ state, queue, kind, tenant, batch, before, ...ended });
     // The table shows no payloads, JSON does: only there the config's codec matters.
     const page = await withClient(await findTarget(options, out.json), (client) => client.jobs({ ...filter, limit }));
     const next = page.length === limit ? (page.at(-1)?.id ?? null) : null;
