@@ -53,6 +53,7 @@ export type { TransactionClient } from "./enqueue/transaction-client.js";
 export { type CodecOptions, createCodec } from "./model/aes-codec.js";
 export { type Backoff, exponential, fixed } from "./model/backoff.js";
 export {
+  type BatchCall,
   BatchEndedError,
   BatchNotFoundError,
   type BatchOptions,

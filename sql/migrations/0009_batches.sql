@@ -68,6 +68,11 @@ create index batch_over on fairmill.batch (ended_at) where parent is null and en
 -- Its condition is another than that of batch_inside, so that nobody who looks for a parent takes this one.
 create index batch_tree on fairmill.batch (root) where root <> id;
 
+-- From the job of a callback to its batch.
+create index batch_success_job on fairmill.batch (success_job) where success_job is not null;
+create index batch_complete_job on fairmill.batch (complete_job) where complete_job is not null;
+create index batch_death_job on fairmill.batch (death_job) where death_job is not null;
+
 -- A node and one that waits for it.
 create table fairmill.batch_edge (
   before        bigint      not null,

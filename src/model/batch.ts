@@ -52,6 +52,12 @@ export interface OpenBatchOptions<Success = unknown, Complete = unknown, Death =
 
 export const BATCH_STATES = ["waiting", "pending", "succeeded", "failed", "cancelled", "skipped"] as const;
 
+/** Of which batch or flow a job is a callback, and what has happened to it. */
+export interface BatchCall {
+  readonly batch: string;
+  readonly event: "success" | "complete" | "death";
+}
+
 export type BatchState = (typeof BATCH_STATES)[number];
 
 export const CALLBACKS = [

@@ -1,6 +1,6 @@
 // A flow as it is declared: nodes that wait for one another. A node can only name nodes that were declared before it, by the reference it
 // was given for them, so a cycle cannot be written.
-import { type Callbacks, checkCallbacks } from "./batch.js";
+import { type BatchCall, type Callbacks, checkCallbacks } from "./batch.js";
 import type { Claim } from "./claim.js";
 import { ConfigError, FairmillError } from "./errors.js";
 import { defineJob, type JobDefinition, type JobOptions } from "./job-definition.js";
@@ -205,10 +205,11 @@ function oneOf<T extends string>(value: T, known: readonly T[], setting: string,
 
 export type FlowInput<Schema> = Schema extends StandardSchema ? SchemaInput<Schema> : unknown;
 
-/** Reads what nodes of a flow returned. Implemented where the database is known. */
+/** Reads what nodes of a flow returned, and whose callback a job is. Implemented where the database is known. */
 export interface NodeReader {
   result(claim: Claim, node: string): Promise<unknown>;
   results(claim: Claim, node: string): Promise<unknown[]>;
+  caller(claim: Claim): Promise<BatchCall | undefined>;
 }
 
 /** A handler asked for the result of a node that has none to give. */

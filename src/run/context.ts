@@ -1,4 +1,6 @@
 // What a handler is given: its input, who it is, a signal that says when to stop, and ways to report.
+
+import type { BatchCall } from "../model/batch.js";
 import type { ChannelTarget } from "../model/channel.js";
 import type { Claim } from "../model/claim.js";
 import type { Duration } from "../model/duration.js";
@@ -53,6 +55,8 @@ export interface JobContext<Input = unknown> {
   publish<In>(channel: string | ChannelTarget<In>, message: In, options?: Partial<PublishOptions>): Promise<void>;
   /** The batch of which this job is a member, to add more jobs to it; null: none. */
   readonly batch: JobBatch | null;
+  /** Of a callback: which batch or flow it is about, and what has happened to it; undefined for every other job. */
+  calledBy(): Promise<BatchCall | undefined>;
   /** What the nodes before this one returned; null for a job that belongs to no batch. */
   readonly flow: JobFlow | null;
   /**
@@ -117,6 +121,10 @@ export class RunContext<Input> implements JobContext<Input> {
     return batch === null
       ? null
       : batchOf(batch, (definition, input, options) => this.enqueue(definition, input, options));
+  }
+
+  calledBy(): Promise<BatchCall | undefined> {
+    return this.#tools.nodes.caller(this.#claim);
   }
 
   get flow(): JobFlow | null {

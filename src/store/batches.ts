@@ -1,5 +1,5 @@
 // The statements about batches: opening them, holding them open, cancelling, reading.
-import type { BatchState, Window } from "../model/batch.js";
+import type { BatchCall, BatchState, Window } from "../model/batch.js";
 import type { NewJob } from "../model/new-job.js";
 import type { Database, Queryable } from "./database.js";
 import { jobsText, jobText, storeJobsIn } from "./enqueue.js";
@@ -90,6 +90,10 @@ const READ = `select ${BATCH} from fairmill.batch b ${COUNTS} where b.id = $1`;
 const LIST = `select ${BATCH} from (select * from fairmill.batch x where x.role <> 'node' and ($1::text is null or x.role = $1) and ($2::text is null or x.state = $2)
   and ($3::text is null or x.tenant = $3) and ($4::bigint is null or x.id < $4) order by x.id desc limit $5) b ${COUNTS} order by b.id desc`;
 
+const CALLER = `select id::text as batch, 'success' as event from fairmill.batch where success_job = $1
+  union all select id::text, 'complete' from fairmill.batch where complete_job = $1
+  union all select id::text, 'death' from fairmill.batch where death_job = $1 limit 1`;
+
 /** Jobs that go into the statement that opens their batch. */
 const FIRST_JOBS_MAX = 5_000;
 
@@ -165,6 +169,12 @@ export async function cancelBatch(db: Database, id: string): Promise<BatchState 
 export async function cancelMembers(db: Database, id: string): Promise<{ cancelled: number; isMore: boolean }> {
   const [row] = await db.query<{ cancelled: number; isMore: boolean }>(CANCEL_MEMBERS, [id]);
   return row!;
+}
+
+/** The batch whose callback this job is; undefined: it is none. */
+export async function readCaller(db: Database, jobId: string): Promise<BatchCall | undefined> {
+  const [row] = await db.query<BatchCall>(CALLER, [jobId]);
+  return row;
 }
 
 export async function readBatch(db: Database, id: string): Promise<Batch | undefined> {

@@ -1,7 +1,9 @@
-// Reads what the nodes of a flow returned, for handlers of the nodes behind them.
+// Reads what the nodes of a flow returned, for handlers of the nodes behind them; and for callbacks, of which batch they are.
+import type { BatchCall } from "../model/batch.js";
 import type { Claim } from "../model/claim.js";
 import { type Codec, openJson } from "../model/codec.js";
 import { type NodeReader, NodeResultError } from "../model/flow.js";
+import { readCaller } from "../store/batches.js";
 import type { Database } from "../store/database.js";
 import { type NodeResult, readNodeResult, readNodeResults } from "../store/flows.js";
 
@@ -29,6 +31,10 @@ export class FlowNodeReader implements NodeReader {
     await this.result(claim, node);
     const found = await readNodeResults(this.#db, claim.batch!, node, RESULTS_MAX);
     return found.map((one) => this.#open(one));
+  }
+
+  caller(claim: Claim): Promise<BatchCall | undefined> {
+    return readCaller(this.#db, claim.id);
   }
 
   #open({ result, kind, tenant }: NodeResult): unknown {

@@ -13,10 +13,17 @@ const ended = (client: ReturnType<typeof createClient>, id: string) => client.ba
 
 test("E2: a batch of 300, its callback runs once, after all of them", async () => {
   const seen: (number | string)[] = [];
+  const calls: unknown[] = [];
   await using client = createClient({ databaseUrl: db.url });
   await using _ = await startWorker(db.url, [
-    handle(page, ({ input }) => void seen.push(input.n)),
-    handle(report, ({ input }) => void seen.push(input.of)),
+    handle(page, async (ctx) => {
+      if (ctx.input.n === 0) calls.push(await ctx.calledBy());
+      seen.push(ctx.input.n);
+    }),
+    handle(report, async (ctx) => {
+      calls.push(await ctx.calledBy());
+      seen.push(ctx.input.of);
+    }),
   ]);
   const { id, added } = await client.batch(
     {
@@ -34,6 +41,13 @@ test("E2: a batch of 300, its callback runs once, after all of them", async () =
     Array.from({ length: 300 }, (_, n) => n),
   );
   expect(seen.slice(300).toSorted()).toEqual(["complete", "success"]);
+  expect(calls[0]).toBeUndefined();
+  expect(calls.slice(1)).toEqual(
+    expect.arrayContaining([
+      { batch: id, event: "success" },
+      { batch: id, event: "complete" },
+    ]),
+  );
   expect(await client.batches.get(id)).toMatchObject({ name: "book", state: "succeeded", done: 300, live: 0, dead: 0 });
   expect((await client.batches.list({ state: "succeeded" })).map((batch) => batch.id)).toEqual([id]);
 });
