@@ -25,7 +25,7 @@ declare
 begin
   nodes := 0;
   perform fairmill.lock_trees_v1(array[flow_id]);
-  if not exists (select from fairmill.batch b where b.id = flow_id and b.role = 'flow') then
+  if (select b.role from fairmill.batch b where b.id = flow_id) is distinct from 'flow' then
     answer := 'not_found';
     return;
   end if;

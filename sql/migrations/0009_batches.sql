@@ -62,6 +62,8 @@ create table fairmill.batch (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500);
 
 create index batch_inside on fairmill.batch (parent, id) where parent is not null;
+-- Lists: newest first, without the nodes, of which there may be millions.
+create index batch_listed on fairmill.batch (id) where role <> 'node';
 create index batch_to_check on fairmill.batch (check_at) where check_at is not null;
 -- Retention removes whole trees, oldest first.
 create index batch_over on fairmill.batch (ended_at) where parent is null and ended_at is not null;

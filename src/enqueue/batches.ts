@@ -3,6 +3,7 @@
 //   client.batch(options, fill)   everything known now: collected, stored in one transaction
 //   client.openBatch(options)     others add to it, from anywhere, until it is closed
 import {
+  BATCH_STATES,
   BatchEndedError,
   BatchNotFoundError,
   type BatchOptions,
@@ -17,9 +18,10 @@ import {
 import type { Clock } from "../model/clock.js";
 import { sleep } from "../model/clock.js";
 import { type Duration, toMs } from "../model/duration.js";
+import { ConfigError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { EnqueueOptions, NewJob } from "../model/new-job.js";
-import { refuseUnknown, wholeNumber } from "../model/settings.js";
+import { oneOf, refuseUnknown, wholeNumber } from "../model/settings.js";
 import {
   type Batch,
   type BatchFilter,
@@ -38,6 +40,7 @@ import { PAGE_ROWS_MAX } from "../store/read-jobs.js";
 import { newCallbacks } from "./callbacks.js";
 import { type JobMakers, newJob } from "./new-job.js";
 import type { Sender } from "./sender.js";
+import { onceOnly } from "./unknown-outcome.js";
 
 /** What a batch needs of its client. */
 export interface BatchTools extends JobMakers {
@@ -82,6 +85,8 @@ export class Batches {
   /** A page of batches and flows, newest first. */
   async list(filter: BatchFilter = {}): Promise<Batch[]> {
     refuseUnknown(filter, ["role", "state", "tenant", "before", "limit"], "batches.list");
+    if (filter.role !== undefined) oneOf(filter.role, ["batch", "flow"], "role", "batches.list");
+    if (filter.state !== undefined) oneOf(filter.state, BATCH_STATES, "state", "batches.list");
     if (filter.before !== undefined) checkBatchId(filter.before);
     const limit = wholeNumber(filter.limit ?? 50, 1, PAGE_ROWS_MAX, "limit");
     return this.#tools.call(() => readBatches(this.#tools.db, filter, limit));
@@ -198,7 +203,7 @@ export async function openBatchFor(
         : defaultWindow;
   return tools.call(async () => {
     const batch = { ...(await newBatch(tools, options)), holdMs, window };
-    return new OpenBatch(tools, await openBatch(tools.db, batch, []), batch.tenant);
+    return new OpenBatch(tools, await onceOnly("batch", () => openBatch(tools.db, batch, [])), batch.tenant);
   });
 }
 
@@ -210,6 +215,14 @@ export async function newBatch(makers: JobMakers, options: BatchOptions): Promis
     parent: options.parent,
     callbacks: await newCallbacks(options, tenant, makers),
   };
+}
+
+export function checkFill(fill: unknown): void {
+  if (typeof fill !== "function")
+    throw new ConfigError(
+      "fill",
+      "batch(options, fill): fill must be a function that adds the jobs, like (batch) => batch.add(job, input).",
+    );
 }
 
 /** Collects what `fill` adds. */
@@ -231,7 +244,7 @@ export class BatchFiller implements BatchAdder {
     refuseUnknown(
       options,
       ["tenant", "priority", "runAt", "delay", "idempotencyKey", "key"],
-      `batch.add("${definition.kind}")`,
+      `batch.add("${definition?.kind}")`,
     );
     const { rules, codec, chain } = this.#tools;
     const job = newJob(definition, input, { tenant: this.#tenant, ...options }, codec, chain);
@@ -256,12 +269,14 @@ export async function fillBatch(
   fill: (batch: BatchAdder) => unknown,
 ): Promise<StoredBatch> {
   checkBatchOptions(options, "batch");
+  checkFill(fill);
   return tools.call(async () => {
     const { db, sender } = tools;
     const batch = await newBatch(tools, options);
     let opened: OpenedBatch | undefined;
     const flush = async (jobs: readonly NewJob[]) => {
-      if (opened === undefined) opened = await openBatch(db, { ...batch, holdMs: FILLING_MS }, jobs);
+      if (opened === undefined)
+        opened = await onceOnly("batch", () => openBatch(db, { ...batch, holdMs: FILLING_MS }, jobs));
       else {
         await sender.many(jobs.map((job) => ({ ...job, batch: opened!.id })));
         await holdBatch(db, opened.id, FILLING_MS, opened.hold!);
@@ -271,7 +286,10 @@ export async function fillBatch(
     try {
       await fill(filler);
       const rest = filler.take();
-      if (opened === undefined) return { id: (await openBatch(db, batch, rest)).id, added: filler.added };
+      if (opened === undefined) {
+        const { id } = await onceOnly("batch", () => openBatch(db, batch, rest));
+        return { id, added: filler.added };
+      }
       if (rest.length > 0) await flush(rest);
       await releaseBatch(db, opened.hold!);
       return { id: opened.id, added: filler.added };

@@ -1,9 +1,10 @@
 // Flows as an application uses them: starts one that was declared, looks at it, runs it again from a node on.
 import { BatchNotFoundError, checkBatchId } from "../model/batch.js";
 import type { Duration } from "../model/duration.js";
-import { InputInvalidError } from "../model/errors.js";
-import type { FlowDefinition, FlowNode } from "../model/flow.js";
+import { ConfigError, InputInvalidError } from "../model/errors.js";
+import { checkFlow, type FlowDefinition, type FlowNode } from "../model/flow.js";
 import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
+import { showValue } from "../model/show-value.js";
 import { type Batch, readBatch } from "../store/batches.js";
 import {
   createFlow,
@@ -17,6 +18,7 @@ import {
 import { Batches, type BatchTools } from "./batches.js";
 import { newCallbacks, plannedJob } from "./callbacks.js";
 import { type JobMakers, newJob } from "./new-job.js";
+import { onceOnly } from "./unknown-outcome.js";
 
 export interface StartFlowOptions {
   /** Whose flow it is; default "default". */
@@ -61,8 +63,9 @@ export class Flows {
   }
 
   /** Runs a flow again from a node on, or from every node that failed. Nodes that do not depend on it stay as they are. */
-  retry(id: string, options: { readonly from?: string } = {}): Promise<RetryFlowAnswer> {
+  async retry(id: string, options: { readonly from?: string } = {}): Promise<RetryFlowAnswer> {
     refuseUnknown(options, ["from"], "flows.retry");
+    if (options.from !== undefined) nameOf(options.from, "from");
     const { db, call } = this.#tools;
     return call(async () => {
       const answer = await retryFlow(db, checkBatchId(id), options.from);
@@ -78,7 +81,10 @@ export async function startFlow<In>(
   input: In,
   options: StartFlowOptions,
 ): Promise<{ readonly id: string }> {
-  return tools.call(async () => ({ id: await createFlow(tools.db, await newFlow(tools, definition, input, options)) }));
+  return tools.call(async () => {
+    const flow = await newFlow(tools, definition, input, options);
+    return { id: await onceOnly("flow", () => createFlow(tools.db, flow)) };
+  });
 }
 
 /** The flow as it is stored: flows inside it unfolded, every job checked and sealed. */
@@ -88,6 +94,7 @@ export async function newFlow<In>(
   input: In,
   options: StartFlowOptions,
 ): Promise<NewFlow> {
+  checkFlow(definition, "flow");
   refuseUnknown(options, ["tenant", "priority", "parent"], `flow("${definition.name}")`);
   const tenant = options.tenant === undefined ? "default" : nameOf(options.tenant, "tenant");
   const priority = options.priority === undefined ? undefined : wholeNumber(options.priority, -1000, 1000, "priority");
@@ -117,7 +124,13 @@ export async function newFlow<In>(
     if (node.jobs === undefined) return [];
     await makers.rules.tell(node.jobs.definition);
     const jobs = [];
-    for (const jobInput of node.jobs.inputs(flowInput)) {
+    const inputs = node.jobs.inputs(flowInput);
+    if (!Array.isArray(inputs))
+      throw new ConfigError(
+        "inputs",
+        `flow("${definition.name}"), node "${node.name}": inputs made ${showValue(inputs)}, which is no list.`,
+      );
+    for (const jobInput of inputs) {
       const job = newJob(
         node.jobs.definition,
         jobInput,

@@ -1,7 +1,8 @@
 // Middlewares at enqueue: each sees every job before it is validated, sealed and stored, one by one also where many leave together. A
 // fold: what one returns, the next one sees. Synchronous where all of them are.
-import { type Adds, isThenable, MiddlewareError } from "../model/middleware.js";
+import { type Adds, MiddlewareError } from "../model/middleware.js";
 import type { EnqueueOptions } from "../model/new-job.js";
+import { isThenable } from "../model/thenable.js";
 
 /** Marks one that nobody listens to: no job is shown to it. */
 export const SILENT: unique symbol = Symbol("silent");

@@ -36,6 +36,8 @@ export function newJob<In>(
   codec: Codec | undefined,
   chain?: EnqueueChain,
 ): NewJob | Promise<NewJob> {
+  if (typeof definition?.kind !== "string")
+    throw new ConfigError("job", `${showValue(definition)} is no job: pass what defineJob(…) returned.`);
   if (chain === undefined) return validJob(definition, input, options, codec);
   const made = (job: JobDraft) => validJob(definition, job.input as In, job.options, codec);
   const draft = chain({ kind: definition.kind, queue: definition.queue, input, options });

@@ -6,9 +6,16 @@ import { type Duration, toMs } from "../model/duration.js";
 import { FairmillError, JobNotFoundError } from "../model/errors.js";
 import { checkJobId } from "../model/job-id.js";
 import { checkErrorFilter, ERROR_FIELDS } from "../model/redrive-filter.js";
-import { refuseUnknown } from "../model/settings.js";
+import { oneOf, refuseUnknown } from "../model/settings.js";
 import { isEnded } from "../model/states.js";
-import { type Message, type MessageDetail, type MessageFilter, readMessage, readMessages } from "../store/outbox.js";
+import {
+  MESSAGE_STATUSES,
+  type Message,
+  type MessageDetail,
+  type MessageFilter,
+  readMessage,
+  readMessages,
+} from "../store/outbox.js";
 import {
   type KindOverview,
   type NamePage,
@@ -103,6 +110,7 @@ export class ReadingClient extends BaseClient {
   async outbox(filter: MessageFilter = {}): Promise<Message[]> {
     refuseUnknown(filter, ["status", "channel", "tenant", "after", "limit"], "outbox");
     if (filter.after !== undefined) checkJobId(filter.after);
+    if (filter.status !== undefined) oneOf(filter.status, MESSAGE_STATUSES, "status", "outbox");
     return this.tools.call(() => readMessages(this.tools.db, filter));
   }
 

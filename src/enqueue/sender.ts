@@ -8,10 +8,10 @@ import type { Enqueued, NewJob } from "../model/new-job.js";
 import { type Database, NotSentError } from "../store/database.js";
 import { type Stored, storeJobs, storeJobsOfSeveral } from "../store/enqueue.js";
 import { explainFailure, isConnectionLoss, isTransient, wasRolledBack } from "../store/failures.js";
+import { OUTCOME_UNKNOWN } from "./unknown-outcome.js";
 
 type Store<One> = (db: Database, jobs: readonly NewJob[], nowMs: number) => Promise<One[]>;
 
-const OUTCOME_UNKNOWN = "FAIRMILL_OUTCOME_UNKNOWN";
 const TRIES_MAX = 5;
 const RETRY_MS = 100;
 const ITEMS_MAX = 1_000;

@@ -10,7 +10,7 @@ import {
 } from "../model/limits.js";
 import type { Enqueued } from "../model/new-job.js";
 import type { RedriveFilter } from "../model/redrive-filter.js";
-import { nameOf, refuseUnknown } from "../model/settings.js";
+import { nameOf, oneOf, refuseUnknown } from "../model/settings.js";
 import { type CancelAnswer, cancelJob, type RetryAnswer, retryFromStart, retryJob } from "../store/control-jobs.js";
 import { setGate } from "../store/limits.js";
 import { type ResolveAnswer, resolveMessage } from "../store/outbox.js";
@@ -70,6 +70,7 @@ export class SteeringClient extends ReadingClient {
     options: ResolveOptions = {},
   ): Promise<Exclude<ResolveAnswer, "not_found">> {
     refuseUnknown(options, ["by", "reason"], "resolveDelivery");
+    oneOf(verdict, ["sent", "failed", "resend"], "verdict", "resolveDelivery");
     const { by, reason } = options;
     const answer = await this.tools.call(() => resolveMessage(this.tools.db, checkJobId(id), verdict, by, reason));
     if (answer === "not_found") throw new MessageNotFoundError(id);

@@ -19,7 +19,7 @@ import { publishMessages } from "../store/outbox.js";
 import { qualify } from "../store/schema-name.js";
 import { type SignalAnswer, sendSignalIn } from "../store/steps.js";
 import { driversError } from "../store/wrapped-error.js";
-import { type BatchAdder, BatchFiller, newBatch, type StoredBatch } from "./batches.js";
+import { type BatchAdder, BatchFiller, checkFill, newBatch, type StoredBatch } from "./batches.js";
 import { Credits, type Granted, type GrantOptions } from "./credits.js";
 import { newFlow, type StartFlowOptions } from "./flows.js";
 import type { KeyRules } from "./key-rules.js";
@@ -80,6 +80,7 @@ export function transactionClient(
     enqueueMany: async (definition, items) => store(definition, await newJobs(definition, items, codec, chain)),
     batch: async (options, fill) => {
       checkBatchOptions(options as BatchOptions, "batch");
+      checkFill(fill);
       return explained(async () => {
         const batch = await newBatch(makers, options as BatchOptions);
         const filler = new BatchFiller(makers, batch.tenant);

@@ -4,9 +4,10 @@ import { type BatchCall, type Callbacks, checkCallbacks } from "./batch.js";
 import type { Claim } from "./claim.js";
 import { ConfigError, FairmillError } from "./errors.js";
 import { defineJob, type JobDefinition, type JobOptions } from "./job-definition.js";
-import { nameOf, refuseUnknown } from "./settings.js";
+import { nameOf, oneOf, refuseUnknown } from "./settings.js";
 import { showValue } from "./show-value.js";
 import type { SchemaInput, StandardSchema } from "./standard-schema.js";
+import { isThenable } from "./thenable.js";
 
 /** A node that was declared. `Result` is what it returns to those behind it. */
 export interface NodeRef<Result = unknown> {
@@ -101,6 +102,13 @@ const OF_RUN = [...OF_NODE, "queue", "priority", "timeout", "retry"] as const;
 const WHEN = ["succeeded", "settled", "failed"] as const;
 const ON_FAILURE = ["fail", "skip", "continue"] as const;
 
+/** Throws unless it is a flow. */
+export function checkFlow(flow: unknown, where: string): void {
+  const { name, nodes } = (flow ?? {}) as Partial<FlowDefinition>;
+  if (typeof name !== "string" || !Array.isArray(nodes))
+    throw new ConfigError("flow", `${where}: ${showValue(flow)} is no flow: pass what defineFlow(…) returned.`);
+}
+
 /** Collects what `declare` says. */
 export function buildFlow<In, Context>(
   options: FlowOptions<In, StandardSchema | undefined>,
@@ -116,6 +124,7 @@ export function buildFlow<In, Context>(
   refuseUnknown(options, ["name", "input", "callbacks"], where);
   const nodes: FlowNode[] = [];
   const places = new Map<NodeRef, number>();
+  let isDeclared = false;
 
   const add = (
     nodeName: string,
@@ -124,8 +133,12 @@ export function buildFlow<In, Context>(
   ): NodeRef => {
     const at = `${where}, node ${showValue(nodeName)}`;
     nameOf(nodeName, "node");
+    if (isDeclared)
+      throw new ConfigError("node", `${at}: it comes too late. Declare all nodes before the function returns.`);
     if (nodes.some((node) => node.name === nodeName))
       throw new ConfigError("node", `${at}: there is another node of this name.`);
+    if (!Array.isArray(given.after ?? []))
+      throw new ConfigError("after", `${at}: after must be a list of nodes, not ${showValue(given.after)}.`);
     const after = (given.after ?? []).map((ref) => {
       const place = places.get(ref);
       if (place !== undefined) return place;
@@ -155,14 +168,24 @@ export function buildFlow<In, Context>(
       throw new ConfigError(what, `${where}, node ${showValue(node)}: ${what} must be a function of the flow's input.`);
   };
 
-  declare({
+  const jobOf = (definition: unknown, node: string) => {
+    if (typeof (definition as JobDefinition | undefined)?.kind !== "string")
+      throw new ConfigError(
+        "job",
+        `${where}, node ${showValue(node)}: ${showValue(definition)} is no job: pass what defineJob(…) returned.`,
+      );
+  };
+
+  const declared: unknown = declare({
     job(node, definition, input, given = {}) {
       refuseUnknown(given, OF_NODE, `${where}, node ${showValue(node)}`);
+      jobOf(definition, node);
       functionOf(input, "input", node);
       return add(node, given, { jobs: { definition, inputs: (flowInput) => [input(flowInput as In)] } });
     },
     jobs(node, definition, inputs, given = {}) {
       refuseUnknown(given, OF_NODE, `${where}, node ${showValue(node)}`);
+      jobOf(definition, node);
       functionOf(inputs, "inputs", node);
       return add(node, given, { jobs: { definition, inputs: (flowInput) => inputs(flowInput as In) } });
     },
@@ -178,12 +201,22 @@ export function buildFlow<In, Context>(
     },
     flow(node, definition, input, given = {}) {
       refuseUnknown(given, OF_NODE, `${where}, node ${showValue(node)}`);
+      checkFlow(definition, `${where}, node ${showValue(node)}`);
       functionOf(input, "input", node);
       return add(node, given, {
         flow: { definition: definition as FlowDefinition<unknown>, input: (flowInput) => input(flowInput as In) },
       });
     },
   });
+  isDeclared = true;
+  if (isThenable(declared)) {
+    // What comes of it is told here.
+    declared.then(undefined, () => {});
+    throw new ConfigError(
+      "declare",
+      `${where}: the function that declares the nodes must not be async: it says what there is, and waits for nothing.`,
+    );
+  }
   const callbacks = options.callbacks ?? ((): AnyCallbacks => ({}));
   return Object.freeze({
     name,
@@ -196,11 +229,6 @@ export function buildFlow<In, Context>(
       return made;
     },
   });
-}
-
-function oneOf<T extends string>(value: T, known: readonly T[], setting: string, where: string): T {
-  if (known.includes(value)) return value;
-  throw new ConfigError(setting, `${where}: ${setting} ${showValue(value)} is not known. Say ${known.join(", ")}.`);
 }
 
 export type FlowInput<Schema> = Schema extends StandardSchema ? SchemaInput<Schema> : unknown;

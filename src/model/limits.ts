@@ -1,7 +1,7 @@
 // Limits as people write them, checked and in the form that is stored: rates, places per key, settings of tenants, queues and kinds.
 import { type Duration, toMs } from "./duration.js";
 import { ConfigError } from "./errors.js";
-import { refuseUnknown, wholeNumber } from "./settings.js";
+import { oneOf, refuseUnknown, wholeNumber } from "./settings.js";
 import { showValue } from "./show-value.js";
 
 /** At most `limit` in every span of `per`. */
@@ -123,13 +123,5 @@ export function checkGateName(name: GateName, where: string): { scope: GateScope
   throw new ConfigError(
     "name",
     `${where}: say what, as { queue: "…" }, { kind: "…" } or { tenant: "…" }: one of them.`,
-  );
-}
-
-function oneOf<const T extends string>(value: unknown, known: readonly T[], setting: string): T {
-  if (known.includes(value as T)) return value as T;
-  throw new ConfigError(
-    setting,
-    `${setting}: ${showValue(value)} is not one of ${known.map((one) => `"${one}"`).join(", ")}.`,
   );
 }

@@ -111,7 +111,3 @@ function checked<Member extends NamedMiddleware>(member: Member, where: string):
     throw new ConfigError("use", `${where} ("${member.name}"): has neither enqueue nor run, and would do nothing.`);
   return member;
 }
-
-/** Any promise will do, not only the platform's own. */
-export const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";

@@ -32,6 +32,16 @@ export function nameOf(value: unknown, setting: string): string {
   throw new ConfigError(setting, `${setting}: ${showValue(value)} is not a name of 1 to 200 bytes.`);
 }
 
+/** Throws unless the value is one of these. */
+export function oneOf<const T extends string>(value: unknown, known: readonly T[], setting: string, where?: string): T {
+  if (known.includes(value as T)) return value as T;
+  const listed = known.map((one) => `"${one}"`).join(", ");
+  throw new ConfigError(
+    setting,
+    `${where === undefined ? "" : `${where}: `}${setting}: ${showValue(value)} is not one of ${listed}.`,
+  );
+}
+
 /** How many single-letter edits lie between two words. */
 export function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);

@@ -1,5 +1,12 @@
 // Flows as code declares them: what they are made of, and the handlers of those nodes that run a function.
-import { buildFlow, type FlowBuilder, type FlowDefinition, type FlowInput, type FlowOptions } from "../model/flow.js";
+import {
+  buildFlow,
+  checkFlow,
+  type FlowBuilder,
+  type FlowDefinition,
+  type FlowInput,
+  type FlowOptions,
+} from "../model/flow.js";
 import type { StandardSchema } from "../model/standard-schema.js";
 import type { JobContext } from "./context.js";
 import type { Handler } from "./handler.js";
@@ -23,6 +30,7 @@ export function defineFlow(
 /** The handlers of a flow's functions, and of the flows inside it: `handlers: [...handleFlow(flow), …]`. */
 // biome-ignore lint/suspicious/noExplicitAny: flows of any input have handlers.
 export function handleFlow(flow: FlowDefinition<any>): Handler[] {
+  checkFlow(flow, "handleFlow");
   const handlers = new Map<string, Handler>();
   const collect = (definition: FlowDefinition<unknown>) => {
     for (const node of definition.nodes) {

@@ -1,6 +1,7 @@
 // Middlewares around a handler: each gets the context and a `next` that runs what is inside of it. Composed once per handler; where
 // nothing waits, nothing here makes a promise.
-import { type Adds, isThenable, MiddlewareError } from "../model/middleware.js";
+import { type Adds, MiddlewareError } from "../model/middleware.js";
+import { isThenable } from "../model/thenable.js";
 import type { JobContext } from "./context.js";
 
 /** Runs the rest, once. Takes what the middleware promised to add to the context; returns the result, or a promise of it. */

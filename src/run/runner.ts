@@ -13,6 +13,7 @@ import { decide, type Outcome, type Verdict } from "../model/outcome.js";
 import type { Tick } from "../model/schedule.js";
 import type { StepKeeper } from "../model/step.js";
 import { JobPausedError } from "../model/step-errors.js";
+import { isThenable } from "../model/thenable.js";
 import { PayloadOutdatedError, validateInput } from "../model/validate-input.js";
 import type { Logger } from "../observe/log.js";
 import { RunContext } from "./context.js";
@@ -227,9 +228,6 @@ export class Runner {
     );
   }
 }
-
-const isThenable = (value: unknown): value is Promise<unknown> =>
-  typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 
 /** A payload that today's schema refuses gets its own error; anything else a validator throws is an ordinary failure. */
 function checkPayload(handler: Handler, payload: unknown): unknown {

@@ -1,5 +1,13 @@
 // Batches and flows as they are declared: checked before anything is stored, stored whole or not at all.
-import { createClient, createCodec, defineFlow, defineJob, type FlowBuilder, type JobContext } from "fairmill";
+import {
+  createClient,
+  createCodec,
+  defineFlow,
+  defineJob,
+  type FlowBuilder,
+  handleFlow,
+  type JobContext,
+} from "fairmill";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -119,6 +127,31 @@ test("F9: members, callbacks and nodes are sealed like any job", async () => {
   expect(text).not.toContain("secret");
 });
 
+test("what is no job, no flow or no function is refused by name, and nothing is stored", async () => {
+  await using client = createClient({ databaseUrl: db.url });
+  const nothing = undefined as never;
+  const refused = (work: Promise<unknown>, setting: string) =>
+    expect(work).rejects.toMatchObject({ code: "FAIRMILL_CONFIG", setting });
+  await refused(client.batch({}, nothing), "fill");
+  await refused(
+    client.batch({}, (batch) => batch.add(nothing, {})),
+    "job",
+  );
+  await refused(
+    client.batch({}, (batch) => batch.add({} as never, {})),
+    "job",
+  );
+  await refused(client.enqueue(nothing, {}), "job");
+  await refused(client.flow(nothing, {}), "flow");
+  const notAList = defineFlow({ name: "f" }, (f) => void f.jobs("a", page, () => 5 as never));
+  await refused(client.flow(notAList, {}), "inputs");
+  await refused(client.flows.retry("1", { from: 5 as never }), "from");
+  await refused(client.batches.list({ state: "bogus" as never }), "state");
+  await refused(client.outbox({ status: "bogus" as never }), "status");
+  await refused(client.resolveDelivery("1", "bogus" as never), "verdict");
+  expect([await count("batch"), await count("job")]).toEqual([0, 0]);
+});
+
 describe("declaring flows", () => {
   type Build = (flow: FlowBuilder<{ n: number }, JobContext<{ n: number }>>) => void;
   const declare = (build: Build) => () => defineFlow<{ n: number }>({ name: "f" }, build);
@@ -133,13 +166,23 @@ describe("declaring flows", () => {
       }),
     ).toThrow("there is another node of this name");
     expect(declare((f) => void f.job("a", page, () => ({ n: 1 }), { when: "never" as never }))).toThrow(
-      "succeeded, settled, failed",
+      '"succeeded", "settled", "failed"',
     );
     expect(declare((f) => void f.job("a", page, () => ({ n: 1 }), { onfailure: "skip" } as never))).toThrow(
       'Did you mean "onFailure"?',
     );
     expect(declare((f) => void f.job("a", page, { n: 1 } as never))).toThrow("must be a function");
     expect(declare((f) => void f.job("a", page, () => ({ n: 1 }), { when: "failed" }))).toThrow("needs nodes in after");
+    expect(declare((f) => void f.job("a", undefined as never, () => ({ n: 1 })))).toThrow("is no job");
+    expect(declare((f) => void f.flow("a", undefined as never, () => ({})))).toThrow("is no flow");
+    expect(declare((f) => void f.job("a", page, () => ({ n: 1 }), { after: "b" as never }))).toThrow("must be a list");
+    expect(() => handleFlow(undefined as never)).toThrow("is no flow");
+    // Its nodes would come after the flow was made, and be missing without a word.
+    const slow = async (f: Parameters<Build>[0]) => {
+      await null;
+      f.job("a", page, () => ({ n: 1 }));
+    };
+    expect(declare(slow as Build)).toThrow("must not be async");
     expect(() => defineFlow({ name: "" }, () => {})).toThrow("name");
     expect(() => defineFlow(null as never, () => {})).toThrow("pass { name }");
   });

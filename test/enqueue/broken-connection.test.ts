@@ -1,5 +1,5 @@
 // P1: the connection breaks in the middle of an enqueue. Nobody knows what became of it, unless a key makes repeating safe.
-import { createClient, defineJob } from "fairmill";
+import { createClient, defineFlow, defineJob } from "fairmill";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { TcpProxy } from "../support/tcp-proxy.js";
@@ -110,5 +110,26 @@ test("a slow line changes nothing but the time", async () => {
   const client = createClient({ databaseUrl: proxy.url });
   await Promise.all([1, 2, 3].map((n) => client.enqueue(plain, { n })));
   expect(await numbers()).toEqual([1, 2, 3]);
+  await client.close();
+});
+
+test("a batch or a flow whose answer is lost may be stored or not: the caller is told, and it is not sent twice", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  const client = createClient({ databaseUrl: proxy.url });
+  const flow = defineFlow<{ n: number }>({ name: "f" }, (f) => void f.job("a", plain, (input) => input));
+  const calls: [string, () => Promise<unknown>][] = [
+    ["open_batch_v1", () => client.batch({}, (batch) => batch.add(plain, { n: 1 }))],
+    ["create_flow_v1", () => client.flow(flow, { n: 2 })],
+  ];
+  for (const [statement, call] of calls) {
+    const swallowed = proxy.swallowAnswerTo(statement);
+    await expect(call()).rejects.toMatchObject({
+      code: "FAIRMILL_OUTCOME_UNKNOWN",
+      message: expect.stringContaining("may be stored or not"),
+    });
+    await swallowed;
+    expect(proxy.count(statement)).toBe(1);
+  }
+  expect(await numbers()).toEqual([1, 2]);
   await client.close();
 });
