@@ -6,13 +6,11 @@
 import type { Claim } from "../model/claim.js";
 import type { Clock } from "../model/clock.js";
 import type { Held } from "../model/held.js";
-import { compareIds } from "../model/job-id.js";
 import { claimAlong, type Probe, readLanes } from "../store/claim.js";
 import type { Database } from "../store/database.js";
 import type { Returned } from "../store/settle.js";
 import { byLane, lateOf } from "./by-lane.js";
 import { type Closing, toClosing } from "./gates.js";
-import { halve } from "./halves.js";
 import { interleave } from "./interleave.js";
 import { LaneRing } from "./lane-ring.js";
 import { QueueView } from "./queue-view.js";
@@ -33,8 +31,6 @@ export interface ClaimerOptions {
 
 /** Lanes read by one statement; a longer list is read page by page, one page a turn. */
 const SCAN_PAGE_LANES = 5_000;
-/** A claim of so many jobs is worth two connections. */
-const SPLIT_JOBS_MIN = 1_000;
 
 export class Claimer {
   readonly #db: Database;
@@ -75,8 +71,13 @@ export class Claimer {
   /** These jobs have ended here: limits may have room again. True when that makes a claim worthwhile. */
   freed(jobs: Iterable<Pick<Claim, "queue" | "tenant" | "kind">>): boolean {
     let isOpen = false;
-    for (const { queue, tenant, kind } of jobs) {
-      this.#freedMeanwhile?.add(`queue ${queue}`).add(`tenant ${tenant}`).add(`kind ${kind}`);
+    let last: Pick<Claim, "queue" | "tenant" | "kind"> | undefined;
+    for (const job of jobs) {
+      const { queue, tenant, kind } = job;
+      // Neighbours are alike as a rule, and here it is enough to say it once.
+      if (last?.queue !== queue || last.tenant !== tenant || last.kind !== kind)
+        this.#freedMeanwhile?.add(`queue ${queue}`).add(`tenant ${tenant}`).add(`kind ${kind}`);
+      last = job;
       for (const view of this.#views) {
         // The limits of a tenant or a kind may span queues.
         if (view.ring.freed(tenant, kind)) isOpen = true;
@@ -136,52 +137,33 @@ export class Claimer {
     }
   }
 
-  /** Claims along the probes, as a whole or in halves; tells the ring what came of it. */
+  /** Claims along the probes, and tells the ring what came of it. */
   async #claimFrom(worker: string, view: QueueView, jobsMax: number, probes: readonly Probe[]): Promise<Claim[]> {
-    const parts = jobsMax < SPLIT_JOBS_MIN ? [{ jobsMax, probes }] : halve(jobsMax, probes);
-    const answers = await Promise.all(
-      parts.map((part) =>
-        claimAlong(this.#db, worker, view.name, part.probes, this.#options.kinds, part.jobsMax, view.tail),
-      ),
+    const answer = await claimAlong(this.#db, worker, view.name, probes, this.#options.kinds, jobsMax, view.tail);
+    const { claims, cut, news, dueInMs } = answer;
+    const closings = answer.held.map((held) => this.#toClosing(held));
+    const lanes = byLane(probes, claims);
+    const late = lateOf(probes, answer.late);
+    view.ring.report(
+      probes,
+      lanes.map((lane) => lane.length),
+      lanes.map((lane) => lane.at(-1)?.id),
+      claims.length + cut + late.reduce((sum, count) => sum + count, 0) >= jobsMax,
+      closings,
+      late,
     );
-    // What held back one half is true for the other one, too: their lanes may be the same.
-    const closings = this.#toClosings(answers.flatMap(({ held }) => held));
-    const lanes = answers.flatMap(({ claims }, i) => {
-      const { probes: asked, jobsMax: wanted } = parts[i]!;
-      const given = byLane(asked, claims);
-      const late = lateOf(asked, answers[i]!.late);
-      view.ring.report(
-        asked,
-        given.map((lane) => lane.length),
-        given.map((lane) => lane.at(-1)?.id),
-        claims.length + answers[i]!.cut + late.reduce((sum, count) => sum + count, 0) >= wanted,
-        closings,
-        late,
-      );
-      return given.filter((lane) => lane.length > 0);
-    });
     view.hold(closings);
-    for (const { news, dueInMs } of answers) {
-      if (news) view.hear(news);
-      if (news?.isDue) this.#options.onDue(0);
-      if (dueInMs !== undefined) this.#options.onDue(dueInMs);
-    }
-    // Both halves of a single lane: oldest first.
-    return probes.length === 1 ? lanes.flat().sort((a, b) => compareIds(a.id, b.id)) : interleave(lanes);
+    if (news) view.hear(news);
+    if (news?.isDue) this.#options.onDue(0);
+    if (dueInMs !== undefined) this.#options.onDue(dueInMs);
+    return interleave(lanes.filter((lane) => lane.length > 0));
   }
 
-  /** Both halves may say the same: the later moment counts. */
-  #toClosings(held: readonly Held[]): Closing[] {
+  /** A job that ended while the claim was under way is heard of once: what it freed is worth a try at once. */
+  #toClosing(held: Held): Closing {
     const nowMs = this.#clock.monotonic();
-    const closings = new Map<string, Closing>();
-    for (const one of held) {
-      const name = `${one.scope} ${one.name}`;
-      const closing = toClosing(one, nowMs);
-      // A job that ended while the claim was under way is heard of once: worth a try at once.
-      const isOver = closing.isFreeable && this.#freedMeanwhile?.has(name);
-      const untilMs = isOver ? nowMs : closing.untilMs;
-      if (untilMs >= (closings.get(name)?.untilMs ?? 0)) closings.set(name, { ...closing, untilMs });
-    }
-    return [...closings.values()];
+    const closing = toClosing(held, nowMs);
+    const isOver = closing.isFreeable && this.#freedMeanwhile?.has(`${held.scope} ${held.name}`);
+    return isOver ? { ...closing, untilMs: nowMs } : closing;
   }
 }

@@ -69,11 +69,6 @@ export class Gates {
       this.#gates.set(key, gate);
       this.#byTime.push(gate);
     }
-    this.return(lane, gate);
-  }
-
-  /** Parks a lane where it was before. */
-  return(lane: Lane, gate: Gate): void {
     lane.gate = gate;
     gate.lanes.push(lane);
     this.#size++;
@@ -111,6 +106,7 @@ export class Gates {
 
   /** A job of this tenant or kind has ended here. True when that makes a try worthwhile. */
   freed(scope: Held["scope"], name: string): boolean {
+    if (this.#gates.size === 0) return false;
     const gate = this.#gates.get(keyOf(scope, name));
     if (!gate?.isFreeable) return false;
     // One lane for each place that became free.

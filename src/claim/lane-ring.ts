@@ -131,33 +131,28 @@ export class LaneRing {
     const isKindHeld = closings.some(({ scope }) => scope === "kind");
     for (const closing of closings) this.#gates.close(closing);
     // First everybody's part is counted, then everybody is placed: who was cut short is lifted to where the others have come.
-    const asked: { level: LaneLevel; lane: Lane; isShort: boolean; gate: Lane["gate"] }[] = [];
+    const asked: { level: LaneLevel; lane: Lane; isShort: boolean }[] = [];
     probes.forEach((probe, i) => {
       const level = this.#level(probe.priority);
       const lane = level.find(probe.tenant);
       // Behind the last lane that was served, nobody was asked: they keep their turn.
       if (!lane || i > lastServed) return;
-      const { gate } = lane;
-      if (gate) this.#gates.leave(lane, gate);
-      else level.leave(lane);
+      level.leave(lane);
       const isShort = gave(i) < probe.quantum && i !== lastServed;
       level.serve(lane, counts[i]!);
       // Jobs of a kind that was held back were passed over: they lie below the last one that was claimed.
       if (isKindHeld && isShort) lane.floor = "0";
       else if (!isKindHeld && counts[i]! > 0 && compareIds(floors[i]!, lane.floor) > 0) lane.floor = floors[i]!;
-      asked.push({ level, lane, isShort, gate });
+      asked.push({ level, lane, isShort });
     });
     const placing = placer(closings);
-    for (const { level, lane, isShort, gate } of asked) {
+    for (const { level, lane, isShort } of asked) {
       const where = isShort ? placing(lane.tenant) : "turn";
       if (where === "gone") level.forget(lane);
       else if (where !== "turn") this.#gates.park(lane, where);
-      // Parked by the other half of this claim: what this half brought does not open the gate.
-      else if (gate) this.#gates.return(lane, gate);
       // What the tenant could not take of its turn, others did: it is no credit.
       else if (lane.isCut) level.enter(lane);
       else level.stay(lane);
-      if (gate) this.#gates.sweep(gate);
     }
     this.#account(probes, counts);
   }

@@ -66,20 +66,21 @@ export interface JobContext<Input = unknown> {
   complete(tx: Queryable, result?: unknown): Promise<void>;
 }
 
-/** What a run lends to its context. */
-export interface RunTools {
+/** What all contexts share: one is made for every job, so it carries little of its own. */
+export interface RunTools<Run> {
   readonly logger: Logger;
   readonly report: (claim: Claim, value: unknown) => void;
-  readonly makeSteps: () => Steps;
-  readonly makeEffects: () => RunEffects;
+  readonly makeSteps: (run: Run) => Steps;
+  readonly makeEffects: (run: Run) => RunEffects;
   readonly nodes: NodeReader;
   readonly tickOf: ((claim: Claim) => Promise<Tick | undefined>) | undefined;
 }
 
 /** The context, and the runner's handle on it. The signal is made when it is first asked for: most handlers never do. */
-export class RunContext<Input> implements JobContext<Input> {
+export class RunContext<Input, Run extends { readonly claim: Claim }> implements JobContext<Input> {
+  readonly #run: Run;
   readonly #claim: Claim;
-  readonly #tools: RunTools;
+  readonly #tools: RunTools<Run>;
   readonly input: Input;
   #controller: AbortController | undefined;
   #log: Logger | undefined;
@@ -88,8 +89,9 @@ export class RunContext<Input> implements JobContext<Input> {
   #effects: RunEffects | undefined;
   #abortedBy: unknown;
 
-  constructor(claim: Claim, input: Input, tools: RunTools) {
-    this.#claim = claim;
+  constructor(run: Run, input: Input, tools: RunTools<Run>) {
+    this.#run = run;
+    this.#claim = run.claim;
     this.#tools = tools;
     this.input = input;
   }
@@ -180,12 +182,12 @@ export class RunContext<Input> implements JobContext<Input> {
 
   #ownSteps(what: string): Steps {
     this.#effects?.refuseCompleted(what);
-    this.#steps ??= this.#tools.makeSteps();
+    this.#steps ??= this.#tools.makeSteps(this.#run);
     return this.#steps;
   }
 
   #ownEffects(): RunEffects {
-    this.#effects ??= this.#tools.makeEffects();
+    this.#effects ??= this.#tools.makeEffects(this.#run);
     return this.#effects;
   }
 

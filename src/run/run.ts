@@ -19,7 +19,7 @@ export interface RunEnds {
 export class Run {
   readonly claim: Claim;
   readonly startedAtMs: number;
-  context: RunContext<unknown> | undefined;
+  context: RunContext<unknown, Run> | undefined;
   isDecided = false;
   /** Of a delivery job: what its attempt to send came to. */
   delivery: DeliveryMark | undefined;

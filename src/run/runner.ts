@@ -16,7 +16,7 @@ import { JobPausedError } from "../model/step-errors.js";
 import { isThenable } from "../model/thenable.js";
 import { PayloadOutdatedError, validateInput } from "../model/validate-input.js";
 import type { Logger } from "../observe/log.js";
-import { RunContext } from "./context.js";
+import { RunContext, type RunTools } from "./context.js";
 import { type Completion, RunEffects } from "./effects.js";
 import type { Handler } from "./handler.js";
 import { Run, type RunEnds } from "./run.js";
@@ -44,10 +44,20 @@ export class Runner {
   readonly #options: RunnerOptions;
   readonly #ends: RunEnds;
   readonly #limits = new Map<string, TimeLimit<Run>>();
+  readonly #tools: RunTools<Run>;
 
   constructor(options: RunnerOptions, ends: RunEnds) {
     this.#options = options;
     this.#ends = ends;
+    const { logger, onProgress, nodes, tickOf } = options;
+    this.#tools = {
+      logger,
+      report: onProgress,
+      makeSteps: (run) => this.#stepsOf(run),
+      makeEffects: (run) => this.#effectsOf(run),
+      nodes,
+      tickOf,
+    };
     for (const [kind, { definition }] of options.handlers) {
       if (definition.timeoutMs > 0)
         this.#limits.set(
@@ -61,7 +71,7 @@ export class Runner {
 
   /** Prepares a run; `begin` calls the handler. Two steps, so that the caller knows the run before it can end. */
   prepare(claim: Claim): Run {
-    return new Run(claim, this.#options.clock.monotonic(), (run, reason) => this.#abort(run, reason));
+    return new Run(claim, this.#options.clock.monotonic(), this.#abortRun);
   }
 
   begin(run: Run): void {
@@ -115,16 +125,8 @@ export class Runner {
     );
   }
 
-  #contextOf(run: Run, input: unknown): RunContext<unknown> {
-    const { logger, onProgress, nodes, tickOf } = this.#options;
-    return new RunContext(run.claim, input, {
-      logger,
-      report: onProgress,
-      makeSteps: () => this.#stepsOf(run),
-      makeEffects: () => this.#effectsOf(run),
-      nodes,
-      tickOf,
-    });
+  #contextOf(run: Run, input: unknown): RunContext<unknown, Run> {
+    return new RunContext(run, input, this.#tools);
   }
 
   #effectsOf(run: Run): RunEffects {
@@ -148,14 +150,15 @@ export class Runner {
     });
   }
 
-  #abort(run: Run, reason: Error): void {
+  /** A function of its own, not a method: every run has it, and none needs to make it. */
+  readonly #abortRun = (run: Run, reason: Error): void => {
     if (run.isDecided || run.abortedBy !== undefined) return;
     run.context ??= this.#contextOf(run, undefined);
     run.context.abort(reason);
     run.forgetGrace = this.#options.clock.after(this.#options.abortGraceMs, () =>
       this.#decide(run, { type: "threw", error: reason, abortedBy: reason }),
     );
-  }
+  };
 
   /** A step that is still being done, beside one that failed, say, has perhaps been paid for: its result is kept first. */
   #ended(run: Run, outcome: Outcome): void {

@@ -47,8 +47,7 @@ export interface ClaimAnswer {
   readonly news: News | undefined;
 }
 
-/** The columns have the names of `Claim`, so that a row needs little to become one: thousands a second are made of them. */
-const CLAIM = `select id, lease_no as "leaseNo", priority, tenant, kind, key, attempt, crashes, max_attempts as "maxAttempts", payload, batch
+const CLAIM = `select id, lease_no, priority, tenant, kind, key, attempt, crashes, max_attempts, payload, batch
   from fairmill.claim_lanes_v1($1, $2, $3, $4, $5, $6, $7, $8, durable => false)`;
 const NEWS = "select * from fairmill.news_v1($1, $2)";
 const LANES = "select * from fairmill.lanes_v1($1, $2, $3, $4)";
@@ -74,17 +73,46 @@ export function readLanes(
   return db.query<WaitingLane>(LANES, [queue, after?.priority ?? null, after?.tenant ?? null, lanesMax]);
 }
 
-/** What a row lacks of a claim is the same for all rows of the answer. */
-type ClaimRow = Omit<Claim, "worker" | "queue"> & { worker?: string; queue?: string };
+/** A row as a list, in the order of the columns: thousands a second are read, and objects with names would be dearer to make. */
+type ClaimRow = readonly [
+  id: string | null,
+  leaseNo: number,
+  priority: number,
+  tenant: string,
+  kind: string,
+  key: string | null,
+  attempt: number,
+  crashes: number,
+  maxAttempts: number,
+  payload: unknown,
+  batch: string | null,
+];
 
-/** The last row of an answer when limits held something back. */
-interface HeldRow {
-  id: null;
-  payload: {
-    held: { scope: Held["scope"]; name: string; why: Held["why"]; open_in_ms: number | null }[];
-    cut?: number;
-    late?: [priority: number, tenant: string, count: number][];
-    due_in_ms?: number;
+/** The payload of the last row, one without an id, when limits held something back. */
+interface Told {
+  held: { scope: Held["scope"]; name: string; why: Held["why"]; open_in_ms: number | null }[];
+  cut?: number;
+  late?: [priority: number, tenant: string, count: number][];
+  due_in_ms?: number;
+}
+
+/** What a row lacks of a claim is the same for all rows of the answer. */
+function toClaim(row: ClaimRow, worker: string, queue: string): Claim {
+  const [id, leaseNo, priority, tenant, kind, key, attempt, crashes, maxAttempts, payload, batch] = row;
+  return {
+    id: id as string,
+    leaseNo,
+    worker,
+    queue,
+    priority,
+    tenant,
+    kind,
+    key,
+    attempt,
+    crashes,
+    maxAttempts,
+    payload,
+    batch,
   };
 }
 
@@ -110,17 +138,14 @@ export async function claimAlong(
       kinds,
       jobsMax,
     ],
+    "lists",
   ];
   const [claimed, news] = await db.together([claim, [NEWS, [[queue], tail]]]);
   if (claimed!.status === "rejected") throw claimed!.reason;
-  const rows = claimed!.value as (ClaimRow | HeldRow)[];
-  const told = rows.at(-1)?.id === null ? (rows.pop() as HeldRow).payload : { held: [] };
-  for (const row of rows as ClaimRow[]) {
-    row.worker = worker;
-    row.queue = queue;
-  }
+  const rows = claimed!.value as ClaimRow[];
+  const told = rows.at(-1)?.[0] === null ? (rows.pop()![9] as Told) : { held: [] };
   return {
-    claims: rows as Claim[],
+    claims: rows.map((row) => toClaim(row, worker, queue)),
     held: told.held.map(({ scope, name, why, open_in_ms: openInMs }) => ({ scope, name, why, openInMs })),
     late: (told.late ?? []).map(([priority, tenant, count]) => ({ priority, tenant, count })),
     cut: told.cut ?? 0,

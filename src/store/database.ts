@@ -28,7 +28,8 @@ export interface DedicatedConnection extends Queryable {
   end(): Promise<void>;
 }
 
-export type Statement = readonly [text: string, values: readonly unknown[]];
+/** Rows are objects, or "lists" of values in the order of their columns. */
+export type Statement = readonly [text: string, values: readonly unknown[], rows?: "lists"];
 
 /** A statement that got no answer in this time has lost its connection: a half-open one would otherwise hold its caller for ever. */
 const ANSWER_MS_MAX = 60_000;
@@ -88,9 +89,11 @@ export class Database {
     const client = await this.#checkOut();
     let broken: Error | undefined;
     const results = await Promise.allSettled(
-      statements.map(
-        async ([text, values]) => (await client.query(qualify(text, this.schema), values as unknown[])).rows,
-      ),
+      statements.map(async ([text, values, rows]) => {
+        const query = { text: qualify(text, this.schema), values: values as unknown[] };
+        const result = rows === "lists" ? client.query({ ...query, rowMode: "array" }) : client.query(query);
+        return (await result).rows as unknown[];
+      }),
     );
     for (const result of results) {
       // An error without an SQL state is the connection's: the pool must not hand it out again.

@@ -227,24 +227,6 @@ describe("a queue that is held", () => {
   });
 });
 
-describe("two halves of one claim", () => {
-  const atCap = closing({ scope: "tenant", name: "a" });
-  const half = (quantum: number): Probe[] => [{ priority: 0, tenant: "a", floor: "0", quantum }];
-
-  test.each([
-    ["first", [500, 100]],
-    ["second", [100, 500]],
-  ])("that ask the same lane park it, also when only the %s brought everything", (_, counts) => {
-    const ring = newRing();
-    add(ring, 0, "a", "b");
-    for (const count of counts) ring.report(half(500), [count], [String(count)], count === 500, [atCap]);
-    expect([ring.size, ring.parked]).toEqual([1, 1]);
-    expect(tenants(ring.take(10))).toEqual(["b"]);
-    ring.letOut(2_000, 10);
-    expect(ring.take(1_000).find(({ tenant }) => tenant === "a")).toMatchObject({ floor: "500" });
-  });
-});
-
 test("parked lanes count towards the limit of lanes, and make room for others", () => {
   const ring = newRing();
   for (let i = 0; i < 100_000; i++) ring.add({ priority: 0, tenant: `t${i}`, weight: 1 }, false);
@@ -272,10 +254,4 @@ test("a gate that nobody stands at is forgotten", () => {
   ring.report(probes, [0], [undefined], false);
   expect([ring.size, ring.parked, ring.opensAtMs]).toEqual([0, 0, Number.POSITIVE_INFINITY]);
   expect(ring.freed("a", "job")).toBe(false);
-});
-
-test("a parked lane that turns out to be empty leaves with its gate", () => {
-  const ring = heldRing(["a"], closing({ scope: "tenant", name: "a" }));
-  ring.report([{ priority: 0, tenant: "a", floor: "0", quantum: 5 }], [0], [undefined], false);
-  expect([ring.size, ring.parked, ring.opensAtMs]).toEqual([0, 0, Number.POSITIVE_INFINITY]);
 });

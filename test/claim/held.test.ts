@@ -261,13 +261,13 @@ describe("a queue that is held", () => {
   });
 });
 
-describe("both halves of a big claim", () => {
-  test("that ask one lane report what is held, and the lane is parked once", async () => {
+describe("a big claim", () => {
+  test("is one statement; it reports what is held, and the lane is parked", async () => {
     const { claimer, claim, proxy } = await watched();
     await setGate("tenant", "a", { paused: true });
     const ids = await put(3_000);
     expect(await claim(2_000)).toEqual([]);
-    expect(proxy.count(CLAIMS)).toBe(2);
+    expect(proxy.count(CLAIMS)).toBe(1);
     // The first news are more than they can list, and make the claimer look again.
     expect(await claim(2_000)).toEqual([]);
     expect(claimer.hasWork()).toBe(false);
@@ -276,7 +276,7 @@ describe("both halves of a big claim", () => {
     expect(await claim(2_000)).toEqual(ids.slice(0, 2_000));
   });
 
-  test("what held back one of them is true for the other: its lanes are parked, not forgotten", async () => {
+  test("parks all lanes of a kind that is held back, and forgets none", async () => {
     const { claimer, clock, claim } = await newClaimer({ ...NEVER, kinds: ["job", "mail"] });
     await exhaust("kind", "mail");
     const mails = [...(await put(5, { kind: "mail", tenant: "a" })), ...(await put(5, { kind: "mail", tenant: "b" }))];
@@ -289,7 +289,7 @@ describe("both halves of a big claim", () => {
     expect([...(await claim(2_000)), ...(await claim(2_000))].toSorted((a, b) => a - b)).toEqual(mails);
   });
 
-  test.each(["a", "b"])("report what is held of either: %s", async (tenant) => {
+  test.each(["a", "b"])("reports what is held of one of two lanes: %s", async (tenant) => {
     const { claimer, claim } = await newClaimer();
     await exhaust("tenant", tenant);
     await put(5, { tenant: "a" });
@@ -300,7 +300,7 @@ describe("both halves of a big claim", () => {
     expect(claimer.opensInMs()).toBeGreaterThan(3_500_000);
   });
 
-  test("of a held queue close it", async () => {
+  test("of a held queue closes it", async () => {
     const { claimer, claim } = await newClaimer();
     await exhaust("queue", "default");
     await put(10, { tenant: "a" });
