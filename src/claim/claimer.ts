@@ -29,6 +29,9 @@ export interface ClaimerOptions {
   readonly onDue: (ms: number) => void;
 }
 
+/** A job that has ended, by the limits that it may have made room in. */
+type Ended = Pick<Claim, "queue" | "tenant" | "kind">;
+
 /** Lanes read by one statement; a longer list is read page by page, one page a turn. */
 const SCAN_PAGE_LANES = 5_000;
 
@@ -38,7 +41,7 @@ export class Claimer {
   readonly #options: ClaimerOptions;
   readonly #views: QueueView[];
   /** What became free while a claim is under way: its answer may not know of it. */
-  #freedMeanwhile: Set<string> | undefined;
+  #freedMeanwhile: Ended[] | undefined;
 
   constructor(db: Database, clock: Clock, options: ClaimerOptions) {
     this.#db = db;
@@ -69,15 +72,11 @@ export class Claimer {
   }
 
   /** These jobs have ended here: limits may have room again. True when that makes a claim worthwhile. */
-  freed(jobs: Iterable<Pick<Claim, "queue" | "tenant" | "kind">>): boolean {
+  freed(jobs: Iterable<Ended>): boolean {
     let isOpen = false;
-    let last: Pick<Claim, "queue" | "tenant" | "kind"> | undefined;
     for (const job of jobs) {
       const { queue, tenant, kind } = job;
-      // Neighbours are alike as a rule, and here it is enough to say it once.
-      if (last?.queue !== queue || last.tenant !== tenant || last.kind !== kind)
-        this.#freedMeanwhile?.add(`queue ${queue}`).add(`tenant ${tenant}`).add(`kind ${kind}`);
-      last = job;
+      this.#freedMeanwhile?.push(job);
       for (const view of this.#views) {
         // The limits of a tenant or a kind may span queues.
         if (view.ring.freed(tenant, kind)) isOpen = true;
@@ -95,7 +94,7 @@ export class Claimer {
 
   /** Claims up to the demand of each queue, for the worker of this name. */
   async claim(worker: string, demand: ReadonlyMap<string, number>): Promise<Claim[]> {
-    this.#freedMeanwhile = new Set();
+    this.#freedMeanwhile = [];
     try {
       return await this.#claim(worker, demand);
     } finally {
@@ -163,7 +162,7 @@ export class Claimer {
   #toClosing(held: Held): Closing {
     const nowMs = this.#clock.monotonic();
     const closing = toClosing(held, nowMs);
-    const isOver = closing.isFreeable && this.#freedMeanwhile?.has(`${held.scope} ${held.name}`);
+    const isOver = closing.isFreeable && this.#freedMeanwhile?.some((job) => job[held.scope] === held.name);
     return isOver ? { ...closing, untilMs: nowMs } : closing;
   }
 }
