@@ -29,7 +29,9 @@ declare
 begin
   perform fairmill.lock_meters_v1('start', 'key', keys);
   -- Taken down before looking: what is found to be doubtful again raises it again.
-  update fairmill.meter m set recheck = false where m.recheck and m.use = 'start' and m.scope = 'key' and m.name = any (keys);
+  if exists (select from fairmill.meter m where m.recheck) then
+    update fairmill.meter m set recheck = false where m.recheck and m.use = 'start' and m.scope = 'key' and m.name = any (keys);
+  end if;
 
   -- Asked by a subquery for one value, here and below, which cannot be turned into a join: that would read all that is blocked.
   v_keys := array(select distinct u.name from unnest(keys) as u (name)

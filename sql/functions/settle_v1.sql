@@ -103,7 +103,7 @@ begin
   end if;
   v_freed := v_freed || v_given_up;
   if v_freed is not null then
-    select jsonb_agg(jsonb_build_array(a.queue, a.priority, a.tenant, a.id)) into admitted from fairmill.admit_keys_v1(v_freed) a;
+    select jsonb_agg(jsonb_build_array(a.queue, a.priority, a.tenant, a.id)) into admitted from fairmill.admit_freed_v1(v_freed) a;
     if admitted is not null then
       perform fairmill.wake_v1(array(select distinct a ->> 0 from jsonb_array_elements(admitted) a));
     end if;
