@@ -42,6 +42,7 @@ begin
   end if;
 
   if v_single is not null then
+    -- The inner query is not merged with this one (offset 0), which would ask and lock for each place where its answer stands.
     select array_agg(best.name) filter (where best.place is not null), array_agg(best.place) filter (where best.place is not null),
            v_rest || array_agg(best.name) filter (where best.place is null)
       into v_keys, v_places, v_rest
@@ -63,7 +64,7 @@ begin
       select g.queue, g.priority, g.tenant, min(g.id) from given g group by g.queue, g.priority, g.tenant;
   end if;
   if v_rest is not null then
-    return query select a.queue, a.priority, a.tenant, a.id from fairmill.admit_keys_v1(v_rest) a;
+    return query select a.queue, a.priority, a.tenant, min(a.id) from fairmill.admit_keys_v1(v_rest) a group by a.queue, a.priority, a.tenant;
   end if;
 end
 $$;
