@@ -353,6 +353,30 @@ describe("no wake-up is lost (Solid Queue #456, #689)", () => {
     expect(await statesOf(db, ids)).toEqual(["done", "done", "ready", "blocked"]);
   });
 
+  test("both places of a key, freed by one settle: two go on", async () => {
+    await setRule(db, { max_running: 2 });
+    const ids = await enqueueKeyed(db, 5);
+    await settle(db, "w", [await claimOne(), await claimOne()], "done");
+    expect(await statesOf(db, ids)).toEqual(["done", "done", "ready", "ready", "blocked"]);
+  });
+
+  test("a place of a kind that refuses is not passed on while a caller's transaction may have given one that nobody sees", async () => {
+    const rule = { max_running: 2, when_full: "refuse" };
+    await setRule(db, rule);
+    await enqueueKeyed(db, 1);
+    const running = await claimOne();
+    const [again] = await enqueueKeyed(db, 1);
+    await call(db, "cancel_v1($1)", [again]);
+    const caller = await begin();
+    const [stored] = await enqueueLimited(caller, [{ key: "k" }], { alone: false });
+    expect(await statesOf(caller, [stored!.id!])).toEqual(["ready"]);
+    await call(db, "retry_v1($1)", [again]);
+    await setRule(db, { ...rule, max_running: 1 });
+    await settle(db, "w", [running], "done");
+    await caller.query("commit");
+    expect(await statesOf(db, [again!, stored!.id!])).toEqual(["blocked", "ready"]);
+  });
+
   test("two settles at once, each with a place to pass on: two go on, never three", async () => {
     await setRule(db, { max_running: 2 });
     const ids = await enqueueKeyed(db, 5);
@@ -438,6 +462,20 @@ describe("no wake-up is lost (Solid Queue #456, #689)", () => {
     await db.query("delete from fairmill.key_rule");
     await holder.query("commit");
     expect(await statesOf(db, [(await stored)[0]!.id!])).toEqual(["ready"]);
+  });
+
+  test.each(["known", "new"])("who waits for a key holds those before it by name, also one that is %s", async (which) => {
+    await setRule(db, { max_running: 1 });
+    await enqueueKeyed(db, 1, { key: "b" });
+    if (which === "known") await enqueueKeyed(db, 1, { key: "a" });
+    const [holder, both, one] = [await begin(), await open(), await open()];
+    await enqueueLimited(holder, [{ key: "b" }]);
+    const second = enqueueLimited(both, [{ key: "b" }, { key: "a" }]);
+    await waitUntilBlocked(db, both);
+    const third = enqueueLimited(one, [{ key: "a" }]);
+    await waitUntilBlocked(db, one);
+    await holder.query("commit");
+    expect((await Promise.all([second, third])).flat().every(({ id }) => id !== null)).toBe(true);
   });
 
   test("two who lock the same keys, one of them new, take them in one order and do not wait for each other", async () => {
