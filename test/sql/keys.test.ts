@@ -464,19 +464,22 @@ describe("no wake-up is lost (Solid Queue #456, #689)", () => {
     expect(await statesOf(db, [(await stored)[0]!.id!])).toEqual(["ready"]);
   });
 
-  test.each(["known", "new"])("who waits for a key holds those before it by name, also one that is %s", async (which) => {
-    await setRule(db, { max_running: 1 });
-    await enqueueKeyed(db, 1, { key: "b" });
-    if (which === "known") await enqueueKeyed(db, 1, { key: "a" });
-    const [holder, both, one] = [await begin(), await open(), await open()];
-    await enqueueLimited(holder, [{ key: "b" }]);
-    const second = enqueueLimited(both, [{ key: "b" }, { key: "a" }]);
-    await waitUntilBlocked(db, both);
-    const third = enqueueLimited(one, [{ key: "a" }]);
-    await waitUntilBlocked(db, one);
-    await holder.query("commit");
-    expect((await Promise.all([second, third])).flat().every(({ id }) => id !== null)).toBe(true);
-  });
+  test.each(["known", "new"])(
+    "who waits for a key holds those before it by name, also one that is %s",
+    async (which) => {
+      await setRule(db, { max_running: 1 });
+      await enqueueKeyed(db, 1, { key: "b" });
+      if (which === "known") await enqueueKeyed(db, 1, { key: "a" });
+      const [holder, both, one] = [await begin(), await open(), await open()];
+      await enqueueLimited(holder, [{ key: "b" }]);
+      const second = enqueueLimited(both, [{ key: "b" }, { key: "a" }]);
+      await waitUntilBlocked(db, both);
+      const third = enqueueLimited(one, [{ key: "a" }]);
+      await waitUntilBlocked(db, one);
+      await holder.query("commit");
+      expect((await Promise.all([second, third])).flat().every(({ id }) => id !== null)).toBe(true);
+    },
+  );
 
   test("two who lock the same keys, one of them new, take them in one order and do not wait for each other", async () => {
     await setRule(db, { max_running: 1 });
