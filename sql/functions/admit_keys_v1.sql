@@ -5,7 +5,7 @@
 -- key, as expiry does, would otherwise wait for us). A key whose free place found only such jobs is marked, and upkeep looks again.
 -- Places of kinds that refuse are given by those who enqueue, under a lock of their own that a long transaction may hold. For the few
 -- jobs that are blocked there (run again by hand, or from before the rule) that lock is needed too: it is tried, not waited for.
--- Plan expected: per key a range of job_slot and a range of job_blocked; then the rows by the primary key.
+-- Plan expected: per key a range of job_slot and a range of job_blocked; then the rows by their place (Tid Scan).
 create or replace function fairmill.admit_keys_v1(keys text[])
 returns table (queue text, priority smallint, tenant text, id bigint)
 language plpgsql
@@ -21,7 +21,7 @@ as $$
 declare
   v_keys  text[];
   v_tried text[];
-  v_ids   bigint[];
+  v_rows  tid[];     -- of the jobs that get a place
   v_slots integer[];
   v_doubt text[];
   -- At most so many of one key: the rest is in doubt and has its turn with the next upkeep.
@@ -29,7 +29,9 @@ declare
 begin
   perform fairmill.lock_meters_v1('start', 'key', keys);
   -- Taken down before looking: what is found to be doubtful again raises it again.
-  update fairmill.meter m set recheck = false where m.recheck and m.use = 'start' and m.scope = 'key' and m.name = any (keys);
+  if exists (select from fairmill.meter m where m.recheck) then
+    update fairmill.meter m set recheck = false where m.recheck and m.use = 'start' and m.scope = 'key' and m.name = any (keys);
+  end if;
 
   -- Asked by a subquery for one value, here and below, which cannot be turned into a join: that would read all that is blocked.
   v_keys := array(select distinct u.name from unnest(keys) as u (name)
@@ -47,19 +49,19 @@ begin
 
   with key as materialized (
     select free.name, free.slots,
-      array(select b.id from fairmill.job b where b.state = 'blocked' and b.limit_key = free.name
-            order by b.priority desc, b.id limit cardinality(free.slots) for update skip locked) as ids
+      array(select b.ctid from fairmill.job b where b.state = 'blocked' and b.limit_key = free.name
+            order by b.priority desc, b.id limit cardinality(free.slots) for update skip locked) as found
     from fairmill.free_places_v1(array(select unnest(v_keys) except select unnest(v_doubt)), v_places_max) free)
-  select array_agg(chosen.id) filter (where chosen.id is not null), array_agg(chosen.slot) filter (where chosen.id is not null),
-         v_doubt || array_agg(distinct key.name) filter (where cardinality(key.slots) = v_places_max or cardinality(key.slots) > cardinality(key.ids))
-    into v_ids, v_slots, v_doubt
-  from key left join lateral unnest(key.ids, key.slots[1 : cardinality(key.ids)]) as chosen (id, slot) on true;
+  select array_agg(chosen.place) filter (where chosen.place is not null), array_agg(chosen.slot) filter (where chosen.place is not null),
+         v_doubt || array_agg(distinct key.name) filter (where cardinality(key.slots) = v_places_max or cardinality(key.slots) > cardinality(key.found))
+    into v_rows, v_slots, v_doubt
+  from key left join lateral unnest(key.found, key.slots[1 : cardinality(key.found)]) as chosen (place, slot) on true;
 
-  if v_ids is not null then
+  if v_rows is not null then
     return query
       update fairmill.job j set state = 'ready', slot = given.slot
-      from unnest(v_ids, v_slots) as given (id, slot)
-      where j.id = given.id
+      from unnest(v_rows, v_slots) as given (place, slot)
+      where j.ctid = given.place
       returning j.queue, j.priority, j.tenant, j.id;
   end if;
 

@@ -4,7 +4,7 @@
 --   scope  queue | kind | tenant | key: claims lock several scopes in this order; who enqueues goes by the alphabet
 -- Locks: the meters, by name, until the end of the transaction. One after the other, because a meter that is made is locked as well: to
 -- lock those that exist and then to make the others would be two orders, and two callers could wait for each other.
--- Plan expected: a probe of the primary key per name.
+-- Plan expected: the primary key by the array of names, which costs a third of a probe per name.
 create or replace function fairmill.lock_meters_v1(use text, scope text, names text[])
 returns void
 language plpgsql
@@ -25,13 +25,10 @@ begin
       using errcode = 'FM003', hint = 'Call claim, settle and upkeep outside of transactions of a higher level, or set default_transaction_isolation for this role.';
   end if;
   v_names := array(select distinct u.name collate "C" from unnest(names) as u (name) order by 1);
-  if (select count(*) from unnest(v_names) as given (name)
-      cross join lateral (select from fairmill.meter m where m.use = lock_meters_v1.use and m.scope = lock_meters_v1.scope and m.name = given.name offset 0) there)
-      = cardinality(v_names) then
+  if (select count(*) from fairmill.meter m where m.use = lock_meters_v1.use and m.scope = lock_meters_v1.scope and m.name = any (v_names)) = cardinality(v_names) then
     -- All of them exist, as a rule: one statement locks them in their order.
-    if (select count(*) from unnest(v_names) as given (name)
-        cross join lateral (select from fairmill.meter m where m.use = lock_meters_v1.use and m.scope = lock_meters_v1.scope and m.name = given.name for update) locked)
-        = cardinality(v_names) then
+    if (select count(*) from (select from fairmill.meter m where m.use = lock_meters_v1.use and m.scope = lock_meters_v1.scope and m.name = any (v_names)
+                              order by m.name for update) locked) = cardinality(v_names) then
       return;
     end if;
   end if;

@@ -10,8 +10,8 @@
 --              error FM020 says whose
 -- Result: how many were accepted, and the ids that were not: their lease was lost. Repeating a call is safe: what it settled
 -- before counts as accepted. A job that somebody asked to cancel does not wait again: it ends as cancelled.
--- admitted: the jobs that got a place under a key because one of these gave it up, as [queue, priority, tenant, id]; null: none. Their
--- ids are old: a worker that keeps floors looks below them. Who sleeps is woken; all others find them by their next scan. With effects, also
+-- admitted: of the jobs that got a place under a key because one of these gave it up the first of each lane, as [queue, priority, tenant,
+-- id]; null: none. Their ids are old: a worker that keeps floors looks below them. Who sleeps is woken; all others find them by their next scan. With effects, also
 -- the first new job of each lane.
 -- Locks: the jobs by id, their rows of the outbox, with effects what these lock, as end_members_v1 where they are members of a batch, the
 -- meters of the keys whose places became free by name, then the rescan mark of their queues. Effects come after the verdicts, so that a job
@@ -120,7 +120,7 @@ begin
   end if;
   v_freed := v_freed || v_given_up;
   if v_freed is not null then
-    select jsonb_agg(jsonb_build_array(a.queue, a.priority, a.tenant, a.id)) into admitted from fairmill.admit_keys_v1(v_freed) a;
+    select jsonb_agg(jsonb_build_array(a.queue, a.priority, a.tenant, a.id)) into admitted from fairmill.admit_freed_v1(v_freed) a;
     if admitted is not null then
       perform fairmill.wake_v1(array(select distinct a ->> 0 from jsonb_array_elements(admitted) a));
     end if;

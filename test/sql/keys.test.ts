@@ -299,6 +299,84 @@ describe("no wake-up is lost (Solid Queue #456, #689)", () => {
     }
   });
 
+  test("the only place is passed on although an enqueue of its key has not committed, and that one is not overlooked", async () => {
+    const { running } = await held();
+    const [second] = await enqueueKeyed(db, 1);
+    const [settling, enqueuing] = [await open(), await begin()];
+    const [third] = await enqueueLimited(enqueuing, [{ key: "k" }]);
+    await settling.query("set lock_timeout = '2s'");
+    expect(await settle(settling, "w", [running], "done")).toEqual({ accepted: 1, refused: [] });
+    expect(await statesOf(db, [second!])).toEqual(["ready"]);
+    const next = await claimOne();
+    expect(next.id).toBe(second);
+    // Nobody is seen to be blocked now: this settle waits for the enqueue.
+    await settling.query("reset lock_timeout");
+    const settled = settle(settling, "w", [next], "done");
+    await waitUntilBlocked(db, settling);
+    await enqueuing.query("commit");
+    await settled;
+    expect(await statesOf(db, [third!.id!])).toEqual(["ready"]);
+  });
+
+  test("an enqueue that comes while the only place is being passed on is blocked behind it", async () => {
+    const { running } = await held();
+    const [second] = await enqueueKeyed(db, 1);
+    const settling = await begin();
+    await settle(settling, "w", [running], "done");
+    const [third] = await enqueueKeyed(db, 1);
+    await settling.query("commit");
+    expect(await statesOf(db, [second!, third!])).toEqual(["ready", "blocked"]);
+    await settle(db, "w", [await claimOne()], "done");
+    expect(await statesOf(db, [third!])).toEqual(["ready"]);
+  });
+
+  test("two settles at once of a limit that was lowered to one: one goes on, not two, and not none", async () => {
+    await setRule(db, { max_running: 2 });
+    const ids = await enqueueKeyed(db, 4);
+    const running = [await claimOne(), await claimOne()];
+    await setRule(db, { max_running: 1 });
+    const [a, b] = [await begin(), await open()];
+    await settle(a, "w", [running[0]!], "done");
+    const second = settle(b, "w", [running[1]!], "done");
+    await blockedOrDone(b, second);
+    await a.query("commit");
+    await second;
+    expect(await statesOf(db, ids)).toEqual(["done", "done", "ready", "blocked"]);
+  });
+
+  test("both places of a limit that was lowered to one, freed by one settle: one goes on", async () => {
+    await setRule(db, { max_running: 2 });
+    const ids = await enqueueKeyed(db, 4);
+    const running = [await claimOne(), await claimOne()];
+    await setRule(db, { max_running: 1 });
+    await settle(db, "w", running, "done");
+    expect(await statesOf(db, ids)).toEqual(["done", "done", "ready", "blocked"]);
+  });
+
+  test("both places of a key, freed by one settle: two go on", async () => {
+    await setRule(db, { max_running: 2 });
+    const ids = await enqueueKeyed(db, 5);
+    await settle(db, "w", [await claimOne(), await claimOne()], "done");
+    expect(await statesOf(db, ids)).toEqual(["done", "done", "ready", "ready", "blocked"]);
+  });
+
+  test("a place of a kind that refuses is not passed on while a caller's transaction may have given one that nobody sees", async () => {
+    const rule = { max_running: 2, when_full: "refuse" };
+    await setRule(db, rule);
+    await enqueueKeyed(db, 1);
+    const running = await claimOne();
+    const [again] = await enqueueKeyed(db, 1);
+    await call(db, "cancel_v1($1)", [again]);
+    const caller = await begin();
+    const [stored] = await enqueueLimited(caller, [{ key: "k" }], { alone: false });
+    expect(await statesOf(caller, [stored!.id!])).toEqual(["ready"]);
+    await call(db, "retry_v1($1)", [again]);
+    await setRule(db, { ...rule, max_running: 1 });
+    await settle(db, "w", [running], "done");
+    await caller.query("commit");
+    expect(await statesOf(db, [again!, stored!.id!])).toEqual(["blocked", "ready"]);
+  });
+
   test("two settles at once, each with a place to pass on: two go on, never three", async () => {
     await setRule(db, { max_running: 2 });
     const ids = await enqueueKeyed(db, 5);
@@ -386,6 +464,23 @@ describe("no wake-up is lost (Solid Queue #456, #689)", () => {
     expect(await statesOf(db, [(await stored)[0]!.id!])).toEqual(["ready"]);
   });
 
+  test.each(["known", "new"])(
+    "who waits for a key holds those before it by name, also one that is %s",
+    async (which) => {
+      await setRule(db, { max_running: 1 });
+      await enqueueKeyed(db, 1, { key: "b" });
+      if (which === "known") await enqueueKeyed(db, 1, { key: "a" });
+      const [holder, both, one] = [await begin(), await open(), await open()];
+      await enqueueLimited(holder, [{ key: "b" }]);
+      const second = enqueueLimited(both, [{ key: "b" }, { key: "a" }]);
+      await waitUntilBlocked(db, both);
+      const third = enqueueLimited(one, [{ key: "a" }]);
+      await waitUntilBlocked(db, one);
+      await holder.query("commit");
+      expect((await Promise.all([second, third])).flat().every(({ id }) => id !== null)).toBe(true);
+    },
+  );
+
   test("two who lock the same keys, one of them new, take them in one order and do not wait for each other", async () => {
     await setRule(db, { max_running: 1 });
     await enqueueKeyed(db, 1, { key: "b" });
@@ -435,6 +530,10 @@ describe("in a transaction of the caller", () => {
     const session = await open();
     await session.query("begin isolation level repeatable read");
     expect(await errorCode(enqueueLimited(session, [{ key: "k" }]))).toBe("FM003");
+    const running = await claimOne();
+    await enqueueKeyed(db, 1);
+    await session.query("rollback; begin isolation level repeatable read");
+    expect(await errorCode(settle(session, "w", [running], "done"))).toBe("FM003");
     await session.query("rollback; begin isolation level repeatable read");
     // Not alone, it needs no lock: the place is found after the commit.
     const [stored] = await enqueueLimited(session, [{ key: "k" }], { alone: false });

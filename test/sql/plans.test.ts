@@ -244,7 +244,13 @@ const LIMIT_CALLS: Record<string, Call> = {
     statement: `select * from fairmill.admit_keys_v1(array(select '["limited", "default", "k' || n || '"]' from generate_series(1, 50) n))`,
     before:
       "update fairmill.job set slot = null, state = 'scheduled', run_at = now() where limit_key = any (array(select '[\"limited\", \"default\", \"k' || n || '\"]' from generate_series(1, 50) n)) and state = 'ready'",
-    ways: ["job_blocked", "job_pkey", "job_slot"],
+    ways: ["Tid Scan", "job_blocked", "job_slot"],
+  },
+  "admit_freed_v1 of single places": {
+    statement: `select * from fairmill.admit_freed_v1(array(select '["limited", "default", "k' || n || '"]' from generate_series(1, 20) n))`,
+    before:
+      "update fairmill.key_rule set max_running = 1; update fairmill.job set slot = null, state = 'scheduled', run_at = now(), worker = null, started_at = null where limit_key = any (array(select '[\"limited\", \"default\", \"k' || n || '\"]' from generate_series(1, 20) n)) and slot is not null",
+    ways: ["Tid Scan", "job_blocked", "job_slot"],
   },
   "settle_v1 of jobs that hold places": {
     statement: "select * from fairmill.settle_v1('w5', $1, $2, $3, $4)",
@@ -254,7 +260,7 @@ const LIMIT_CALLS: Record<string, Call> = {
       placed.map((_, n) => ["done", "retry", "release"][n % 3]),
       JSON.stringify(placed.map(() => ({ error: { message: "no" }, delay_ms: 5 }))),
     ],
-    ways: ["job_blocked", "job_pkey", "job_slot"],
+    ways: ["Tid Scan", "job_blocked", "job_pkey", "job_slot"],
   },
   promote_rows_v1: { statement: "select * from fairmill.promote_rows_v1(200)", ways: ["job_pkey", "job_scheduled"] },
   expire_rows_v1: { statement: "select * from fairmill.expire_rows_v1(200)", ways: ["job_expiring", "job_pkey"] },
