@@ -293,6 +293,11 @@ const LIMIT_CALLS: Record<string, Call> = {
       "job_throttled backward",
     ],
   },
+  "spend_keys_v1 with meters, known and new": {
+    statement: `select fairmill.spend_keys_v1(array(select '["limited", "default", "k' || n || '"]' from generate_series(981, 1020) n order by 1),
+      array(select 1 from generate_series(1, 40)), 5, 60000, 'window', clock_timestamp())`,
+    ways: [],
+  },
   "count_running_v1 with a young cap": {
     statement: "select fairmill.count_running_v1()",
     before: GATES,
