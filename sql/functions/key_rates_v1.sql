@@ -7,7 +7,8 @@
 -- when a job comes back, the rate is asked again. Who comes back too early goes before all others that wait; newcomers queue up behind
 -- them, and start at once only if nobody waits.
 -- Locks: the meters of the keys, by name.
--- Plan expected: the jobs by their places; per key that has too little room a probe of meter and a backward probe of job_throttled.
+-- Plan expected: the jobs by their places; a look at job_throttled for all keys; per key that has too little room a probe of meter and a
+-- backward probe of job_throttled.
 create or replace function fairmill.key_rates_v1(places tid[], inout at timestamptz, out places_left tid[], out late jsonb, out spends boolean)
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -19,46 +20,51 @@ set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_kind  record;
-  v_names text[];
-  v_spent text[] := '{}';  -- keys whose rate is spent
-  v_tight jsonb := '{}';   -- the others
-  v_late  tid[];
-  v_due   timestamptz[];
+  v_names  text[];         -- the keys, sorted, and beside each its kind and how many of its jobs want to start
+  v_kinds  text[];
+  v_counts integer[];
+  v_group  record;
+  v_waits  jsonb := '{}';  -- keys of which somebody waits
+  v_tight  jsonb;          -- these, and those that have too little room
+  v_left   text[];
+  v_late   tid[];
+  v_due    timestamptz[];
 begin
-  at := clock_timestamp();
-  -- Names begin with their kind, so that by the first name of each kind all of them are in order.
-  for v_kind in
-    select wanted.names, wanted.counts, r.rate_limit, r.rate_per_ms, r.rate_how
-    from (select k.kind, array_agg(k.limit_key order by k.limit_key) as names, array_agg(k.count order by k.limit_key) as counts
-          from (select j.kind, j.limit_key, count(*)::integer as count from fairmill.job j
-                where j.ctid = any (places) and j.limit_key is not null group by j.kind, j.limit_key) k
-          group by k.kind) wanted
-    cross join lateral (select x.* from fairmill.key_rule x where x.kind = wanted.kind and x.rate_at = 'start' offset 0) r
-    order by wanted.names[1]
-  loop
-    v_names := fairmill.spend_keys_v1(v_kind.names, v_kind.counts, v_kind.rate_limit, v_kind.rate_per_ms, v_kind.rate_how, at);
-    v_spent := v_spent || v_names;
-    if cardinality(v_names) < cardinality(v_kind.names) then
-      v_names := array(select u.name from unnest(v_kind.names) as u (name) except select u.name from unnest(v_names) as u (name));
-      v_tight := v_tight || jsonb_object(v_names, v_names);
-    end if;
-  end loop;
-  spends := cardinality(v_spent) > 0;
-  if v_tight = '{}' then
+  spends := false;
+  select array_agg(k.limit_key), array_agg(k.kind), array_agg(k.count) into v_names, v_kinds, v_counts
+  from (select j.limit_key, j.kind, count(*)::integer as count from fairmill.job j
+        -- "is true" keeps the rules from being joined: they are looked up in a table made once.
+        where j.ctid = any (places) and j.limit_key is not null and (j.kind in (select r.kind from fairmill.key_rule r where r.rate_at = 'start')) is true
+        group by j.limit_key, j.kind order by j.limit_key) k;
+  if v_names is null then
     places_left := places;
     return;
   end if;
+  perform fairmill.lock_keys_v1(v_names);
+  -- Later than all that was spent under these locks before: whoever had them meanwhile forgot what no longer counted at its moment.
+  at := clock_timestamp();
 
-  if clock_timestamp() >= at + interval '250 milliseconds' then
-    -- The locks came late, and others may have forgotten what counted at the moment that was. All start at a new one; what was spent
-    -- already is moved there.
-    at := clock_timestamp();
-    update fairmill.meter m set spent_at[cardinality(m.spent_at)] = slot.at
-    from unnest(v_spent) as u (name)
-    cross join lateral (select (fairmill.rate_spend_v1(null, null, r.rate_limit, r.rate_per_ms, r.rate_how, at, 1)).new_spent_at[1] as at
-                        from fairmill.key_rule r where r.kind = u.name::jsonb ->> 0 offset 0) slot
-    where m.use = 'start' and m.scope = 'key' and m.name = u.name and m.spent_at[cardinality(m.spent_at)] < slot.at;
+  if exists (select from fairmill.job j where j.limit_key = any (v_names) and j.state = 'scheduled' and j.put_back) then
+    select coalesce(jsonb_object_agg(u.name, true), '{}') into v_waits from unnest(v_names) as u (name)
+    cross join lateral (select from fairmill.job x where x.limit_key = u.name and x.state = 'scheduled' and x.put_back limit 1) waits;
+  end if;
+  v_tight := v_waits;
+  for v_group in
+    select w.names, w.count, r.rate_limit, r.rate_per_ms, r.rate_how
+    from (select u.kind, u.count, array_agg(u.name order by u.n) as names from unnest(v_names, v_kinds, v_counts) with ordinality as u (name, kind, count, n)
+          where not v_waits ? u.name
+          group by u.kind, u.count) w
+    cross join lateral (select x.* from fairmill.key_rule x where x.kind = w.kind and x.rate_at = 'start' offset 0) r
+  loop
+    v_left := fairmill.spend_keys_v1(v_group.names, v_group.count, v_group.rate_limit, v_group.rate_per_ms, v_group.rate_how, at);
+    if v_left <> '{}' then
+      v_tight := v_tight || jsonb_object(v_left, v_left);
+    end if;
+    spends := spends or cardinality(v_left) < cardinality(v_group.names);
+  end loop;
+  if v_tight = '{}' then
+    places_left := places;
+    return;
   end if;
 
   -- Everything of a key in one row, found by probes from it: whatever is joined the other way round is quadratic. Of a key's jobs those
@@ -70,13 +76,13 @@ begin
     where v_tight ? j.limit_key
     group by j.limit_key),
   key as materialized (
-    select w.places, w.count > starts.count or last.run_at is not null as waits, starts.count as starts, greatest(0, w.again - starts.count) as early, m.place as meter, m.waits as waited, after.new_spent_at, after.new_spent,
+    select w.places, starts.count as starts, greatest(0, w.again - starts.count) as early, m.place as meter, after.new_spent_at, after.new_spent,
       next.open_at, last.run_at as last_at, r.step
     from wanted w
     -- A step is a little more than the rate asks for, because starts are a little late and are rounded up.
     cross join lateral (select x.*, x.rate_per_ms::float8 / x.rate_limit * 129 / 128 * interval '1 millisecond' as step
                         from fairmill.key_rule x where x.kind = w.limit_key::jsonb ->> 0 offset 0) r
-    cross join lateral (select x.ctid as place, x.spent_at, x.spent, x.waits from fairmill.meter x where x.use = 'start' and x.scope = 'key' and x.name = w.limit_key offset 0) m
+    cross join lateral (select x.ctid as place, x.spent_at, x.spent from fairmill.meter x where x.use = 'start' and x.scope = 'key' and x.name = w.limit_key offset 0) m
     left join lateral (select x.run_at from fairmill.job x where x.limit_key = w.limit_key and x.state = 'scheduled' and x.put_back
                        order by x.run_at desc limit 1) last on true
     cross join lateral fairmill.rate_room_v1(m.spent_at, m.spent, r.rate_limit, r.rate_per_ms, r.rate_how, at) now
@@ -85,10 +91,8 @@ begin
     cross join lateral fairmill.rate_room_v1(case when starts.count > 0 then after.new_spent_at else m.spent_at end,
       case when starts.count > 0 then after.new_spent else m.spent end, r.rate_limit, r.rate_per_ms, r.rate_how, at) next),
   spent as (
-    update fairmill.meter m
-    set spent_at = case when k.starts > 0 then k.new_spent_at else m.spent_at end, spent = case when k.starts > 0 then k.new_spent else m.spent end,
-        waits = k.waits, used_at = date_trunc('hour', at)
-    from key k where m.ctid = k.meter and (k.starts > 0 or k.waits <> k.waited))
+    update fairmill.meter m set spent_at = k.new_spent_at, spent = k.new_spent, used_at = date_trunc('hour', at)
+    from key k where m.ctid = k.meter and k.starts > 0)
   select array_agg(p.place) filter (where p.turn <= k.starts), array_agg(p.place) filter (where p.turn > k.starts),
          array_agg(case when p.turn - k.starts <= k.early then k.open_at + (p.turn - k.starts - 1) * k.step
                    else greatest(k.open_at + k.early * k.step, k.last_at + k.step) + (p.turn - k.starts - k.early - 1) * k.step end) filter (where p.turn > k.starts),

@@ -1,5 +1,4 @@
--- Writes down that so many started at a moment: the new contents of the meter. What no longer counts is dropped, a quarter of
--- a second later: for those that start at a moment before (spend_keys_v1).
+-- Writes down that so many started at a moment: the new contents of the meter. What no longer counts is dropped.
 -- window: moments are rounded up to a 256th of the period and added up, so that a meter stays small whatever the limit. Rounded up, not
 -- down: a start counts a little longer than it must, never shorter.
 -- uniform: the last start is all there is to know.
@@ -9,7 +8,7 @@ language plpgsql immutable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_from  timestamptz := at - rate_per_ms * interval '1 millisecond' - interval '250 milliseconds';
+  v_from  timestamptz := at - rate_per_ms * interval '1 millisecond';
   v_step  constant float8 := rate_per_ms / 256000.0;  -- in seconds
   v_slot  timestamptz := greatest(at, to_timestamp(ceil(extract(epoch from at)::float8 / v_step) * v_step));
   v_first integer := 1;
