@@ -17,6 +17,7 @@ set jit = off
 set enable_seqscan = off
 set enable_mergejoin = off
 set enable_bitmapscan = off
+set enable_sort = off
 as $$
 #variable_conflict use_column
 declare
@@ -44,9 +45,11 @@ begin
   -- Later than all that was spent under these locks before: whoever had them meanwhile forgot what no longer counted at its moment.
   at := clock_timestamp();
 
-  if exists (select from fairmill.job j where j.limit_key = any (v_names) and j.state = 'scheduled' and j.put_back) then
+  -- Said with an order that no other index has: statistics cannot talk the planner out of job_throttled.
+  if (select j.limit_key from fairmill.job j where j.limit_key = any (v_names) and j.state = 'scheduled' and j.put_back order by j.limit_key limit 1) is not null then
     select coalesce(jsonb_object_agg(u.name, true), '{}') into v_waits from unnest(v_names) as u (name)
-    cross join lateral (select from fairmill.job x where x.limit_key = u.name and x.state = 'scheduled' and x.put_back limit 1) waits;
+    cross join lateral (select x.run_at from fairmill.job x where x.limit_key = u.name and x.state = 'scheduled' and x.put_back
+                        order by x.run_at desc limit 1) waits;
   end if;
   v_tight := v_waits;
   for v_group in

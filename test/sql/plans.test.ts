@@ -290,12 +290,17 @@ const LIMIT_CALLS: Record<string, Call> = {
       "job_running_kind",
       "job_running_queue",
       "job_running_tenant",
+      "job_throttled",
       "job_throttled backward",
     ],
   },
+  "lock_keys_v1 with meters, known and new": {
+    statement: `select fairmill.lock_keys_v1(array(select '["limited", "default", "k' || n || '"]' from generate_series(981, 1020) n order by 1))`,
+    ways: [],
+  },
   "spend_keys_v1 with meters, known and new": {
     statement: `select fairmill.spend_keys_v1(array(select '["limited", "default", "k' || n || '"]' from generate_series(981, 1020) n order by 1),
-      array(select 1 from generate_series(1, 40)), 5, 60000, 'window', clock_timestamp())`,
+      1, 5, 60000, 'window', clock_timestamp())`,
     ways: [],
   },
   "count_running_v1 with a young cap": {
