@@ -124,6 +124,80 @@ describe("the meter, as a pure function", () => {
   });
 });
 
+describe("many keys in one statement", () => {
+  const AT = "timestamptz '2026-01-01 12:00:00.123457+00'";
+
+  test.each([
+    { limit: 1, per: 1_000 },
+    { limit: 7, per: 60_000 },
+    { limit: 100, per: 333 },
+    { limit: 30, per: HOUR },
+  ])(
+    `spend_keys_v1 lets in and writes what rate_room_v1 and rate_spend_v1 say, under $limit per $per ms (seed ${seed})`,
+    async ({ limit, per }) => {
+      for (const how of ["window", "uniform"])
+        for (const count of [1, 2, 5]) {
+          // Meters of up to twelve moments, some at the very edges of what counts and of what is added up; the last may lie ahead.
+          await db.query(
+            `insert into fairmill.meter (use, scope, name, spent_at, spent)
+           select 'start', 'key', 'k' || lpad(g.k::text, 4, '0'), case when cardinality(a.moments) > 0 then a.moments end,
+             case when cardinality(a.moments) > 0 then array(select 1 + floor(random() ^ 3 * greatest(least($1::integer, 12), $1::integer / 3))::integer from unnest(a.moments)) end
+           from (select setseed($3::float8)) seeded, generate_series(1, 500) as g (k)
+           cross join lateral (select g.k as of_key, floor(random() * 13)::integer as length, random() as reach offset 0) dice
+           cross join lateral (select array(select distinct case floor(random() * 8)
+               when 0 then ${AT} - $2::bigint * interval '1 millisecond'
+               when 1 then ${AT} - $2::bigint * interval '1 millisecond' + interval '1 microsecond'
+               when 2 then (fairmill.rate_spend_v1(null, null, $1::integer, $2::bigint, 'window', ${AT}, 1)).new_spent_at[1]
+               when 3 then ${AT} - ceil($2::bigint * 1000.0 / $1::integer)::float8 * interval '1 microsecond'
+               else ${AT} - (dice.reach * 2 * random() - 1 / 256.0) * $2::bigint * interval '1 millisecond' end
+             from generate_series(1, dice.length) order by 1) as moments offset 0) a`,
+            [limit, per, (seed % 1000) / 1000],
+          );
+          const expected = await db.query<{ name: string; fits: boolean }>(
+            `select m.name, r.room >= $4::integer as fits, case when r.room >= $4::integer then s.new_spent_at else m.spent_at end::text as spent_at,
+             case when r.room >= $4::integer then s.new_spent else m.spent end as spent
+           from fairmill.meter m cross join lateral fairmill.rate_room_v1(m.spent_at, m.spent, $1::integer, $2::bigint, $3, ${AT}) r
+           cross join lateral fairmill.rate_spend_v1(m.spent_at, m.spent, $1::integer, $2::bigint, $3, ${AT}, $4::integer) s order by m.name`,
+            [limit, per, how, count],
+          );
+          const [{ left } = { left: [] }] = await db.query<{ left: string[] }>(
+            `select fairmill.spend_keys_v1(array(select name from fairmill.meter order by name), $4::integer, $1::integer, $2::bigint, $3, ${AT}) as left`,
+            [limit, per, how, count],
+          );
+          const written = await db.query<{ name: string }>(
+            "select name, spent_at::text, spent from fairmill.meter order by name",
+          );
+          await db.query("delete from fairmill.meter");
+          expect(written.map((meter) => ({ fits: !left.includes(meter.name), ...meter }))).toEqual(expected);
+          const fitting = expected.filter(({ fits }) => fits).length;
+          // The dice were of both sorts, where both are possible.
+          if (count <= (how === "uniform" ? 1 : limit)) expect(fitting).toBeGreaterThan(20);
+          expect(fitting).toBeLessThan(480);
+        }
+    },
+  );
+
+  test(`claims that lock the same keys, some of them new, never wait for each other in a circle (seed ${seed})`, async () => {
+    const sessions = await Promise.all(Array.from({ length: 6 }, () => open()));
+    for (let round = 0; round < 8; round++)
+      await Promise.all(
+        sessions.map(async (session, n) => {
+          for (let turn = 0; turn < 8; turn++) {
+            const dice = Array.from({ length: 60 }, (_, k) =>
+              Math.sin(seed + k * 7 + n * 131 + turn * 17 + round * 29),
+            );
+            const names = dice.flatMap((die, k) => (die > 0.3 ? [`r${round}k${String(k).padStart(2, "0")}`] : []));
+            await session.query("begin");
+            await session.query("select fairmill.lock_keys_v1($1)", [names]);
+            const there = await session.query("select from fairmill.meter where name = any ($1)", [names]);
+            await session.query("commit");
+            expect(there).toHaveLength(names.length);
+          }
+        }),
+      );
+  }, 30_000);
+});
+
 describe("at enqueue", () => {
   const rate = (limit: number, how = "window", per_ms = HOUR) => ({ rate: { limit, per_ms, how, at: "enqueue" } });
   const codes = async (jobs: readonly NewRow[], options = {}) =>
