@@ -742,6 +742,21 @@ describe.each(SCENARIOS)("$name", (scenario) => {
     checkReads(plans, "outbox");
   });
 
+  test.each(["lock_keys_v1 with meters, known and new", "spend_keys_v1 with meters, known and new"])(
+    "%s reads meters in one pass along the primary key",
+    async (name) => {
+      const plans = await plansOf(session, CALLS[name]!.statement);
+      const readers = readersOf(plans, "meter").filter(({ type }) => type !== "Insert");
+      expect(readers.length).toBeGreaterThan(0);
+      for (const reader of readers)
+        expect(reader, plans.map(({ root }) => draw(root)).join("\n")).toMatchObject({
+          index: "meter_pkey",
+          loops: 1,
+          rowsInVain: 0,
+        });
+    },
+  );
+
   test("settle_v1 deletes by the primary key, driven by the ids it was given", async () => {
     const { statement, values } = CALLS["settle_v1 of ends"]!;
     const plans = await plansOf(session, statement, values!(facts));
