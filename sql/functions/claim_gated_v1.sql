@@ -35,9 +35,11 @@ declare
   v_kinds   jsonb;
   v_scopes  text[];     -- which scopes have gates
   v_closed  text[];     -- kinds
-  v_places  tid[];
+  v_places  tid[];      -- of the candidates, and beside each the number of its lane
+  v_lanes   bigint[];
   v_asked   integer;
   v_late    jsonb;
+  v_used    jsonb;      -- "tenant acme" → how many of it start
   v_held    jsonb;
   v_told    jsonb := '{}';
   v_spends  boolean;
@@ -53,9 +55,10 @@ begin
     into v_scopes, v_closed, v_tenants, v_queues, v_kinds, v_spends
   from jsonb_each(v_gates) as g (name, gate);
 
-  v_places := array(
-    select ready.ctid
-    from unnest(queues, priorities, tenants, floors, quanta) as lane (queue, priority, tenant, floor, quantum)
+  select coalesce(array_agg(ready.ctid), '{}'), coalesce(array_agg(ready.n), '{}') into v_places, v_lanes
+  from (
+    select ready.ctid, lane.n
+    from unnest(queues, priorities, tenants, floors, quanta) with ordinality as lane (queue, priority, tenant, floor, quantum, n)
     cross join lateral (select least(lane.quantum, (v_gates #> array['tenant ' || lane.tenant, 'room'])::integer,
                                      (v_gates #> array['queue ' || lane.queue, 'room'])::integer) as quantum offset 0) allowed
     cross join lateral (
@@ -69,7 +72,7 @@ begin
       limit allowed.quantum
       for update skip locked) ready
     where allowed.quantum > 0
-    limit jobs_max);
+    limit jobs_max) ready;
 
   if cardinality(v_places) > 0 then
     -- Lanes of one tenant or queue share its room, and lanes hold jobs of several kinds.
@@ -87,12 +90,21 @@ begin
   end if;
 
   if v_gates <> '{}' then
-    -- All of these start now: they are locked, and nobody else can have them.
-    select fairmill.close_gates_v1(v_gates, jsonb_object_agg(u.name, u.count), v_at) into v_held
-    from (select 'tenant ' || j.tenant as name, count(*) as count from fairmill.job j where j.ctid = any (v_places) and 'tenant' = any (v_scopes) group by j.tenant
-          union all select 'kind ' || j.kind, count(*) from fairmill.job j where j.ctid = any (v_places) and 'kind' = any (v_scopes) group by j.kind
-          union all select 'queue ' || j.queue, count(*) from fairmill.job j where j.ctid = any (v_places) and 'queue' = any (v_scopes) group by j.queue) u;
+    -- How many start of each, before they do: they are locked. The lanes tell, unless somebody was let go or kinds have gates.
+    if cardinality(v_places) = cardinality(v_lanes) and 'kind' <> all (v_scopes) then
+      with lane as (select l.n, count(*) as count from unnest(v_lanes) as l (n) group by l.n)
+      select jsonb_object_agg(u.name, u.count) into v_used
+      from (select 'tenant ' || tenants[l.n] as name, sum(l.count) as count from lane l where 'tenant' = any (v_scopes) group by 1
+            union all select 'queue ' || queues[l.n], sum(l.count) from lane l where 'queue' = any (v_scopes) group by 1) u;
+    else
+      select jsonb_object_agg(u.name, u.count) into v_used
+      from (select 'tenant ' || j.tenant as name, count(*) as count from fairmill.job j where j.ctid = any (v_places) and 'tenant' = any (v_scopes) group by j.tenant
+            union all select 'kind ' || j.kind, count(*) from fairmill.job j where j.ctid = any (v_places) and 'kind' = any (v_scopes) group by j.kind
+            union all select 'queue ' || j.queue, count(*) from fairmill.job j where j.ctid = any (v_places) and 'queue' = any (v_scopes) group by j.queue) u;
+    end if;
+    v_held := fairmill.close_gates_v1(v_gates, v_used, v_at);
   end if;
+  -- Straight to the caller: to keep the rows for a second look at them would be another copy of every payload.
   return query
     update fairmill.job j
     set state = 'running', worker = worker_id, lease_no = j.lease_no + 1, attempt = j.attempt + 1, started_at = v_at, put_back = null,
@@ -100,8 +112,8 @@ begin
     where j.ctid = any (v_places)
     returning j.id, j.lease_no, j.priority, j.tenant, j.kind, j.key, j.attempt, j.crashes, j.max_attempts, j.payload, j.batch;
   if v_held is not null or v_late is not null then
-    return query select null::bigint, null::integer, null::smallint, null::text, null::text, null::text, null::smallint, null::smallint, null::smallint,
-      jsonb_build_object('held', coalesce(v_held, '[]')) || v_told || coalesce(v_late, '{}'), null::bigint;
+    payload := jsonb_build_object('held', coalesce(v_held, '[]')) || v_told || coalesce(v_late, '{}');
+    return next;
   end if;
 end
 $$;
