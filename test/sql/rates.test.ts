@@ -538,6 +538,39 @@ describe("at start, of a key", () => {
     expect(await live(db, ids[1]!)).toMatchObject({ put_back: null, attempt: 1, throttled: 1 });
   });
 
+  test("who is put back by its key, or let go because lanes share a tenant, spends nothing of the tenant's rate", async () => {
+    await setRule(db, { rate: { limit: 1, per_ms: HOUR } });
+    await setGate(db, "tenant", "default", { rate: { limit: 5, per_ms: HOUR } });
+    const spent = async () =>
+      (await db.query<{ spent: number[] }>("select spent from fairmill.meter where scope = 'tenant'"))[0]!.spent;
+    await enqueueKeyed(db, 3);
+    expect((await claimGated(db, "w")).jobs).toHaveLength(1);
+    expect(await spent()).toEqual([1]);
+    await db.query("update fairmill.meter set spent_at = null, spent = null where scope = 'tenant'");
+    await fill(db, 9);
+    await fill(db, 9, { priority: 1 });
+    const lanes = [0, 1].map((priority) => ({ tenant: "default", priority, quantum: 9 }));
+    expect((await claimGated(db, "w", lanes, 18)).jobs).toHaveLength(5);
+    expect(await spent()).toEqual([5]);
+  });
+
+  test("a claim that spends the rate of one key is durable, though another key of it has none left", async () => {
+    await setRule(db, { rate: { limit: 1, per_ms: HOUR } });
+    await enqueueKeyed(db, 1, { key: "full" });
+    await claimGated(db, "w");
+    await enqueueKeyed(db, 1, { key: "full" });
+    await enqueueKeyed(db, 1, { key: "free" });
+    const session = await open();
+    await session.query("set synchronous_commit = on");
+    await session.query("begin");
+    const claimed = await session.query(
+      "select * from fairmill.claim_lanes_v1('w', '{default}', '{0}', '{default}', '{0}', '{5}', null, 5, durable => false)",
+    );
+    expect(claimed.filter(({ id }) => id !== null)).toHaveLength(1);
+    expect(await session.query("show synchronous_commit")).toEqual([{ synchronous_commit: "on" }]);
+    await session.query("commit");
+  });
+
   test("a job that waits for a retry was not put back: newcomers need not wait for it", async () => {
     await setRule(db, { rate: { limit: 3, per_ms: HOUR } });
     const [first] = await enqueueKeyed(db, 1);
