@@ -4,7 +4,7 @@
 --  2. Take candidates lane by lane, as far as the room of their queue and tenant goes; leave out kinds that are closed.
 --  3. Let those go that are too many for a gate they share with others (fit_gates_v1). They stay ready.
 --  4. Ask the rates of keys (key_rates_v1): who is over is put back as scheduled for the moment it may start.
---  5. Start the rest, spend the rates, tell what is closed now (close_gates_v1).
+--  5. Spend the rates of gates for the rest and see what is closed now (close_gates_v1); start them.
 -- Result: the claimed jobs; and one row with id null if a gate is closed now or a job was put back. Its payload:
 --   held       [{"scope", "name", "why": paused | cap | rate, "open_in_ms": when a rate opens}, …]
 --   cut        so many candidates were too many for a gate they share: where jobs_max was reached with them, lanes were not asked
@@ -30,12 +30,17 @@ as $$
 declare
   v_at      timestamptz;
   v_gates   jsonb;      -- "tenant acme" → {"room": 3, …}
-  v_caps    jsonb;      -- "tenant acme" → what a run counts for
+  v_tenants jsonb;      -- those that have a cap: what runs is counted for them; null: none
+  v_queues  jsonb;
+  v_kinds   jsonb;
   v_scopes  text[];     -- which scopes have gates
   v_closed  text[];     -- kinds
-  v_places  tid[];
+  v_places  tid[];      -- of the candidates, and beside each the number of its lane
+  v_lanes   bigint[];
   v_asked   integer;
   v_late    jsonb;
+  v_used    jsonb;      -- "tenant acme" → how many of it start
+  v_held    jsonb;
   v_told    jsonb := '{}';
   v_spends  boolean;
 begin
@@ -43,14 +48,17 @@ begin
   v_at := clock_timestamp();
   select coalesce(array_agg(distinct g.gate ->> 'scope'), '{}'),
          coalesce(array_agg(g.gate ->> 'name') filter (where g.gate ->> 'scope' = 'kind' and (g.gate -> 'room')::integer <= 0), '{}'),
-         jsonb_object_agg(g.name, g.gate -> 'bit') filter (where g.gate ? 'bit'),
+         jsonb_object_agg(g.gate ->> 'name', true) filter (where (g.gate -> 'bit')::integer = 1),
+         jsonb_object_agg(g.gate ->> 'name', true) filter (where (g.gate -> 'bit')::integer = 2),
+         jsonb_object_agg(g.gate ->> 'name', true) filter (where (g.gate -> 'bit')::integer = 4),
          coalesce(bool_or(g.gate ? 'per_ms'), false)
-    into v_scopes, v_closed, v_caps, v_spends
+    into v_scopes, v_closed, v_tenants, v_queues, v_kinds, v_spends
   from jsonb_each(v_gates) as g (name, gate);
 
-  v_places := array(
-    select ready.ctid
-    from unnest(queues, priorities, tenants, floors, quanta) as lane (queue, priority, tenant, floor, quantum)
+  select coalesce(array_agg(ready.ctid), '{}'), coalesce(array_agg(ready.n), '{}') into v_places, v_lanes
+  from (
+    select ready.ctid, lane.n
+    from unnest(queues, priorities, tenants, floors, quanta) with ordinality as lane (queue, priority, tenant, floor, quantum, n)
     cross join lateral (select least(lane.quantum, (v_gates #> array['tenant ' || lane.tenant, 'room'])::integer,
                                      (v_gates #> array['queue ' || lane.queue, 'room'])::integer) as quantum offset 0) allowed
     cross join lateral (
@@ -64,7 +72,7 @@ begin
       limit allowed.quantum
       for update skip locked) ready
     where allowed.quantum > 0
-    limit jobs_max);
+    limit jobs_max) ready;
 
   if cardinality(v_places) > 0 then
     -- Lanes of one tenant or queue share its room, and lanes hold jobs of several kinds.
@@ -81,22 +89,31 @@ begin
     perform set_config('synchronous_commit', 'off', true);
   end if;
 
+  if v_gates <> '{}' then
+    -- How many start of each, before they do: they are locked. The lanes tell, unless somebody was let go or kinds have gates.
+    if cardinality(v_places) = cardinality(v_lanes) and 'kind' <> all (v_scopes) then
+      with lane as (select l.n, count(*) as count from unnest(v_lanes) as l (n) group by l.n)
+      select jsonb_object_agg(u.name, u.count) into v_used
+      from (select 'tenant ' || tenants[l.n] as name, sum(l.count) as count from lane l where 'tenant' = any (v_scopes) group by 1
+            union all select 'queue ' || queues[l.n], sum(l.count) from lane l where 'queue' = any (v_scopes) group by 1) u;
+    else
+      select jsonb_object_agg(u.name, u.count) into v_used
+      from (select 'tenant ' || j.tenant as name, count(*) as count from fairmill.job j where j.ctid = any (v_places) and 'tenant' = any (v_scopes) group by j.tenant
+            union all select 'kind ' || j.kind, count(*) from fairmill.job j where j.ctid = any (v_places) and 'kind' = any (v_scopes) group by j.kind
+            union all select 'queue ' || j.queue, count(*) from fairmill.job j where j.ctid = any (v_places) and 'queue' = any (v_scopes) group by j.queue) u;
+    end if;
+    v_held := fairmill.close_gates_v1(v_gates, v_used, v_at);
+  end if;
+  -- Straight to the caller: to keep the rows for a second look at them would be another copy of every payload.
   return query
-    with started as (
-      update fairmill.job j
-      set state = 'running', worker = worker_id, lease_no = j.lease_no + 1, attempt = j.attempt + 1, started_at = v_at, put_back = null,
-          counted = case when v_caps is not null then nullif(coalesce((v_caps -> ('tenant ' || j.tenant))::smallint, 0::smallint)
-            | coalesce((v_caps -> ('queue ' || j.queue))::smallint, 0::smallint) | coalesce((v_caps -> ('kind ' || j.kind))::smallint, 0::smallint), 0::smallint) end
-      where j.ctid = any (v_places)
-      returning j.id, j.lease_no, j.priority, j.tenant, j.kind, j.key, j.attempt, j.crashes, j.max_attempts, j.payload, j.batch, j.queue),
-    used as materialized (
-      select 'tenant ' || s.tenant as name, count(*) as count from started s where 'tenant' = any (v_scopes) group by s.tenant
-      union all select 'kind ' || s.kind, count(*) from started s where 'kind' = any (v_scopes) group by s.kind
-      union all select 'queue ' || s.queue, count(*) from started s where 'queue' = any (v_scopes) group by s.queue),
-    told as (select fairmill.close_gates_v1(v_gates, (select jsonb_object_agg(u.name, u.count) from used u), v_at) as held)
-    select s.id, s.lease_no, s.priority, s.tenant, s.kind, s.key, s.attempt, s.crashes, s.max_attempts, s.payload, s.batch from started s
-    union all
-    select null, null, null, null, null, null, null, null, null, jsonb_build_object('held', coalesce(t.held, '[]')) || v_told || coalesce(v_late, '{}'), null
-    from told t where t.held is not null or v_late is not null;
+    update fairmill.job j
+    set state = 'running', worker = worker_id, lease_no = j.lease_no + 1, attempt = j.attempt + 1, started_at = v_at, put_back = null,
+        counted = nullif(case when v_tenants ? j.tenant then 1 else 0 end | case when v_queues ? j.queue then 2 else 0 end | case when v_kinds ? j.kind then 4 else 0 end, 0)
+    where j.ctid = any (v_places)
+    returning j.id, j.lease_no, j.priority, j.tenant, j.kind, j.key, j.attempt, j.crashes, j.max_attempts, j.payload, j.batch;
+  if v_held is not null or v_late is not null then
+    payload := jsonb_build_object('held', coalesce(v_held, '[]')) || v_told || coalesce(v_late, '{}');
+    return next;
+  end if;
 end
 $$;

@@ -2,11 +2,13 @@
 -- attempt and its place, and is counted as throttled. For the others the rate is spent. Part of claim_gated_v1.
 --   places  the candidates in the order of their turns, locked;  at: the moment of the claim, as far as it is known
 -- Result: at, the moment under the locks; places, of those that may start; late, what the worker is told of the others, or null; spends, whether a rate was spent.
+-- Most keys have room for all their jobs, and nobody waits: spend_keys_v1 is enough for them. The others are looked at one by one.
 -- Moments are given one after the other, so that a thousand jobs of a key do not come back at once to be put back again. They are hints:
 -- when a job comes back, the rate is asked again. Who comes back too early goes before all others that wait; newcomers queue up behind
 -- them, and start at once only if nobody waits.
 -- Locks: the meters of the keys, by name.
--- Plan expected: the jobs by their places; per key a probe of meter and a backward probe of job_throttled.
+-- Plan expected: the jobs by their places; a look at job_throttled for all keys; per key that has too little room a probe of meter and a
+-- backward probe of job_throttled.
 create or replace function fairmill.key_rates_v1(places tid[], inout at timestamptz, out places_left tid[], out late jsonb, out spends boolean)
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -15,27 +17,58 @@ set jit = off
 set enable_seqscan = off
 set enable_mergejoin = off
 set enable_bitmapscan = off
+set enable_sort = off
 as $$
 #variable_conflict use_column
 declare
-  v_free  tid[];          -- candidates that have no rate
-  v_keys  text[];
-  v_late  tid[];
-  v_due   timestamptz[];
+  v_names  text[];         -- the keys, sorted, and beside each its kind and how many of its jobs want to start
+  v_kinds  text[];
+  v_counts integer[];
+  v_group  record;
+  v_waits  jsonb := '{}';  -- keys of which somebody waits
+  v_tight  jsonb;          -- these, and those that have too little room
+  v_left   text[];
+  v_late   tid[];
+  v_due    timestamptz[];
 begin
-  select array_agg(p.place) filter (where not rated.is), array_agg(distinct j.limit_key) filter (where rated.is)
-    into v_free, v_keys
-  from unnest(places) as p (place)
-  cross join lateral (select x.kind, x.limit_key from fairmill.job x where x.ctid = p.place) j
-  cross join lateral (select j.limit_key is not null and exists (select from fairmill.key_rule r where r.kind = j.kind and r.rate_at = 'start') as is offset 0) rated;
-  if v_keys is null then
+  spends := false;
+  select array_agg(k.limit_key), array_agg(k.kind), array_agg(k.count) into v_names, v_kinds, v_counts
+  from (select j.limit_key, j.kind, count(*)::integer as count from fairmill.job j
+        -- "is true" keeps the rules from being joined: they are looked up in a table made once.
+        where j.ctid = any (places) and j.limit_key is not null and (j.kind in (select r.kind from fairmill.key_rule r where r.rate_at = 'start')) is true
+        group by j.limit_key, j.kind order by j.limit_key) k;
+  if v_names is null then
     places_left := places;
-    spends := false;
     return;
   end if;
-  perform fairmill.lock_meters_v1('start', 'key', v_keys);
+  perform fairmill.lock_keys_v1(v_names);
   -- Later than all that was spent under these locks before: whoever had them meanwhile forgot what no longer counted at its moment.
   at := clock_timestamp();
+
+  -- Said with an order that no other index has: statistics cannot talk the planner out of job_throttled.
+  if (select j.limit_key from fairmill.job j where j.limit_key = any (v_names) and j.state = 'scheduled' and j.put_back order by j.limit_key limit 1) is not null then
+    select coalesce(jsonb_object_agg(u.name, true), '{}') into v_waits from unnest(v_names) as u (name)
+    cross join lateral (select x.run_at from fairmill.job x where x.limit_key = u.name and x.state = 'scheduled' and x.put_back
+                        order by x.run_at desc limit 1) waits;
+  end if;
+  v_tight := v_waits;
+  for v_group in
+    select w.names, w.count, r.rate_limit, r.rate_per_ms, r.rate_how
+    from (select u.kind, u.count, array_agg(u.name order by u.n) as names from unnest(v_names, v_kinds, v_counts) with ordinality as u (name, kind, count, n)
+          where not v_waits ? u.name
+          group by u.kind, u.count) w
+    cross join lateral (select x.* from fairmill.key_rule x where x.kind = w.kind and x.rate_at = 'start' offset 0) r
+  loop
+    v_left := fairmill.spend_keys_v1(v_group.names, v_group.count, v_group.rate_limit, v_group.rate_per_ms, v_group.rate_how, at);
+    if v_left <> '{}' then
+      v_tight := v_tight || jsonb_object(v_left, v_left);
+    end if;
+    spends := spends or cardinality(v_left) < cardinality(v_group.names);
+  end loop;
+  if v_tight = '{}' then
+    places_left := places;
+    return;
+  end if;
 
   -- Everything of a key in one row, found by probes from it: whatever is joined the other way round is quadratic. Of a key's jobs those
   -- that were put back before go first; who never was stands behind those that still wait.
@@ -43,7 +76,7 @@ begin
     select j.limit_key, array_agg(p.place order by j.put_back is not true, p.n) as places, count(*)::integer as count, count(*) filter (where j.put_back)::integer as again
     from unnest(places) with ordinality as p (place, n)
     cross join lateral (select x.kind, x.limit_key, x.put_back from fairmill.job x where x.ctid = p.place) j
-    where j.limit_key is not null and exists (select from fairmill.key_rule r where r.kind = j.kind and r.rate_at = 'start')
+    where v_tight ? j.limit_key
     group by j.limit_key),
   key as materialized (
     select w.places, starts.count as starts, greatest(0, w.again - starts.count) as early, m.place as meter, after.new_spent_at, after.new_spent,
@@ -66,10 +99,10 @@ begin
   select array_agg(p.place) filter (where p.turn <= k.starts), array_agg(p.place) filter (where p.turn > k.starts),
          array_agg(case when p.turn - k.starts <= k.early then k.open_at + (p.turn - k.starts - 1) * k.step
                    else greatest(k.open_at + k.early * k.step, k.last_at + k.step) + (p.turn - k.starts - k.early - 1) * k.step end) filter (where p.turn > k.starts),
-         bool_or(k.starts > 0)
+         spends or bool_or(k.starts > 0)
     into places_left, v_late, v_due, spends
   from key k cross join lateral unnest(k.places) with ordinality as p (place, turn);
-  places_left := coalesce(v_free, '{}') || coalesce(places_left, '{}');
+  places_left := array(select j.ctid from fairmill.job j where j.ctid = any (places) and not coalesce(v_tight ? j.limit_key, false)) || coalesce(places_left, '{}');
 
   if v_late is not null then
     with put as (

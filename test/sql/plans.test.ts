@@ -296,8 +296,18 @@ const LIMIT_CALLS: Record<string, Call> = {
       "job_running_kind",
       "job_running_queue",
       "job_running_tenant",
+      "job_throttled",
       "job_throttled backward",
     ],
+  },
+  "lock_keys_v1 with meters, known and new": {
+    statement: `select fairmill.lock_keys_v1(array(select '["limited", "default", "k' || n || '"]' from generate_series(981, 1020) n order by 1))`,
+    ways: [],
+  },
+  "spend_keys_v1 with meters, known and new": {
+    statement: `select fairmill.spend_keys_v1(array(select '["limited", "default", "k' || n || '"]' from generate_series(981, 1020) n order by 1),
+      1, 5, 60000, 'window', clock_timestamp())`,
+    ways: [],
   },
   "count_running_v1 with a young cap": {
     statement: "select fairmill.count_running_v1()",
@@ -737,6 +747,21 @@ describe.each(SCENARIOS)("$name", (scenario) => {
     expect(readersOf(plans, "schedule")).toMatchObject([{ index: "schedule_due", rows: 1 }]);
     checkReads(plans, "outbox");
   });
+
+  test.each(["lock_keys_v1 with meters, known and new", "spend_keys_v1 with meters, known and new"])(
+    "%s reads meters in one pass along the primary key",
+    async (name) => {
+      const plans = await plansOf(session, CALLS[name]!.statement);
+      const readers = readersOf(plans, "meter").filter(({ type }) => type !== "Insert");
+      expect(readers.length).toBeGreaterThan(0);
+      for (const reader of readers)
+        expect(reader, plans.map(({ root }) => draw(root)).join("\n")).toMatchObject({
+          index: "meter_pkey",
+          loops: 1,
+          rowsInVain: 0,
+        });
+    },
+  );
 
   test("settle_v1 deletes by the primary key, driven by the ids it was given", async () => {
     const { statement, values } = CALLS["settle_v1 of ends"]!;

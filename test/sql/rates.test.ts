@@ -17,7 +17,7 @@ import {
   settle,
   statesOf,
 } from "./calls.js";
-import { errorCode, useSessions } from "./sessions.js";
+import { errorCode, useSessions, waitUntilBlocked } from "./sessions.js";
 
 const db = useDatabase();
 const open = useSessions(db);
@@ -122,6 +122,113 @@ describe("the meter, as a pure function", () => {
     expect(await ask(99)).toEqual({ room: 1, open_at: "12:01:20" });
     expect(await ask(1, "12:01:00")).toEqual({ room: 3, open_at: "12:01:00" });
   });
+});
+
+describe("many keys in one statement", () => {
+  const AT = "timestamptz '2026-01-01 12:00:00.123457+00'";
+
+  test.each([
+    { limit: 1, per: 1_000 },
+    { limit: 7, per: 60_000 },
+    { limit: 100, per: 333 },
+    { limit: 30, per: HOUR },
+  ])(
+    `spend_keys_v1 lets in and writes what rate_room_v1 and rate_spend_v1 say, under $limit per $per ms (seed ${seed})`,
+    async ({ limit, per }) => {
+      for (const how of ["window", "uniform"])
+        for (const count of [1, 2, 5]) {
+          // Meters of up to twelve moments, some at the very edges of what counts and of what is added up; the last may lie ahead.
+          await db.query(
+            `insert into fairmill.meter (use, scope, name, spent_at, spent)
+           select 'start', 'key', 'k' || lpad(g.k::text, 4, '0'), case when cardinality(a.moments) > 0 then a.moments end,
+             case when cardinality(a.moments) > 0 then array(select 1 + floor(random() ^ 3 * greatest(least($1::integer, 12), $1::integer / 3))::integer from unnest(a.moments)) end
+           from (select setseed($3::float8)) seeded, generate_series(1, 500) as g (k)
+           cross join lateral (select g.k as of_key, floor(random() * 13)::integer as length, random() as reach offset 0) dice
+           cross join lateral (select array(select distinct case floor(random() * 8)
+               when 0 then ${AT} - $2::bigint * interval '1 millisecond'
+               when 1 then ${AT} - $2::bigint * interval '1 millisecond' + interval '1 microsecond'
+               when 2 then (fairmill.rate_spend_v1(null, null, $1::integer, $2::bigint, 'window', ${AT}, 1)).new_spent_at[1]
+               when 3 then ${AT} - ceil($2::bigint * 1000.0 / $1::integer)::float8 * interval '1 microsecond'
+               else ${AT} - (dice.reach * 2 * random() - 1 / 256.0) * $2::bigint * interval '1 millisecond' end
+             from generate_series(1, dice.length) order by 1) as moments offset 0) a`,
+            [limit, per, (seed % 1000) / 1000],
+          );
+          const expected = await db.query<{ name: string; fits: boolean }>(
+            `select m.name, r.room >= $4::integer as fits, case when r.room >= $4::integer then s.new_spent_at else m.spent_at end::text as spent_at,
+             case when r.room >= $4::integer then s.new_spent else m.spent end as spent
+           from fairmill.meter m cross join lateral fairmill.rate_room_v1(m.spent_at, m.spent, $1::integer, $2::bigint, $3, ${AT}) r
+           cross join lateral fairmill.rate_spend_v1(m.spent_at, m.spent, $1::integer, $2::bigint, $3, ${AT}, $4::integer) s order by m.name`,
+            [limit, per, how, count],
+          );
+          const [{ left } = { left: [] }] = await db.query<{ left: string[] }>(
+            `select fairmill.spend_keys_v1(array(select name from fairmill.meter order by name), $4::integer, $1::integer, $2::bigint, $3, ${AT}) as left`,
+            [limit, per, how, count],
+          );
+          const written = await db.query<{ name: string }>(
+            "select name, spent_at::text, spent from fairmill.meter order by name",
+          );
+          await db.query("delete from fairmill.meter");
+          expect(written.map((meter) => ({ fits: !left.includes(meter.name), ...meter }))).toEqual(expected);
+          const fitting = expected.filter(({ fits }) => fits).length;
+          // The dice were of both sorts, where both are possible.
+          if (count <= (how === "uniform" ? 1 : limit)) expect(fitting).toBeGreaterThan(20);
+          expect(fitting).toBeLessThan(expected.length);
+        }
+    },
+  );
+
+  test("where some keys are new, those that are known are locked as well; at a higher isolation level neither", async () => {
+    await db.query("insert into fairmill.meter (use, scope, name) values ('start', 'key', 'known')");
+    const session = await open();
+    await session.query("begin");
+    await session.query("select fairmill.lock_keys_v1('{known,new}')");
+    expect(await errorCode(db.query("select from fairmill.meter where name = 'known' for update nowait"))).toBe(
+      "55P03",
+    );
+    await session.query("commit");
+    await session.query("begin isolation level repeatable read");
+    expect(await errorCode(session.query("select fairmill.lock_keys_v1('{known,new}')"))).toBe("FM003");
+    await session.query("rollback");
+  });
+
+  test("a claim that waited for the lock of a key starts at the moment it got it", async () => {
+    await setRule(db, { rate: { limit: 5, per_ms: HOUR } });
+    const [id] = await enqueueKeyed(db, 1);
+    const [holder, claimer] = await Promise.all([open(), open()]);
+    await holder.query("begin");
+    await holder.query("select fairmill.lock_keys_v1(array(select limit_key from fairmill.job))");
+    const claimed = claimGated(claimer, "w");
+    await waitUntilBlocked(db, claimer);
+    const [{ at } = { at: "" }] = await db.query<{ at: string }>("select clock_timestamp()::text as at");
+    await holder.query("commit");
+    expect((await claimed).jobs.map((job) => job.id)).toEqual([id]);
+    expect(
+      await db.query(
+        "select started_at > $1 as later, (select spent_at[1] >= started_at from fairmill.meter) as counts from fairmill.job",
+        [at],
+      ),
+    ).toEqual([{ later: true, counts: true }]);
+  });
+
+  test(`claims that lock the same keys, some of them new, never wait for each other in a circle (seed ${seed})`, async () => {
+    const sessions = await Promise.all(Array.from({ length: 6 }, () => open()));
+    for (let round = 0; round < 8; round++)
+      await Promise.all(
+        sessions.map(async (session, n) => {
+          for (let turn = 0; turn < 8; turn++) {
+            const dice = Array.from({ length: 60 }, (_, k) =>
+              Math.sin(seed + k * 7 + n * 131 + turn * 17 + round * 29),
+            );
+            const names = dice.flatMap((die, k) => (die > 0.3 ? [`r${round}k${String(k).padStart(2, "0")}`] : []));
+            await session.query("begin");
+            await session.query("select fairmill.lock_keys_v1($1)", [names]);
+            const there = await session.query("select from fairmill.meter where name = any ($1)", [names]);
+            await session.query("commit");
+            expect(there).toHaveLength(names.length);
+          }
+        }),
+      );
+  }, 30_000);
 });
 
 describe("at enqueue", () => {
@@ -429,6 +536,39 @@ describe("at start, of a key", () => {
     const { jobs } = await claimGated(db, "w");
     expect(jobs.map(({ id }) => id)).toEqual([ids[1]]);
     expect(await live(db, ids[1]!)).toMatchObject({ put_back: null, attempt: 1, throttled: 1 });
+  });
+
+  test("who is put back by its key, or let go because lanes share a tenant, spends nothing of the tenant's rate", async () => {
+    await setRule(db, { rate: { limit: 1, per_ms: HOUR } });
+    await setGate(db, "tenant", "default", { rate: { limit: 5, per_ms: HOUR } });
+    const spent = async () =>
+      (await db.query<{ spent: number[] }>("select spent from fairmill.meter where scope = 'tenant'"))[0]!.spent;
+    await enqueueKeyed(db, 3);
+    expect((await claimGated(db, "w")).jobs).toHaveLength(1);
+    expect(await spent()).toEqual([1]);
+    await db.query("update fairmill.meter set spent_at = null, spent = null where scope = 'tenant'");
+    await fill(db, 9);
+    await fill(db, 9, { priority: 1 });
+    const lanes = [0, 1].map((priority) => ({ tenant: "default", priority, quantum: 9 }));
+    expect((await claimGated(db, "w", lanes, 18)).jobs).toHaveLength(5);
+    expect(await spent()).toEqual([5]);
+  });
+
+  test("a claim that spends the rate of one key is durable, though another key of it has none left", async () => {
+    await setRule(db, { rate: { limit: 1, per_ms: HOUR } });
+    await enqueueKeyed(db, 1, { key: "full" });
+    await claimGated(db, "w");
+    await enqueueKeyed(db, 1, { key: "full" });
+    await enqueueKeyed(db, 1, { key: "free" });
+    const session = await open();
+    await session.query("set synchronous_commit = on");
+    await session.query("begin");
+    const claimed = await session.query(
+      "select * from fairmill.claim_lanes_v1('w', '{default}', '{0}', '{default}', '{0}', '{5}', null, 5, durable => false)",
+    );
+    expect(claimed.filter(({ id }) => id !== null)).toHaveLength(1);
+    expect(await session.query("show synchronous_commit")).toEqual([{ synchronous_commit: "on" }]);
+    await session.query("commit");
   });
 
   test("a job that waits for a retry was not put back: newcomers need not wait for it", async () => {
