@@ -135,7 +135,7 @@ describe("lists", () => {
       Array.from({ length: 40 }, () => ({ input: { text: MEGABYTE } })),
     );
     expect(new Set(all.map(({ id }) => id)).size).toBe(40);
-    expect(proxy.count("enqueue_many_v1")).toBeGreaterThanOrEqual(3);
+    expect(proxy.count("enqueue_payloads_v1")).toBeGreaterThanOrEqual(3);
     expect(await transactions()).toBe(1);
   });
 
