@@ -17,8 +17,6 @@ set enable_seqscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_ids          bigint[];
-  v_refusals     jsonb;
   v_kind         text := shared ->> 'kind';
   v_tenant       text := coalesce(shared ->> 'tenant', 'default');
   v_queue        text := coalesce(shared ->> 'queue', 'default');
@@ -38,12 +36,13 @@ begin
      or exists (select from fairmill.gate g where g.rate_at = 'enqueue')
      or exists (select from fairmill.key_rule r where r.kind = v_kind) then
     select array_agg(made.id order by made.n), jsonb_agg(made.refused order by made.n) filter (where made.refused is not null)
-    into v_ids, v_refusals
+    into ids, refusals
     from fairmill.enqueue_many_v1(
       (select coalesce(jsonb_agg(jsonb_build_object('payload', e.payload) order by e.n), '[]')
        from jsonb_array_elements(payloads) with ordinality as e (payload, n)), shared, wake, alone, partial)
       with ordinality as made (id, created, conflict, refused, n);
-    return query select coalesce(v_ids, '{}'), v_refusals;
+    ids := coalesce(ids, '{}');
+    return next;
     return;
   end if;
 
@@ -53,13 +52,13 @@ begin
     select v_kind, given.payload, v_tenant, v_queue, v_priority, v_max_attempts, v_key, v_run_at, v_expire_at, v_state
     from jsonb_array_elements(payloads) as given (payload)
     returning job.id)
-  select coalesce(array_agg(made.id), '{}') into v_ids from made;
+  select coalesce(array_agg(made.id), '{}') into ids from made;
 
-  if wake and v_ids <> '{}' then
+  if wake and ids <> '{}' then
     -- A job that has its time later wakes nobody now, but somebody then.
     v_due_in_ms := extract(epoch from v_run_at - now()) * 1000;
     perform fairmill.wake_v1(case when v_due_in_ms > 0 then '{}' else array[v_queue] end, case when v_due_in_ms > 0 then v_due_in_ms end);
   end if;
-  return query select v_ids, null::jsonb;
+  return next;
 end
 $$;

@@ -85,19 +85,30 @@ export class Database {
 
   /** Sends the statements together, each its own transaction, in order. Resolves or rejects for each of them by itself. */
   async together(statements: readonly Statement[]): Promise<PromiseSettledResult<unknown[]>[]> {
-    const client = await this.#checkOut();
-    let broken: Error | undefined;
-    const results = await Promise.allSettled(
-      statements.map(
-        async ([text, values]) => (await client.query(qualify(text, this.schema), values as unknown[])).rows,
-      ),
+    return this.#send(await this.#checkOut(), statements).all;
+  }
+
+  /** The same, for statements of which the first alone is waited for: those behind it are favours to others. */
+  async ahead(statements: readonly Statement[]): Promise<unknown[]> {
+    return this.#send(await this.#checkOut(), statements).first;
+  }
+
+  /** The connection goes back when everything is answered, whoever waits for it. */
+  #send(client: pg.PoolClient, statements: readonly Statement[]) {
+    const answers = statements.map(
+      async ([text, values]) => (await client.query(qualify(text, this.schema), values as unknown[])).rows as unknown[],
     );
-    for (const result of results) {
-      // An error without an SQL state is the connection's: the pool must not hand it out again.
-      if (result.status === "rejected" && !(result.reason instanceof pg.DatabaseError)) broken = result.reason as Error;
-    }
-    this.#checkIn(client, broken);
-    return results;
+    const all = Promise.allSettled(answers).then((results) => {
+      let broken: Error | undefined;
+      for (const result of results) {
+        // An error without an SQL state is the connection's: the pool must not hand it out again.
+        if (result.status === "rejected" && !(result.reason instanceof pg.DatabaseError))
+          broken = result.reason as Error;
+      }
+      this.#checkIn(client, broken);
+      return results;
+    });
+    return { first: answers[0]!, all };
   }
 
   /** A failure here is a failure before anything was sent: whoever asked may ask again. */

@@ -132,17 +132,15 @@ export async function storeJobsOfSeveral(db: Database, jobs: readonly NewJob[], 
   return toStored(await send(db, jobs, nowMs, OWN_OF_SEVERAL), jobs.length);
 }
 
-async function send(
+function send(
   db: Database,
   jobs: readonly NewJob[],
   nowMs: number,
   how: typeof OWN_TRANSACTION,
 ): Promise<readonly unknown[]> {
   const wake = wakeStatement(jobs, nowMs);
-  const [stored] = await db.together(wake ? [enqueueStatement(jobs, how), wake] : [enqueueStatement(jobs, how)]);
-  // A wake-up that failed costs latency only: workers poll.
-  if (stored!.status === "rejected") throw stored!.reason;
-  return stored!.value;
+  // Nobody waits for the wake-up, and one that failed costs latency only: workers poll.
+  return db.ahead(wake ? [enqueueStatement(jobs, how), wake] : [enqueueStatement(jobs, how)]);
 }
 
 interface Answer {
