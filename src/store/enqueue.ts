@@ -123,24 +123,25 @@ export type Stored = Enqueued | { readonly error: FairmillError };
 /** Stores jobs in a transaction of their own, durably, and wakes sleeping workers beside it, in the same round trip. */
 export async function storeJobs(db: Database, jobs: readonly NewJob[], nowMs: number): Promise<Enqueued[]> {
   if (isTooMuch(jobs)) return db.transaction((tx) => storeJobsIn(tx, db.schema, jobs));
-  return allOrNone(await send(db, jobs, nowMs, OWN_TRANSACTION), jobs.length);
+  // One list after the other stays on its connection, which knows where its last rows went: that is worth more than the wait.
+  const [stored] = await db.together(statements(jobs, nowMs, OWN_TRANSACTION));
+  if (stored!.status === "rejected") throw stored!.reason;
+  return allOrNone(stored!.value, jobs.length);
 }
 
-/** The same for jobs of several callers: a limit that refuses one of them does not concern the others. */
+/**
+ * The same for jobs of several callers: a limit that refuses one of them does not concern the others. Nobody waits for the wake-up: beside a
+ * few jobs it takes a good part of the time.
+ */
 export async function storeJobsOfSeveral(db: Database, jobs: readonly NewJob[], nowMs: number): Promise<Stored[]> {
   if (isTooMuch(jobs)) return storeJobs(db, jobs, nowMs);
-  return toStored(await send(db, jobs, nowMs, OWN_OF_SEVERAL), jobs.length);
+  return toStored(await db.ahead(statements(jobs, nowMs, OWN_OF_SEVERAL)), jobs.length);
 }
 
-function send(
-  db: Database,
-  jobs: readonly NewJob[],
-  nowMs: number,
-  how: typeof OWN_TRANSACTION,
-): Promise<readonly unknown[]> {
+/** The enqueue, and behind it the wake-up. One that failed costs latency only: workers poll. */
+function statements(jobs: readonly NewJob[], nowMs: number, how: typeof OWN_TRANSACTION): Statement[] {
   const wake = wakeStatement(jobs, nowMs);
-  // Nobody waits for the wake-up, and one that failed costs latency only: workers poll.
-  return db.ahead(wake ? [enqueueStatement(jobs, how), wake] : [enqueueStatement(jobs, how)]);
+  return wake ? [enqueueStatement(jobs, how), wake] : [enqueueStatement(jobs, how)];
 }
 
 interface Answer {

@@ -135,7 +135,7 @@ describe("what the long way alone knows", () => {
     expect(answer).toMatchObject({ ids: [expect.any(String), null], refusals: [{ code: "FAIRMILL_ACTIVE_LIMIT" }] });
   });
 
-  test("jobs of an account hold its credits, and join the batch that they name", async () => {
+  test("jobs of an account hold its credits, and are refused when it has none left", async () => {
     await db.query("select * from fairmill.grant_v1('user', 5)");
     const answer = await shortWay(db, [1, 2], { kind: "work", account: "user", amount: 2 }, { alone: true });
     expect(answer.ids).toHaveLength(2);
