@@ -36,7 +36,7 @@ const longWay = async (ask: Asker, payloads: readonly unknown[], shared: object,
     `select id, refused from fairmill.enqueue_many_v1($1, $2, ${FLAGS})`,
     [JSON.stringify(payloads.map((payload) => ({ payload }))), JSON.stringify(shared), ...flagsOf(how)],
   );
-  const refusals = rows.flatMap(({ refused }) => refused ?? []);
+  const refusals = rows.flatMap(({ refused }) => (refused === null ? [] : [refused]));
   return { ids: rows.map(({ id }) => id), refusals: refusals.length === 0 ? null : refusals };
 };
 
