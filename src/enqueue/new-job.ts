@@ -27,6 +27,9 @@ export interface JobMakers {
 }
 
 const KNOWN = ["tenant", "priority", "runAt", "delay", "idempotencyKey", "key", "batch"] as const;
+const KNOWN_OF_ITEMS = ["input", ...KNOWN] as const;
+
+const isJob = (definition: { readonly kind?: unknown } | undefined) => typeof definition?.kind === "string";
 
 /** Synchronous where the schema and the middlewares are, so that bulk enqueues do not pay a promise per job. */
 export function newJob<In>(
@@ -36,7 +39,7 @@ export function newJob<In>(
   codec: Codec | undefined,
   chain?: EnqueueChain,
 ): NewJob | Promise<NewJob> {
-  if (typeof definition?.kind !== "string")
+  if (!isJob(definition))
     throw new ConfigError("job", `${showValue(definition)} is no job: pass what defineJob(…) returned.`);
   if (chain === undefined) return validJob(definition, input, options, codec);
   const made = (job: JobDraft) => validJob(definition, job.input as In, job.options, codec);
@@ -49,11 +52,25 @@ function validJob<In>(
   input: In,
   options: EnqueueOptions,
   codec: Codec | undefined,
+  known: readonly string[] = KNOWN,
 ): NewJob | Promise<NewJob> {
   const valid = validateInput(definition, input);
   return valid instanceof Promise
-    ? valid.then(() => build(definition, input, options, codec))
-    : build(definition, input, options, codec);
+    ? valid.then(() => build(definition, input, options, codec, known))
+    : build(definition, input, options, codec, known);
+}
+
+/** A job of many. Where nobody else sees the options, they are read where they stand: a copy of each would cost more than reading it. */
+function newJobOf<In>(
+  definition: JobDefinition<In, unknown>,
+  item: EnqueueItem<In>,
+  codec: Codec | undefined,
+  chain: EnqueueChain | undefined,
+): NewJob | Promise<NewJob> {
+  if (chain === undefined && isJob(definition) && Object.getPrototypeOf(item) === Object.prototype)
+    return validJob(definition, item.input, item, codec, KNOWN_OF_ITEMS);
+  const { input, ...options } = item;
+  return newJob(definition, input, options, codec, chain);
 }
 
 export async function newJobs<In>(
@@ -63,8 +80,8 @@ export async function newJobs<In>(
   chain?: EnqueueChain,
 ): Promise<NewJob[]> {
   const jobs: NewJob[] = [];
-  for (const { input, ...options } of items) {
-    const job = newJob(definition, input, options, codec, chain);
+  for (const item of items) {
+    const job = newJobOf(definition, item, codec, chain);
     jobs.push(job instanceof Promise ? await job : job);
   }
   return jobs;
@@ -75,8 +92,9 @@ function build<In>(
   input: In,
   options: EnqueueOptions,
   codec: Codec | undefined,
+  known: readonly string[],
 ): NewJob {
-  refuseUnknown(options, KNOWN, `enqueue("${definition.kind}")`);
+  if (hasOthers(options, known)) refuseUnknown(options, known, `enqueue("${definition.kind}")`);
   if (options.runAt !== undefined && options.delay !== undefined)
     throw new ConfigError("delay", `enqueue("${definition.kind}"): give runAt or delay, not both.`);
   const timed = options.runAt !== undefined ? "runAt" : options.delay !== undefined ? "delay" : undefined;
@@ -86,6 +104,7 @@ function build<In>(
   // What is stored is what was given, not what the schema made of it: the handler validates it again.
   const json = serializeInput(definition.kind, input);
   const tenant = options.tenant === undefined ? "default" : nameOf(options.tenant, "tenant");
+  const hold = definition.credits && holdOf(definition.credits, input);
   return {
     kind: definition.kind,
     queue: definition.queue,
@@ -100,9 +119,16 @@ function build<In>(
     idempotencyKey: options.idempotencyKey === undefined ? undefined : idempotencyKey(options.idempotencyKey),
     batch: options.batch === undefined ? undefined : checkBatchId(options.batch),
     unique: definition.unique && uniqueClaim(definition, input, json, tenant, codec),
-    ...(definition.credits && holdOf(definition.credits, input)),
+    account: hold?.account,
+    amount: hold?.amount,
     payload: codec === undefined ? json : sealJson(codec, json, { kind: definition.kind, tenant }, "payload"),
   };
+}
+
+/** Asked of every job, so without a list of its keys and a text to say whose they are. */
+function hasOthers(options: EnqueueOptions, known: readonly string[]): boolean {
+  for (const key in options) if (!known.includes(key)) return true;
+  return false;
 }
 
 function uniqueClaim<In>(

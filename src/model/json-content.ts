@@ -16,14 +16,62 @@ export function cleanText(text: string): string {
 
 /** Serialises a job's input, or throws: InputInvalidError names the place, PayloadTooLargeError the limit. */
 export function serializeInput(kind: string, input: unknown): string {
-  const walk: Walk = { kind, issues: [], charsMin: 0 };
-  const text = inspect(walk, input === undefined ? {} : input, "", 1)
-    ? undefined
-    : JSON.stringify(input ?? (input === null ? null : {}));
-  if (walk.issues.length > 0 || text === undefined) throw new InputInvalidError(kind, walk.issues);
+  const value = input === undefined ? {} : input;
+  const text = serializePlain(value) ?? serializeInspected(kind, value);
   const bytes = text.length > PAYLOAD_BYTES_MAX / 3 ? Buffer.byteLength(text) : text.length;
   if (bytes > PAYLOAD_BYTES_MAX)
     throw new PayloadTooLargeError(kind, `${bytes} bytes of JSON where ${PAYLOAD_BYTES_MAX} are kept`);
+  return text;
+}
+
+/**
+ * The JSON of what is surely right, which nearly all input is; undefined when it takes a closer look. JSON.stringify writes NUL and half
+ * pairs of surrogates as escapes, so one look at the whole text spares one at each text in it.
+ */
+function serializePlain(value: unknown): string | undefined {
+  if (weighPlain(value, 1) > PLAIN_CHARS_MAX) return undefined;
+  const text = JSON.stringify(value);
+  return text.includes("\\u") ? undefined : text;
+}
+
+/** Input that may be longer than this is inspected. */
+const PLAIN_CHARS_MAX = 64 * 1024;
+
+/** About how long the JSON is at least; Infinity for what is no JSON, or needs a closer look to tell. */
+function weighPlain(value: unknown, depth: number): number {
+  switch (typeof value) {
+    case "string":
+      return value.length + 1;
+    case "number":
+      return Number.isFinite(value) ? 1 : Number.POSITIVE_INFINITY;
+    case "boolean":
+      return 1;
+    case "object":
+      break;
+    default:
+      return Number.POSITIVE_INFINITY;
+  }
+  if (value === null) return 1;
+  if (depth > PAYLOAD_DEPTH_MAX || "toJSON" in value) return Number.POSITIVE_INFINITY;
+  let weight = 1;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length && weight <= PLAIN_CHARS_MAX; i++) weight += weighPlain(value[i], depth + 1);
+    return weight;
+  }
+  // Sees what is inherited, too: then the closer look decides at worst. A list of the keys would be garbage.
+  for (const key in value) {
+    if (key === "__proto__") return Number.POSITIVE_INFINITY;
+    const member = (value as Record<string, unknown>)[key];
+    if (member !== undefined) weight += weighPlain(member, depth + 1);
+    if (weight > PLAIN_CHARS_MAX) return weight;
+  }
+  return weight;
+}
+
+function serializeInspected(kind: string, value: unknown): string {
+  const walk: Walk = { kind, issues: [], charsMin: 0 };
+  const text = inspect(walk, value, "", 1) ? undefined : JSON.stringify(value);
+  if (walk.issues.length > 0 || text === undefined) throw new InputInvalidError(kind, walk.issues);
   return text;
 }
 

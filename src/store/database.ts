@@ -86,21 +86,32 @@ export class Database {
 
   /** Sends the statements together, each its own transaction, in order. Resolves or rejects for each of them by itself. */
   async together(statements: readonly Statement[]): Promise<PromiseSettledResult<unknown[]>[]> {
-    const client = await this.#checkOut();
-    let broken: Error | undefined;
-    const results = await Promise.allSettled(
-      statements.map(async ([text, values, rows]) => {
-        const query = { text: qualify(text, this.schema), values: values as unknown[] };
-        const result = rows === "lists" ? client.query({ ...query, rowMode: "array" }) : client.query(query);
-        return (await result).rows as unknown[];
-      }),
-    );
-    for (const result of results) {
-      // An error without an SQL state is the connection's: the pool must not hand it out again.
-      if (result.status === "rejected" && !(result.reason instanceof pg.DatabaseError)) broken = result.reason as Error;
-    }
-    this.#checkIn(client, broken);
-    return results;
+    return this.#send(await this.#checkOut(), statements).all;
+  }
+
+  /** The same, for statements of which the first alone is waited for: those behind it are favours to others. */
+  async ahead(statements: readonly Statement[]): Promise<unknown[]> {
+    return this.#send(await this.#checkOut(), statements).first;
+  }
+
+  /** The connection goes back when everything is answered, whoever waits for it. */
+  #send(client: pg.PoolClient, statements: readonly Statement[]) {
+    const answers = statements.map(async ([text, values, rows]) => {
+      const query = { text: qualify(text, this.schema), values: values as unknown[] };
+      const result = rows === "lists" ? client.query({ ...query, rowMode: "array" }) : client.query(query);
+      return (await result).rows as unknown[];
+    });
+    const all = Promise.allSettled(answers).then((results) => {
+      let broken: Error | undefined;
+      for (const result of results) {
+        // An error without an SQL state is the connection's: the pool must not hand it out again.
+        if (result.status === "rejected" && !(result.reason instanceof pg.DatabaseError))
+          broken = result.reason as Error;
+      }
+      this.#checkIn(client, broken);
+      return results;
+    });
+    return { first: answers[0]!, all };
   }
 
   /** A failure here is a failure before anything was sent: whoever asked may ask again. */

@@ -13,6 +13,9 @@ const ENQUEUE = `select string_agg(coalesce(id::text, ''), ',') as ids,
   string_agg(case when created then '1' when conflict = 'replaced' then 'r' else '0' end, '') as marks,
   (json_agg(refused) filter (where refused is not null))::text as refusals
   from fairmill.enqueue_many_v1($1, $2, wake => $3, alone => $4, partial => $5)`;
+/** For jobs that differ in nothing but their payload, which are most. All that has an id was created. */
+const ENQUEUE_ALIKE = `select array_to_string(ids, ',', '') as ids, null as marks, refusals::text as refusals
+  from fairmill.enqueue_payloads_v1($1, $2, wake => $3, alone => $4, partial => $5)`;
 const WAKE = "select fairmill.wake_v1($1, $2)";
 /** Workers look for what falls due this often by themselves. */
 const DUE_SOON_MS = 10_000;
@@ -59,15 +62,39 @@ const CALLERS_TRANSACTION = { wake: true, alone: false, partial: false };
 
 function enqueueStatement(jobs: readonly NewJob[], how: typeof OWN_TRANSACTION): Statement {
   const first = jobs[0]!;
+  if (jobs.every((job) => isPlain(job) && isAlike(job, first))) {
+    const payloads = `[${jobs.map((job) => job.payload).join(",")}]`;
+    return [ENQUEUE_ALIKE, [payloads, sharedText(first, SHARED), how.wake, how.alone, how.partial]];
+  }
   const varying = SHARED.filter(([field]) => jobs.some((job) => job[field] !== first[field]));
-  const shared = Object.fromEntries(
-    SHARED.filter((pair) => !varying.includes(pair)).map(([field, column]) => [column, first[field]]),
-  );
   const own = [...varying, ...OWN.filter(([field]) => jobs.some((job) => job[field] !== undefined))];
+  const shared = SHARED.filter((pair) => !varying.includes(pair));
   let text = "[";
   for (let i = 0; i < jobs.length; i++) text += (i === 0 ? "" : ",") + textOf(jobs[i]!, own);
-  return [ENQUEUE, [`${text}]`, JSON.stringify(shared), how.wake, how.alone, how.partial]];
+  return [ENQUEUE, [`${text}]`, sharedText(first, shared), how.wake, how.alone, how.partial]];
 }
+
+/** Has nothing of its own but a payload. Written out: this is asked of every job, and a loop over names costs more than all the rest. */
+const isPlain = (job: NewJob) =>
+  job.key === undefined &&
+  job.runAt === undefined &&
+  job.delayMs === undefined &&
+  job.idempotencyKey === undefined &&
+  job.account === undefined &&
+  job.unique === undefined;
+
+/** Two jobs whose SHARED fields are the same. */
+const isAlike = (job: NewJob, other: NewJob) =>
+  job.kind === other.kind &&
+  job.queue === other.queue &&
+  job.tenant === other.tenant &&
+  job.priority === other.priority &&
+  job.attemptsMax === other.attemptsMax &&
+  job.expireMs === other.expireMs &&
+  job.batch === other.batch;
+
+const sharedText = (job: NewJob, columns: typeof SHARED | readonly (typeof SHARED)[number][]) =>
+  JSON.stringify(Object.fromEntries(columns.map(([field, column]) => [column, job[field]])));
 
 /** The job as an object of enqueue_many_v1, with these of its columns. */
 function textOf(job: NewJob, columns: readonly Column[]): string {
@@ -96,31 +123,31 @@ export type Stored = Enqueued | { readonly error: FairmillError };
 /** Stores jobs in a transaction of their own, durably, and wakes sleeping workers beside it, in the same round trip. */
 export async function storeJobs(db: Database, jobs: readonly NewJob[], nowMs: number): Promise<Enqueued[]> {
   if (isTooMuch(jobs)) return db.transaction((tx) => storeJobsIn(tx, db.schema, jobs));
-  return allOrNone(await send(db, jobs, nowMs, OWN_TRANSACTION), jobs.length);
+  // One list after the other stays on its connection, which knows where its last rows went: that is worth more than the wait.
+  const [stored] = await db.together(statements(jobs, nowMs, OWN_TRANSACTION));
+  if (stored!.status === "rejected") throw stored!.reason;
+  return allOrNone(stored!.value, jobs.length);
 }
 
-/** The same for jobs of several callers: a limit that refuses one of them does not concern the others. */
+/**
+ * The same for jobs of several callers: a limit that refuses one of them does not concern the others. Nobody waits for the wake-up: beside a
+ * few jobs it takes a good part of the time.
+ */
 export async function storeJobsOfSeveral(db: Database, jobs: readonly NewJob[], nowMs: number): Promise<Stored[]> {
   if (isTooMuch(jobs)) return storeJobs(db, jobs, nowMs);
-  return toStored(await send(db, jobs, nowMs, OWN_OF_SEVERAL), jobs.length);
+  return toStored(await db.ahead(statements(jobs, nowMs, OWN_OF_SEVERAL)), jobs.length);
 }
 
-async function send(
-  db: Database,
-  jobs: readonly NewJob[],
-  nowMs: number,
-  how: typeof OWN_TRANSACTION,
-): Promise<readonly unknown[]> {
+/** The enqueue, and behind it the wake-up. One that failed costs latency only: workers poll. */
+function statements(jobs: readonly NewJob[], nowMs: number, how: typeof OWN_TRANSACTION): Statement[] {
   const wake = wakeStatement(jobs, nowMs);
-  const [stored] = await db.together(wake ? [enqueueStatement(jobs, how), wake] : [enqueueStatement(jobs, how)]);
-  // A wake-up that failed costs latency only: workers poll.
-  if (stored!.status === "rejected") throw stored!.reason;
-  return stored!.value;
+  return wake ? [enqueueStatement(jobs, how), wake] : [enqueueStatement(jobs, how)];
 }
 
 interface Answer {
   readonly ids: string;
-  readonly marks: string;
+  /** A letter per job; null: all that have an id were created. */
+  readonly marks: string | null;
   /** JSON of the refusals, in the order of their jobs. */
   readonly refusals: string | null;
 }
@@ -139,6 +166,7 @@ function toStored(rows: readonly unknown[], count: number): Stored[] {
   let refused = 0;
   const stored = ids.split(",").map((id, i): Stored => {
     if (id === "") return { error: toError(refusals[refused++]!) };
+    if (marks === null) return { id, created: true };
     return marks[i] === "r" ? { id, created: false, replaced: true } : { id, created: marks[i] === "1" };
   });
   if (stored.length !== count) throw new Error(`enqueue_many_v1 answered for ${stored.length} jobs, not for ${count}.`);

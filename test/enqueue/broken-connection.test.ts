@@ -12,13 +12,13 @@ const numbers = async () =>
 test("without a key the caller is told that the outcome is unknown, and nothing is sent twice", async () => {
   const proxy = await TcpProxy.before(db.url);
   const client = createClient({ databaseUrl: proxy.url });
-  const swallowed = proxy.swallowAnswerTo("enqueue_many_v1");
+  const swallowed = proxy.swallowAnswerTo("enqueue_payloads_v1");
   await expect(client.enqueue(plain, { n: 1 })).rejects.toMatchObject({
     code: "FAIRMILL_OUTCOME_UNKNOWN",
     message: expect.stringMatching(/may be stored or not.*idempotencyKey/),
   });
   await swallowed;
-  expect(proxy.count("enqueue_many_v1")).toBe(1);
+  expect(proxy.count("enqueue_payloads_v1")).toBe(1);
   expect(await numbers()).toEqual([1]);
   // The next call has a new connection and knows nothing of the trouble.
   await client.enqueue(plain, { n: 2 });

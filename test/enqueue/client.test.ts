@@ -5,6 +5,7 @@ import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { freshDatabase, useDatabase } from "../support/database.js";
 import { TcpProxy } from "../support/tcp-proxy.js";
+import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
 const plain = defineJob<{ n: number }>({ kind: "plain" });
@@ -38,6 +39,22 @@ describe("single calls", () => {
     expect(await count()).toBe(1_000);
     expect(await transactions()).toBeLessThanOrEqual(40);
     await client.close();
+  });
+
+  test("a job is answered for when it is stored, also while its wake-up waits; closing waits for that", async () => {
+    const client = createClient({ databaseUrl: db.url });
+    const gate = new pg.Client(db.url);
+    await gate.connect();
+    await gate.query("begin");
+    await gate.query("lock table fairmill.worker");
+    const heldUp = "select from pg_stat_activity where query like '%wake_v1%' and wait_event_type = 'Lock'";
+    expect((await client.enqueue(plain, { n: 1 })).created).toBe(true);
+    expect(await count()).toBe(1);
+    await waitUntil("the wake-up stands at the lock", async () => (await db.query(heldUp)).length === 1);
+    const closed = client.close();
+    await gate.query("commit");
+    await closed;
+    await gate.end();
   });
 
   test("a bad job in a shared transaction fails alone", async () => {
@@ -135,8 +152,24 @@ describe("lists", () => {
       Array.from({ length: 40 }, () => ({ input: { text: MEGABYTE } })),
     );
     expect(new Set(all.map(({ id }) => id)).size).toBe(40);
-    expect(proxy.count("enqueue_many_v1")).toBeGreaterThanOrEqual(3);
+    expect(proxy.count("enqueue_payloads_v1")).toBeGreaterThanOrEqual(3);
     expect(await transactions()).toBe(1);
+  });
+
+  test.each<[string, object, string, unknown]>([
+    ["tenant", { tenant: "acme" }, "tenant", "acme"],
+    ["priority", { priority: 7 }, "priority", 7],
+    ["key", { key: "k" }, "key", "k"],
+    ["moment", { runAt: "2100-01-01T00:00:00Z" }, "state", "scheduled"],
+    ["delay", { delay: "1h" }, "state", "scheduled"],
+  ])("in which one job differs in its %s keep the difference where it is", async (_, options, column, value) => {
+    await using client = createClient({ databaseUrl: db.url });
+    const [first, second, third] = items(3);
+    const all = await client.enqueueMany(plain, [first!, { ...second!, ...options }, third!]);
+    const rows = await db.query(`select id, payload, ${column} as value from fairmill.job order by id`);
+    expect(rows.map(({ id }) => id)).toEqual(all.map(({ id }) => id));
+    expect(rows.map(({ payload }) => payload["n"])).toEqual([0, 1, 2]);
+    expect(rows.map((row) => row["value"] === value)).toEqual([false, true, false]);
   });
 
   test("may be any iterable", async () => {

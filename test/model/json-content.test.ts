@@ -93,6 +93,18 @@ describe("input that is not JSON, refused with the path of the fault", () => {
     // biome-ignore lint/suspicious/noSparseArray: a hole is what is tested.
     ["a hole in a list", { list: [1, , 3] }, "list[1]", /undefined is not JSON/],
     ["what toJSON returns", { at: { toJSON: () => "a\0" } }, "at", /NUL/],
+    [
+      "what the toJSON of a class returns",
+      {
+        at: new (class {
+          toJSON() {
+            return Number.NaN;
+          }
+        })(),
+      },
+      "at",
+      /NaN/,
+    ],
     ["a toJSON that returns nothing in a list", [{ toJSON: () => undefined }], "[0]", /undefined/],
   ])("%s", (_, input, path, message) => {
     const issues = issuesOf(input);

@@ -437,6 +437,11 @@ const CALLS: Record<string, Call> = {
     values: () => [JSON.stringify(Array.from({ length: 100 }, () => ({ kind: "work" })))],
     ways: [],
   },
+  enqueue_payloads_v1: {
+    statement: "select * from fairmill.enqueue_payloads_v1($1, $2)",
+    values: () => [JSON.stringify(Array.from({ length: 50 }, (_, n) => ({ n }))), '{"kind": "work"}'],
+    ways: [],
+  },
   "enqueue_many_v1 with keys, known and new": {
     statement: "select * from fairmill.enqueue_many_v1($1)",
     values: () => [

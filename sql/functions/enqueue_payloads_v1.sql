@@ -1,0 +1,64 @@
+-- Stores many jobs that differ in nothing but their payload: the short way of enqueue_many_v1, and the same in everything else.
+--   payloads  array: one payload per job
+--   shared    what all have in common: the fields of enqueue_many_v1 but payload, idempotency_key and unique_key
+--   wake, alone, partial: see enqueue_many_v1
+-- Result: one row: the ids in the order given, null for a job that was refused; and the refusals, an array in the order of their jobs,
+-- null when there is none.
+-- Locks: none but the rows it makes; where a limit, an account or a batch has a say, those of enqueue_many_v1, which is called then.
+-- Plan expected: one insert from the array, and a probe of two small indexes.
+create or replace function fairmill.enqueue_payloads_v1(payloads jsonb, shared jsonb default '{}', wake boolean default true,
+  alone boolean default false, partial boolean default false)
+returns table (ids bigint[], refusals jsonb)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set jit = off
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+declare
+  v_kind         text := shared ->> 'kind';
+  v_tenant       text := coalesce(shared ->> 'tenant', 'default');
+  v_queue        text := coalesce(shared ->> 'queue', 'default');
+  v_priority     smallint := coalesce((shared ->> 'priority')::smallint, 0);
+  v_max_attempts smallint := coalesce((shared ->> 'max_attempts')::smallint, 3);
+  v_key          text := shared ->> 'key';
+  v_run_at       timestamptz := coalesce((shared ->> 'run_at')::timestamptz, now() + (shared ->> 'delay_ms')::float8 * interval '1 millisecond');
+  v_expire_at    timestamptz := coalesce(v_run_at, now()) + (shared ->> 'expire_ms')::float8 * interval '1 millisecond';
+  v_state        text := case when v_run_at > now() then 'scheduled' else 'ready' end;
+  v_due_in_ms    float8;
+begin
+  if jsonb_typeof(payloads) is distinct from 'array' then
+    raise exception 'payloads must be a JSON array' using errcode = 'FM001', hint = 'Pass [{…}, {…}]: one payload per job.';
+  end if;
+  -- Whatever else is said of the jobs, enqueue_many_v1 knows what to do about it.
+  if shared - '{kind,tenant,queue,priority,max_attempts,key,run_at,delay_ms,expire_ms}'::text[] <> '{}'
+     or exists (select from fairmill.gate g where g.rate_at = 'enqueue')
+     or exists (select from fairmill.key_rule r where r.kind = v_kind) then
+    select array_agg(made.id order by made.n), jsonb_agg(made.refused order by made.n) filter (where made.refused is not null)
+    into ids, refusals
+    from fairmill.enqueue_many_v1(
+      (select coalesce(jsonb_agg(jsonb_build_object('payload', e.payload) order by e.n), '[]')
+       from jsonb_array_elements(payloads) with ordinality as e (payload, n)), shared, wake, alone, partial)
+      with ordinality as made (id, created, conflict, refused, n);
+    ids := coalesce(ids, '{}');
+    return next;
+    return;
+  end if;
+
+  -- In the order of the array: the identity counts as the rows are made, and they are gathered as they were made.
+  with made as (
+    insert into fairmill.job (kind, payload, tenant, queue, priority, max_attempts, key, run_at, expire_at, state)
+    select v_kind, given.payload, v_tenant, v_queue, v_priority, v_max_attempts, v_key, v_run_at, v_expire_at, v_state
+    from jsonb_array_elements(payloads) as given (payload)
+    returning job.id)
+  select coalesce(array_agg(made.id), '{}') into ids from made;
+
+  if wake and ids <> '{}' then
+    -- A job that has its time later wakes nobody now, but somebody then.
+    v_due_in_ms := extract(epoch from v_run_at - now()) * 1000;
+    perform fairmill.wake_v1(case when v_due_in_ms > 0 then '{}' else array[v_queue] end, case when v_due_in_ms > 0 then v_due_in_ms end);
+  end if;
+  return next;
+end
+$$;
