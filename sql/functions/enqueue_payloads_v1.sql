@@ -1,5 +1,6 @@
--- Stores many jobs that differ in nothing but their payload: the short way of enqueue_many_v1, and the same in everything else.
+-- Stores many jobs that differ in their payload and tenant at most: the short way of enqueue_many_v1, and the same in everything else.
 --   payloads  array: one payload per job
+--   tenants   one per job; null where all have the same
 --   shared    what all have in common: the fields of enqueue_many_v1 but payload, idempotency_key and unique_key
 --   wake, alone, partial: see enqueue_many_v1
 -- Result: one row: the ids in the order given, null for a job that was refused; and the refusals, an array in the order of their jobs,
@@ -7,7 +8,7 @@
 -- Locks: none but the rows it makes; where a limit, an account or a batch has a say, those of enqueue_many_v1, which is called then.
 -- Plan expected: one insert from the array, and a probe of two small indexes.
 create or replace function fairmill.enqueue_payloads_v1(payloads jsonb, shared jsonb default '{}', wake boolean default true,
-  alone boolean default false, partial boolean default false)
+  alone boolean default false, partial boolean default false, tenants text[] default null)
 returns table (ids bigint[], refusals jsonb)
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -31,6 +32,10 @@ begin
   if jsonb_typeof(payloads) is distinct from 'array' then
     raise exception 'payloads must be a JSON array' using errcode = 'FM001', hint = 'Pass [{…}, {…}]: one payload per job.';
   end if;
+  if cardinality(tenants) <> jsonb_array_length(payloads) then
+    raise exception '% tenants for % payloads', cardinality(tenants), jsonb_array_length(payloads) using errcode = 'FM001',
+      hint = 'Pass one tenant per job, or none and say it in shared.';
+  end if;
   -- Whatever else is said of the jobs, enqueue_many_v1 knows what to do about it.
   if shared - '{kind,tenant,queue,priority,max_attempts,key,run_at,delay_ms,expire_ms}'::text[] <> '{}'
      or exists (select from fairmill.gate g where g.rate_at = 'enqueue')
@@ -38,7 +43,7 @@ begin
     select array_agg(made.id order by made.n), jsonb_agg(made.refused order by made.n) filter (where made.refused is not null)
     into ids, refusals
     from fairmill.enqueue_many_v1(
-      (select coalesce(jsonb_agg(jsonb_build_object('payload', e.payload) order by e.n), '[]')
+      (select coalesce(jsonb_agg(jsonb_build_object('payload', e.payload, 'tenant', coalesce(tenants[e.n], v_tenant)) order by e.n), '[]')
        from jsonb_array_elements(payloads) with ordinality as e (payload, n)), shared, wake, alone, partial)
       with ordinality as made (id, created, conflict, refused, n);
     ids := coalesce(ids, '{}');
@@ -49,8 +54,8 @@ begin
   -- In the order of the array: the identity counts as the rows are made, and they are gathered as they were made.
   with made as (
     insert into fairmill.job (kind, payload, tenant, queue, priority, max_attempts, key, run_at, expire_at, state)
-    select v_kind, given.payload, v_tenant, v_queue, v_priority, v_max_attempts, v_key, v_run_at, v_expire_at, v_state
-    from jsonb_array_elements(payloads) as given (payload)
+    select v_kind, given.payload, coalesce(given.tenant, v_tenant), v_queue, v_priority, v_max_attempts, v_key, v_run_at, v_expire_at, v_state
+    from rows from (jsonb_array_elements(payloads), unnest(tenants)) as given (payload, tenant)
     returning job.id)
   select coalesce(array_agg(made.id), '{}') into ids from made;
 

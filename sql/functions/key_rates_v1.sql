@@ -41,7 +41,7 @@ begin
     places_left := places;
     return;
   end if;
-  perform fairmill.lock_keys_v1(v_names);
+  perform fairmill.lock_meters_v1('start', 'key', v_names);
   -- Later than all that was spent under these locks before: whoever had them meanwhile forgot what no longer counted at its moment.
   at := clock_timestamp();
 

@@ -13,9 +13,9 @@ const ENQUEUE = `select string_agg(coalesce(id::text, ''), ',') as ids,
   string_agg(case when created then '1' when conflict = 'replaced' then 'r' else '0' end, '') as marks,
   (json_agg(refused) filter (where refused is not null))::text as refusals
   from fairmill.enqueue_many_v1($1, $2, wake => $3, alone => $4, partial => $5)`;
-/** For jobs that differ in nothing but their payload, which are most. All that has an id was created. */
+/** For jobs that differ in their payload and tenant at most, which are most. All that has an id was created. */
 const ENQUEUE_ALIKE = `select array_to_string(ids, ',', '') as ids, null as marks, refusals::text as refusals
-  from fairmill.enqueue_payloads_v1($1, $2, wake => $3, alone => $4, partial => $5)`;
+  from fairmill.enqueue_payloads_v1($1, $2, wake => $3, alone => $4, partial => $5, tenants => $6)`;
 const WAKE = "select fairmill.wake_v1($1, $2)";
 /** Workers look for what falls due this often by themselves. */
 const DUE_SOON_MS = 10_000;
@@ -64,7 +64,9 @@ function enqueueStatement(jobs: readonly NewJob[], how: typeof OWN_TRANSACTION):
   const first = jobs[0]!;
   if (jobs.every((job) => isPlain(job) && isAlike(job, first))) {
     const payloads = `[${jobs.map((job) => job.payload).join(",")}]`;
-    return [ENQUEUE_ALIKE, [payloads, sharedText(first, SHARED), how.wake, how.alone, how.partial]];
+    const { tenant } = first;
+    const tenants = jobs.every((job) => job.tenant === tenant) ? null : jobs.map((job) => job.tenant);
+    return [ENQUEUE_ALIKE, [payloads, sharedText(first, SHARED), how.wake, how.alone, how.partial, tenants]];
   }
   const varying = SHARED.filter(([field]) => jobs.some((job) => job[field] !== first[field]));
   const own = [...varying, ...OWN.filter(([field]) => jobs.some((job) => job[field] !== undefined))];
@@ -83,11 +85,10 @@ const isPlain = (job: NewJob) =>
   job.account === undefined &&
   job.unique === undefined;
 
-/** Two jobs whose SHARED fields are the same. */
+/** Two jobs whose SHARED fields are the same, but for the tenant. */
 const isAlike = (job: NewJob, other: NewJob) =>
   job.kind === other.kind &&
   job.queue === other.queue &&
-  job.tenant === other.tenant &&
   job.priority === other.priority &&
   job.attemptsMax === other.attemptsMax &&
   job.expireMs === other.expireMs &&

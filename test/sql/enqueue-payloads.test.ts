@@ -18,6 +18,8 @@ interface How {
   readonly wake?: boolean;
   readonly alone?: boolean;
   readonly partial?: boolean;
+  /** One per job. */
+  readonly tenants?: readonly string[];
 }
 
 const FLAGS = "wake => $3, alone => $4, partial => $5";
@@ -25,8 +27,8 @@ const flagsOf = ({ wake = true, alone = false, partial = false }: How) => [wake,
 
 const shortWay = async (ask: Asker, payloads: readonly unknown[], shared: object, how: How = {}): Promise<Answer> => {
   const [row] = await ask.query<{ ids: string[]; refusals: Record<string, unknown>[] | null }>(
-    `select ids::text[] as ids, refusals from fairmill.enqueue_payloads_v1($1, $2, ${FLAGS})`,
-    [JSON.stringify(payloads), JSON.stringify(shared), ...flagsOf(how)],
+    `select ids::text[] as ids, refusals from fairmill.enqueue_payloads_v1($1, $2, ${FLAGS}, tenants => $6)`,
+    [JSON.stringify(payloads), JSON.stringify(shared), ...flagsOf(how), how.tenants ?? null],
   );
   return row!;
 };
@@ -34,7 +36,11 @@ const shortWay = async (ask: Asker, payloads: readonly unknown[], shared: object
 const longWay = async (ask: Asker, payloads: readonly unknown[], shared: object, how: How = {}): Promise<Answer> => {
   const rows = await ask.query<{ id: string | null; refused: Record<string, unknown> | null }>(
     `select id, refused from fairmill.enqueue_many_v1($1, $2, ${FLAGS})`,
-    [JSON.stringify(payloads.map((payload) => ({ payload }))), JSON.stringify(shared), ...flagsOf(how)],
+    [
+      JSON.stringify(payloads.map((payload, n) => ({ payload, tenant: how.tenants?.[n] }))),
+      JSON.stringify(shared),
+      ...flagsOf(how),
+    ],
   );
   const refusals = rows.flatMap(({ refused }) => (refused === null ? [] : [refused]));
   return { ids: rows.map(({ id }) => id), refusals: refusals.length === 0 ? null : refusals };
@@ -100,7 +106,8 @@ test("random jobs are the same rows by either way", async () => {
     const named = Object.entries(fields).filter(([name]) => name === "kind" || random() < 0.4);
     const shared = Object.fromEntries(named.map(([name, values]) => [name, pick<unknown>(values)]));
     const payloads = Array.from({ length: Math.floor(random() * 6) }, () => pick(PAYLOADS));
-    const how = { wake: random() < 0.5, alone: random() < 0.5, partial: random() < 0.5 };
+    const tenants = random() < 0.5 ? { tenants: payloads.map(() => pick(["acme", "c", 'odd "{}, \\ name'])) } : {};
+    const how = { wake: random() < 0.5, alone: random() < 0.5, partial: random() < 0.5, ...tenants };
     const [short, long] = await bothWays(payloads, shared, how);
     expect(short, JSON.stringify({ payloads, shared, how })).toEqual(long);
   }
@@ -117,7 +124,20 @@ test("a member of the payload is never taken for a field of the job", async () =
   });
 });
 
+test("as many tenants as payloads, or none", async () => {
+  expect(await errorCode(shortWay(db, [1, 2], { kind: "work" }, { tenants: ["a"] }))).toBe("FM001");
+  expect(await errorCode(shortWay(db, [1], { kind: "work" }, { tenants: ["a", "b"] }))).toBe("FM001");
+  expect(await jobs(db)).toEqual([]);
+});
+
 describe("what the long way alone knows", () => {
+  test("a rate at enqueue counts each tenant for itself", async () => {
+    await setGate(db, "tenant", "acme", { rate: { limit: 1, per_ms: 3_600_000, at: "enqueue" } });
+    const tenants = ["b", "acme", "acme", "b"];
+    const answer = await shortWay(db, [1, 2, 3, 4], { kind: "work" }, { alone: true, partial: true, tenants });
+    expect(answer.ids.map((id) => id === null)).toEqual([false, false, true, false]);
+  });
+
   test.each([
     ["none when one is refused", false, [true, true, true], 0],
     ["some when some may be", true, [false, false, true], 2],

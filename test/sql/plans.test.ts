@@ -300,8 +300,8 @@ const LIMIT_CALLS: Record<string, Call> = {
       "job_throttled backward",
     ],
   },
-  "lock_keys_v1 with meters, known and new": {
-    statement: `select fairmill.lock_keys_v1(array(select '["limited", "default", "k' || n || '"]' from generate_series(981, 1020) n order by 1))`,
+  "lock_meters_v1 with meters, known and new": {
+    statement: `select fairmill.lock_meters_v1('start', 'key', array(select '["limited", "default", "k' || n || '"]' from generate_series(981, 1020) n order by 1))`,
     ways: [],
   },
   "spend_keys_v1 with meters, known and new": {
@@ -753,7 +753,7 @@ describe.each(SCENARIOS)("$name", (scenario) => {
     checkReads(plans, "outbox");
   });
 
-  test.each(["lock_keys_v1 with meters, known and new", "spend_keys_v1 with meters, known and new"])(
+  test.each(["lock_meters_v1 with meters, known and new", "spend_keys_v1 with meters, known and new"])(
     "%s reads meters in one pass along the primary key",
     async (name) => {
       const plans = await plansOf(session, CALLS[name]!.statement);

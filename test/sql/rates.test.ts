@@ -181,13 +181,15 @@ describe("many keys in one statement", () => {
     await db.query("insert into fairmill.meter (use, scope, name) values ('start', 'key', 'known')");
     const session = await open();
     await session.query("begin");
-    await session.query("select fairmill.lock_keys_v1('{known,new}')");
+    await session.query("select fairmill.lock_meters_v1('start', 'key', '{known,new}')");
     expect(await errorCode(db.query("select from fairmill.meter where name = 'known' for update nowait"))).toBe(
       "55P03",
     );
     await session.query("commit");
     await session.query("begin isolation level repeatable read");
-    expect(await errorCode(session.query("select fairmill.lock_keys_v1('{known,new}')"))).toBe("FM003");
+    expect(await errorCode(session.query("select fairmill.lock_meters_v1('start', 'key', '{known,new}')"))).toBe(
+      "FM003",
+    );
     await session.query("rollback");
   });
 
@@ -196,7 +198,7 @@ describe("many keys in one statement", () => {
     const [id] = await enqueueKeyed(db, 1);
     const [holder, claimer] = await Promise.all([open(), open()]);
     await holder.query("begin");
-    await holder.query("select fairmill.lock_keys_v1(array(select limit_key from fairmill.job))");
+    await holder.query("select fairmill.lock_meters_v1('start', 'key', array(select limit_key from fairmill.job))");
     const claimed = claimGated(claimer, "w");
     await waitUntilBlocked(db, claimer);
     const [{ at } = { at: "" }] = await db.query<{ at: string }>("select clock_timestamp()::text as at");
@@ -221,7 +223,7 @@ describe("many keys in one statement", () => {
             );
             const names = dice.flatMap((die, k) => (die > 0.3 ? [`r${round}k${String(k).padStart(2, "0")}`] : []));
             await session.query("begin");
-            await session.query("select fairmill.lock_keys_v1($1)", [names]);
+            await session.query("select fairmill.lock_meters_v1('start', 'key', $1)", [names]);
             const there = await session.query("select from fairmill.meter where name = any ($1)", [names]);
             await session.query("commit");
             expect(there).toHaveLength(names.length);
