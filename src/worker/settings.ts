@@ -47,7 +47,7 @@ export interface WorkerOptions<Used extends Use = Use> {
   readonly abortGrace?: Duration;
   /** Part of the work that each lower priority is sure of; default 0.1. */
   readonly lowerPriorityShare?: number;
-  /** Jobs taken by one claim from a queue; default 4000. */
+  /** Jobs taken by one claim from a queue; default 2000. */
   readonly claimJobsMax?: number;
   /** Jobs of one tenant taken by one claim from a queue, over all its priorities; default: no limit. */
   readonly claimTenantMax?: number;
@@ -143,7 +143,7 @@ export function checkWorkerOptions(options: WorkerOptions): WorkerSettings {
     graceMs: toMs(options.grace ?? "25s", "grace"),
     abortGraceMs: toMs(options.abortGrace ?? "5s", "abortGrace"),
     lowerShare,
-    claimJobsMax: wholeNumber(options.claimJobsMax ?? 4_000, 1, 10_000, "claimJobsMax"),
+    claimJobsMax: wholeNumber(options.claimJobsMax ?? 2_000, 1, 10_000, "claimJobsMax"),
     claimTenantMax:
       options.claimTenantMax === undefined
         ? undefined
