@@ -36,7 +36,7 @@ async function work(session: Session, name: string, options: CrewOptions, counts
     const jobs = await claim(session, me, 1 + Math.floor(random() * 8), { tenantMax: 100 });
     if (jobs.length === 0 && (await isOver(session))) return;
     for (const job of jobs) await options.run?.(session, job);
-    if (random() < 0.03 && jobs.length > 0) {
+    if (random() < 0.06 && jobs.length > 0) {
       // It dies with what it has claimed; somebody takes over, and it comes back under another name.
       counts.kills++;
       await endLease(session, me);
