@@ -5,7 +5,8 @@
 -- Locks: the meters, by name, until the end of the transaction. Where some are missing, one insert goes through all of them in their order:
 -- its conflict waits for whoever makes the same one, and locks what is there. To lock those that exist and then to make the others would
 -- be two orders, and two callers could wait for each other.
--- Plan expected: the primary key by the array of names, which costs a third of a probe per name.
+-- Plan expected: one range of the primary key along the array of names. Before PostgreSQL 17 nobody makes that plan for sure (see
+-- meter_places_v1): there the insert is the only way.
 create or replace function fairmill.lock_meters_v1(use text, scope text, names text[])
 returns void
 language plpgsql
@@ -25,8 +26,9 @@ begin
       using errcode = 'FM003', hint = 'Call claim, settle and upkeep outside of transactions of a higher level, or set default_transaction_isolation for this role.';
   end if;
   v_names := array(select distinct u.name collate "C" from unnest(names) as u (name) order by 1);
-  if (select count(*) from fairmill.meter m where m.use = lock_meters_v1.use and m.scope = lock_meters_v1.scope and m.name = any (v_names)) = cardinality(v_names) then
-    -- All of them exist, as a rule: one statement locks them in their order.
+  if current_setting('server_version_num')::integer >= 170000
+     and cardinality(fairmill.meter_places_v1(use, scope, v_names)) = cardinality(v_names) then
+    -- All of them exist, as a rule: one statement locks them in their order, at a third of what the insert takes.
     if (select count(*) from (select from fairmill.meter m where m.use = lock_meters_v1.use and m.scope = lock_meters_v1.scope and m.name = any (v_names)
                               order by m.name for update) locked) = cardinality(v_names) then
       return;

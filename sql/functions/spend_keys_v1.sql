@@ -3,7 +3,7 @@
 -- Result: the keys that have too little room; nothing is spent for them.
 -- Asks and writes the same as rate_room_v1 and rate_spend_v1 do, key by key: written out, because to call them for each costs more than
 -- everything else.
--- Plan expected: a range of the primary key of meter for the list.
+-- Plan expected: the meters by their places.
 create or replace function fairmill.spend_keys_v1(names text[], count integer, rate_limit integer, rate_per_ms bigint, rate_how text, at timestamptz)
 returns text[]
 language plpgsql
@@ -24,11 +24,13 @@ declare
   v_slots   constant timestamptz[] := (fairmill.rate_spend_v1(null, null, rate_limit, rate_per_ms, rate_how, at, count)).new_spent_at;
   v_slot    constant timestamptz := v_slots[1];
   v_counts  constant integer[] := array[spend_keys_v1.count];
+  v_places  tid[];
   v_spent   text[];
 begin
   if spend_keys_v1.count > v_most then
     return names;
   end if;
+  v_places := fairmill.meter_places_v1('start', 'key', names);
   with spent as (
     update fairmill.meter m
     set used_at = date_trunc('hour', at),
@@ -39,7 +41,7 @@ begin
           when m.spent_at[cardinality(m.spent_at)] >= v_slot
             then m.spent[width_bucket(v_from, m.spent_at) + 1 : cardinality(m.spent) - 1] || array[m.spent[cardinality(m.spent)] + spend_keys_v1.count]
           else m.spent[width_bucket(v_from, m.spent_at) + 1 :] || v_counts end
-    where m.use = 'start' and m.scope = 'key' and m.name = any (names)
+    where m.ctid = any (v_places)
       and case
         when m.spent_at is null or m.spent_at[cardinality(m.spent_at)] <= v_from then true
         when v_uniform then false
