@@ -67,6 +67,8 @@ function newJobOf<In>(
   codec: Codec | undefined,
   chain: EnqueueChain | undefined,
 ): NewJob | Promise<NewJob> {
+  if (typeof item !== "object" || item === null)
+    throw new ConfigError("jobs", `${showValue(item)} is no job of a list: pass { input, … } for each.`);
   if (chain === undefined && isJob(definition) && Object.getPrototypeOf(item) === Object.prototype)
     return validJob(definition, item.input, item, codec, KNOWN_OF_ITEMS);
   const { input, ...options } = item;

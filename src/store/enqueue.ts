@@ -76,13 +76,14 @@ function enqueueStatement(jobs: readonly NewJob[], how: typeof OWN_TRANSACTION):
   return [ENQUEUE, [`${text}]`, sharedText(first, shared), how.wake, how.alone, how.partial]];
 }
 
-/** Has nothing of its own but a payload. Written out: this is asked of every job, and a loop over names costs more than all the rest. */
+/** Has nothing of its own but a payload, and nothing that the short way hands on to the long one. Written out: this is asked of every job, and a loop over names costs more than all the rest. */
 const isPlain = (job: NewJob) =>
   job.key === undefined &&
   job.runAt === undefined &&
   job.delayMs === undefined &&
   job.idempotencyKey === undefined &&
   job.account === undefined &&
+  job.batch === undefined &&
   job.unique === undefined;
 
 /** Two jobs whose SHARED fields are the same, but for the tenant. */
@@ -91,8 +92,7 @@ const isAlike = (job: NewJob, other: NewJob) =>
   job.queue === other.queue &&
   job.priority === other.priority &&
   job.attemptsMax === other.attemptsMax &&
-  job.expireMs === other.expireMs &&
-  job.batch === other.batch;
+  job.expireMs === other.expireMs;
 
 const sharedText = (job: NewJob, columns: typeof SHARED | readonly (typeof SHARED)[number][]) =>
   JSON.stringify(Object.fromEntries(columns.map(([field, column]) => [column, job[field]])));

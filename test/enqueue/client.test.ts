@@ -134,6 +134,18 @@ describe("single calls", () => {
 });
 
 describe("lists", () => {
+  test.each([null, undefined, 5, "text"])(
+    "%s among the items is refused by name, and nothing is stored",
+    async (item) => {
+      await using client = createClient({ databaseUrl: db.url });
+      await expect(client.enqueueMany(plain, [{ input: { n: 1 } }, item as never])).rejects.toMatchObject({
+        code: "FAIRMILL_CONFIG",
+        message: expect.stringContaining("is no job of a list"),
+      });
+      expect(await db.query("select from fairmill.job")).toEqual([]);
+    },
+  );
+
   test("are stored in one transaction, however long, with their ids in the order given", async () => {
     const client = createClient({ databaseUrl: db.url });
     const all = await client.enqueueMany(plain, items(12_000));
