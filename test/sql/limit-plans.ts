@@ -1,0 +1,123 @@
+// Limits for the test of plans: the calls whose plans are looked at.
+import type { Call } from "./plan-call.js";
+
+const GATES = `insert into fairmill.gate (scope, name, max_running, rate_limit, rate_per_ms, rate_how, rate_at)
+  select 'tenant', 't' || n, 1000000, 1000000, 1000, 'window', 'start' from generate_series(0, 999) n;
+  insert into fairmill.gate (scope, name, max_running) values ('queue', 'default', 1000000), ('kind', 'work', 1000000), ('tenant', 'closed', 0)`;
+
+const RATED =
+  "insert into fairmill.key_rule (kind, rate_limit, rate_per_ms, rate_how, rate_at) values ('rated', 5, 60000, 'window', 'start')";
+
+const limitedJobs = (kind: string) => () => [
+  JSON.stringify(Array.from({ length: 50 }, (_, n) => ({ kind, key: `k${n * 30}` }))),
+];
+
+export const LIMIT_CALLS: Record<string, Call> = {
+  "enqueue_many_v1 of a kind whose jobs wait": {
+    statement: "select * from fairmill.enqueue_many_v1($1, alone => true)",
+    values: limitedJobs("limited"),
+    ways: ["job_blocked", "job_slot"],
+  },
+  "enqueue_many_v1 of a kind that refuses": {
+    statement: "select * from fairmill.enqueue_many_v1($1, partial => true)",
+    values: limitedJobs("refusing"),
+    ways: ["job_slot"],
+  },
+  lock_meters_v1: {
+    statement:
+      "select fairmill.lock_meters_v1('start', 'tenant', array(select 't' || n from generate_series(1, 50) n))",
+    ways: [],
+  },
+  free_places_v1: {
+    statement: `select * from fairmill.free_places_v1(array(select '["limited", "default", "k' || n || '"]' from generate_series(1, 50) n), 10)`,
+    ways: ["job_slot"],
+  },
+  "admit_keys_v1 with places to give": {
+    statement: `select * from fairmill.admit_keys_v1(array(select '["limited", "default", "k' || n || '"]' from generate_series(1, 50) n))`,
+    before:
+      "update fairmill.job set slot = null, state = 'scheduled', run_at = now() where limit_key = any (array(select '[\"limited\", \"default\", \"k' || n || '\"]' from generate_series(1, 50) n)) and state = 'ready'",
+    ways: ["Tid Scan", "job_blocked", "job_slot"],
+  },
+  "admit_freed_v1 of single places": {
+    statement: `select * from fairmill.admit_freed_v1(array(select '["limited", "default", "k' || n || '"]' from generate_series(1, 20) n))`,
+    before:
+      "update fairmill.key_rule set max_running = 1; update fairmill.job set slot = null, state = 'scheduled', run_at = now(), worker = null, started_at = null where limit_key = any (array(select '[\"limited\", \"default\", \"k' || n || '\"]' from generate_series(1, 20) n)) and slot is not null",
+    ways: ["Tid Scan", "job_blocked", "job_slot"],
+  },
+  "settle_v1 of jobs that hold places": {
+    statement: "select * from fairmill.settle_v1('w5', $1, $2, $3, $4)",
+    values: ({ placed }) => [
+      placed,
+      placed.map(() => 1),
+      placed.map((_, n) => ["done", "retry", "release"][n % 3]),
+      JSON.stringify(placed.map(() => ({ error: { message: "no" }, delay_ms: 5 }))),
+    ],
+    ways: ["Tid Scan", "job_blocked", "job_pkey", "job_slot"],
+  },
+  promote_rows_v1: { statement: "select * from fairmill.promote_rows_v1(200)", ways: ["job_pkey", "job_scheduled"] },
+  expire_rows_v1: { statement: "select * from fairmill.expire_rows_v1(200)", ways: ["job_expiring", "job_pkey"] },
+  recover_rows_v1: { statement: "select * from fairmill.recover_rows_v1(200, 3)", ways: ["job_pkey", "job_running"] },
+  gate_rooms_v1: {
+    statement:
+      "select fairmill.gate_rooms_v1('{default}', '{work}', array(select 't' || n from generate_series(0, 99) n))",
+    before: GATES,
+    ways: ["job_running_kind", "job_running_queue", "job_running_tenant"],
+  },
+  "claim_gated_v1 with a gate for every lane": {
+    statement: "select * from fairmill.claim_lanes_v1('w1', $1, $2, $3, $4, $5, '{work}', 100)",
+    values: () => {
+      const lanes = Array.from({ length: 90 }, (_, n) => n);
+      return [
+        lanes.map(() => "default"),
+        lanes.map((n) => n % 3),
+        lanes.map((n) => `t${n}`),
+        lanes.map(() => 0),
+        lanes.map(() => 2),
+      ];
+    },
+    before: GATES,
+    ways: ["Tid Scan", "job_ready", "job_running_kind", "job_running_queue", "job_running_tenant"],
+  },
+  "key_rates_v1 with jobs that are put back": {
+    statement: "select * from fairmill.claim_lanes_v1('w1', '{rated}', '{0}', '{default}', '{0}', '{50}', null, 50)",
+    before: RATED,
+    // Those of gate_rooms_v1 are planned, though there are no gates to count for.
+    ways: [
+      "Tid Scan",
+      "job_ready",
+      "job_running_kind",
+      "job_running_queue",
+      "job_running_tenant",
+      "job_throttled",
+      "job_throttled backward",
+    ],
+  },
+  "lock_meters_v1 with meters, known and new": {
+    statement: `select fairmill.lock_meters_v1('start', 'key', array(select '["limited", "default", "k' || n || '"]' from generate_series(981, 1020) n order by 1))`,
+    ways: [],
+  },
+  "meter_places_v1 with meters, known and new": {
+    statement: `select fairmill.meter_places_v1('start', 'key', array(select '["limited", "default", "k' || n || '"]' from generate_series(981, 1020) n))`,
+    ways: [],
+  },
+  "spend_keys_v1 with meters, known and new": {
+    statement: `select fairmill.spend_keys_v1(array(select '["limited", "default", "k' || n || '"]' from generate_series(981, 1020) n order by 1),
+      1, 5, 60000, 'window', clock_timestamp())`,
+    ways: [],
+  },
+  "count_running_v1 with a young cap": {
+    statement: "select fairmill.count_running_v1()",
+    before: GATES,
+    ways: ["job_pkey", "job_running"],
+    walks: ["job_running"],
+  },
+  "set_key_rule_v1 of a kind with a thousand keys": {
+    statement: `select fairmill.set_key_rule_v1('limited', '{"max_running": 3}')`,
+    ways: ["job_blocked"],
+  },
+  "why_v1 of a blocked job": {
+    statement: "select * from fairmill.why_v1($1)",
+    values: ({ blocked }) => [blocked],
+    ways: ["job_blocked", "job_pkey", "job_running", "job_slot"],
+  },
+};

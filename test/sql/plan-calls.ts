@@ -1,0 +1,205 @@
+// All calls whose plans are looked at: those of the core, and where the others stand.
+import { BATCH_CALLS } from "./batch-plans.js";
+import { CREDIT_CALLS, OUTBOX_CALLS, SCHEDULE_CALLS, STEP_CALLS } from "./effect-plans.js";
+import { LIMIT_CALLS } from "./limit-plans.js";
+import type { Call } from "./plan-call.js";
+
+const settle = (worker: string, verdicts: readonly string[]): Pick<Call, "statement" | "values"> => ({
+  statement: "select * from fairmill.settle_v1($1, $2, $3, $4, $5)",
+  values: ({ ids, leases }) => [
+    worker,
+    ids,
+    leases,
+    ids.map((_, n) => verdicts[n % verdicts.length]),
+    JSON.stringify(ids.map(() => ({ error: { message: "no" }, delay_ms: 5 }))),
+  ],
+});
+
+const uniqueJobs = (rule: object): string =>
+  JSON.stringify(
+    Array.from({ length: 20 }, (_, n) => ({ kind: "work", tenant: "unique", unique_key: `key ${n * 500}`, ...rule })),
+  );
+
+export const CALLS: Record<string, Call> = {
+  ...OUTBOX_CALLS,
+  ...SCHEDULE_CALLS,
+  ...LIMIT_CALLS,
+  ...STEP_CALLS,
+  ...CREDIT_CALLS,
+  ...BATCH_CALLS,
+  "enqueue_many_v1 without keys": {
+    statement: "select * from fairmill.enqueue_many_v1($1)",
+    values: () => [JSON.stringify(Array.from({ length: 100 }, () => ({ kind: "work" })))],
+    ways: [],
+  },
+  enqueue_payloads_v1: {
+    statement: "select * from fairmill.enqueue_payloads_v1($1, $2)",
+    values: () => [JSON.stringify(Array.from({ length: 50 }, (_, n) => ({ n }))), '{"kind": "work"}'],
+    ways: [],
+  },
+  "enqueue_many_v1 with keys, known and new": {
+    statement: "select * from fairmill.enqueue_many_v1($1)",
+    values: () => [
+      JSON.stringify(
+        Array.from({ length: 20 }, (_, n) => ({ kind: "work", tenant: "t", idempotency_key: `key ${n * 500}` })),
+      ),
+    ],
+    ways: [],
+  },
+  "enqueue_unique_v1 with keys, taken and free, kept": {
+    statement: "select * from fairmill.enqueue_many_v1($1)",
+    values: () => [uniqueJobs({})],
+    ways: ["job_unique"],
+  },
+  "enqueue_unique_v1 with keys, taken and free, replaced": {
+    statement: "select * from fairmill.enqueue_many_v1($1)",
+    values: () => [uniqueJobs({ on_conflict: "replace" })],
+    ways: ["job_pkey", "job_unique"],
+  },
+  "unique_refusals_v1 of keys that are taken and free": {
+    statement: "select fairmill.unique_refusals_v1($1, '{}', null)",
+    values: () => [uniqueJobs({ on_conflict: "refuse" })],
+    ways: ["job_unique"],
+  },
+  "enqueue_unique_v1 with periods, of others, over and free": {
+    statement: "select * from fairmill.enqueue_many_v1($1)",
+    values: () => [uniqueJobs({ unique_for_ms: 1_000 })],
+    ways: ["job_unique"],
+  },
+  "lanes_v1 from the start": {
+    statement: "select * from fairmill.lanes_v1('default', null, null, 100)",
+    ways: ["job_ready backward"],
+  },
+  "lanes_v1 from a lane on": {
+    statement: "select * from fairmill.lanes_v1('default', 1::smallint, 't50', 100)",
+    ways: ["job_ready backward"],
+  },
+  claim_lanes_v1: {
+    statement: "select * from fairmill.claim_lanes_v1('w1', $1, $2, $3, $4, $5, '{work}', 100)",
+    values: () => {
+      const lanes = Array.from({ length: 90 }, (_, n) => n);
+      return [
+        lanes.map(() => "default"),
+        lanes.map((n) => n % 3),
+        lanes.map((n) => `t${n}`),
+        lanes.map(() => 0),
+        lanes.map(() => 2),
+      ];
+    },
+    ways: ["Tid Scan", "job_ready"],
+  },
+  "news_v1 with little news": {
+    statement: "select * from fairmill.news_v1('{default}', $1)",
+    values: ({ newest }) => [Number(newest) - 100],
+    ways: ["job_pkey", "job_pkey backward"],
+  },
+  "news_v1 with more news than it looks at": {
+    statement: "select * from fairmill.news_v1('{default}', 10)",
+    ways: ["job_pkey", "job_pkey backward"],
+  },
+  "settle_v1 of ends": { ...settle("w3", ["done", "dead", "cancelled"]), ways: ["job_pkey"] },
+  "settle_v1 of jobs that wait again": { ...settle("w3", ["retry", "snooze", "release"]), ways: ["job_pkey"] },
+  "settle_v1 of both": { ...settle("w3", ["done", "retry", "release"]), ways: ["job_pkey"] },
+  "settle_v1 by somebody who lost the leases": {
+    ...settle("w4", ["done", "retry", "release"]),
+    ways: ["job_pkey"],
+    historyWays: "primary keys",
+  },
+  heartbeat_v1: { statement: "select * from fairmill.heartbeat_v1('w3')", ways: ["job_running"] },
+  "promote_v1 with jobs due, some of limited kinds": {
+    statement: "select fairmill.promote_v1(100)",
+    ways: ["job_blocked", "job_pkey", "job_scheduled", "job_slot"],
+  },
+  "expire_v1 with jobs that waited too long": {
+    statement: "select fairmill.expire_v1(100)",
+    ways: ["job_expiring", "job_pkey"],
+  },
+  "recover_v1 with dead workers": {
+    statement: "select * from fairmill.recover_v1(100)",
+    ways: ["job_pkey", "job_running"],
+  },
+  progress_v1: {
+    statement: "select fairmill.progress_v1('w3', $1, $2, $3)",
+    values: ({ ids, leases }) => [ids, leases, JSON.stringify(ids)],
+    ways: ["job_pkey"],
+  },
+  release_unknown_v1: {
+    statement: "select fairmill.release_unknown_v1('w3', $1)",
+    values: ({ ids }) => [ids],
+    ways: ["job_pkey", "job_running"],
+  },
+  "cancel_v1 of a waiting job": {
+    statement: "select fairmill.cancel_v1($1)",
+    values: ({ ready }) => [ready],
+    ways: ["job_pkey"],
+  },
+  "cancel_v1 of a running job": {
+    statement: "select fairmill.cancel_v1($1)",
+    values: ({ ids }) => [ids[0]],
+    ways: ["job_pkey"],
+  },
+  "cancel_v1 of an ended job": {
+    statement: "select fairmill.cancel_v1($1)",
+    values: ({ dead }) => [dead],
+    ways: ["job_pkey"],
+    historyWays: "primary keys",
+  },
+  "retry_v1 of an ended job": {
+    statement: "select fairmill.retry_v1($1)",
+    values: ({ dead }) => [dead],
+    ways: ["job_pkey"],
+    historyWays: "primary keys",
+  },
+  "redrive_v1 of the dead": {
+    statement: "select * from fairmill.redrive_v1('{}', 50)",
+    ways: [],
+    historyWays: "indexes on dead and cancelled",
+  },
+  "redrive_v1 of ids": {
+    statement: "select * from fairmill.redrive_v1($1)",
+    values: ({ dead }) => [JSON.stringify({ ids: [dead] })],
+    ways: [],
+    historyWays: "primary keys",
+  },
+  "preview_redrive_v1 of the dead": {
+    statement: "select * from fairmill.preview_redrive_v1('{}', 50)",
+    ways: [],
+    historyWays: "indexes on dead and cancelled",
+  },
+  "pick_dead_v1 of the cancelled": {
+    statement: `select * from fairmill.pick_dead_v1('{"state": "cancelled", "kind": "none"}', 50, 50, 0)`,
+    ways: [],
+    historyWays: "indexes on dead and cancelled",
+  },
+  bring_back_v1: {
+    statement:
+      "select fairmill.bring_back_v1(array[$1::bigint], array(select ended_at from fairmill.job_history where id = $1))",
+    values: ({ dead }) => [dead],
+    ways: [],
+    historyWays: "primary keys",
+  },
+  rerun_v1: {
+    statement: "select * from fairmill.rerun_v1($1)",
+    values: ({ dead }) => [dead],
+    ways: ["job_pkey"],
+    historyWays: "primary keys",
+  },
+  "retention_v1 with old keys and gone workers": {
+    statement: "select fairmill.retention_v1()",
+    ways: ["job_pkey", "job_running"],
+    historyWays: "primary keys",
+  },
+  levels_v1: { statement: "select * from fairmill.levels_v1()", ways: ["job_ready backward"] },
+  "why_v1 of a ready job": {
+    statement: "select * from fairmill.why_v1($1)",
+    values: ({ ready }) => [ready],
+    ways: ["job_pkey", "job_ready", "job_ready backward", "job_running"],
+  },
+  "why_v1 of an ended job": {
+    statement: "select * from fairmill.why_v1($1)",
+    values: ({ dead }) => [dead],
+    ways: ["job_pkey"],
+    historyWays: "primary keys",
+  },
+  wake_v1: { statement: "select fairmill.wake_v1('{default,other}', 5)", ways: [] },
+};
