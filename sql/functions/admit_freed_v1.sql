@@ -46,7 +46,7 @@ begin
     select array_agg(best.name) filter (where best.place is not null), array_agg(best.place) filter (where best.place is not null),
            v_rest || array_agg(best.name) filter (where best.place is null)
       into v_keys, v_places, v_rest
-    from (select u.name, (select b.ctid from fairmill.job b where b.state = 'blocked' and b.limit_key = u.name
+    from (select u.name, (select b.ctid from fairmill.job b where b.aside = 'blocked' and b.limit_key = u.name
                           order by b.priority desc, b.id limit 1 for update skip locked) as place
           from (select distinct n.name collate "C" as name from unnest(v_single) as n (name) order by 1) u offset 0) best;
     -- Places above the limit: it was higher when they were given.

@@ -35,7 +35,7 @@ begin
 
   -- Asked by a subquery for one value, here and below, which cannot be turned into a join: that would read all that is blocked.
   v_keys := array(select distinct u.name from unnest(keys) as u (name)
-                  where (select b.id from fairmill.job b where b.state = 'blocked' and b.limit_key = u.name limit 1) is not null);
+                  where (select b.id from fairmill.job b where b.aside = 'blocked' and b.limit_key = u.name limit 1) is not null);
   if cardinality(v_keys) = 0 then
     return;
   end if;
@@ -49,7 +49,7 @@ begin
 
   with key as materialized (
     select free.name, free.slots,
-      array(select b.ctid from fairmill.job b where b.state = 'blocked' and b.limit_key = free.name
+      array(select b.ctid from fairmill.job b where b.aside = 'blocked' and b.limit_key = free.name
             order by b.priority desc, b.id limit cardinality(free.slots) for update skip locked) as found
     from fairmill.free_places_v1(array(select unnest(v_keys) except select unnest(v_doubt)), v_places_max) free)
   select array_agg(chosen.place) filter (where chosen.place is not null), array_agg(chosen.slot) filter (where chosen.place is not null),
@@ -69,7 +69,7 @@ begin
     -- Places are left, or could not be given: is somebody blocked after all?
     update fairmill.meter m set recheck = true
     where m.use = 'start' and m.scope = 'key' and m.name = any (v_doubt) and not m.recheck
-      and (select b.id from fairmill.job b where b.state = 'blocked' and b.limit_key = m.name limit 1) is not null;
+      and (select b.id from fairmill.job b where b.aside = 'blocked' and b.limit_key = m.name limit 1) is not null;
   end if;
 end
 $$;

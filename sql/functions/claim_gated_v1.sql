@@ -11,9 +11,10 @@
 --   late       [[priority, tenant, count], …] jobs that the rate of a key put back: the lane gave them, but not to the worker
 --   due_in_ms  when the first of these falls due
 -- A claim that spends a rate is durable, whatever the caller says.
--- Locks: meters of use start: queues, kinds, tenants, each by name; the candidates, skipping those of others; meters of their keys.
+-- Locks: meters of use start: queues, kinds, tenants, each by name; the candidates, skipping those of others; meters of their keys; the worker's list.
 create or replace function fairmill.claim_gated_v1(
-  worker_id text, queues text[], priorities smallint[], tenants text[], floors bigint[], quanta integer[], kinds text[], jobs_max integer, durable boolean)
+  worker_id text, queues text[], priorities smallint[], tenants text[], floors bigint[], quanta integer[], kinds text[], jobs_max integer, durable boolean,
+  hand_no bigint)
 returns table (id bigint, lease_no integer, priority smallint, tenant text, kind text, key text, attempt smallint, crashes smallint,
                max_attempts smallint, payload jsonb, batch bigint)
 language plpgsql
@@ -37,6 +38,7 @@ declare
   v_closed  text[];     -- kinds
   v_places  tid[];      -- of the candidates, and beside each the number of its lane
   v_lanes   bigint[];
+  v_ids     bigint[];
   v_asked   integer;
   v_late    jsonb;
   v_used    jsonb;      -- "tenant acme" → how many of it start
@@ -55,15 +57,15 @@ begin
     into v_scopes, v_closed, v_tenants, v_queues, v_kinds, v_spends
   from jsonb_each(v_gates) as g (name, gate);
 
-  select coalesce(array_agg(ready.ctid), '{}'), coalesce(array_agg(ready.n), '{}') into v_places, v_lanes
+  select coalesce(array_agg(ready.ctid), '{}'), coalesce(array_agg(ready.n), '{}'), array_agg(ready.id) into v_places, v_lanes, v_ids
   from (
-    select ready.ctid, lane.n
+    select ready.ctid, ready.id, lane.n
     from unnest(queues, priorities, tenants, floors, quanta) with ordinality as lane (queue, priority, tenant, floor, quantum, n)
     cross join lateral (select least(lane.quantum, (v_gates #> array['tenant ' || lane.tenant, 'room'])::integer,
                                      (v_gates #> array['queue ' || lane.queue, 'room'])::integer) as quantum offset 0) allowed
     cross join lateral (
-      select r.ctid from fairmill.job r
-      where r.state = 'ready'
+      select r.ctid, r.id from fairmill.job r
+      where r.aside is null and r.state = 'ready'
         and r.queue = lane.queue and r.priority = lane.priority
         and (r.tenant, r.id) > (lane.tenant, lane.floor) and r.tenant <= lane.tenant
         and (kinds is null or r.kind = any (kinds)) and r.kind <> all (v_closed)
@@ -104,10 +106,14 @@ begin
     end if;
     v_held := fairmill.close_gates_v1(v_gates, v_used, v_at);
   end if;
+  if cardinality(v_places) > 0 then
+    perform fairmill.take_in_hand_v1(worker_id, hand_no, v_ids);
+  end if;
   -- Straight to the caller: to keep the rows for a second look at them would be another copy of every payload.
   return query
     update fairmill.job j
     set state = 'running', worker = worker_id, lease_no = j.lease_no + 1, attempt = j.attempt + 1, started_at = v_at, put_back = null,
+        unique_key = case when j.unique_until = 'started' then null else j.unique_key end, unique_until = nullif(j.unique_until, 'started'),
         counted = nullif(case when v_tenants ? j.tenant then 1 else 0 end | case when v_queues ? j.queue then 2 else 0 end | case when v_kinds ? j.kind then 4 else 0 end, 0)
     where j.ctid = any (v_places)
     returning j.id, j.lease_no, j.priority, j.tenant, j.kind, j.key, j.attempt, j.crashes, j.max_attempts, j.payload, j.batch;

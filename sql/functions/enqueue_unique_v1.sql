@@ -107,12 +107,11 @@ begin
           coalesce(v_job.due_at, now()) + v_job.expire_ms * interval '1 millisecond',
           case when v_job.due_at > now() then 'scheduled' else coalesce(v_job.state, 'ready') end,
           case when v_job.for_ms is null then v_job.unique_key end, case when v_job.for_ms is null then v_job.unique_until end)
-        on conflict (tenant, kind, unique_key) where unique_key is not null and (unique_until = 'settled' or lease_no = 0) do nothing;
+        on conflict (tenant, kind, unique_key) where unique_key is not null do nothing;
         exit when found;
         -- A new statement has a new snapshot, so the job that stood in the way is visible here, if it still does.
         select j.id, j.state into v_owner, v_state from fairmill.job j
-        where j.tenant = v_job.tenant and j.kind = v_job.kind and j.unique_key = v_job.unique_key
-          and (j.unique_until = 'settled' or j.lease_no = 0);
+        where j.tenant = v_job.tenant and j.kind = v_job.kind and j.unique_key = v_job.unique_key;
         continue when not found;
       elsif v_job.on_conflict = 'replace' then
         -- The job of a period may have ended; then there is nothing to replace.

@@ -17,7 +17,7 @@ begin
   perform fairmill.lock_meters_v1('start', 'key', array(select u.key from unnest(keys, rules, due) as u (key, rule, due) where u.rule = 'wait' and u.due));
   -- Everything of a key in one row: whatever is joined job by job is quadratic.
   with wanted as materialized (
-    select u.key, array_agg(u.n order by u.n) as ns, (select b.id from fairmill.job b where b.state = 'blocked' and b.limit_key = u.key limit 1) is not null as has_blocked
+    select u.key, array_agg(u.n order by u.n) as ns, (select b.id from fairmill.job b where b.aside = 'blocked' and b.limit_key = u.key limit 1) is not null as has_blocked
     from unnest(ns, keys, rules, due) as u (n, key, rule, due)
     where u.rule = 'wait' and u.due and not coalesce(refused ? u.n::text, false) group by u.key),
   given as (

@@ -51,9 +51,9 @@ begin
     -- Read again under the locks: a limit that was changed meanwhile is changed.
     cross join lateral (select x.* from fairmill.gate x where x.scope = own.scope and x.name = own.name) g
     left join lateral (select g.max_running - case g.scope
-        when 'tenant' then (select count(*) from fairmill.job j where j.state = 'running' and j.counted & 1 = 1 and j.tenant = g.name)
-        when 'queue' then (select count(*) from fairmill.job j where j.state = 'running' and j.counted & 2 = 2 and j.queue = g.name)
-        else (select count(*) from fairmill.job j where j.state = 'running' and j.counted & 4 = 4 and j.kind = g.name) end as free
+        when 'tenant' then (select count(*) from fairmill.job j where j.counted & 1 = 1 and j.tenant = g.name)
+        when 'queue' then (select count(*) from fairmill.job j where j.counted & 2 = 2 and j.queue = g.name)
+        else (select count(*) from fairmill.job j where j.counted & 4 = 4 and j.kind = g.name) end as free
       where g.max_running is not null and g.paused_at is null offset 0) cap on true
     left join lateral (select r.room, r.open_at
         from fairmill.meter m cross join lateral fairmill.rate_room_v1(m.spent_at, m.spent, g.rate_limit, g.rate_per_ms, g.rate_how, v_at) r

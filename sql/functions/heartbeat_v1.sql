@@ -16,6 +16,6 @@ begin
   where w.id = worker_id and w.state = 'alive';
   alive := found;
   cancelled := array(select j.id from fairmill.job j
-                     where j.worker = worker_id and j.state = 'running' and j.cancel_requested_at is not null);
+                     where j.cancel_requested_at is not null and j.worker = worker_id);
 end
 $$;

@@ -46,9 +46,9 @@ begin
   at := clock_timestamp();
 
   -- Said with an order that no other index has: statistics cannot talk the planner out of job_throttled.
-  if (select j.limit_key from fairmill.job j where j.limit_key = any (v_names) and j.state = 'scheduled' and j.put_back order by j.limit_key limit 1) is not null then
+  if (select j.limit_key from fairmill.job j where j.limit_key = any (v_names) and j.aside = 'scheduled' and j.put_back order by j.limit_key limit 1) is not null then
     select coalesce(jsonb_object_agg(u.name, true), '{}') into v_waits from unnest(v_names) as u (name)
-    cross join lateral (select x.run_at from fairmill.job x where x.limit_key = u.name and x.state = 'scheduled' and x.put_back
+    cross join lateral (select x.run_at from fairmill.job x where x.limit_key = u.name and x.aside = 'scheduled' and x.put_back
                         order by x.run_at desc limit 1) waits;
   end if;
   v_tight := v_waits;
@@ -86,7 +86,7 @@ begin
     cross join lateral (select x.*, x.rate_per_ms::float8 / x.rate_limit * 129 / 128 * interval '1 millisecond' as step
                         from fairmill.key_rule x where x.kind = w.limit_key::jsonb ->> 0 offset 0) r
     cross join lateral (select x.ctid as place, x.spent_at, x.spent from fairmill.meter x where x.use = 'start' and x.scope = 'key' and x.name = w.limit_key offset 0) m
-    left join lateral (select x.run_at from fairmill.job x where x.limit_key = w.limit_key and x.state = 'scheduled' and x.put_back
+    left join lateral (select x.run_at from fairmill.job x where x.limit_key = w.limit_key and x.aside = 'scheduled' and x.put_back
                        order by x.run_at desc limit 1) last on true
     cross join lateral fairmill.rate_room_v1(m.spent_at, m.spent, r.rate_limit, r.rate_per_ms, r.rate_how, at) now
     cross join lateral (select least(now.room, case when last.run_at is null then w.count else w.again end) as count offset 0) starts

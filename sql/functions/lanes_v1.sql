@@ -21,7 +21,7 @@ begin
   return query
     with recursive lane (priority, tenant) as (
       (select j.priority, j.tenant from fairmill.job j
-       where j.state = 'ready' and j.queue = queue_name
+       where j.aside is null and j.state = 'ready' and j.queue = queue_name
          -- One bound for both cases (above every smallint: from the start): an OR could not be answered by the index, and the first
          -- probe of a page would walk over all jobs of the pages before it.
          and (j.priority, j.tenant) < (coalesce(after_priority::integer, 32768), coalesce(after_tenant, '') collate "C")
@@ -30,7 +30,7 @@ begin
       select next.priority, next.tenant from lane
       cross join lateral (
         select j.priority, j.tenant from fairmill.job j
-        where j.state = 'ready' and j.queue = queue_name and (j.priority, j.tenant) < (lane.priority, lane.tenant)
+        where j.aside is null and j.state = 'ready' and j.queue = queue_name and (j.priority, j.tenant) < (lane.priority, lane.tenant)
         order by j.queue desc, j.priority desc, j.tenant desc limit 1) next
     )
     select lane.priority, lane.tenant, case when v_is_weighted then coalesce((select g.weight from fairmill.gate g where g.scope = 'tenant' and g.name = lane.tenant), 1) else 1 end

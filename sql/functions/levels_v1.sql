@@ -1,5 +1,5 @@
 -- The pairs of queue and priority in which a job is ready, at most 1000: one index probe per pair. Part of tenants_v1 and queues_v1.
--- Plan expected: recursive union of probes of job_ready.
+-- Plan expected: recursive union of probes of job_lane.
 create or replace function fairmill.levels_v1()
 returns table (queue text, priority smallint)
 language plpgsql stable
@@ -15,11 +15,11 @@ begin
   return query
     with recursive level (queue, priority) as (
       -- Backwards, as in lanes_v1: the newest entries of a lane are alive, its oldest may be dead ones.
-      (select j.queue, j.priority from fairmill.job j where j.state = 'ready' order by j.queue desc, j.priority desc limit 1)
+      (select j.queue, j.priority from fairmill.job j where j.aside is null and j.state = 'ready' order by j.queue desc, j.priority desc limit 1)
       union all
       select next.queue, next.priority from level
       cross join lateral (
-        select j.queue, j.priority from fairmill.job j where j.state = 'ready' and (j.queue, j.priority) < (level.queue, level.priority)
+        select j.queue, j.priority from fairmill.job j where j.aside is null and j.state = 'ready' and (j.queue, j.priority) < (level.queue, level.priority)
         order by j.queue desc, j.priority desc limit 1) next)
     select level.queue, level.priority from level limit 1000;
 end

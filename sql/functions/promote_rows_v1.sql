@@ -14,7 +14,7 @@ declare
   v_at  timestamptz := clock_timestamp();  -- a value, because a volatile function cannot bound a range of an index
   v_due bigint[];
 begin
-  v_due := array(select s.id from fairmill.job s where s.state = 'scheduled' and s.run_at <= v_at
+  v_due := array(select s.id from fairmill.job s where s.aside = 'scheduled' and s.run_at <= v_at
                  order by s.run_at, s.id limit jobs_max for update skip locked);
   promoted := cardinality(v_due);
   if promoted > 0 then

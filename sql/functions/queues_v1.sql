@@ -3,7 +3,7 @@
 -- Result: its settings (rate: {limit, per_ms, how, at} or null); workers, the living ones that serve it; ready, counted to 1000; running,
 -- scheduled and blocked, each of the 10,000 jobs in that state that are looked at, the scheduled ones that are due first. What the
 -- column beside a count calls full may be more. A queue all of whose jobs lie beyond those bounds, and nobody serves, is not found.
--- Plan: per queue and priority a count in job_ready; one bounded walk along each of job_running, job_scheduled, job_blocked.
+-- Plan: per queue and priority a count in job_lane; one bounded walk along what is in the hands of workers, and along each of job_scheduled and job_blocked.
 create or replace function fairmill.queues_v1(after_queue text default '', queues_max integer default 50)
 returns table (queue text, max_running integer, rate jsonb, paused_at timestamptz, workers integer, ready integer, ready_full boolean,
   running integer, running_full boolean, scheduled integer, scheduled_full boolean, blocked integer, blocked_full boolean)
@@ -27,13 +27,13 @@ begin
     select c.state, jsonb_object_agg(c.queue, c.count) as queues, sum(c.count) as count
     from (
       select 'running' as state, held.queue, count(*) as count
-      from (select j.queue from fairmill.job j where j.state = 'running' limit 10000) held group by held.queue
+      from fairmill.in_hand_v1(jobs_max => 10000) held group by held.queue
       union all
       select 'scheduled', later.queue, count(*)
-      from (select j.queue from fairmill.job j where j.state = 'scheduled' order by j.run_at, j.id limit 10000) later group by later.queue
+      from (select j.queue from fairmill.job j where j.aside = 'scheduled' order by j.run_at, j.id limit 10000) later group by later.queue
       union all
       select 'blocked', kept.queue, count(*)
-      from (select j.queue from fairmill.job j where j.state = 'blocked' order by j.limit_key limit 10000) kept group by kept.queue) c
+      from (select j.queue from fairmill.job j where j.aside = 'blocked' order by j.limit_key limit 10000) kept group by kept.queue) c
     group by c.state) by_state;
 
   return query
@@ -58,7 +58,7 @@ begin
     cross join lateral (
       select count(*)::integer as count from (
         select from level l
-        cross join lateral (select from fairmill.job j where j.state = 'ready' and j.queue = l.queue and j.priority = l.priority limit 1000) ready
+        cross join lateral (select from fairmill.job j where j.aside is null and j.state = 'ready' and j.queue = l.queue and j.priority = l.priority limit 1000) ready
         where l.queue = p.name limit 1000) counted) waits
     order by p.name;
 end

@@ -1,7 +1,7 @@
 -- The rows of recover_v1: gives back the jobs of dead workers, or ends them. The caller calls pass_on_v1 with queues, keys and members
 -- as its last step.
--- Locks: worker rows, then jobs by id; rows that somebody else holds are skipped: whoever settles at this moment is first.
--- Plan expected: skip-scan over the workers of job_running, then one range of it per dead worker.
+-- Locks: worker rows, then lists and jobs; rows that somebody else holds are skipped: whoever settles at this moment is first.
+-- Plan expected: the lists by their primary key, for each list of a dead worker the rows by the primary key of job.
 create or replace function fairmill.recover_rows_v1(jobs_max integer, crashes_max integer,
   out recovered integer, out ended integer, out queues text[], out keys text[], out members jsonb)
 language plpgsql
@@ -14,7 +14,9 @@ as $$
 #variable_conflict use_column
 declare
   v_at     timestamptz := clock_timestamp();
-  v_dead   text[];
+  v_hand   fairmill.hand;
+  v_ids    bigint[];
+  v_held   bigint[] := '{}';
   v_cancel bigint[];
   v_poison bigint[];
   v_back   bigint[];
@@ -25,27 +27,28 @@ begin
   update fairmill.worker w set state = 'lost', ended_at = v_at, listening = false
   where w.id = any (array(select x.id from fairmill.worker x where x.state = 'alive' and x.lease_until < v_at for update skip locked));
 
-  with recursive holder (id) as (
-    (select j.worker from fairmill.job j where j.state = 'running' order by j.worker limit 1)
-    union all
-    select (select j.worker from fairmill.job j where j.state = 'running' and j.worker > h.id order by j.worker limit 1)
-    from holder h where h.id is not null)
-  select coalesce(array_agg(h.id), '{}') into v_dead
-  from holder h where h.id is not null and not exists (select from fairmill.worker w where w.id = h.id and w.state = 'alive');
-  if cardinality(v_dead) = 0 then
+  for v_hand in
+    select h.worker, h.no, h.ids from fairmill.hand h
+    where not exists (select from fairmill.worker w where w.id = h.worker and w.state = 'alive') for update skip locked
+  loop
+    v_ids := array(select j.id from fairmill.job j where j.id = any (v_hand.ids) and j.worker is not distinct from v_hand.worker);
+    if cardinality(v_ids) = 0 then
+      delete from fairmill.hand h where h.worker = v_hand.worker and h.no = v_hand.no;
+    end if;
+    v_held := v_held || array(
+      select j.id from fairmill.job j where j.id = any (v_ids) and j.worker is not distinct from v_hand.worker and j.id <> all (v_held)
+      limit jobs_max - cardinality(v_held) for update skip locked);
+    exit when cardinality(v_held) >= jobs_max;
+  end loop;
+  if cardinality(v_held) = 0 then
     return;
   end if;
-
-  with held as (
-    select j.id, j.queue, j.crashes, j.cancel_requested_at from fairmill.job j
-    where j.state = 'running' and j.worker = any (v_dead)
-    order by j.worker, j.id limit jobs_max for update skip locked)
   select coalesce(array_agg(h.id) filter (where h.cancel_requested_at is not null), '{}'),
          coalesce(array_agg(h.id) filter (where h.cancel_requested_at is null and h.crashes + 1 >= crashes_max), '{}'),
          coalesce(array_agg(h.id) filter (where h.cancel_requested_at is null and h.crashes + 1 < crashes_max), '{}'),
          array_agg(distinct h.queue) filter (where h.cancel_requested_at is null and h.crashes + 1 < crashes_max)
     into v_cancel, v_poison, v_back, queues
-  from held h;
+  from fairmill.job h where h.id = any (v_held);
 
   update fairmill.job j
   set state = 'ready', worker = null, started_at = null, counted = null, crashes = j.crashes + 1,

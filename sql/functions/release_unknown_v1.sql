@@ -3,7 +3,7 @@
 -- Safe at any moment: should the answer come after all, the fence refuses what is done with it. For that lease_no is raised here as
 -- it is by a claim: nothing else would tell a snooze or release that comes too late from one that is repeated.
 -- Locks: the jobs by id, then the rescan mark of their queues.
--- Plan expected: the worker's range of job_running, then the rows by the primary key.
+-- Plan expected: the worker's lists, then the rows by the primary key.
 create or replace function fairmill.release_unknown_v1(worker_id text, known bigint[])
 returns integer
 language plpgsql
@@ -22,9 +22,9 @@ begin
     update fairmill.job j set state = 'ready', worker = null, started_at = null, counted = null, attempt = j.attempt - 1, lease_no = j.lease_no + 1
     -- No order by: to save a sort the planner might walk along the whole primary key. It is the update that locks, in the order of the
     -- ids, because it goes through the primary key.
-    where j.id = any (array(select r.id from fairmill.job r where r.worker = worker_id and r.state = 'running' and r.id <> all (known)))
-      -- Only running jobs have a worker. Said in this way it fits the primary key alone: by the index on running jobs every id of the
-      -- array would be a walk along all of them.
+    where j.id = any (array(
+        select u.id from fairmill.hand h cross join lateral unnest(h.ids) as u (id) where h.worker = worker_id
+        except select k.id from unnest(known) as k (id)))
       and j.worker is not distinct from worker_id
     returning j.queue)
   select count(*), array_agg(distinct r.queue) into v_count, v_queues from released r;

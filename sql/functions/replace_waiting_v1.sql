@@ -25,7 +25,7 @@ declare
 begin
   select * into v_job from fairmill.job j
   where j.id = job_id and j.state <> 'running'
-    and (held_key is null or (j.unique_key = held_key and (j.unique_until = 'settled' or j.lease_no = 0)))
+    and (held_key is null or j.unique_key = held_key)
   for update;
   if not found then
     return null;

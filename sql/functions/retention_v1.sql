@@ -98,7 +98,7 @@ begin
 
   delete from fairmill.worker w where w.id = any (array(
     select x.id from fairmill.worker x where x.state <> 'alive' and x.ended_at < now() - interval '1 day'
-      and (select j.id from fairmill.job j where j.state = 'running' and j.worker = x.id limit 1) is null
+      and not exists (select from fairmill.hand h where h.worker = x.id)
     for update skip locked));
   get diagnostics v_count = row_count;
   return v_removed + v_count;

@@ -43,7 +43,7 @@ begin
       select x.name from fairmill.meter x where x.use = 'start' and x.scope = 'key' and starts_with(x.name, v_prefix)));
     update fairmill.meter m set recheck = true
     where m.use = 'start' and m.scope = 'key' and starts_with(m.name, v_prefix) and not m.recheck
-      and (select b.id from fairmill.job b where b.state = 'blocked' and b.limit_key = m.name limit 1) is not null;
+      and (select b.id from fairmill.job b where b.aside = 'blocked' and b.limit_key = m.name limit 1) is not null;
   end if;
   return true;
 end

@@ -49,7 +49,7 @@ begin
     -- Somebody was busy with a message that waits for its turn: look again when he is done.
     when v_turns.remaining > 0 then 1000 else
     extract(epoch from least(
-      (select s.run_at from fairmill.job s where s.state = 'scheduled' order by s.run_at limit 1),
+      (select s.run_at from fairmill.job s where s.aside = 'scheduled' order by s.run_at limit 1),
       (select x.expire_at from fairmill.job x where x.expire_at is not null and x.state <> 'running' order by x.expire_at limit 1),
       (select b.check_at from fairmill.batch b where b.check_at is not null order by b.check_at limit 1),
       (select greatest(c.next_at, c.held_until) from fairmill.schedule c where c.paused_at is null order by greatest(c.next_at, c.held_until) limit 1),

@@ -17,6 +17,6 @@ begin
             where p.tenant = tenant_name and p.kind = kind_name and p.key = key_name and p.expires_at > clock_timestamp());
   end if;
   return (select j.id from fairmill.job j
-          where j.tenant = tenant_name and j.kind = kind_name and j.unique_key = key_name and (j.unique_until = 'settled' or j.lease_no = 0));
+          where j.tenant = tenant_name and j.kind = kind_name and j.unique_key = key_name);
 end
 $$;

@@ -26,7 +26,7 @@ begin
           where e.job ->> 'unique_key' is not null and (created is null or created[e.n])) given
     left join lateral (
       select j.id from fairmill.job j
-      where not given.is_for and j.tenant = given.tenant and j.kind = given.kind and j.unique_key = given.key and (j.unique_until = 'settled' or j.lease_no = 0)
+      where not given.is_for and j.tenant = given.tenant and j.kind = given.kind and j.unique_key = given.key
       union all
       select p.job_id from fairmill.unique_period p
       where given.is_for and p.tenant = given.tenant and p.kind = given.kind and p.key = given.key and p.expires_at > clock_timestamp()

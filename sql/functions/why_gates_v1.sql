@@ -32,13 +32,13 @@ begin
     v_max := v_gate.max_running + 1000;
     if v_gate.scope = 'tenant' then
       select count(*), (array_agg(h.id))[:10] into v_count, v_ids
-      from (select j.id from fairmill.job j where j.state = 'running' and j.counted & 1 = 1 and j.tenant = v_gate.name limit v_max) h;
+      from (select j.id from fairmill.job j where j.counted & 1 = 1 and j.tenant = v_gate.name limit v_max) h;
     elsif v_gate.scope = 'queue' then
       select count(*), (array_agg(h.id))[:10] into v_count, v_ids
-      from (select j.id from fairmill.job j where j.state = 'running' and j.counted & 2 = 2 and j.queue = v_gate.name limit v_max) h;
+      from (select j.id from fairmill.job j where j.counted & 2 = 2 and j.queue = v_gate.name limit v_max) h;
     else
       select count(*), (array_agg(h.id))[:10] into v_count, v_ids
-      from (select j.id from fairmill.job j where j.state = 'running' and j.counted & 4 = 4 and j.kind = v_gate.name limit v_max) h;
+      from (select j.id from fairmill.job j where j.counted & 4 = 4 and j.kind = v_gate.name limit v_max) h;
     end if;
     return query select v_gate.scope || ' cap', v_count < v_gate.max_running,
       'The ' || v_gate.scope || ' "' || v_gate.name || '" may run '

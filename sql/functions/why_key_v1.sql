@@ -33,7 +33,7 @@ begin
   if v_rule.rate_at = 'start' then
     select * into v_meter from fairmill.meter m where m.use = 'start' and m.scope = 'key' and m.name = v_job.limit_key;
     select * into v_room from fairmill.rate_room_v1(v_meter.spent_at, v_meter.spent, v_rule.rate_limit, v_rule.rate_per_ms, v_rule.rate_how, at);
-    select j.run_at into v_last from fairmill.job j where j.limit_key = v_job.limit_key and j.state = 'scheduled' and j.put_back order by j.run_at desc limit 1;
+    select j.run_at into v_last from fairmill.job j where j.limit_key = v_job.limit_key and j.aside = 'scheduled' and j.put_back order by j.run_at desc limit 1;
     return query select 'rate', v_room.room > 0 and (v_job.put_back is true and v_job.run_at <= at or v_last is null),
       'The key "' || v_name || '" may start ' || v_rule.rate_limit || ' in ' || v_rule.rate_per_ms || ' ms'
         || case when v_job.put_back and v_job.run_at > at then ', and this one at ' || to_char(v_job.run_at, v_iso) || '.'
@@ -54,7 +54,7 @@ begin
   if v_job.state = 'blocked' then
     -- The first in line, in order: where it is not among them, all of them are before it.
     select count(*) filter (where b.priority > v_job.priority or b.id < v_job.id) into v_ahead from (
-      select w.id, w.priority from fairmill.job w where w.state = 'blocked' and w.limit_key = v_job.limit_key and w.priority >= v_job.priority
+      select w.id, w.priority from fairmill.job w where w.aside = 'blocked' and w.limit_key = v_job.limit_key and w.priority >= v_job.priority
       order by w.priority desc, w.id limit 1000) b;
   end if;
   return query select 'key', case when v_job.state = 'blocked' then false when v_job.state = 'scheduled' then v_job.slot is not null or v_free else true end,

@@ -30,7 +30,7 @@ begin
   select count(*), sum(w.concurrency), sum(held.count) into v_workers, v_places, v_running
   from (select w.id, w.concurrency from fairmill.worker w
         where w.state = 'alive' and w.lease_until > at and v_job.queue = any (w.queues) and (w.kinds is null or v_job.kind = any (w.kinds)) limit 1000) w
-  cross join lateral (select count(*) as count from (select from fairmill.job j where j.state = 'running' and j.worker = w.id limit 1000) h) held;
+  cross join lateral (select count(*) as count from fairmill.in_hand_v1(w.id, 1000)) held;
   if v_workers = 0 then
     select * into v_last from fairmill.worker w
     where v_job.queue = any (w.queues) and (w.kinds is null or v_job.kind = any (w.kinds)) order by w.lease_until desc limit 1;
@@ -55,9 +55,9 @@ begin
   if v_job.state <> 'ready' then
     return;
   end if;
-  -- The first of the lane, in order. The tenant is said as a range, so that the order needs it and only job_ready can serve.
+  -- The first of the lane, in order. The tenant is said as a range, so that the order needs it and only job_lane can serve.
   select count(*) filter (where a.id < v_job.id) into v_ahead from (
-    select r.id from fairmill.job r where r.state = 'ready' and r.queue = v_job.queue and r.priority = v_job.priority and r.tenant >= v_job.tenant and r.tenant <= v_job.tenant
+    select r.id from fairmill.job r where r.aside is null and r.state = 'ready' and r.queue = v_job.queue and r.priority = v_job.priority and r.tenant >= v_job.tenant and r.tenant <= v_job.tenant
     order by r.tenant, r.id limit 1000) a;
   select count(*) filter (where l.priority = v_job.priority and l.tenant <> v_job.tenant), count(*) filter (where l.priority > v_job.priority)
     into v_beside, v_above from fairmill.lanes_v1(v_job.queue, lanes_max => 1000) l;

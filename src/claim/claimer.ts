@@ -11,6 +11,7 @@ import type { Database } from "../store/database.js";
 import type { Returned } from "../store/settle.js";
 import { byLane, lateOf } from "./by-lane.js";
 import { type Closing, toClosing } from "./gates.js";
+import { HandNumbers } from "./hand-numbers.js";
 import { interleave } from "./interleave.js";
 import { LaneRing } from "./lane-ring.js";
 import { QueueView } from "./queue-view.js";
@@ -29,8 +30,8 @@ export interface ClaimerOptions {
   readonly onDue: (ms: number) => void;
 }
 
-/** A job that has ended, by the limits that it may have made room in. */
-type Ended = Pick<Claim, "queue" | "tenant" | "kind">;
+/** A job that has ended: in which list it was, and which limits it may have made room in. */
+type Ended = Pick<Claim, "queue" | "tenant" | "kind" | "hand">;
 
 /** Lanes read by one statement; a longer list is read page by page, one page a turn. */
 const SCAN_PAGE_LANES = 5_000;
@@ -40,6 +41,7 @@ export class Claimer {
   readonly #clock: Clock;
   readonly #options: ClaimerOptions;
   readonly #views: QueueView[];
+  readonly #hands = new HandNumbers();
   /** What became free while a claim is under way: its answer may not know of it. */
   #freedMeanwhile: Ended[] | undefined;
 
@@ -77,6 +79,7 @@ export class Claimer {
     for (const job of jobs) {
       const { queue, tenant, kind } = job;
       this.#freedMeanwhile?.push(job);
+      this.#hands.settled(job.hand);
       for (const view of this.#views) {
         // The limits of a tenant or a kind may span queues.
         if (view.ring.freed(tenant, kind)) isOpen = true;
@@ -138,8 +141,10 @@ export class Claimer {
 
   /** Claims along the probes, and tells the ring what came of it. */
   async #claimFrom(worker: string, view: QueueView, jobsMax: number, probes: readonly Probe[]): Promise<Claim[]> {
-    const answer = await claimAlong(this.#db, worker, view.name, probes, this.#options.kinds, jobsMax, view.tail);
+    const hand = this.#hands.take();
+    const answer = await claimAlong(this.#db, worker, view.name, probes, this.#options.kinds, jobsMax, view.tail, hand);
     const { claims, cut, news, dueInMs } = answer;
+    this.#hands.fill(hand, claims.length);
     const closings = answer.held.map((held) => this.#toClosing(held));
     const lanes = byLane(probes, claims);
     const late = lateOf(probes, answer.late);

@@ -16,4 +16,6 @@ export interface Claim {
   readonly payload: unknown;
   /** The batch of which it is a member. */
   readonly batch: string | null;
+  /** The number of the worker's list in which it is noted. */
+  readonly hand: number;
 }

@@ -48,7 +48,7 @@ export interface ClaimAnswer {
 }
 
 const CLAIM = `select id, lease_no, priority, tenant, kind, key, attempt, crashes, max_attempts, payload, batch
-  from fairmill.claim_lanes_v1($1, $2, $3, $4, $5, $6, $7, $8, durable => false)`;
+  from fairmill.claim_lanes_v1($1, $2, $3, $4, $5, $6, $7, $8, durable => false, hand_no => $9)`;
 const NEWS = "select * from fairmill.news_v1($1, $2)";
 const LANES = "select * from fairmill.lanes_v1($1, $2, $3, $4)";
 
@@ -97,7 +97,7 @@ interface Told {
 }
 
 /** What a row lacks of a claim is the same for all rows of the answer. */
-function toClaim(row: ClaimRow, worker: string, queue: string): Claim {
+function toClaim(row: ClaimRow, worker: string, queue: string, hand: number): Claim {
   const [id, leaseNo, priority, tenant, kind, key, attempt, crashes, maxAttempts, payload, batch] = row;
   return {
     id: id as string,
@@ -113,6 +113,7 @@ function toClaim(row: ClaimRow, worker: string, queue: string): Claim {
     maxAttempts,
     payload,
     batch,
+    hand,
   };
 }
 
@@ -125,6 +126,7 @@ export async function claimAlong(
   kinds: readonly string[],
   jobsMax: number,
   tail: string,
+  hand: number,
 ): Promise<ClaimAnswer> {
   const claim: Statement = [
     CLAIM,
@@ -137,6 +139,7 @@ export async function claimAlong(
       probes.map((probe) => probe.quantum),
       kinds,
       jobsMax,
+      hand,
     ],
     "lists",
   ];
@@ -145,7 +148,7 @@ export async function claimAlong(
   const rows = claimed!.value as ClaimRow[];
   const told = rows.at(-1)?.[0] === null ? (rows.pop()![9] as Told) : { held: [] };
   return {
-    claims: rows.map((row) => toClaim(row, worker, queue)),
+    claims: rows.map((row) => toClaim(row, worker, queue, hand)),
     held: told.held.map(({ scope, name, why, open_in_ms: openInMs }) => ({ scope, name, why, openInMs })),
     late: (told.late ?? []).map(([priority, tenant, count]) => ({ priority, tenant, count })),
     cut: told.cut ?? 0,

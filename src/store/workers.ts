@@ -52,7 +52,7 @@ export async function stopWorker(db: Database, worker: string): Promise<number> 
 /** Ids of this worker's running jobs that somebody asked to cancel. */
 export async function cancelRequests(db: Database, worker: string): Promise<string[]> {
   const rows = await db.query<{ id: string }>(
-    "select id from fairmill.job where worker = $1 and state = 'running' and cancel_requested_at is not null",
+    "select id from fairmill.job where cancel_requested_at is not null and worker = $1",
     [worker],
   );
   return rows.map((row) => row.id);

@@ -1,0 +1,29 @@
+// The numbers of a worker's lists: with every claim the database writes down what the worker takes in hand, in a list of this number. A number
+// is used again when all jobs of its list are settled. One whose claim was not answered is not: nobody knows what is in its list.
+
+export class HandNumbers {
+  #highest = 0;
+  readonly #free: number[] = [];
+  /** By number, how many jobs of the list are not settled. */
+  readonly #unsettled = new Map<number, number>();
+
+  take(): number {
+    return this.#free.pop() ?? ++this.#highest;
+  }
+
+  /** So many jobs came with the claim of this number. */
+  fill(no: number, count: number): void {
+    if (count === 0) this.#free.push(no);
+    else this.#unsettled.set(no, count);
+  }
+
+  /** A job of this list is settled. */
+  settled(no: number): void {
+    const left = this.#unsettled.get(no)! - 1;
+    if (left > 0) this.#unsettled.set(no, left);
+    else {
+      this.#unsettled.delete(no);
+      this.#free.push(no);
+    }
+  }
+}
