@@ -3,7 +3,7 @@
 -- cap | rate), bit (what a run counts for) and free (room under the cap) if there is a cap, limit, per_ms and how if there is a rate,
 -- open_at (when a rate opens). Only gates that say something are in it.
 -- Locks: meters of use start: queues, then kinds, then tenants, each by name.
--- Plan expected: a probe of gate per name, a range of job_running_<scope> per cap.
+-- Plan expected: a probe of gate per name, a range of job_counted_<scope> per cap.
 create or replace function fairmill.gate_rooms_v1(queues text[], kinds text[], tenants text[])
 returns jsonb
 language plpgsql

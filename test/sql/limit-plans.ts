@@ -56,12 +56,12 @@ export const LIMIT_CALLS: Record<string, Call> = {
   },
   promote_rows_v1: { statement: "select * from fairmill.promote_rows_v1(200)", ways: ["job_pkey", "job_scheduled"] },
   expire_rows_v1: { statement: "select * from fairmill.expire_rows_v1(200)", ways: ["job_expiring", "job_pkey"] },
-  recover_rows_v1: { statement: "select * from fairmill.recover_rows_v1(200, 3)", ways: ["job_pkey", "job_running"] },
+  recover_rows_v1: { statement: "select * from fairmill.recover_rows_v1(200, 3)", ways: ["job_pkey"] },
   gate_rooms_v1: {
     statement:
       "select fairmill.gate_rooms_v1('{default}', '{work}', array(select 't' || n from generate_series(0, 99) n))",
     before: GATES,
-    ways: ["job_running_kind", "job_running_queue", "job_running_tenant"],
+    ways: ["job_counted_kind", "job_counted_queue", "job_counted_tenant"],
   },
   "claim_gated_v1 with a gate for every lane": {
     statement: "select * from fairmill.claim_lanes_v1('w1', $1, $2, $3, $4, $5, '{work}', 100)",
@@ -76,7 +76,7 @@ export const LIMIT_CALLS: Record<string, Call> = {
       ];
     },
     before: GATES,
-    ways: ["Tid Scan", "job_ready", "job_running_kind", "job_running_queue", "job_running_tenant"],
+    ways: ["Tid Scan", "job_counted_kind", "job_counted_queue", "job_counted_tenant", "job_lane", "job_pkey"],
   },
   "key_rates_v1 with jobs that are put back": {
     statement: "select * from fairmill.claim_lanes_v1('w1', '{rated}', '{0}', '{default}', '{0}', '{50}', null, 50)",
@@ -84,10 +84,10 @@ export const LIMIT_CALLS: Record<string, Call> = {
     // Those of gate_rooms_v1 are planned, though there are no gates to count for.
     ways: [
       "Tid Scan",
-      "job_ready",
-      "job_running_kind",
-      "job_running_queue",
-      "job_running_tenant",
+      "job_counted_kind",
+      "job_counted_queue",
+      "job_counted_tenant",
+      "job_lane",
       "job_throttled",
       "job_throttled backward",
     ],
@@ -108,8 +108,7 @@ export const LIMIT_CALLS: Record<string, Call> = {
   "count_running_v1 with a young cap": {
     statement: "select fairmill.count_running_v1()",
     before: GATES,
-    ways: ["job_pkey", "job_running"],
-    walks: ["job_running"],
+    ways: ["job_pkey"],
   },
   "set_key_rule_v1 of a kind with a thousand keys": {
     statement: `select fairmill.set_key_rule_v1('limited', '{"max_running": 3}')`,
@@ -118,6 +117,6 @@ export const LIMIT_CALLS: Record<string, Call> = {
   "why_v1 of a blocked job": {
     statement: "select * from fairmill.why_v1($1)",
     values: ({ blocked }) => [blocked],
-    ways: ["job_blocked", "job_pkey", "job_running", "job_slot"],
+    ways: ["job_blocked", "job_pkey", "job_slot"],
   },
 };

@@ -68,11 +68,11 @@ export const CALLS: Record<string, Call> = {
   },
   "lanes_v1 from the start": {
     statement: "select * from fairmill.lanes_v1('default', null, null, 100)",
-    ways: ["job_ready backward"],
+    ways: ["job_lane backward"],
   },
   "lanes_v1 from a lane on": {
     statement: "select * from fairmill.lanes_v1('default', 1::smallint, 't50', 100)",
-    ways: ["job_ready backward"],
+    ways: ["job_lane backward"],
   },
   claim_lanes_v1: {
     statement: "select * from fairmill.claim_lanes_v1('w1', $1, $2, $3, $4, $5, '{work}', 100)",
@@ -86,8 +86,16 @@ export const CALLS: Record<string, Call> = {
         lanes.map(() => 2),
       ];
     },
-    ways: ["Tid Scan", "job_ready"],
+    ways: ["Tid Scan", "job_lane", "job_pkey"],
   },
+  "take_in_hand_v1 of a worker that keeps no account": {
+    statement: "select fairmill.take_in_hand_v1('w3', null, $1)",
+    values: ({ ids }) => [ids],
+    before: "update fairmill.hand set no = -no where worker = 'w3'",
+    ways: ["job_pkey"],
+  },
+  "in_hand_v1 of one worker": { statement: "select * from fairmill.in_hand_v1('w3')", ways: ["job_pkey"] },
+  "in_hand_v1 of all": { statement: "select * from fairmill.in_hand_v1(jobs_max => 1000)", ways: ["job_pkey"] },
   "news_v1 with little news": {
     statement: "select * from fairmill.news_v1('{default}', $1)",
     values: ({ newest }) => [Number(newest) - 100],
@@ -105,7 +113,7 @@ export const CALLS: Record<string, Call> = {
     ways: ["job_pkey"],
     historyWays: "primary keys",
   },
-  heartbeat_v1: { statement: "select * from fairmill.heartbeat_v1('w3')", ways: ["job_running"] },
+  heartbeat_v1: { statement: "select * from fairmill.heartbeat_v1('w3')", ways: ["job_cancelling"] },
   "promote_v1 with jobs due, some of limited kinds": {
     statement: "select fairmill.promote_v1(100)",
     ways: ["job_blocked", "job_pkey", "job_scheduled", "job_slot"],
@@ -116,7 +124,7 @@ export const CALLS: Record<string, Call> = {
   },
   "recover_v1 with dead workers": {
     statement: "select * from fairmill.recover_v1(100)",
-    ways: ["job_pkey", "job_running"],
+    ways: ["job_pkey"],
   },
   progress_v1: {
     statement: "select fairmill.progress_v1('w3', $1, $2, $3)",
@@ -126,7 +134,7 @@ export const CALLS: Record<string, Call> = {
   release_unknown_v1: {
     statement: "select fairmill.release_unknown_v1('w3', $1)",
     values: ({ ids }) => [ids],
-    ways: ["job_pkey", "job_running"],
+    ways: ["job_pkey"],
   },
   "cancel_v1 of a waiting job": {
     statement: "select fairmill.cancel_v1($1)",
@@ -186,14 +194,14 @@ export const CALLS: Record<string, Call> = {
   },
   "retention_v1 with old keys and gone workers": {
     statement: "select fairmill.retention_v1()",
-    ways: ["job_pkey", "job_running"],
+    ways: ["job_pkey"],
     historyWays: "primary keys",
   },
-  levels_v1: { statement: "select * from fairmill.levels_v1()", ways: ["job_ready backward"] },
+  levels_v1: { statement: "select * from fairmill.levels_v1()", ways: ["job_lane backward"], walks: ["job_lane"] },
   "why_v1 of a ready job": {
     statement: "select * from fairmill.why_v1($1)",
     values: ({ ready }) => [ready],
-    ways: ["job_pkey", "job_ready", "job_ready backward", "job_running"],
+    ways: ["job_lane", "job_lane backward", "job_pkey"],
   },
   "why_v1 of an ended job": {
     statement: "select * from fairmill.why_v1($1)",

@@ -108,7 +108,7 @@ export const readersOf = (plans: readonly Plan[], table: Table): Node[] =>
     .flatMap(({ root }) => all(root))
     .filter(({ type, relation }) => type !== "ModifyTable" && relation?.replace(/^(job_history)_.*/, "$1") === table);
 
-/** How a plan reads a table, in a word: "job_pkey", "job_ready backward", "Tid Scan", "Seq Scan". */
+/** How a plan reads a table, in a word: "job_pkey", "job_lane backward", "Tid Scan", "Seq Scan". */
 export const wayOf = (node: Node): string =>
   node.index ? `${node.index}${node.isBackward ? " backward" : ""}` : node.type;
 

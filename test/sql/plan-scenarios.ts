@@ -50,6 +50,7 @@ export const fill = (tenants: number) => `
   select 'gone ' || w, '{default}', now() - interval '2 days', 'lost', now() - interval '2 days' from generate_series(1, 100) w;
   insert into fairmill.step (job_id, name, kind, position, started_at, finished_at, attempt, lease_no)
   select j.id, 'step ' || n, 'run', n, now(), now(), 1, 1 from fairmill.job j, generate_series(1, 3) n where j.state = 'running';
+  insert into fairmill.hand (worker, no, ids) select worker, 1 + id % 4, array_agg(id) from fairmill.job where state = 'running' group by 1, 2;
   insert into fairmill.step (job_id, name, kind, position, started_at, finished_at, attempt, lease_no)
   select -n, 'gone', 'run', 0, now() - interval '40 days', now(), 1, 1 from generate_series(1, 100) n;
   insert into fairmill.queue (name) values ('default'), ('other');

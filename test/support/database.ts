@@ -47,6 +47,7 @@ const TABLES = [
   "job",
   "job_history",
   "worker",
+  "hand",
   "queue",
   "idempotency",
   "unique_period",

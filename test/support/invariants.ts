@@ -33,6 +33,12 @@ const RULES: readonly (readonly [id: string, what: string, query: string])[] = [
     "select id from fairmill.job where (state = 'running') <> (worker is not null)",
   ],
   [
+    "D3",
+    "a running job is in a list of its worker",
+    `select j.id from fairmill.job j
+     where j.state = 'running' and not exists (select from fairmill.hand h where h.worker = j.worker and j.id = any (h.ids))`,
+  ],
+  [
     "D4",
     "attempts stay within the allowance",
     "select id from fairmill.job_history where attempt - crashes > max_attempts union all select id from fairmill.job where attempt - crashes > max_attempts",
