@@ -4,7 +4,8 @@
 --  2. Take candidates lane by lane, as far as the room of their queue and tenant goes; leave out kinds that are closed.
 --  3. Let those go that are too many for a gate they share with others (fit_gates_v1). They stay ready.
 --  4. Ask the rates of keys (key_rates_v1): who is over is put back as scheduled for the moment it may start.
---  5. Spend the rates of gates for the rest and see what is closed now (close_gates_v1); start them.
+--  5. Spend the rates of gates for the rest and see what is closed now (close_gates_v1), list them where there are caps (list_held_v1);
+--     start them.
 -- Result: the claimed jobs; and one row with id null if a gate is closed now or a job was put back. Its payload:
 --   held       [{"scope", "name", "why": paused | cap | rate, "open_in_ms": when a rate opens}, …]
 --   cut        so many candidates were too many for a gate they share: where jobs_max was reached with them, lanes were not asked
@@ -31,9 +32,7 @@ as $$
 declare
   v_at      timestamptz;
   v_gates   jsonb;      -- "tenant acme" → {"room": 3, …}
-  v_tenants jsonb;      -- those that have a cap: what runs is counted for them; null: none
-  v_queues  jsonb;
-  v_kinds   jsonb;
+  v_capped  text[];     -- which scopes have gates with a cap
   v_scopes  text[];     -- which scopes have gates
   v_closed  text[];     -- kinds
   v_places  tid[];      -- of the candidates, and beside each the number of its lane
@@ -46,15 +45,13 @@ declare
   v_told    jsonb := '{}';
   v_spends  boolean;
 begin
-  v_gates := fairmill.gate_rooms_v1(queues, kinds, tenants);
+  v_gates := fairmill.gate_rooms_v1(queues, kinds, tenants, quanta, jobs_max);
   v_at := clock_timestamp();
   select coalesce(array_agg(distinct g.gate ->> 'scope'), '{}'),
          coalesce(array_agg(g.gate ->> 'name') filter (where g.gate ->> 'scope' = 'kind' and (g.gate -> 'room')::integer <= 0), '{}'),
-         jsonb_object_agg(g.gate ->> 'name', true) filter (where (g.gate -> 'bit')::integer = 1),
-         jsonb_object_agg(g.gate ->> 'name', true) filter (where (g.gate -> 'bit')::integer = 2),
-         jsonb_object_agg(g.gate ->> 'name', true) filter (where (g.gate -> 'bit')::integer = 4),
+         coalesce(array_agg(distinct g.gate ->> 'scope') filter (where g.gate ? 'free'), '{}'),
          coalesce(bool_or(g.gate ? 'per_ms'), false)
-    into v_scopes, v_closed, v_tenants, v_queues, v_kinds, v_spends
+    into v_scopes, v_closed, v_capped, v_spends
   from jsonb_each(v_gates) as g (name, gate);
 
   select coalesce(array_agg(ready.ctid), '{}'), coalesce(array_agg(ready.n), '{}'), array_agg(ready.id) into v_places, v_lanes, v_ids
@@ -108,13 +105,20 @@ begin
   end if;
   if cardinality(v_places) > 0 then
     perform fairmill.take_in_hand_v1(worker_id, hand_no, v_ids);
+    if cardinality(v_capped) > 0 then
+      perform fairmill.list_held_v1((
+        select jsonb_object_agg(l.gate, l.ids::text)
+        from (select 'tenant ' || tenants[c.n] as gate, array_agg(c.id) as ids from unnest(v_lanes, v_ids) as c (n, id) where 'tenant' = any (v_capped) group by 1
+              union all select 'queue ' || queues[c.n], array_agg(c.id) from unnest(v_lanes, v_ids) as c (n, id) where 'queue' = any (v_capped) group by 1
+              union all select 'kind ' || j.kind, array_agg(j.id) from fairmill.job j where j.ctid = any (v_places) and 'kind' = any (v_capped) group by 1) l
+        where v_gates -> l.gate ? 'free'));
+    end if;
   end if;
   -- Straight to the caller: to keep the rows for a second look at them would be another copy of every payload.
   return query
     update fairmill.job j
     set state = 'running', worker = worker_id, lease_no = j.lease_no + 1, attempt = j.attempt + 1, started_at = v_at, put_back = null,
-        unique_key = case when j.unique_until = 'started' then null else j.unique_key end, unique_until = nullif(j.unique_until, 'started'),
-        counted = nullif(case when v_tenants ? j.tenant then 1 else 0 end | case when v_queues ? j.queue then 2 else 0 end | case when v_kinds ? j.kind then 4 else 0 end, 0)
+        unique_key = case when j.unique_until = 'started' then null else j.unique_key end, unique_until = nullif(j.unique_until, 'started')
     where j.ctid = any (v_places)
     returning j.id, j.lease_no, j.priority, j.tenant, j.kind, j.key, j.attempt, j.crashes, j.max_attempts, j.payload, j.batch;
   if v_held is not null or v_late is not null then

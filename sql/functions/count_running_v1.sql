@@ -1,8 +1,8 @@
 -- Lets running jobs count for caps that were set while they ran already. Returns how many did not count before.
 -- Claims that began before a cap was set do not know it: upkeep calls this for some time after a gate has changed.
--- Locks: the running jobs that did not count.
--- Plan expected: a walk along what is in the hands of workers with three probes of gate each, then the rows by the primary key; only while
--- a cap is young.
+-- Locks: where there are such jobs the meters of their gates: queues, then kinds, then tenants, each by name.
+-- Plan expected: a walk along what is in the hands of workers, and a probe of gate and of meter for each name among them; only while a cap is
+-- young.
 create or replace function fairmill.count_running_v1()
 returns integer
 language plpgsql
@@ -16,28 +16,36 @@ set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_ids  bigint[];
-  v_bits smallint[];
-  v_locked bigint[];
+  v_listed jsonb;
+  v_count  integer;
+  v_scope  text;
+  v_names  text[];
 begin
   if not exists (select from fairmill.gate g where g.max_running is not null and g.changed_at > now() - interval '5 minutes') then
     return 0;
   end if;
-  -- First who, then the change: in one statement the two would be joined the wrong way round, a walk along all that runs for each of them.
-  select array_agg(missed.id), array_agg(missed.bits) into v_ids, v_bits
-  from (
-    select r.id, coalesce(r.counted, 0::smallint) | caps.bits as bits
-    from fairmill.in_hand_v1() r
-    cross join lateral (
-      select (case when exists (select from fairmill.gate g where g.scope = 'tenant' and g.name = r.tenant and g.max_running is not null) then 1 else 0 end
-            + case when exists (select from fairmill.gate g where g.scope = 'queue' and g.name = r.queue and g.max_running is not null) then 2 else 0 end
-            + case when exists (select from fairmill.gate g where g.scope = 'kind' and g.name = r.kind and g.max_running is not null) then 4 else 0 end)::smallint as bits
-      offset 0) caps
-    where coalesce(r.counted, 0::smallint) | caps.bits <> coalesce(r.counted, 0::smallint)
-    order by r.id) missed;
-  -- Whoever is locked is being settled, or is found again.
-  v_locked := array(select j.id from fairmill.job j where j.id = any (v_ids) and j.worker is not null for update skip locked);
-  update fairmill.job j set counted = v_bits[width_bucket(j.id, v_ids)] where j.id = any (v_locked);
-  return cardinality(v_locked);
+  with held as materialized (select h.id, h.tenant, h.queue, h.kind from fairmill.in_hand_v1() h),
+  own (scope, name, ids) as (
+    select 'tenant', h.tenant, array_agg(h.id) from held h group by h.tenant
+    union all select 'queue', h.queue, array_agg(h.id) from held h group by h.queue
+    union all select 'kind', h.kind, array_agg(h.id) from held h group by h.kind)
+  select jsonb_object_agg(o.scope || ' ' || o.name, missed.ids::text), coalesce(sum(cardinality(missed.ids)), 0) into v_listed, v_count
+  from own o
+  cross join lateral (select x.scope, x.name from fairmill.gate x where x.scope = o.scope and x.name = o.name and x.max_running is not null) g
+  left join lateral (select x.held from fairmill.meter x where x.use = 'start' and x.scope = o.scope and x.name = o.name offset 0) m on true
+  cross join lateral (select array(select unnest(o.ids) except select unnest(m.held)) as ids) missed
+  where cardinality(missed.ids) > 0;
+  if v_count = 0 then
+    return 0;
+  end if;
+  foreach v_scope in array array['queue', 'kind', 'tenant'] loop
+    v_names := array(select substr(l.gate, strpos(l.gate, ' ') + 1) from jsonb_object_keys(v_listed) as l (gate) where starts_with(l.gate, v_scope || ' '));
+    if cardinality(v_names) > 0 then
+      perform fairmill.lock_meters_v1('start', v_scope, v_names);
+    end if;
+  end loop;
+  -- Whoever ended meanwhile leaves the list when it is next gone through.
+  perform fairmill.list_held_v1(v_listed);
+  return v_count;
 end
 $$;

@@ -1,10 +1,13 @@
 -- Locks the gates of a claim and says how much room each of them has. Part of claim_gated_v1.
 -- Result: by scope and name ("tenant acme") an object: scope, name, room (how many may start now; 0: closed), why it is closed (paused |
--- cap | rate), bit (what a run counts for) and free (room under the cap) if there is a cap, limit, per_ms and how if there is a rate,
--- open_at (when a rate opens). Only gates that say something are in it.
+-- cap | rate), free (room under the cap) if there is a cap, limit, per_ms and how if there is a rate, open_at (when a rate opens). Only
+-- gates that say something are in it.
+--   quanta    beside tenants: how many are wanted of each;  jobs_max: how many in all
+-- What runs under a cap is in the list of its meter, with some that have ended since. Where the list leaves more room than is wanted nobody
+-- looks who that is; otherwise it is gone through, and only those stay in it that run.
 -- Locks: meters of use start: queues, then kinds, then tenants, each by name.
--- Plan expected: a probe of gate per name, a range of job_counted_<scope> per cap.
-create or replace function fairmill.gate_rooms_v1(queues text[], kinds text[], tenants text[])
+-- Plan expected: a probe of gate and of meter per name, and the listed jobs by the primary key.
+create or replace function fairmill.gate_rooms_v1(queues text[], kinds text[], tenants text[], quanta integer[], jobs_max integer)
 returns jsonb
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -19,6 +22,9 @@ as $$
 declare
   v_at     timestamptz;
   v_scope  text;
+  v_list   record;
+  v_wanted jsonb := (select jsonb_object_agg(w.name, w.count) from (
+    select t.name, sum(t.quantum) as count from unnest(tenants, quanta) as t (name, quantum) group by t.name) w);
   v_names  text[];
   v_tenants text[] := array(select g.name from fairmill.gate g where g.scope = 'tenant' and g.name = any (tenants)
                             and (g.paused_at is not null or g.max_running is not null or g.rate_at = 'start'));
@@ -34,13 +40,26 @@ begin
     end if;
   end loop;
 
+  for v_list in
+    select g.scope, g.name, kept.ids
+    from (select 'queue' as scope, u.name from unnest(v_queues) as u (name)
+          union all select 'kind', u.name from unnest(v_kinds) as u (name)
+          union all select 'tenant', u.name from unnest(v_tenants) as u (name)) own
+    cross join lateral (select x.scope, x.name, x.max_running from fairmill.gate x where x.scope = own.scope and x.name = own.name and x.max_running is not null) g
+    cross join lateral (select x.held from fairmill.meter x where x.use = 'start' and x.scope = g.scope and x.name = g.name
+      and g.max_running - cardinality(x.held) <= case g.scope when 'tenant' then (v_wanted -> g.name)::integer else jobs_max end offset 0) m
+    cross join lateral (select array(select j.id from fairmill.job j where j.id = any (m.held) and j.state = 'running') as ids offset 0) kept
+    where cardinality(kept.ids) < cardinality(m.held)
+  loop
+    update fairmill.meter m set held = v_list.ids where m.use = 'start' and m.scope = v_list.scope and m.name = v_list.name;
+  end loop;
+
   v_at := clock_timestamp();
   return coalesce((
     select jsonb_object_agg(g.scope || ' ' || g.name, jsonb_strip_nulls(jsonb_build_object(
         'scope', g.scope, 'name', g.name,
         'room', case when g.paused_at is not null then 0 when coalesce(cap.free, rate.room) is not null then greatest(0, least(cap.free, rate.room)) end,
         'why', case when g.paused_at is not null then 'paused' when cap.free <= 0 then 'cap' when rate.room <= 0 then 'rate' end,
-        'bit', case when g.max_running is not null then case g.scope when 'tenant' then 1 when 'queue' then 2 else 4 end end,
         'free', cap.free,
         'limit', case when g.rate_at = 'start' then g.rate_limit end, 'per_ms', case when g.rate_at = 'start' then g.rate_per_ms end,
         'how', case when g.rate_at = 'start' then g.rate_how end,
@@ -50,13 +69,9 @@ begin
           union all select 'tenant', u.name from unnest(v_tenants) as u (name)) own
     -- Read again under the locks: a limit that was changed meanwhile is changed.
     cross join lateral (select x.* from fairmill.gate x where x.scope = own.scope and x.name = own.name) g
-    left join lateral (select g.max_running - case g.scope
-        when 'tenant' then (select count(*) from fairmill.job j where j.counted & 1 = 1 and j.tenant = g.name)
-        when 'queue' then (select count(*) from fairmill.job j where j.counted & 2 = 2 and j.queue = g.name)
-        else (select count(*) from fairmill.job j where j.counted & 4 = 4 and j.kind = g.name) end as free
-      where g.max_running is not null and g.paused_at is null offset 0) cap on true
-    left join lateral (select r.room, r.open_at
-        from fairmill.meter m cross join lateral fairmill.rate_room_v1(m.spent_at, m.spent, g.rate_limit, g.rate_per_ms, g.rate_how, v_at) r
-        where g.rate_at = 'start' and g.paused_at is null and m.use = 'start' and m.scope = g.scope and m.name = g.name offset 0) rate on true), '{}');
+    left join lateral (select x.held, x.spent_at, x.spent from fairmill.meter x where x.use = 'start' and x.scope = g.scope and x.name = g.name offset 0) m on true
+    left join lateral (select g.max_running - coalesce(cardinality(m.held), 0) as free where g.max_running is not null and g.paused_at is null) cap on true
+    left join lateral (select r.room, r.open_at from fairmill.rate_room_v1(m.spent_at, m.spent, g.rate_limit, g.rate_per_ms, g.rate_how, v_at) r
+        where g.rate_at = 'start' and g.paused_at is null offset 0) rate on true), '{}');
 end
 $$;

@@ -14,7 +14,7 @@ as $$
 #variable_conflict use_column
 declare
   v_at     timestamptz := clock_timestamp();
-  v_hand   fairmill.hand;
+  v_hand   record;
   v_ids    bigint[];
   v_held   bigint[] := '{}';
   v_cancel bigint[];
@@ -51,7 +51,7 @@ begin
   from fairmill.job h where h.id = any (v_held);
 
   update fairmill.job j
-  set state = 'ready', worker = null, started_at = null, counted = null, crashes = j.crashes + 1,
+  set state = 'ready', worker = null, started_at = null, crashes = j.crashes + 1,
       failures = coalesce(j.failures, '[]') || fairmill.crash_v1(j.attempt, j.lease_no, j.worker, j.started_at, v_at)
   where j.id = any (v_back);
   recovered := cardinality(v_back);

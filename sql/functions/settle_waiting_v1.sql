@@ -29,7 +29,7 @@ begin
           j.attempt, j.lease_no, j.worker, j.started_at, v_at, v.detail ->> 'outcome', v.detail -> 'error') else j.failures end,
         slot = case when v.verdict = 'release' or j.slot is null then j.slot
                     when (select r.when_full from fairmill.key_rule r where r.kind = j.kind) = 'refuse' then j.slot end,
-        worker = null, started_at = null, counted = null
+        worker = null, started_at = null
     from (select u.id, u.lease_no, u.verdict, details -> (u.n - 1)::integer as detail
           from unnest(ids, leases, verdicts) with ordinality as u (id, lease_no, verdict, n)) v
     where j.id = v.id and j.lease_no = v.lease_no and j.worker is not distinct from worker_id

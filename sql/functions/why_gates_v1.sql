@@ -19,7 +19,6 @@ declare
   v_room  record;
   v_count bigint;
   v_ids   bigint[];
-  v_max   bigint;
   v_iso   constant text := 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
 begin
   v_gates := array(
@@ -28,18 +27,8 @@ begin
 
   foreach v_gate in array v_gates loop
     continue when v_gate.max_running is null;
-    -- A cap that was lowered may be held by more than it allows; beyond a thousand more, how many does not matter.
-    v_max := v_gate.max_running + 1000;
-    if v_gate.scope = 'tenant' then
-      select count(*), (array_agg(h.id))[:10] into v_count, v_ids
-      from (select j.id from fairmill.job j where j.counted & 1 = 1 and j.tenant = v_gate.name limit v_max) h;
-    elsif v_gate.scope = 'queue' then
-      select count(*), (array_agg(h.id))[:10] into v_count, v_ids
-      from (select j.id from fairmill.job j where j.counted & 2 = 2 and j.queue = v_gate.name limit v_max) h;
-    else
-      select count(*), (array_agg(h.id))[:10] into v_count, v_ids
-      from (select j.id from fairmill.job j where j.counted & 4 = 4 and j.kind = v_gate.name limit v_max) h;
-    end if;
+    select * into v_meter from fairmill.meter m where m.use = 'start' and m.scope = v_gate.scope and m.name = v_gate.name;
+    select count(*), (array_agg(h.id))[:10] into v_count, v_ids from fairmill.job h where h.id = any (v_meter.held) and h.state = 'running';
     return query select v_gate.scope || ' cap', v_count < v_gate.max_running,
       'The ' || v_gate.scope || ' "' || v_gate.name || '" may run '
         || case when v_gate.max_running = 0 then 'nothing: its cap is 0'

@@ -18,9 +18,9 @@ update fairmill.job set unique_key = null, unique_until = null where unique_unti
 
 -- Room on each page for the second version of its rows.
 alter table fairmill.job set (fillfactor = 45);
--- Null: in its lane, ready or running. Otherwise why it is not there: scheduled, blocked, or counted, which is running under a cap.
+-- Null: in its lane, ready or running. Otherwise why it is not there: scheduled or blocked.
 alter table fairmill.job add column aside text collate "C"
-  generated always as (case when state in ('scheduled', 'blocked') then state when counted is not null then 'counted' end) stored;
+  generated always as (case when state in ('scheduled', 'blocked') then state end) stored;
 
 create index job_lane on fairmill.job (queue, priority, tenant, id) with (deduplicate_items = off) where aside is null;
 create index job_scheduled on fairmill.job (run_at, id) where aside = 'scheduled';
@@ -28,9 +28,6 @@ create index job_blocked on fairmill.job (limit_key, priority desc, id) where as
 create index job_throttled on fairmill.job (limit_key, run_at) where aside = 'scheduled' and put_back;
 create index job_expiring on fairmill.job (expire_at, id) where expire_at is not null;
 create index job_cancelling on fairmill.job (id) where cancel_requested_at is not null;
-create index job_counted_tenant on fairmill.job (tenant) where counted & 1 = 1;
-create index job_counted_queue on fairmill.job (queue) where counted & 2 = 2;
-create index job_counted_kind on fairmill.job (kind) where counted & 4 = 4;
 create unique index job_unique on fairmill.job (tenant, kind, unique_key) where unique_key is not null;
 
 -- Where to look for the jobs of a worker: a list for each of its claims. Every job that it runs is in one of its lists; a list also names
@@ -46,5 +43,16 @@ alter table fairmill.hand alter column ids set storage external;
 insert into fairmill.hand (worker, no, ids)
 select j.worker, -1, array_agg(j.id order by j.id) from fairmill.job j where j.state = 'running' group by j.worker;
 
+-- Of a gate with a cap: all jobs that run under it, and some that have ended since. Written under the lock of the meter.
+alter table fairmill.meter add column held bigint[];
+alter table fairmill.meter alter column held set storage external;
+insert into fairmill.meter as m (use, scope, name, held)
+select 'start', g.scope, g.name, array_agg(j.id order by j.id)
+from fairmill.gate g join fairmill.job j on j.state = 'running' and case g.scope when 'tenant' then j.tenant when 'queue' then j.queue else j.kind end = g.name
+where g.max_running is not null group by g.scope, g.name
+on conflict (use, scope, name) do update set held = excluded.held;
+alter table fairmill.job drop column counted;
+
+drop function if exists fairmill.gate_rooms_v1(text[], text[], text[]);
 drop function if exists fairmill.claim_lanes_v1(text, text[], smallint[], text[], bigint[], integer[], text[], integer, boolean);
 drop function if exists fairmill.claim_gated_v1(text, text[], smallint[], text[], bigint[], integer[], text[], integer, boolean);

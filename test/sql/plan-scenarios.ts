@@ -20,8 +20,8 @@ export const fill = (tenants: number) => `
   select 'work', 'default', 't' || n % ${tenants}, 'scheduled', '{}', now() + (n - 50) * interval '1 minute' from generate_series(1, 5000) n;
   insert into fairmill.worker (id, queues, lease_until, listening)
   select 'w' || w, '{default}', now() + case when w > 23 then interval '-1 minute' else interval '1 day' end, true from generate_series(1, 25) w;
-  insert into fairmill.job (kind, queue, tenant, state, payload, worker, started_at, lease_no, attempt, counted)
-  select 'work', 'default', 't' || n, 'running', '{}', 'w' || w, now(), 1, 1, case when w % 2 = 0 then 7 end from generate_series(1, 200) n, generate_series(1, 25) w;
+  insert into fairmill.job (kind, queue, tenant, state, payload, worker, started_at, lease_no, attempt)
+  select 'work', 'default', 't' || n, 'running', '{}', 'w' || w, now(), 1, 1 from generate_series(1, 200) n, generate_series(1, 25) w;
   insert into fairmill.key_rule (kind, max_running, when_full) values ('limited', 2, 'wait'), ('refusing', 2, 'refuse');
   insert into fairmill.meter (use, scope, name, used_at)
   select 'start', 'key', '["limited", "default", "k' || n || '"]', now() - n % 3 * interval '1 day' from generate_series(1, 1000) n;
@@ -51,6 +51,7 @@ export const fill = (tenants: number) => `
   insert into fairmill.step (job_id, name, kind, position, started_at, finished_at, attempt, lease_no)
   select j.id, 'step ' || n, 'run', n, now(), now(), 1, 1 from fairmill.job j, generate_series(1, 3) n where j.state = 'running';
   insert into fairmill.hand (worker, no, ids) select worker, 1 + id % 4, array_agg(id) from fairmill.job where state = 'running' group by 1, 2;
+  update fairmill.meter m set held = array(select j.id from fairmill.job j where j.tenant = m.name and j.state = 'running' and j.worker > 'w2') where m.scope = 'tenant';
   insert into fairmill.step (job_id, name, kind, position, started_at, finished_at, attempt, lease_no)
   select -n, 'gone', 'run', 0, now() - interval '40 days', now(), 1, 1 from generate_series(1, 100) n;
   insert into fairmill.queue (name) values ('default'), ('other');

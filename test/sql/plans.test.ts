@@ -30,9 +30,6 @@ const BOUND: Record<string, RegExp> = {
   job_slot: /\blimit_key =/,
   job_blocked: /\blimit_key =/,
   job_throttled: /\blimit_key =/,
-  job_counted_tenant: /\btenant =/,
-  job_counted_queue: /\bqueue =/,
-  job_counted_kind: /\bkind =/,
   ...BATCH_BOUNDS,
 };
 

@@ -396,8 +396,8 @@ test("A3: every column of a live job is kept when it ends, with the same type; o
   const ask = await session(url);
   const missing = await ask.query(`select name from (${columns("job")} except ${columns("job_history")}) as missing`);
   expect(missing.map(({ name }) => name).toSorted()).toEqual([
+    "aside",
     "cancel_requested_at",
-    "counted",
     "put_back",
     "slot",
     "unique_key",
