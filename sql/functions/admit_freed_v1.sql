@@ -57,7 +57,7 @@ begin
     end if;
     return query
       with given as (
-        update fairmill.job j set state = 'ready', slot = 1
+        update fairmill.job j set state = 'ready', aside = null, slot = 1
         from unnest(v_places) as p (place)
         where j.ctid = p.place
         returning j.queue, j.priority, j.tenant, j.id)

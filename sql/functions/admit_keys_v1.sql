@@ -59,7 +59,7 @@ begin
 
   if v_rows is not null then
     return query
-      update fairmill.job j set state = 'ready', slot = given.slot
+      update fairmill.job j set state = 'ready', aside = null, slot = given.slot
       from unnest(v_rows, v_slots) as given (place, slot)
       where j.ctid = given.place
       returning j.queue, j.priority, j.tenant, j.id;

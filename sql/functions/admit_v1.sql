@@ -15,10 +15,11 @@ as $$
 begin
   with due as (
     update fairmill.job j
-    set state = case when j.limit_key is null
-                  -- Who holds a place keeps it: a rate had put it back, or places of its kind are held from enqueue to end.
-                  or j.slot is not null
-                  or not exists (select from fairmill.key_rule r where r.kind = j.kind and r.max_running is not null) then 'ready' else 'blocked' end
+    set (state, aside) = (
+      -- Who holds a place keeps it: a rate had put it back, or places of its kind are held from enqueue to end.
+      select coalesce(must.wait, 'ready'), must.wait
+      from (select case when j.limit_key is not null and j.slot is null and exists (
+              select from fairmill.key_rule r where r.kind = j.kind and r.max_running is not null) then 'blocked' end as wait) must)
     -- Said in this way it fits the primary key alone: by the index on scheduled jobs every id would be a walk along all of them.
     where j.id = any (ids) and j.state is not distinct from 'scheduled'
     returning j.queue, j.state, j.limit_key)

@@ -44,13 +44,15 @@ begin
       and (h.outbox is null or h.outbox = any (v_again))
     returning h.*),
   back as (
-    insert into fairmill.job (id, lease_no, priority, max_attempts, state, queue, tenant, kind, key, limit_key, hold, outbox, batch, created_at, payload, failures, rerun_of)
+    insert into fairmill.job (id, lease_no, priority, max_attempts, state, aside, queue, tenant, kind, key, limit_key, hold, outbox, batch, created_at, payload, failures, rerun_of)
     overriding system value
     select g.id, g.lease_no, g.priority, g.max_attempts,
       -- As admit_v1 decides.
-      case when g.limit_key is null or not exists (select from fairmill.key_rule r where r.kind = g.kind and r.max_running is not null) then 'ready' else 'blocked' end,
+      coalesce(must.wait, 'ready'), must.wait,
       g.queue, g.tenant, g.kind, g.key, g.limit_key, (v_paid ->> g.id::text)::bigint, g.outbox, (select x.id from fairmill.batch x where x.id = g.batch), g.created_at, g.payload, g.failures, g.rerun_of
     from gone g
+    cross join lateral (select case when g.limit_key is not null and exists (
+      select from fairmill.key_rule r where r.kind = g.kind and r.max_running is not null) then 'blocked' end as wait offset 0) must
     returning id, state, queue, limit_key)
   select (select jsonb_agg(jsonb_build_array(g.batch, g.state)) from gone g where g.batch is not null), coalesce(array_agg(b.id), '{}'), array_agg(distinct b.queue) filter (where b.state = 'ready'), array_agg(distinct b.limit_key) filter (where b.state = 'blocked')
     into v_members, brought, queues, keys

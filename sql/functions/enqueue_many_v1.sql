@@ -102,7 +102,7 @@ begin
 
   return query
   with made as (
-    insert into fairmill.job (id, kind, payload, tenant, queue, priority, max_attempts, key, run_at, expire_at, state, limit_key, slot, hold, outbox, batch)
+    insert into fairmill.job (id, kind, payload, tenant, queue, priority, max_attempts, key, run_at, expire_at, state, aside, limit_key, slot, hold, outbox, batch)
     overriding system value
     select
       coalesce(v_ids[given.n], nextval('fairmill.job_id_seq')),
@@ -115,7 +115,8 @@ begin
       coalesce(given.job ->> 'key', v_key),
       due.at,
       coalesce(due.at, now()) + coalesce((given.job ->> 'expire_ms')::float8, v_expire_ms) * interval '1 millisecond',
-      case when due.at > now() then 'scheduled' when v_gated then coalesce(given.job ->> 'state', 'ready') else 'ready' end,
+      new.state,
+      nullif(new.state, 'ready'),
       case when v_gated then given.job ->> 'limit_key' end,
       case when v_gated then (given.job ->> 'slot')::integer end,
       case when v_paid then (given.job ->> 'hold')::bigint end,
@@ -126,6 +127,7 @@ begin
       (given.job ->> 'run_at')::timestamptz,
       now() + (given.job ->> 'delay_ms')::float8 * interval '1 millisecond', v_run_at,
       case when v_gated and given.job ->> 'state' = 'scheduled' then now() end) as at offset 0) due
+    cross join lateral (select case when due.at > now() then 'scheduled' when v_gated then coalesce(given.job ->> 'state', 'ready') else 'ready' end as state offset 0) new
     where (v_todo is null or v_todo[given.n]) and (v_refusals is null or not v_refusals ? given.n::text)
     returning job.id)
   select made.id, true, null::text, null::jsonb from made where v_ids is null

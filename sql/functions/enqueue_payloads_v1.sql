@@ -53,8 +53,8 @@ begin
 
   -- In the order of the array: the identity counts as the rows are made, and they are gathered as they were made.
   with made as (
-    insert into fairmill.job (kind, payload, tenant, queue, priority, max_attempts, key, run_at, expire_at, state)
-    select v_kind, given.payload, coalesce(given.tenant, v_tenant), v_queue, v_priority, v_max_attempts, v_key, v_run_at, v_expire_at, v_state
+    insert into fairmill.job (kind, payload, tenant, queue, priority, max_attempts, key, run_at, expire_at, state, aside)
+    select v_kind, given.payload, coalesce(given.tenant, v_tenant), v_queue, v_priority, v_max_attempts, v_key, v_run_at, v_expire_at, v_state, nullif(v_state, 'ready')
     from rows from (jsonb_array_elements(payloads), unnest(tenants)) as given (payload, tenant)
     returning job.id)
   select coalesce(array_agg(made.id), '{}') into ids from made;

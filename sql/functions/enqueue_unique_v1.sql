@@ -100,12 +100,13 @@ begin
         v_owner := fairmill.take_period_v1(v_job.tenant, v_job.kind, v_job.unique_key, v_job.id, v_job.for_ms);
       end if;
       if v_owner = v_job.id then
-        insert into fairmill.job (id, kind, payload, tenant, queue, priority, max_attempts, key, limit_key, slot, hold, outbox, batch, run_at, expire_at, state, unique_key, unique_until)
+        insert into fairmill.job (id, kind, payload, tenant, queue, priority, max_attempts, key, limit_key, slot, hold, outbox, batch, run_at, expire_at, state, aside, unique_key, unique_until)
         overriding system value
         values (v_job.id, v_job.kind, v_job.payload, v_job.tenant, v_job.queue, v_job.priority, v_job.max_attempts, v_job.key, v_job.limit_key, v_job.slot, v_hold, v_job.outbox, v_job.batch,
           case when v_job.state = 'scheduled' then coalesce(v_job.due_at, now()) else v_job.due_at end,
           coalesce(v_job.due_at, now()) + v_job.expire_ms * interval '1 millisecond',
           case when v_job.due_at > now() then 'scheduled' else coalesce(v_job.state, 'ready') end,
+          case when v_job.due_at > now() then 'scheduled' else nullif(v_job.state, 'ready') end,
           case when v_job.for_ms is null then v_job.unique_key end, case when v_job.for_ms is null then v_job.unique_until end)
         on conflict (tenant, kind, unique_key) where unique_key is not null do nothing;
         exit when found;

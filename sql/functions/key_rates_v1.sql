@@ -106,7 +106,7 @@ begin
 
   if v_late is not null then
     with put as (
-      update fairmill.job j set state = 'scheduled', throttled = coalesce(j.throttled, 0) + 1, put_back = true, run_at = l.due_at
+      update fairmill.job j set state = 'scheduled', aside = 'scheduled', throttled = coalesce(j.throttled, 0) + 1, put_back = true, run_at = l.due_at
       from unnest(v_late, v_due) as l (place, due_at)
       where j.ctid = l.place
       returning j.priority, j.tenant, j.run_at)

@@ -22,6 +22,7 @@ declare
   v_job fairmill.job;
   v_at  timestamptz;
   v_key text;
+  v_state text;
 begin
   select * into v_job from fairmill.job j
   where j.id = job_id and j.state <> 'running'
@@ -32,11 +33,12 @@ begin
   end if;
   v_at := coalesce(least(due_at, v_job.created_at + after_max), now());
   v_key := case when v_job.slot is null then new_limit_key else v_job.limit_key end;
+  v_state := case when v_key is not distinct from v_job.limit_key
+    and (v_job.state = 'blocked' or v_job.state = 'ready' and v_job.priority = new_priority and v_at <= now()) then v_job.state else 'scheduled' end;
   update fairmill.job j
   set payload = new_payload, key = new_key, limit_key = v_key, priority = new_priority, run_at = v_at,
       expire_at = v_at + life_ms * interval '1 millisecond', put_back = null,
-      state = case when v_key is not distinct from v_job.limit_key
-        and (v_job.state = 'blocked' or v_job.state = 'ready' and v_job.priority = new_priority and v_at <= now()) then v_job.state else 'scheduled' end
+      state = v_state, aside = nullif(v_state, 'ready')
   where j.id = job_id;
   return greatest(0, extract(epoch from v_at - now()) * 1000);
 end

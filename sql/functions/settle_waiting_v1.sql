@@ -19,7 +19,7 @@ declare
 begin
   with waiting as (
     update fairmill.job j
-    set state = case when v.verdict = 'release' then 'ready' else 'scheduled' end,
+    set state = case when v.verdict = 'release' then 'ready' else 'scheduled' end, aside = case when v.verdict <> 'release' then 'scheduled' end,
         run_at = case when v.verdict = 'release' then j.run_at
                       when v.verdict = 'snooze' and v.detail ? 'waits' then fairmill.wait_until_v1(j.id, j.lease_no,
                         array(select jsonb_array_elements_text(v.detail -> 'waits')), v_at + (v.detail ->> 'delay_ms')::float8 * interval '1 millisecond')

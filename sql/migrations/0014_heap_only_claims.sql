@@ -19,8 +19,16 @@ update fairmill.job set unique_key = null, unique_until = null where unique_unti
 -- Room on each page for the second version of its rows.
 alter table fairmill.job set (fillfactor = 45);
 -- Null: in its lane, ready or running. Otherwise why it is not there: scheduled or blocked.
-alter table fairmill.job add column aside text collate "C"
-  generated always as (case when state in ('scheduled', 'blocked') then state end) stored;
+-- Not a generated column: to make one is another copy of every row that is written.
+alter table fairmill.job add column aside text collate "C";
+update fairmill.job set aside = state where state in ('scheduled', 'blocked');
+alter table fairmill.job drop constraint job_state_fits;
+alter table fairmill.job add constraint job_state_fits check (case state
+  when 'ready' then aside is null and worker is null and started_at is null
+  when 'running' then aside is null and worker is not null and started_at is not null
+  when 'scheduled' then aside is not distinct from state and worker is null and started_at is null and run_at is not null
+  when 'blocked' then aside is not distinct from state and worker is null and started_at is null
+  else false end);
 
 create index job_lane on fairmill.job (queue, priority, tenant, id) with (deduplicate_items = off) where aside is null;
 create index job_scheduled on fairmill.job (run_at, id) where aside = 'scheduled';

@@ -87,9 +87,10 @@ describe("ids below the floor", () => {
     const [old] = await put(1);
     await put(1_000);
     if (state === "scheduled")
-      await db.query("update fairmill.job set state = 'scheduled', run_at = now() + interval '1 hour' where id = $1", [
-        old,
-      ]);
+      await db.query(
+        "update fairmill.job set state = 'scheduled', aside = 'scheduled', run_at = now() + interval '1 hour' where id = $1",
+        [old],
+      );
     const first = await rig.claim(5);
     expect(first.includes(old!)).toBe(state !== "scheduled");
     // By now the marks are known and nothing is stale.

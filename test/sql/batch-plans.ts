@@ -10,8 +10,8 @@ export const FILL_BATCHES = `
   select n, n, 'pending', 'default', '{"complete": {"kind": "work", "queue": "batched", "delay_ms": 864000000}}', now(),
     case when n <= 50 then now() - interval '1 minute' when n <= 1000 then now() + n * interval '1 day' end
   from generate_series(1, 5100) n;
-  insert into fairmill.job (kind, queue, tenant, state, payload, run_at, batch)
-  select 'member', 'batched', 'default', 'scheduled', '{}', now() + interval '10 days', n from generate_series(1, 5000) n, generate_series(1, 3);
+  insert into fairmill.job (kind, queue, tenant, state, aside, payload, run_at, batch)
+  select 'member', 'batched', 'default', 'scheduled', 'scheduled', '{}', now() + interval '10 days', n from generate_series(1, 5000) n, generate_series(1, 3);
   insert into fairmill.batch_hold (batch, until) select n, now() + interval '1 day' from generate_series(5051, 5100) n;
   insert into fairmill.batch (id, root, parent, state, tenant, started_at, ended_at) overriding system value
   select n, case when n > 16000 then n - 1000 else n end, case when n > 16000 then n - 1000 end, 'succeeded', 'default', now(),
@@ -25,8 +25,8 @@ export const FILL_BATCHES = `
     now(), f.ended, case when n = 0 and f.state = 'failed' then 1 else 0 end
   from (values (20000, 151, 'pending', 'pending', 'waiting', null::timestamptz), (30000, 151, 'failed', 'failed', 'skipped', now())) f (id, nodes, state, first, rest, ended)
   cross join lateral generate_series(0, f.nodes) n;
-  insert into fairmill.job (kind, queue, tenant, state, payload, run_at, batch)
-  select 'member', 'batched', 'default', 'scheduled', '{}', now() + interval '10 days', 20001 from generate_series(1, 100);
+  insert into fairmill.job (kind, queue, tenant, state, aside, payload, run_at, batch)
+  select 'member', 'batched', 'default', 'scheduled', 'scheduled', '{}', now() + interval '10 days', 20001 from generate_series(1, 100);
   insert into fairmill.batch_edge (before, after)
   select 20001, 20000 + n from generate_series(2, 151) n union all select 30001, 30000 + n from generate_series(2, 151) n;
   insert into fairmill.batch (id, root, parent, role, state, tenant, start_when, on_failure, waits, started_at, ended_at) overriding system value

@@ -64,7 +64,7 @@ export const enqueueUnique = (ask: Asker, jobs: readonly NewRow[], shared: NewRo
 export const block = (ask: Asker, id: string): Promise<unknown> =>
   ask.query(
     `with mark as (insert into fairmill.meter (use, scope, name, recheck) values ('start', 'key', '["none"]', true) on conflict do nothing)
-     update fairmill.job set state = 'blocked', limit_key = '["none"]' where id = $1`,
+     update fairmill.job set state = 'blocked', aside = 'blocked', limit_key = '["none"]' where id = $1`,
     [id],
   );
 

@@ -16,8 +16,8 @@ export const fill = (tenants: number) => `
   select 'work', case when n % 10 = 0 then 'other' else 'default' end, 't' || n % ${tenants}, n % 3, 'ready', '{}',
     case when n % 1000 = 0 then now() - interval '1 minute' when n % 20 = 0 then now() + interval '1 day' end
   from generate_series(1, 50000) n;
-  insert into fairmill.job (kind, queue, tenant, state, payload, run_at)
-  select 'work', 'default', 't' || n % ${tenants}, 'scheduled', '{}', now() + (n - 50) * interval '1 minute' from generate_series(1, 5000) n;
+  insert into fairmill.job (kind, queue, tenant, state, aside, payload, run_at)
+  select 'work', 'default', 't' || n % ${tenants}, 'scheduled', 'scheduled', '{}', now() + (n - 50) * interval '1 minute' from generate_series(1, 5000) n;
   insert into fairmill.worker (id, queues, lease_until, listening)
   select 'w' || w, '{default}', now() + case when w > 23 then interval '-1 minute' else interval '1 day' end, true from generate_series(1, 25) w;
   insert into fairmill.job (kind, queue, tenant, state, payload, worker, started_at, lease_no, attempt)
@@ -26,21 +26,22 @@ export const fill = (tenants: number) => `
   insert into fairmill.meter (use, scope, name, used_at)
   select 'start', 'key', '["limited", "default", "k' || n || '"]', now() - n % 3 * interval '1 day' from generate_series(1, 1000) n;
   insert into fairmill.meter (use, scope, name) select 'start', 'tenant', 't' || n from generate_series(1, 1000) n;
-  insert into fairmill.job (kind, queue, tenant, key, limit_key, slot, state, payload, worker, started_at, lease_no, attempt, run_at, expire_at)
+  insert into fairmill.job (kind, queue, tenant, key, limit_key, slot, state, aside, payload, worker, started_at, lease_no, attempt, run_at, expire_at)
   select 'limited', 'limited', 'default', 'k' || n, '["limited", "default", "k' || n || '"]', case when s <= 2 then s end,
-    case s when 1 then 'ready' when 2 then 'running' when 6 then 'scheduled' else 'blocked' end, '{}',
+    case s when 1 then 'ready' when 2 then 'running' when 6 then 'scheduled' else 'blocked' end,
+    case when s = 6 then 'scheduled' when s > 2 then 'blocked' end, '{}',
     case when s = 2 then 'w' || 5 + n % 2 * 20 end, case when s = 2 then now() end, 1, 1, case when s = 6 then now() + (n - 20) * interval '1 minute' end,
     case when s = 3 and n <= 20 then now() - interval '1 minute' end
   from generate_series(1, 1000) n, generate_series(1, 6) s;
-  insert into fairmill.job (kind, queue, tenant, key, limit_key, state, payload, run_at, put_back, throttled)
-  select 'rated', 'default', 'default', 'k', '["rated", "default", "k"]', 'scheduled', '{}', now() + n * interval '1 minute', true, 1 from generate_series(1, 1000) n;
+  insert into fairmill.job (kind, queue, tenant, key, limit_key, state, aside, payload, run_at, put_back, throttled)
+  select 'rated', 'default', 'default', 'k', '["rated", "default", "k"]', 'scheduled', 'scheduled', '{}', now() + n * interval '1 minute', true, 1 from generate_series(1, 1000) n;
   insert into fairmill.job (kind, queue, tenant, key, limit_key, state, payload)
   select 'rated', 'rated', 'default', 'k', '["rated", "default", "k"]', 'ready', '{}' from generate_series(1, 100) n;
   insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant, kind, created_at, ended_at, payload, worker)
   select nextval('fairmill.job_id_seq'), 1, 0, 1, 0, 3, case when n % 100 = 0 then 'dead' else 'done' end, 'default', 't' || n % 100, 'work', now(), now(), '{}', 'w1'
   from generate_series(1, 10000) n;
-  insert into fairmill.job (kind, queue, tenant, state, payload, run_at, unique_key, unique_until)
-  select 'work', 'default', 'unique', 'scheduled', '{}', now() + interval '10 days', 'key ' || n, 'settled' from generate_series(1, 5000) n;
+  insert into fairmill.job (kind, queue, tenant, state, aside, payload, run_at, unique_key, unique_until)
+  select 'work', 'default', 'unique', 'scheduled', 'scheduled', '{}', now() + interval '10 days', 'key ' || n, 'settled' from generate_series(1, 5000) n;
   insert into fairmill.unique_period (tenant, kind, key, job_id, expires_at)
   select 'unique', 'work', 'key ' || n, -n, now() + (n - 100) * interval '1 minute' from generate_series(1, 5000) n;
   insert into fairmill.idempotency (tenant, kind, key, job_id) select 't', 'work', 'key ' || n, n from generate_series(1, 5000) n;

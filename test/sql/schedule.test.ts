@@ -154,9 +154,10 @@ describe("time to live", () => {
       )
     ).map(({ id }) => id) as [string, string, string, string];
     const [ready, scheduled, blocked, young] = ids;
-    await db.query("update fairmill.job set state = 'scheduled', run_at = now() + interval '1 hour' where id = $1", [
-      scheduled,
-    ]);
+    await db.query(
+      "update fairmill.job set state = 'scheduled', aside = 'scheduled', run_at = now() + interval '1 hour' where id = $1",
+      [scheduled],
+    );
     await block(db, blocked);
     expect(await expire()).toBe(0);
     for (const id of [ready, scheduled, blocked]) await shift(id, "expire_at", "-1 millisecond");

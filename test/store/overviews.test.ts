@@ -131,8 +131,8 @@ test("a long queue is counted to a bound, by the indexes", async () => {
   await fill(db, 40_000, { tenant: "long" });
   await fillTenants(db, 500, 20);
   await db.query(
-    `insert into fairmill.job (kind, queue, tenant, state, payload, run_at)
-     select 'work', 'default', 'late', 'scheduled', '{}', now() + n * interval '1 second' from generate_series(1, 15000) n`,
+    `insert into fairmill.job (kind, queue, tenant, state, aside, payload, run_at)
+     select 'work', 'default', 'late', 'scheduled', 'scheduled', '{}', now() + n * interval '1 second' from generate_series(1, 15000) n`,
   );
   const [long] = await client.tenants({ limit: 1 });
   expect(long).toMatchObject({ tenant: "long", ready: { count: 1000, more: true } });

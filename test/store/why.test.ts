@@ -463,8 +463,8 @@ test("stays cheap with 100,000 jobs waiting in its lane, its key and beside it, 
   await fill(db, 1);
   await claim(db, "w", 2);
   await db.query(
-    `insert into fairmill.job (kind, queue, tenant, key, state, payload, limit_key)
-     select 'limited', 'default', 'default', 'ann', 'blocked', '{}', '["limited", "default", "ann"]' from generate_series(1, 50000)`,
+    `insert into fairmill.job (kind, queue, tenant, key, state, aside, payload, limit_key)
+     select 'limited', 'default', 'default', 'ann', 'blocked', 'blocked', '{}', '["limited", "default", "ann"]' from generate_series(1, 50000)`,
   );
   await fill(db, 50_000);
   await db.query(
