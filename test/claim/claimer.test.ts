@@ -128,6 +128,7 @@ describe("ids below the floor", () => {
   test("the job of a dead worker is found", async () => {
     const { old, claimSoon } = await leftBehind("released");
     await db.query("update fairmill.job set worker = 'nobody' where id = $1", [old]);
+    await db.query("insert into fairmill.hand (worker, no, ids) values ('nobody', 1, array[$1::bigint])", [old]);
     await db.query("select fairmill.recover_v1()");
     expect(await claimSoon(5)).toContain(old);
   });
@@ -267,12 +268,13 @@ test("A1: two claimers at once never get the same job", async () => {
       onDue: () => {},
     },
   );
+  await db.query("select fairmill.register_v1('second', '{default}', '1 hour')");
   await put(600, { tenant: "a" });
   await put(600, { tenant: "b" });
   const demand = new Map([["default", 50]]);
   const seen: number[] = [];
   for (let i = 0; i < 15; i++) {
-    const both = await Promise.all([first.claimer.claim(WORKER, demand), second.claim(WORKER, demand)]);
+    const both = await Promise.all([first.claimer.claim(WORKER, demand), second.claim("second", demand)]);
     for (const claims of both) seen.push(...numbers(claims));
   }
   expect(seen.length).toBeGreaterThan(1_000);

@@ -163,7 +163,7 @@ describe("ctx.complete(tx)", () => {
     await inState(client, id, "running");
     const refused = eventOf(worker, "refused");
     await db.query(
-      "update fairmill.job set lease_no = lease_no + 1, worker = null, started_at = null, state = 'scheduled', run_at = now() + interval '1 hour' where id = $1",
+      "update fairmill.job set lease_no = lease_no + 1, worker = null, started_at = null, state = 'scheduled', aside = 'scheduled', run_at = now() + interval '1 hour' where id = $1",
       [id],
     );
     stuck.open();
