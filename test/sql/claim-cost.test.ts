@@ -22,7 +22,9 @@ afterAll(async () => {
 /** A session with its plans made and the catalog in its caches, so that only the work itself is counted. */
 async function warm(): Promise<Session> {
   session = await openSession(database.url);
-  await session.query("truncate fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue");
+  // An analyze behind the test's back keeps what was taken back from being removed: pages run full, and claims cost more.
+  await session.query("alter table fairmill.job set (autovacuum_enabled = off)");
+  await session.query("truncate fairmill.job, fairmill.job_history, fairmill.worker, fairmill.hand, fairmill.queue");
   await session.query("select fairmill.register_v1('w', '{default}', '1 hour')");
   await fill(100, 10);
   for (let n = 0; n < 3; n++) await claimAlong(lanesOf(10, 3));
@@ -230,7 +232,7 @@ test("F8: a tenant at its cap with 100,000 waiting jobs costs the others nothing
   expect(alone).toBeLessThanOrEqual(60);
 }, 120_000);
 
-test("F8: a claim along 1,000 lanes that each have a gate looks at few more blocks than one without: each job counts in one index more, each gate is read and locked", async () => {
+test("F8: a claim along 1,000 lanes that each have a gate looks at a bounded number of blocks more for each: a gate is read, its meter locked and its list written", async () => {
   await warm();
   await fill(40_000, 1_000);
   await tidy();
@@ -249,7 +251,7 @@ test("F8: a claim along 1,000 lanes that each have a gate looks at few more bloc
   console.log(
     `blocks per claimed job: ${fast.toFixed(1)} without gates, ${gated.toFixed(1)} with 1,000; ${times.fast.toFixed(0)} and ${times.gated.toFixed(0)} ms for 4,000 jobs`,
   );
-  expect(gated).toBeLessThanOrEqual(fast * 1.65);
+  expect((gated - fast) * 4).toBeLessThanOrEqual(100);
   // Nothing in it compares each gate with each other: measured at two to three times, quadratic it was thirteen times.
   expect(times.gated).toBeLessThanOrEqual(times.fast * 8);
 }, 120_000);

@@ -35,13 +35,13 @@ export const LIMIT_CALLS: Record<string, Call> = {
   "admit_keys_v1 with places to give": {
     statement: `select * from fairmill.admit_keys_v1(array(select '["limited", "default", "k' || n || '"]' from generate_series(1, 50) n))`,
     before:
-      "update fairmill.job set slot = null, state = 'scheduled', run_at = now() where limit_key = any (array(select '[\"limited\", \"default\", \"k' || n || '\"]' from generate_series(1, 50) n)) and state = 'ready'",
+      "update fairmill.job set slot = null, state = 'scheduled', aside = 'scheduled', run_at = now() where limit_key = any (array(select '[\"limited\", \"default\", \"k' || n || '\"]' from generate_series(1, 50) n)) and state = 'ready'",
     ways: ["Tid Scan", "job_blocked", "job_slot"],
   },
   "admit_freed_v1 of single places": {
     statement: `select * from fairmill.admit_freed_v1(array(select '["limited", "default", "k' || n || '"]' from generate_series(1, 20) n))`,
     before:
-      "update fairmill.key_rule set max_running = 1; update fairmill.job set slot = null, state = 'scheduled', run_at = now(), worker = null, started_at = null where limit_key = any (array(select '[\"limited\", \"default\", \"k' || n || '\"]' from generate_series(1, 20) n)) and slot is not null",
+      "update fairmill.key_rule set max_running = 1; update fairmill.job set slot = null, state = 'scheduled', aside = 'scheduled', run_at = now(), worker = null, started_at = null where limit_key = any (array(select '[\"limited\", \"default\", \"k' || n || '\"]' from generate_series(1, 20) n)) and slot is not null",
     ways: ["Tid Scan", "job_blocked", "job_slot"],
   },
   "settle_v1 of jobs that hold places": {
