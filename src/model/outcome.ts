@@ -28,7 +28,9 @@ export const cancel = (reason?: string): Directive => ({ [MARK]: "cancel", reaso
 export const snooze = (delay: Duration): Directive => ({ [MARK]: "snooze", delayMs: toMs(delay, "snooze") });
 
 const isDirective = (value: unknown): value is Directive =>
-  typeof value === "object" && value !== null && isTrue(() => MARK in value);
+  typeof value === "object" && value !== null && hasMark(value);
+
+const hasMark = (value: object) => isTrue(() => MARK in value);
 
 /** What handlers return and throw may be proxies and getters that throw: a question that fails is answered with no. */
 function isTrue(ask: () => boolean): boolean {
@@ -89,7 +91,12 @@ export function decide(job: AttemptFacts, outcome: Outcome, backoff: Backoff, ra
   return decideFailed(job, abortedBy instanceof TimeoutError ? abortedBy : error, backoff, random);
 }
 
-function decideReturned(value: unknown): Verdict {
+/** What most jobs come to: one for all of them. */
+const DONE: Verdict = Object.freeze({ verdict: "done", result: undefined });
+
+/** Of a handler that returned: neither the job's past nor the dice matter. */
+export function decideReturned(value: unknown): Verdict {
+  if (value === undefined) return DONE;
   if (!isDirective(value)) return { verdict: "done", result: value };
   if (value[MARK] === "snooze") return { verdict: "snooze", delayMs: value.delayMs };
   return value.reason === undefined

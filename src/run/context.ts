@@ -79,7 +79,6 @@ export interface RunTools<Run> {
 /** The context, and the runner's handle on it. The signal is made when it is first asked for: most handlers never do. */
 export class RunContext<Input, Run extends { readonly claim: Claim }> implements JobContext<Input> {
   readonly #run: Run;
-  readonly #claim: Claim;
   readonly #tools: RunTools<Run>;
   readonly input: Input;
   #controller: AbortController | undefined;
@@ -91,9 +90,12 @@ export class RunContext<Input, Run extends { readonly claim: Claim }> implements
 
   constructor(run: Run, input: Input, tools: RunTools<Run>) {
     this.#run = run;
-    this.#claim = run.claim;
     this.#tools = tools;
     this.input = input;
+  }
+
+  get #claim(): Claim {
+    return this.#run.claim;
   }
 
   get id(): string {

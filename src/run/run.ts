@@ -9,33 +9,43 @@ import type { Completion } from "./effects.js";
 
 export interface RunEnds {
   /** The verdict is known, and what is to be written with it. */
-  onVerdict(run: Run, verdict: Verdict, effects: Effects | undefined): void;
+  onVerdict(run: DecidedRun): void;
   /** The handler has settled its job itself, as done, and its transaction has committed. */
-  onCompleted(run: Run, completion: Completion): void;
+  onCompleted(run: DecidedRun, completion: Completion): void;
   /** The handler has really ended: usually at the same moment, later when it ignored its signal. */
   onOver(run: Run): void;
 }
 
+/** From here on it is what is written of its job. */
+export type DecidedRun = Run & { verdict: Verdict };
+
 export class Run {
   readonly claim: Claim;
   readonly startedAtMs: number;
+  /** From its start to its verdict. */
+  durationMs = 0;
   context: RunContext<unknown, Run> | undefined;
-  isDecided = false;
+  verdict: Verdict | undefined;
+  /** What the handler asked for: written with the verdict, or neither is. */
+  effects: Effects | undefined;
   /** Of a delivery job: what its attempt to send came to. */
   delivery: DeliveryMark | undefined;
   /** Forgets the timer that gives up a handler which ignores its signal. */
   forgetGrace: (() => void) | undefined;
-  readonly #abort: (run: Run, reason: Error) => void;
 
-  constructor(claim: Claim, startedAtMs: number, abort: (run: Run, reason: Error) => void) {
+  constructor(claim: Claim, startedAtMs: number) {
     this.claim = claim;
     this.startedAtMs = startedAtMs;
-    this.#abort = abort;
   }
 
-  /** Tells the handler to stop; the first reason stands. */
-  abort(reason: Error): void {
-    this.#abort(this, reason);
+  get isDecided(): boolean {
+    return this.verdict !== undefined;
+  }
+
+  /** The first verdict stands, and ends the patience with a handler that ignores its signal. */
+  decide(verdict: Verdict): asserts this is DecidedRun {
+    this.verdict ??= verdict;
+    this.forgetGrace?.();
   }
 
   /** The handler has settled its job in a transaction that may still be open. */

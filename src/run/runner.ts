@@ -9,7 +9,7 @@ import type { Completer, EffectMaker } from "../model/effects.js";
 import { recordError } from "../model/error-record.js";
 import { type FairmillError, InputInvalidError, NonRetryableError, TimeoutError } from "../model/errors.js";
 import type { NodeReader } from "../model/flow.js";
-import { decide, type Outcome, type Verdict } from "../model/outcome.js";
+import { decide, decideReturned, type Outcome, type Verdict } from "../model/outcome.js";
 import type { Tick } from "../model/schedule.js";
 import type { StepKeeper } from "../model/step.js";
 import { JobPausedError } from "../model/step-errors.js";
@@ -63,7 +63,7 @@ export class Runner {
         this.#limits.set(
           kind,
           new TimeLimit(options.clock, definition.timeoutMs, (run) =>
-            run.abort(new TimeoutError(definition.timeoutMs)),
+            this.abort(run, new TimeoutError(definition.timeoutMs)),
           ),
         );
     }
@@ -71,7 +71,7 @@ export class Runner {
 
   /** Prepares a run; `begin` calls the handler. Two steps, so that the caller knows the run before it can end. */
   prepare(claim: Claim): Run {
-    return new Run(claim, this.#options.clock.monotonic(), this.#abortRun);
+    return new Run(claim, this.#options.clock.monotonic());
   }
 
   begin(run: Run): void {
@@ -141,7 +141,7 @@ export class Runner {
       keeper: this.#options.steps,
       abortedBy: () => run.abortedBy,
       isOver: () => run.isDecided,
-      onLost: (reason) => run.abort(reason),
+      onLost: (reason) => this.abort(run, reason),
       // Decided here and now, whatever the handler makes of the error that it gets; it keeps its slot until it has ended.
       onPaused: (delayMs, waits) => {
         this.#decide(run, { type: "paused", delayMs, waits });
@@ -150,15 +150,15 @@ export class Runner {
     });
   }
 
-  /** A function of its own, not a method: every run has it, and none needs to make it. */
-  readonly #abortRun = (run: Run, reason: Error): void => {
+  /** Tells the handler to stop; the first reason stands. */
+  abort(run: Run, reason: Error): void {
     if (run.isDecided || run.abortedBy !== undefined) return;
     run.context ??= this.#contextOf(run, undefined);
     run.context.abort(reason);
     run.forgetGrace = this.#options.clock.after(this.#options.abortGraceMs, () =>
       this.#decide(run, { type: "threw", error: reason, abortedBy: reason }),
     );
-  };
+  }
 
   /** A step that is still being done, beside one that failed, say, has perhaps been paid for: its result is kept first. */
   #ended(run: Run, outcome: Outcome): void {
@@ -188,8 +188,7 @@ export class Runner {
     }
     if (!isSettled) this.#decide(run, failed);
     else if (!run.isDecided) {
-      run.isDecided = true;
-      run.forgetGrace?.();
+      run.decide({ verdict: "done", result: completion.result });
       if (outcome.type === "threw") {
         const { worker, id: job, kind, tenant } = run.claim;
         const error = recordError(outcome.error).message;
@@ -205,18 +204,18 @@ export class Runner {
 
   #decide(run: Run, outcome: Outcome): void {
     if (run.isDecided) return;
-    run.isDecided = true;
-    run.forgetGrace?.();
     const verdict = this.verdictOf(run.claim, outcome);
+    run.decide(run.delivery === undefined ? verdict : { ...verdict, delivery: run.delivery });
     if (outcome.type === "unopened" && verdict.verdict === "snooze")
       this.#sayUnopened(run.claim, outcome.error, verdict);
     // Of a run that did not return nothing is written but its verdict.
-    const marked = run.delivery === undefined ? verdict : { ...verdict, delivery: run.delivery };
-    this.#ends.onVerdict(run, marked, outcome.type === "returned" ? run.context?.effects : undefined);
+    if (outcome.type === "returned") run.effects = run.context?.effects;
+    this.#ends.onVerdict(run);
   }
 
   /** What becomes of the job. */
   verdictOf(claim: Claim, outcome: Outcome): Verdict {
+    if (outcome.type === "returned") return decideReturned(outcome.value);
     const backoff = this.#options.handlers.get(claim.kind)?.definition.backoff ?? (() => 0);
     return decide(claim, outcome, backoff, this.#options.clock.random());
   }

@@ -71,13 +71,12 @@ export class Settler<Item extends Settlement> {
   #schedule(): void {
     if (this.#isScheduled || this.#inFlight >= GROUPS_IN_FLIGHT_MAX) return;
     this.#isScheduled = true;
-    setImmediate(() => {
-      this.#isScheduled = false;
-      void this.#flush();
-    });
+    setImmediate(this.#flush);
   }
 
-  async #flush(): Promise<void> {
+  /** One function for all turns: `#schedule` is called for every job, and would make one each time. */
+  readonly #flush = async (): Promise<void> => {
+    this.#isScheduled = false;
     const count = this.#groupSize();
     if (count === 0) return;
     const group = this.#waiting.length > count ? this.#waiting.splice(0, count) : this.#waiting;
@@ -91,7 +90,7 @@ export class Settler<Item extends Settlement> {
     }
     this.#inFlight--;
     this.#next();
-  }
+  };
 
   /** How many of those that wait go together. */
   #groupSize(): number {

@@ -47,7 +47,11 @@ export interface ClaimAnswer {
   readonly news: News | undefined;
 }
 
-const CLAIM = `select id, lease_no, priority, tenant, kind, key, attempt, crashes, max_attempts, payload, batch
+/** Of a job that is run for the first time, as most are. */
+const USUAL = { leaseNo: 1, attempt: 1, crashes: 0, maxAttempts: 3 } as const;
+/** What is usual, the lane of the first probe and the worker's first kind are left out: a null is cheap to write and to read. */
+const CLAIM = `select id, nullif(lease_no, ${USUAL.leaseNo}), nullif(priority, $3[1]), nullif(tenant, $4[1]), nullif(kind, $7[1]), key,
+    nullif(attempt, ${USUAL.attempt}), nullif(crashes, ${USUAL.crashes}), nullif(max_attempts, ${USUAL.maxAttempts}), payload, batch
   from fairmill.claim_lanes_v1($1, $2, $3, $4, $5, $6, $7, $8, durable => false, hand_no => $9)`;
 const NEWS = "select * from fairmill.news_v1($1, $2)";
 const LANES = "select * from fairmill.lanes_v1($1, $2, $3, $4)";
@@ -73,18 +77,18 @@ export function readLanes(
   return db.query<WaitingLane>(LANES, [queue, after?.priority ?? null, after?.tenant ?? null, lanesMax]);
 }
 
-/** A row as a list, in the order of the columns: thousands a second are read, and objects with names would be dearer to make. */
+/** In the order of the columns. */
 type ClaimRow = readonly [
   id: string | null,
-  leaseNo: number,
-  priority: number,
-  tenant: string,
-  kind: string,
+  leaseNo: string | null,
+  priority: string | null,
+  tenant: string | null,
+  kind: string | null,
   key: string | null,
-  attempt: number,
-  crashes: number,
-  maxAttempts: number,
-  payload: unknown,
+  attempt: string | null,
+  crashes: string | null,
+  maxAttempts: string | null,
+  payload: string,
   batch: string | null,
 ];
 
@@ -96,26 +100,31 @@ interface Told {
   due_in_ms?: number;
 }
 
-/** What a row lacks of a claim is the same for all rows of the answer. */
-function toClaim(row: ClaimRow, worker: string, queue: string, hand: number): Claim {
+/** The lane of the first probe, the worker's first kind, and what is the same for all rows. */
+type Asked = Pick<Claim, "worker" | "queue" | "priority" | "tenant" | "kind" | "hand">;
+
+/** What a row leaves out is as it was asked for, or as usual. */
+function toClaim(row: ClaimRow, asked: Asked): Claim {
   const [id, leaseNo, priority, tenant, kind, key, attempt, crashes, maxAttempts, payload, batch] = row;
   return {
     id: id as string,
-    leaseNo,
-    worker,
-    queue,
-    priority,
-    tenant,
-    kind,
+    leaseNo: numberOr(leaseNo, USUAL.leaseNo),
+    worker: asked.worker,
+    queue: asked.queue,
+    priority: numberOr(priority, asked.priority),
+    tenant: tenant ?? asked.tenant,
+    kind: kind ?? asked.kind,
     key,
-    attempt,
-    crashes,
-    maxAttempts,
-    payload,
+    attempt: numberOr(attempt, USUAL.attempt),
+    crashes: numberOr(crashes, USUAL.crashes),
+    maxAttempts: numberOr(maxAttempts, USUAL.maxAttempts),
+    payload: JSON.parse(payload),
     batch,
-    hand,
+    hand: asked.hand,
   };
 }
+
+const numberOr = (text: string | null, usual: number): number => (text === null ? usual : Number(text));
 
 /** Claims along the probes of one queue, and looks for news in the same round trip. */
 export async function claimAlong(
@@ -141,14 +150,16 @@ export async function claimAlong(
       jobsMax,
       hand,
     ],
-    "lists",
+    "texts",
   ];
   const [claimed, news] = await db.together([claim, [NEWS, [[queue], tail]]]);
   if (claimed!.status === "rejected") throw claimed!.reason;
   const rows = claimed!.value as ClaimRow[];
-  const told = rows.at(-1)?.[0] === null ? (rows.pop()![9] as Told) : { held: [] };
+  const told = rows.at(-1)?.[0] === null ? (JSON.parse(rows.pop()![9]) as Told) : { held: [] };
+  const [{ priority, tenant }] = probes as readonly [Probe];
+  const asked: Asked = { worker, queue, priority, tenant, kind: kinds[0]!, hand };
   return {
-    claims: rows.map((row) => toClaim(row, worker, queue, hand)),
+    claims: rows.map((row) => toClaim(row, asked)),
     held: told.held.map(({ scope, name, why, open_in_ms: openInMs }) => ({ scope, name, why, openInMs })),
     late: (told.late ?? []).map(([priority, tenant, count]) => ({ priority, tenant, count })),
     cut: told.cut ?? 0,

@@ -28,8 +28,10 @@ export interface DedicatedConnection extends Queryable {
   end(): Promise<void>;
 }
 
-/** Rows are objects, or "lists" of values in the order of their columns. */
-export type Statement = readonly [text: string, values: readonly unknown[], rows?: "lists"];
+/** Rows are objects, or lists of "texts": what PostgreSQL sent, in the order of the columns, for whoever reads thousands of them. */
+export type Statement = readonly [text: string, values: readonly unknown[], rows?: "texts"];
+
+const TEXTS = { rowMode: "array", types: { getTypeParser: () => (text: string) => text } } as const;
 
 /** A statement that got no answer in this time has lost its connection: a half-open one would otherwise hold its caller for ever. */
 const ANSWER_MS_MAX = 60_000;
@@ -98,7 +100,7 @@ export class Database {
   #send(client: pg.PoolClient, statements: readonly Statement[]) {
     const answers = statements.map(async ([text, values, rows]) => {
       const query = { text: qualify(text, this.schema), values: values as unknown[] };
-      const result = rows === "lists" ? client.query({ ...query, rowMode: "array" }) : client.query(query);
+      const result = rows === "texts" ? client.query({ ...query, ...TEXTS }) : client.query(query);
       return (await result).rows as unknown[];
     });
     const all = Promise.allSettled(answers).then((results) => {

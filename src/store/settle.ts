@@ -48,28 +48,14 @@ export async function settleJobs(
   const sorted = isSortedById(settlements, idOf)
     ? settlements
     : settlements.toSorted((a, b) => compareIds(a.claim.id, b.claim.id));
+  const details = sorted.map(({ claim, verdict, effects }) => withEffects(detailOf(claim, verdict, seal), effects));
   // Array literals are written by hand: ids, numbers and verdicts contain nothing that would have to be quoted.
-  let ids = "{";
-  let leases = "{";
-  let verdicts = "{";
-  let details = "[";
-  let hasDetails = false;
-  for (let i = 0; i < sorted.length; i++) {
-    const { claim, verdict, effects } = sorted[i]!;
-    const comma = i === 0 ? "" : ",";
-    const detail = withEffects(detailOf(claim, verdict, seal), effects);
-    if (detail !== "null") hasDetails = true;
-    ids += comma + claim.id;
-    leases += comma + claim.leaseNo;
-    verdicts += comma + verdict.verdict;
-    details += comma + detail;
-  }
   const [row] = await db.query<SettleRow>(SETTLE, [
     worker,
-    `${ids}}`,
-    `${leases}}`,
-    `${verdicts}}`,
-    hasDetails ? `${details}]` : null,
+    `{${sorted.map(({ claim }) => claim.id).join()}}`,
+    `{${sorted.map(({ claim }) => claim.leaseNo).join()}}`,
+    `{${sorted.map(({ verdict }) => verdict.verdict).join()}}`,
+    details.some((detail) => detail !== "null") ? `[${details.join()}]` : null,
   ]);
   if (!row || row.accepted + row.refused.length !== sorted.length)
     throw new Error(`settle_v1 answered for ${row?.accepted} + ${row?.refused.length} jobs, not for ${sorted.length}.`);

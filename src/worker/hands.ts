@@ -7,7 +7,7 @@ import type { Effects } from "../model/effects.js";
 import { type FairmillError, JobCancelledError, type LeaseLostError, type ShutdownError } from "../model/errors.js";
 import type { Verdict } from "../model/outcome.js";
 import type { Completion } from "../run/effects.js";
-import type { Run, RunEnds } from "../run/run.js";
+import { type DecidedRun, Run, type RunEnds } from "../run/run.js";
 import { Runner, type RunnerOptions } from "../run/runner.js";
 import { Settlers } from "../settle/settlers.js";
 import type { Returned, SealResult } from "../store/settle.js";
@@ -26,13 +26,11 @@ export interface HandsOptions
   readonly onReturned: (jobs: readonly Returned[]) => void;
 }
 
-/** A job on its way to its verdict, or with it on its way to the database. */
+/** A job with its verdict, on its way to the database: a run that is decided, or a job that was never started. */
 interface InHand {
   readonly claim: Claim;
-  readonly verdict: Verdict;
-  readonly effects?: Effects | undefined;
-  /** Missing when the job was never started. */
-  readonly run?: Run;
+  verdict: Verdict;
+  effects?: Effects | undefined;
   readonly durationMs: number;
 }
 
@@ -125,13 +123,13 @@ export class Hands implements RunEnds {
   cancel(worker: string, ids: readonly string[]): void {
     const wanted = new Set(ids);
     const isWanted = (claim: Claim) => claim.worker === worker && wanted.has(claim.id);
-    for (const run of this.#runs) if (isWanted(run.claim)) run.abort(new JobCancelledError());
+    for (const run of this.#runs) if (isWanted(run.claim)) this.#runner.abort(run, new JobCancelledError());
     for (const claim of this.#slots.withdraw(isWanted)) this.#settleUnstarted(claim, { verdict: "cancelled" });
   }
 
   abortAll(reason: LeaseLostError | ShutdownError): void {
     this.releaseWaiting();
-    for (const run of this.#runs) run.abort(reason);
+    for (const run of this.#runs) this.#runner.abort(run, reason);
   }
 
   /** Gives back what was claimed and not started. */
@@ -158,31 +156,32 @@ export class Hands implements RunEnds {
     this.#settlers.abandon();
   }
 
-  onVerdict(run: Run, verdict: Verdict, effects: Effects | undefined): void {
-    const item = this.#decidedItem(run, verdict);
-    if (effects === undefined) this.#settlers.add(item, run.isCompleted);
-    else this.#settlers.add({ ...item, effects }, true);
+  onVerdict(run: DecidedRun): void {
+    this.#noteEnd(run);
+    this.#settlers.add(run, run.effects !== undefined || run.isCompleted);
   }
 
-  onCompleted(run: Run, { result, returned }: Completion): void {
-    const item = this.#decidedItem(run, { verdict: "done", result });
+  onCompleted(run: DecidedRun, { returned }: Completion): void {
+    this.#noteEnd(run);
     if (returned.length > 0) this.#onReturned(returned);
-    this.#settled(run.claim.worker, [item], []);
+    this.#settled(run.claim.worker, [run], []);
   }
 
-  #decidedItem(run: Run, verdict: Verdict): InHand {
+  #noteEnd(run: DecidedRun): void {
     const { clock, events } = this.#parts;
-    const durationMs = clock.monotonic() - run.startedAtMs;
+    run.durationMs = clock.monotonic() - run.startedAtMs;
     this.#undecided--;
-    if (this.#undecided === 0) for (const resolve of this.#decided.splice(0)) resolve();
-    if (events.listenerCount("ended") > 0) events.emit("ended", { claim: run.claim, verdict, durationMs });
-    return { claim: run.claim, verdict, run, durationMs };
+    if (this.#undecided === 0 && this.#decided.length > 0) for (const resolve of this.#decided.splice(0)) resolve();
+    if (events.listenerCount("ended") === 0) return;
+    const { claim, verdict, durationMs } = run;
+    events.emit("ended", { claim, verdict, durationMs });
   }
 
   /** What the handler asked for was not taken: as if it had thrown this. */
-  #failed({ effects: _, ...item }: InHand, error: FairmillError): void {
-    const verdict = this.#runner.verdictOf(item.claim, { type: "threw", error });
-    this.#settlers.add({ ...item, verdict }, false);
+  #failed(item: InHand, error: FairmillError): void {
+    item.verdict = this.#runner.verdictOf(item.claim, { type: "threw", error });
+    item.effects = undefined;
+    this.#settlers.add(item, false);
   }
 
   onOver(run: Run): void {
@@ -194,12 +193,15 @@ export class Hands implements RunEnds {
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    setImmediate(() => {
-      this.#isScheduled = false;
-      for (const claim of this.#slots.fill()) this.#start(claim);
-      this.#startSuspect();
-    });
+    setImmediate(this.#startWaiting);
   }
+
+  /** One function for all turns: `#schedule` is called for every job, and would make one each time. */
+  readonly #startWaiting = (): void => {
+    this.#isScheduled = false;
+    for (const claim of this.#slots.fill()) this.#start(claim);
+    this.#startSuspect();
+  };
 
   #isSuspect(claim: Claim): boolean {
     return claim.crashes > 0 && claim.crashes >= this.#parts.settings.crashesMax - 1;
@@ -248,10 +250,10 @@ export class Hands implements RunEnds {
     this.#slots.notify();
   }
 
-  #letGo({ claim, run }: InHand): void {
-    if (run) this.#runs.delete(run);
+  #letGo(item: InHand): void {
+    if (item instanceof Run) this.#runs.delete(item);
     else this.#releasing--;
-    if (this.#suspect === claim) this.#suspect = undefined;
+    if (this.#suspect === item.claim) this.#suspect = undefined;
   }
 
   #count(verdict: Verdict): void {

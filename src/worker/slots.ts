@@ -53,11 +53,11 @@ export class Slots {
 
   /** Takes places for jobs that wait, as many as there are, and returns those jobs. */
   fill(): Claim[] {
-    const starting: Claim[] = [];
+    let starting: Claim[] = [];
     for (const places of this.#places.values()) {
       const count = Math.min(places.max - places.used, places.waiting.length);
       if (count <= 0) continue;
-      for (const claim of places.waiting.splice(0, count)) starting.push(claim);
+      starting = starting.concat(places.waiting.splice(0, count));
       places.used += count;
       this.#used += count;
       this.#waiting -= count;

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { Worker as Thread } from "node:worker_threads";
 import { expect, test } from "vitest";
 import { type Clock, sleep, systemClock } from "../../src/model/clock.js";
 
@@ -59,4 +61,19 @@ test("the machine's clock never runs backwards, and its dice stay below one", ()
     last = now;
     expect(systemClock.random()).toBeLessThan(1);
   }
+});
+
+test("a reading of another thread, younger than this one, fits between two of ours", async () => {
+  const clock = new URL("../../dist/model/clock.js", import.meta.url);
+  const code = `
+    const { parentPort } = require("node:worker_threads");
+    parentPort.once("message", async () => parentPort.postMessage((await import("${clock}")).systemClock.monotonic()));`;
+  const thread = new Thread(code, { eval: true });
+  await once(thread, "online");
+  const beforeMs = systemClock.monotonic();
+  thread.postMessage("read");
+  const [readMs] = await once(thread, "message");
+  expect(readMs).toBeGreaterThanOrEqual(beforeMs);
+  expect(readMs).toBeLessThanOrEqual(systemClock.monotonic());
+  await thread.terminate();
 });
