@@ -5,9 +5,12 @@ import { z } from "zod";
 import { newJobs } from "../../src/enqueue/job-list.js";
 import { newJob } from "../../src/enqueue/new-job.js";
 import { STATEMENT_ROWS_MAX } from "../../src/store/enqueue.js";
+import { useSessions } from "../sql/sessions.js";
 import { useDatabase } from "../support/database.js";
+import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
+const open = useSessions(db);
 let client: ReturnType<typeof createClient>;
 beforeAll(() => {
   client = createClient({ db: db.pool });
@@ -45,6 +48,19 @@ describe("one text", () => {
   test("inside a transaction of the caller, too", async () => {
     await client.in(db.pool).enqueueMany(plain, items(1, 2));
     expect((await rows()).map(({ job }) => (job as { payload: unknown }).payload)).toEqual([1, 2]);
+  });
+
+  test("wakes whoever sleeps beside its queue", async () => {
+    await db.query(
+      "select fairmill.register_v1('sleeper', '{mail}', '1 hour'), fairmill.listening_v1('sleeper', true)",
+    );
+    const session = await open();
+    await session.query("listen fairmill");
+    await client.enqueueMany(plain, items(1, 2));
+    await waitUntil("the notification", async () => {
+      await session.query("select");
+      return session.notified.includes("fairmill mail");
+    });
   });
 
   test("of a kind with a schema: each input is validated, once", async () => {
