@@ -14,7 +14,8 @@ import type { ClientOptions } from "./base-client.js";
 import { type BatchAdder, Batches, fillBatch, type OpenBatch, openBatchFor, type StoredBatch } from "./batches.js";
 import { Credits, type Granted, type GrantOptions } from "./credits.js";
 import { Flows, type StartFlowOptions, startFlow } from "./flows.js";
-import { type EnqueueItem, type EnqueueOptions, newJob, newJobs } from "./new-job.js";
+import { newJobs } from "./job-list.js";
+import { type EnqueueItem, type EnqueueOptions, newJob } from "./new-job.js";
 import { newMessage, type PublishOptions, publish } from "./publish.js";
 import { type CronSpec, ScheduleBook, type Scheduled, type ScheduleOptions } from "./schedules.js";
 import { SteeringClient } from "./steering-client.js";
@@ -75,7 +76,7 @@ export class Client extends SteeringClient {
   async #enqueueAll<In>(definition: JobDefinition<In, unknown>, items: Iterable<EnqueueItem<In>>): Promise<Enqueued[]> {
     const jobs = await newJobs(definition, items, this.tools.codec, this.tools.chain);
     await this.tools.explained(() => this.tools.rules.tell(definition));
-    return jobs.length === 0 ? [] : this.tools.sender.many(jobs);
+    return this.tools.sender.many(jobs);
   }
 
   async #enqueueStream<In>(

@@ -60,8 +60,8 @@ function validJob<In>(
     : build(definition, input, options, codec, known);
 }
 
-/** A job of many. Where nobody else sees the options, they are read where they stand: a copy of each would cost more than reading it. */
-function newJobOf<In>(
+/** A job of a list. Where nobody else sees the options, they are read where they stand: a copy of each would cost more than reading it. */
+export function newJobOf<In>(
   definition: JobDefinition<In, unknown>,
   item: EnqueueItem<In>,
   codec: Codec | undefined,
@@ -73,20 +73,6 @@ function newJobOf<In>(
     return validJob(definition, item.input, item, codec, KNOWN_OF_ITEMS);
   const { input, ...options } = item;
   return newJob(definition, input, options, codec, chain);
-}
-
-export async function newJobs<In>(
-  definition: JobDefinition<In, unknown>,
-  items: Iterable<EnqueueItem<In>>,
-  codec: Codec | undefined,
-  chain?: EnqueueChain,
-): Promise<NewJob[]> {
-  const jobs: NewJob[] = [];
-  for (const item of items) {
-    const job = newJobOf(definition, item, codec, chain);
-    jobs.push(job instanceof Promise ? await job : job);
-  }
-  return jobs;
 }
 
 function build<In>(

@@ -4,17 +4,17 @@ import { Batcher } from "../model/batcher.js";
 import { type Clock, sleep } from "../model/clock.js";
 import { DatabaseError } from "../model/errors.js";
 import { CreditsExhaustedError } from "../model/limit-errors.js";
-import type { Enqueued, NewJob } from "../model/new-job.js";
+import type { Enqueued, JobList, NewJob } from "../model/new-job.js";
 import { type Database, NotSentError } from "../store/database.js";
-import { type Stored, storeJobs, storeJobsOfSeveral } from "../store/enqueue.js";
+import { countOf, type Stored, storeJobs, storeJobsOfSeveral } from "../store/enqueue.js";
 import { explainFailure, isConnectionLoss, isTransient, wasRolledBack } from "../store/failures.js";
 import { OUTCOME_UNKNOWN } from "./unknown-outcome.js";
-
-type Store<One> = (db: Database, jobs: readonly NewJob[], nowMs: number) => Promise<One[]>;
 
 const TRIES_MAX = 5;
 const RETRY_MS = 100;
 const ITEMS_MAX = 1_000;
+
+const hasIdempotencyKey = (job: NewJob) => job.idempotencyKey !== undefined;
 
 type Answer = Enqueued | { readonly error: unknown };
 
@@ -42,8 +42,10 @@ export class Sender {
   }
 
   /** Many jobs in one transaction: all of them or none. */
-  many(jobs: readonly NewJob[]): Promise<Enqueued[]> {
-    return this.#repeating(jobs, storeJobs);
+  async many(jobs: JobList): Promise<Enqueued[]> {
+    if (countOf(jobs) === 0) return [];
+    const isRepeatable = !("payloads" in jobs) && jobs.every(hasIdempotencyKey);
+    return this.#repeating(isRepeatable, () => storeJobs(this.#db, jobs, this.#clock.now()));
   }
 
   /** Callers who were put together by chance must not share each other's errors. */
@@ -85,7 +87,7 @@ export class Sender {
 
   /** A job with a key is safe to send again, also when it shared its transaction with jobs that are not. */
   async #repeatKeyed(jobs: readonly NewJob[], error: DatabaseError): Promise<Answer[]> {
-    const keyed = jobs.filter((job) => job.idempotencyKey !== undefined);
+    const keyed = jobs.filter(hasIdempotencyKey);
     if (error.code !== OUTCOME_UNKNOWN || keyed.length === 0) throw error;
     const again = await this.#store(keyed).catch((own: unknown) => keyed.map(() => ({ error: own })));
     const answers = new Map(keyed.map((job, i) => [job, again[i]!]));
@@ -93,14 +95,14 @@ export class Sender {
   }
 
   #store(jobs: readonly NewJob[]): Promise<Stored[]> {
-    return this.#repeating(jobs, storeJobsOfSeveral);
+    return this.#repeating(jobs.every(hasIdempotencyKey), () => storeJobsOfSeveral(this.#db, jobs, this.#clock.now()));
   }
 
-  async #repeating<One extends Stored>(jobs: readonly NewJob[], store: Store<One>): Promise<One[]> {
-    const isRepeatable = jobs.every((job) => job.idempotencyKey !== undefined);
+  /** `isRepeatable`: also when nobody knows whether it was stored. */
+  async #repeating<One extends Stored>(isRepeatable: boolean, store: () => Promise<One[]>): Promise<One[]> {
     for (let tries = 1; ; tries++) {
       try {
-        return await store(this.#db, jobs, this.#clock.now());
+        return await store();
       } catch (error) {
         // Nothing was sent, and it may work the next time: a wrong password will not.
         const mayConnect = error instanceof NotSentError && isTransient(error.cause);

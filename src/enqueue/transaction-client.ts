@@ -6,7 +6,7 @@ import type { Codec } from "../model/codec.js";
 import { ConfigError } from "../model/errors.js";
 import type { FlowDefinition } from "../model/flow.js";
 import type { JobDefinition } from "../model/job-definition.js";
-import type { Enqueued, NewJob } from "../model/new-job.js";
+import type { Enqueued, JobList } from "../model/new-job.js";
 import type { Published } from "../model/new-message.js";
 import { openBatchIn } from "../store/batches.js";
 import type { Balance } from "../store/credits.js";
@@ -22,9 +22,10 @@ import { driversError } from "../store/wrapped-error.js";
 import { type BatchAdder, BatchFiller, checkFill, newBatch, type StoredBatch } from "./batches.js";
 import { Credits, type Granted, type GrantOptions } from "./credits.js";
 import { newFlow, type StartFlowOptions } from "./flows.js";
+import { newJobs } from "./job-list.js";
 import type { KeyRules } from "./key-rules.js";
 import type { EnqueueChain } from "./middleware.js";
-import { type EnqueueItem, type EnqueueOptions, newJob, newJobs } from "./new-job.js";
+import { type EnqueueItem, type EnqueueOptions, newJob } from "./new-job.js";
 import { newMessage, type PublishOptions } from "./publish.js";
 import { checkSignal, sealSignal } from "./signals.js";
 
@@ -68,7 +69,7 @@ export function transactionClient(
   };
   const makers = { rules, codec, chain };
   const credits = new Credits(tx, (text) => qualify(text, schema));
-  const store = (definition: Ruled, jobs: readonly NewJob[]) =>
+  const store = (definition: Ruled, jobs: JobList) =>
     explained(async () => {
       // Over a connection of ours: the rule stays, whatever becomes of the transaction.
       await rules.tell(definition);

@@ -41,6 +41,18 @@ export interface NewJob {
   readonly payload: string;
 }
 
+/** Jobs that differ in their payload and tenant at most, as those of most lists do. */
+export interface AlikeJobs extends Pick<NewJob, "kind" | "queue" | "priority" | "attemptsMax" | "expireMs"> {
+  readonly count: number;
+  /** One for all, or one each. */
+  readonly tenants: string | readonly string[];
+  /** JSON, checked: a list of one each. */
+  readonly payloads: string;
+}
+
+/** Many jobs, as they are to be written. */
+export type JobList = readonly NewJob[] | AlikeJobs;
+
 /** The unique key of a job, and what its definition says about it. */
 export interface UniqueClaim {
   readonly key: string;

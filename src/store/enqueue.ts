@@ -1,6 +1,6 @@
-// Writing new jobs: the call of enqueue_many_v1, with what all jobs have in common sent once.
+// Writing new jobs: the calls of enqueue_payloads_v1 and enqueue_many_v1, with what all jobs have in common sent once.
 import type { FairmillError } from "../model/errors.js";
-import type { Enqueued, NewJob, UniqueClaim } from "../model/new-job.js";
+import type { AlikeJobs, Enqueued, JobList, NewJob, UniqueClaim } from "../model/new-job.js";
 import type { Database, Queryable, Statement } from "./database.js";
 import { type Refusal, toError } from "./limits.js";
 import { qualify } from "./schema-name.js";
@@ -21,7 +21,7 @@ const WAKE = "select fairmill.wake_v1($1, $2)";
 const DUE_SOON_MS = 10_000;
 
 /** Jobs of one statement, and letters of their payloads. More are sent as several: a statement must not grow without bound. */
-const STATEMENT_ROWS_MAX = 5_000;
+export const STATEMENT_ROWS_MAX = 5_000;
 export const STATEMENT_CHARS_MAX = 16 * 1024 * 1024;
 
 const SHARED = [
@@ -33,6 +33,8 @@ const SHARED = [
   ["expireMs", "expire_ms"],
   ["batch", "batch"],
 ] as const satisfies readonly (readonly [keyof NewJob, string])[];
+
+type SharedFields = { readonly [Field in (typeof SHARED)[number][0]]?: NewJob[Field] | undefined };
 
 const OWN = [
   ["key", "key"],
@@ -60,20 +62,33 @@ const OWN_TRANSACTION = { wake: false, alone: true, partial: false };
 const OWN_OF_SEVERAL = { wake: false, alone: true, partial: true };
 const CALLERS_TRANSACTION = { wake: true, alone: false, partial: false };
 
-function enqueueStatement(jobs: readonly NewJob[], how: typeof OWN_TRANSACTION): Statement {
+function enqueueStatement(jobs: JobList, how: typeof OWN_TRANSACTION): Statement {
+  if ("payloads" in jobs) return alikeStatement(jobs, how);
   const first = jobs[0]!;
-  if (jobs.every((job) => isPlain(job) && isAlike(job, first))) {
-    const payloads = `[${jobs.map((job) => job.payload).join(",")}]`;
-    const { tenant } = first;
-    const tenants = jobs.every((job) => job.tenant === tenant) ? null : jobs.map((job) => job.tenant);
-    return [ENQUEUE_ALIKE, [payloads, sharedText(first, SHARED), how.wake, how.alone, how.partial, tenants]];
-  }
+  if (jobs.every((job) => isPlain(job) && isAlike(job, first))) return alikeStatement(alikeOf(jobs), how);
   const varying = SHARED.filter(([field]) => jobs.some((job) => job[field] !== first[field]));
   const own = [...varying, ...OWN.filter(([field]) => jobs.some((job) => job[field] !== undefined))];
   const shared = SHARED.filter((pair) => !varying.includes(pair));
   let text = "[";
   for (let i = 0; i < jobs.length; i++) text += (i === 0 ? "" : ",") + textOf(jobs[i]!, own);
   return [ENQUEUE, [`${text}]`, sharedText(first, shared), how.wake, how.alone, how.partial]];
+}
+
+function alikeStatement({ payloads, tenants, ...jobs }: AlikeJobs, how: typeof OWN_TRANSACTION): Statement {
+  const [tenant, each] = typeof tenants === "string" ? [tenants, null] : [undefined, tenants];
+  const shared = sharedText({ ...jobs, tenant }, SHARED);
+  return [ENQUEUE_ALIKE, [payloads, shared, how.wake, how.alone, how.partial, each]];
+}
+
+function alikeOf(jobs: readonly NewJob[]): AlikeJobs {
+  const { tenant, ...first } = jobs[0]!;
+  const isOfOne = jobs.every((job) => job.tenant === tenant);
+  return {
+    ...first,
+    count: jobs.length,
+    tenants: isOfOne ? tenant : jobs.map((job) => job.tenant),
+    payloads: `[${jobs.map((job) => job.payload).join(",")}]`,
+  };
 }
 
 /** Has nothing of its own but a payload, and nothing that the short way hands on to the long one. Written out: this is asked of every job, and a loop over names costs more than all the rest. */
@@ -94,7 +109,7 @@ const isAlike = (job: NewJob, other: NewJob) =>
   job.attemptsMax === other.attemptsMax &&
   job.expireMs === other.expireMs;
 
-const sharedText = (job: NewJob, columns: typeof SHARED | readonly (typeof SHARED)[number][]) =>
+const sharedText = (job: SharedFields, columns: readonly (typeof SHARED)[number][]) =>
   JSON.stringify(Object.fromEntries(columns.map(([field, column]) => [column, job[field]])));
 
 /** The job as an object of enqueue_many_v1, with these of its columns. */
@@ -122,12 +137,12 @@ export const jobsText = (jobs: readonly NewJob[]): string => `[${jobs.map(jobTex
 export type Stored = Enqueued | { readonly error: FairmillError };
 
 /** Stores jobs in a transaction of their own, durably, and wakes sleeping workers beside it, in the same round trip. */
-export async function storeJobs(db: Database, jobs: readonly NewJob[], nowMs: number): Promise<Enqueued[]> {
+export async function storeJobs(db: Database, jobs: JobList, nowMs: number): Promise<Enqueued[]> {
   if (isTooMuch(jobs)) return db.transaction((tx) => storeJobsIn(tx, db.schema, jobs));
   // One list after the other stays on its connection, which knows where its last rows went: that is worth more than the wait.
   const [stored] = await db.together(statements(jobs, nowMs, OWN_TRANSACTION));
   if (stored!.status === "rejected") throw stored!.reason;
-  return allOrNone(stored!.value, jobs.length);
+  return allOrNone(stored!.value, countOf(jobs));
 }
 
 /**
@@ -140,7 +155,7 @@ export async function storeJobsOfSeveral(db: Database, jobs: readonly NewJob[], 
 }
 
 /** The enqueue, and behind it the wake-up. One that failed costs latency only: workers poll. */
-function statements(jobs: readonly NewJob[], nowMs: number, how: typeof OWN_TRANSACTION): Statement[] {
+function statements(jobs: JobList, nowMs: number, how: typeof OWN_TRANSACTION): Statement[] {
   const wake = wakeStatement(jobs, nowMs);
   return wake ? [enqueueStatement(jobs, how), wake] : [enqueueStatement(jobs, how)];
 }
@@ -175,7 +190,8 @@ function toStored(rows: readonly unknown[], count: number): Stored[] {
 }
 
 /** Whom to wake: the queues of jobs that are ready now, and whoever looks after those that fall due soon. */
-function wakeStatement(jobs: readonly NewJob[], nowMs: number): Statement | undefined {
+function wakeStatement(jobs: JobList, nowMs: number): Statement | undefined {
+  if ("payloads" in jobs) return [WAKE, [[jobs.queue], null]];
   const queues = new Set<string>();
   let dueInMs = Number.POSITIVE_INFINITY;
   for (const job of jobs) {
@@ -190,23 +206,26 @@ function wakeStatement(jobs: readonly NewJob[], nowMs: number): Statement | unde
 }
 
 /** Stores jobs inside the caller's transaction: they exist when it commits. */
-export async function storeJobsIn(tx: Queryable, schema: string, jobs: readonly NewJob[]): Promise<Enqueued[]> {
+export async function storeJobsIn(tx: Queryable, schema: string, jobs: JobList): Promise<Enqueued[]> {
   const stored: Enqueued[] = [];
   for (const portion of portionsOf(jobs)) {
     const [text, values] = enqueueStatement(portion, CALLERS_TRANSACTION);
     const { rows } = await tx.query(qualify(text, schema), values as unknown[]);
-    for (const one of allOrNone(rows, portion.length)) stored.push(one);
+    for (const one of allOrNone(rows, countOf(portion))) stored.push(one);
   }
   return stored;
 }
 
+export const countOf = (jobs: JobList) => ("payloads" in jobs ? jobs.count : jobs.length);
 const charsOf = (jobs: readonly NewJob[]) => jobs.reduce((sum, job) => sum + job.payload.length, 0);
-const isTooMuch = (jobs: readonly NewJob[]) => jobs.length > STATEMENT_ROWS_MAX || charsOf(jobs) > STATEMENT_CHARS_MAX;
+/** Jobs that are alike were put together within these limits. */
+const isTooMuch = (jobs: JobList) =>
+  !("payloads" in jobs) && (jobs.length > STATEMENT_ROWS_MAX || charsOf(jobs) > STATEMENT_CHARS_MAX);
 
 /** The jobs in portions that one statement carries. */
-function portionsOf(jobs: readonly NewJob[]): (readonly NewJob[])[] {
-  if (jobs.length === 0) return [];
-  if (jobs.length === 1 || !isTooMuch(jobs)) return [jobs];
+function portionsOf(jobs: JobList): JobList[] {
+  if (countOf(jobs) === 0) return [];
+  if ("payloads" in jobs || jobs.length === 1 || !isTooMuch(jobs)) return [jobs];
   const middle = jobs.length >> 1;
   return [...portionsOf(jobs.slice(0, middle)), ...portionsOf(jobs.slice(middle))];
 }

@@ -26,6 +26,18 @@ test("without a key the caller is told that the outcome is unknown, and nothing 
   await client.close();
 });
 
+test("a list without keys is told the same, and is not sent twice", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  const client = createClient({ databaseUrl: proxy.url });
+  const swallowed = proxy.swallowAnswerTo("enqueue_payloads_v1");
+  const list = [1, 2].map((n) => ({ input: { n } }));
+  await expect(client.enqueueMany(plain, list)).rejects.toMatchObject({ code: "FAIRMILL_OUTCOME_UNKNOWN" });
+  await swallowed;
+  expect(proxy.count("enqueue_payloads_v1")).toBe(1);
+  expect(await numbers()).toEqual([1, 2]);
+  await client.close();
+});
+
 test("with a key the call is repeated and there is one job, although the first try had stored it", async () => {
   const proxy = await TcpProxy.before(db.url);
   const client = createClient({ databaseUrl: proxy.url });

@@ -7,6 +7,7 @@ import {
   PAYLOAD_BYTES_MAX,
   PAYLOAD_DEPTH_MAX,
   serializeInput,
+  serializePlainList,
   serializeResult,
 } from "../../src/model/json-content.js";
 import { useDatabase } from "../support/database.js";
@@ -168,6 +169,74 @@ describe("input that is too large", () => {
 
   test("a payload of exactly 1 MiB is kept by PostgreSQL", async () => {
     await kept(serializeInput("k", "a".repeat(PAYLOAD_BYTES_MAX - 2)));
+  });
+});
+
+describe("several inputs at once", () => {
+  const CHARS_MAX = 16 * PAYLOAD_BYTES_MAX;
+  const oneByOne = (inputs: readonly unknown[]) => `[${inputs.map((input) => serializeInput("k", input)).join(",")}]`;
+
+  test("are the JSON that they are one by one, or take a closer look", () => {
+    let plain = 0;
+    fc.assert(
+      fc.property(fc.array(fc.anything({ withDate: true, withNullPrototype: true, maxDepth: 3 })), (inputs) => {
+        const text = serializePlainList(inputs, CHARS_MAX);
+        if (text === undefined) return;
+        plain++;
+        expect(text).toBe(oneByOne(inputs));
+      }),
+      { numRuns: 500 },
+    );
+    expect(plain).toBeGreaterThan(50);
+  });
+
+  test.each<[string, unknown]>([
+    ["nothing", undefined],
+    ["no number", { a: [Number.NaN] }],
+    ["NUL", "a\0"],
+    ["half a surrogate pair", { a: "x\ud800" }],
+    ["NUL in a key", { "a\0": 1 }],
+    ["__proto__", JSON.parse('{"a": [{"__proto__": 1}]}')],
+    ["a toJSON", { at: new Date(0) }],
+    ["undefined in a list", [undefined]],
+    ["no JSON at all", { a: () => 1 }],
+    ["a level too many", nested(PAYLOAD_DEPTH_MAX + 1)],
+  ])("with %s among them take a closer look", (_, input) => {
+    expect(serializePlainList([{ n: 1 }, input, { n: 2 }], CHARS_MAX)).toBeUndefined();
+  });
+
+  /** As many of them as have a byte more of JSON than is kept. */
+  const many = (one: unknown) =>
+    Array.from({ length: PAYLOAD_BYTES_MAX / (Buffer.byteLength(JSON.stringify(one)) + 1) + 1 }, () => one);
+  const shapes: [string, unknown][] = [
+    ["letters", "a".repeat(PAYLOAD_BYTES_MAX)],
+    ["letters of three bytes", "\u20ac".repeat(PAYLOAD_BYTES_MAX / 3)],
+    ["quotes", '"'.repeat(PAYLOAD_BYTES_MAX / 2)],
+    ["a key", { ["\u20ac".repeat(PAYLOAD_BYTES_MAX / 3)]: 1 }],
+    ["long numbers", many(-0.0000012345678901234567)],
+    ["long numbers in boxes", many(new Number(-0.0000012345678901234567))],
+    ["yes and no", many(false)],
+    ["nothing", many(null)],
+    ["empty texts", many("")],
+    ["empty objects", many({})],
+    ["empty lists", many([])],
+    ["short members", many({ a: "" })],
+  ];
+  test.each(shapes)("of which one may be too large because of %s take a closer look", (_, input) => {
+    expect(() => serializeInput("k", input)).toThrow(PayloadTooLargeError);
+    expect(serializePlainList([1, input], CHARS_MAX)).toBeUndefined();
+  });
+
+  test.each(shapes)("that are too much together are no list: %s", (_, input) => {
+    const part = typeof input === "string" ? input.slice(0, 1000) : Object.values(input as object).slice(0, 1000);
+    const inputs = Array.from({ length: 100 }, () => part);
+    const text = JSON.stringify(inputs);
+    expect(serializePlainList(inputs, text.length - 1)).toBeUndefined();
+    expect(serializePlainList(inputs, 100 * text.length)).toBe(text);
+  });
+
+  test("whose list has a toJSON of its own take a closer look", () => {
+    expect(serializePlainList(Object.assign([1], { toJSON: () => "all" }), CHARS_MAX)).toBeUndefined();
   });
 });
 

@@ -1,0 +1,67 @@
+// From the list that a caller gives to the jobs that are stored. Most lists are of jobs that differ in their input and tenant at most: those
+// are checked like any other, and written as one text. A value and a text for each would cost as much as all the rest of the way.
+import type { Codec } from "../model/codec.js";
+import type { JobDefinition } from "../model/job-definition.js";
+import { serializePlainList } from "../model/json-content.js";
+import type { AlikeJobs, JobList, NewJob } from "../model/new-job.js";
+import { nameOf } from "../model/settings.js";
+import { validateInput } from "../model/validate-input.js";
+import { STATEMENT_CHARS_MAX, STATEMENT_ROWS_MAX } from "../store/enqueue.js";
+import type { EnqueueChain } from "./middleware.js";
+import { type EnqueueItem, newJobOf } from "./new-job.js";
+
+export async function newJobs<In>(
+  definition: JobDefinition<In, unknown>,
+  items: Iterable<EnqueueItem<In>>,
+  codec: Codec | undefined,
+  chain?: EnqueueChain,
+): Promise<JobList> {
+  const list = [...items];
+  const isSeen = codec !== undefined || chain !== undefined;
+  const alike = isSeen || hasOwnFields(definition) ? undefined : await alikeJobs(definition, list);
+  if (alike !== undefined) return alike;
+  const jobs: NewJob[] = [];
+  for (const item of list) {
+    const job = newJobOf(definition, item, codec, chain);
+    jobs.push(job instanceof Promise ? await job : job);
+  }
+  return jobs;
+}
+
+/** Whether each job of this kind has more to it than payload and tenant, made from its input. */
+const hasOwnFields = <In>(definition: JobDefinition<In, unknown> | undefined) =>
+  typeof definition?.kind !== "string" ||
+  definition.key !== undefined ||
+  definition.unique !== undefined ||
+  definition.credits !== undefined;
+
+/** Undefined when a job has more to it than input and tenant, or has an input that takes a closer look: then each is made by itself. */
+async function alikeJobs<In>(
+  definition: JobDefinition<In, unknown>,
+  items: readonly EnqueueItem<In>[],
+): Promise<AlikeJobs | undefined> {
+  if (items.length === 0 || items.length > STATEMENT_ROWS_MAX || !items.every(hasInputAndTenant)) return undefined;
+  const inputs = items.map((item) => item.input);
+  if (definition.schema !== undefined)
+    for (const input of inputs) {
+      const valid = validateInput(definition, input);
+      if (valid instanceof Promise) await valid;
+    }
+  const payloads = serializePlainList(inputs, STATEMENT_CHARS_MAX);
+  if (payloads === undefined) return undefined;
+  const { kind, queue, priority, attemptsMax, expireMs } = definition;
+  return { kind, queue, priority, attemptsMax, expireMs, count: items.length, tenants: tenantsOf(items), payloads };
+}
+
+/** Has nothing else. Asked of every job, so without a list of its keys. */
+function hasInputAndTenant(item: EnqueueItem<unknown>): boolean {
+  if (typeof item !== "object" || item === null || Object.getPrototypeOf(item) !== Object.prototype) return false;
+  for (const key in item) if (key !== "input" && key !== "tenant") return false;
+  return true;
+}
+
+function tenantsOf(items: readonly EnqueueItem<unknown>[]): string | readonly string[] {
+  const tenantOf = ({ tenant }: EnqueueItem<unknown>) => (tenant === undefined ? "default" : nameOf(tenant, "tenant"));
+  const first = tenantOf(items[0]!);
+  return items.every(({ tenant = "default" }) => tenant === first) ? first : items.map(tenantOf);
+}
