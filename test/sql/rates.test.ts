@@ -161,7 +161,7 @@ describe("many keys in one statement", () => {
             [limit, per, how, count],
           );
           const [{ left } = { left: [] }] = await db.query<{ left: string[] }>(
-            `select fairmill.spend_keys_v1(array(select name from fairmill.meter order by name), $4::integer, $1::integer, $2::bigint, $3, ${AT}) as left`,
+            `select fairmill.spend_keys_v1(array(select name from fairmill.meter order by name), null, $4::integer, $1::integer, $2::bigint, $3, ${AT}) as left`,
             [limit, per, how, count],
           );
           const written = await db.query<{ name: string }>(
