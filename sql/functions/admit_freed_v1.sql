@@ -24,6 +24,8 @@ set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
+  v_kind   text;
+  v_start  text;
   v_single text[];
   v_keys   text[];   -- those with somebody blocked, and beside them his place in the table
   v_places tid[];
@@ -32,11 +34,22 @@ declare
 begin
   -- As lock_meters_v1: what is seen must be what was committed before.
   if current_setting('transaction_isolation') = 'read committed' then
-    select array_agg(name.name) filter (where rule.is_single), array_agg(name.name) filter (where not rule.is_single)
-      into v_single, v_rest
-    from (select u.name::jsonb ->> 0 as kind, array_agg(u.name) as names from unnest(keys) as u (name) group by 1) k
-    cross join lateral (select exists (select from fairmill.key_rule r where r.kind = k.kind and r.max_running = 1 and r.when_full = 'wait') as is_single offset 0) rule
-    cross join lateral unnest(k.names) as name;
+    -- Whose key begins like the first one is of its kind: the text of a key is its JSON, and a quotation mark ends the kind.
+    v_kind := keys[1]::jsonb ->> 0;
+    v_start := '[' || to_jsonb(v_kind)::text;
+    if (select bool_and(starts_with(u.name, v_start)) from unnest(keys) as u (name)) then
+      if exists (select from fairmill.key_rule r where r.kind = v_kind and r.max_running = 1 and r.when_full = 'wait') then
+        v_single := keys;
+      else
+        v_rest := keys;
+      end if;
+    else
+      select array_agg(name.name) filter (where rule.is_single), array_agg(name.name) filter (where not rule.is_single)
+        into v_single, v_rest
+      from (select u.name::jsonb ->> 0 as kind, array_agg(u.name) as names from unnest(keys) as u (name) group by 1) k
+      cross join lateral (select exists (select from fairmill.key_rule r where r.kind = k.kind and r.max_running = 1 and r.when_full = 'wait') as is_single offset 0) rule
+      cross join lateral unnest(k.names) as name;
+    end if;
   else
     v_rest := keys;
   end if;

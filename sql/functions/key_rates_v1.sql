@@ -24,6 +24,7 @@ declare
   v_names  text[];         -- the keys, sorted, and beside each its kind and how many of its jobs want to start
   v_kinds  text[];
   v_counts integer[];
+  v_meters tid[];          -- where their meters stand, if that is known
   v_group  record;
   v_waits  jsonb := '{}';  -- keys of which somebody waits
   v_tight  jsonb;          -- these, and those that have too little room
@@ -41,7 +42,7 @@ begin
     places_left := places;
     return;
   end if;
-  perform fairmill.lock_meters_v1('start', 'key', v_names);
+  v_meters := fairmill.lock_meters_v1('start', 'key', v_names, are_sorted => true);
   -- Later than all that was spent under these locks before: whoever had them meanwhile forgot what no longer counted at its moment.
   at := clock_timestamp();
 
@@ -53,13 +54,19 @@ begin
   end if;
   v_tight := v_waits;
   for v_group in
-    select w.names, w.count, r.rate_limit, r.rate_per_ms, r.rate_how
-    from (select u.kind, u.count, array_agg(u.name order by u.n) as names from unnest(v_names, v_kinds, v_counts) with ordinality as u (name, kind, count, n)
-          where not v_waits ? u.name
-          group by u.kind, u.count) w
+    select w.names, w.meters, w.count, r.rate_limit, r.rate_per_ms, r.rate_how
+    from (
+      -- Of one kind, and of each as many: then nothing is to be sorted out.
+      select v_kinds[1] as kind, v_counts[1] as count, v_names as names, v_meters as meters
+      where v_waits = '{}' and v_kinds <@ v_kinds[1:1] and v_counts <@ v_counts[1:1]
+      union all
+      select u.kind, u.count, array_agg(u.name), case when v_meters is not null then array_agg(u.meter) end
+      from unnest(v_names, v_kinds, v_counts, v_meters) as u (name, kind, count, meter)
+      where not (v_waits = '{}' and v_kinds <@ v_kinds[1:1] and v_counts <@ v_counts[1:1]) and not v_waits ? u.name
+      group by u.kind, u.count) w
     cross join lateral (select x.* from fairmill.key_rule x where x.kind = w.kind and x.rate_at = 'start' offset 0) r
   loop
-    v_left := fairmill.spend_keys_v1(v_group.names, v_group.count, v_group.rate_limit, v_group.rate_per_ms, v_group.rate_how, at);
+    v_left := fairmill.spend_keys_v1(v_group.names, v_group.meters, v_group.count, v_group.rate_limit, v_group.rate_per_ms, v_group.rate_how, at);
     if v_left <> '{}' then
       v_tight := v_tight || jsonb_object(v_left, v_left);
     end if;

@@ -360,6 +360,18 @@ describe("no wake-up is lost (Solid Queue #456, #689)", () => {
     expect(await statesOf(db, ids)).toEqual(["done", "done", "ready", "ready", "blocked"]);
   });
 
+  test("places of kinds whose names begin alike, freed by one settle: each kind by its own limit", async () => {
+    const kinds = { limited: 1, "limited ": 2, 'limited"': 2, 'limited", "': 2, "limited\\": 2 };
+    for (const [kind, limit] of Object.entries(kinds)) await setRule(db, { max_running: limit }, kind);
+    const ids: string[] = [];
+    for (const kind of Object.keys(kinds)) ids.push(...(await enqueueKeyed(db, 4, { kind })));
+    await settle(db, "w", (await claimGated(db, "w")).jobs, "done");
+    const left: string[] = [];
+    for (const limit of Object.values(kinds))
+      left.push(...Array.from({ length: 4 }, (_, n) => (n < limit ? "done" : n < 2 * limit ? "ready" : "blocked")));
+    expect(await statesOf(db, ids)).toEqual(left);
+  });
+
   test("a place of a kind that refuses is not passed on while a caller's transaction may have given one that nobody sees", async () => {
     const rule = { max_running: 2, when_full: "refuse" };
     await setRule(db, rule);

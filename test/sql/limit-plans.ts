@@ -94,7 +94,7 @@ export const LIMIT_CALLS: Record<string, Call> = {
   },
   "spend_keys_v1 with meters, known and new": {
     statement: `select fairmill.spend_keys_v1(array(select '["limited", "default", "k' || n || '"]' from generate_series(981, 1020) n order by 1),
-      1, 5, 60000, 'window', clock_timestamp())`,
+      null, 1, 5, 60000, 'window', clock_timestamp())`,
     ways: [],
   },
   list_held_v1: {
