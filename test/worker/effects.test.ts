@@ -114,7 +114,7 @@ describe("ctx.enqueue", () => {
     const refused = eventOf(worker, "refused");
     // Taken away, as by a recovery, and kept from running again for now.
     await db.query(
-      "update fairmill.job set lease_no = lease_no + 1, worker = null, started_at = null, state = 'scheduled', run_at = now() + interval '1 hour' where id = $1",
+      "update fairmill.job set lease_no = lease_no + 1, worker = null, started_at = null, state = 'scheduled', aside = 'scheduled', run_at = now() + interval '1 hour' where id = $1",
       [id],
     );
     stuck.open();

@@ -220,7 +220,6 @@ describe("a step", () => {
       "update fairmill.job set state = 'ready', worker = null, started_at = null, lease_no = lease_no + 1 where id = $1",
       [id],
     );
-    await db.query("select fairmill.wake_v1('{default}')");
     const refused = eventOf(worker, "refused");
     end.open();
     for (const reason of await seen.promise) expect(reason).toBeInstanceOf(LeaseLostError);
