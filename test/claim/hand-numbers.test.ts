@@ -1,0 +1,24 @@
+// A number is used again when nothing of its list is left, and never before.
+import { expect, test } from "vitest";
+import { HandNumbers } from "../../src/claim/hand-numbers.js";
+
+test("a number is free again when the last job of its list is settled, not before", () => {
+  const numbers = new HandNumbers();
+  const first = numbers.take();
+  numbers.fill(first, 2);
+  const second = numbers.take();
+  expect(second).not.toBe(first);
+  numbers.settled(first);
+  expect(numbers.take()).not.toBe(first);
+  numbers.settled(first);
+  expect(numbers.take()).toBe(first);
+});
+
+test("a claim that brought nothing gives its number back; one that was not answered keeps it for good", () => {
+  const numbers = new HandNumbers();
+  const unanswered = numbers.take();
+  const empty = numbers.take();
+  numbers.fill(empty, 0);
+  expect(numbers.take()).toBe(empty);
+  expect(numbers.take()).not.toBe(unanswered);
+});
