@@ -1,6 +1,6 @@
 -- The rows of recover_v1: gives back the jobs of dead workers, or ends them. The caller calls pass_on_v1 with queues, keys and members
--- as its last step.
--- Locks: worker rows, then lists and jobs; rows that somebody else holds are skipped: whoever settles at this moment is first.
+-- as its last step but one, and forget_hands_v1 as its last.
+-- Locks: worker rows, then jobs; rows that somebody else holds are skipped: whoever settles at this moment is first.
 -- Plan expected: the lists by their primary key, for each list of a dead worker the rows by the primary key of job.
 create or replace function fairmill.recover_rows_v1(jobs_max integer, crashes_max integer,
   out recovered integer, out ended integer, out queues text[], out keys text[], out members jsonb)
@@ -15,7 +15,6 @@ as $$
 declare
   v_at     timestamptz := clock_timestamp();
   v_hand   record;
-  v_ids    bigint[];
   v_held   bigint[] := '{}';
   v_cancel bigint[];
   v_poison bigint[];
@@ -28,15 +27,10 @@ begin
   where w.id = any (array(select x.id from fairmill.worker x where x.state = 'alive' and x.lease_until < v_at for update skip locked));
 
   for v_hand in
-    select h.worker, h.no, h.ids from fairmill.hand h
-    where not exists (select from fairmill.worker w where w.id = h.worker and w.state = 'alive') for update skip locked
+    select h.worker, h.ids from fairmill.hand h where not exists (select from fairmill.worker w where w.id = h.worker and w.state = 'alive')
   loop
-    v_ids := array(select j.id from fairmill.job j where j.id = any (v_hand.ids) and j.worker is not distinct from v_hand.worker);
-    if cardinality(v_ids) = 0 then
-      delete from fairmill.hand h where h.worker = v_hand.worker and h.no = v_hand.no;
-    end if;
     v_held := v_held || array(
-      select j.id from fairmill.job j where j.id = any (v_ids) and j.worker is not distinct from v_hand.worker and j.id <> all (v_held)
+      select j.id from fairmill.job j where j.id = any (v_hand.ids) and j.worker is not distinct from v_hand.worker and j.id <> all (v_held)
       limit jobs_max - cardinality(v_held) for update skip locked);
     exit when cardinality(v_held) >= jobs_max;
   end loop;

@@ -2,7 +2,7 @@
 -- database cron. A job whose workers died crashes_max times is poison and ends as dead.
 --   jobs_max  at most so many jobs a call: call again while it returns that many
 -- Result: how many went back to the queue, how many ended (poison, or asked to be cancelled).
--- Locks: as recover_rows_v1, then as pass_on_v1.
+-- Locks: as recover_rows_v1, then as pass_on_v1, then as forget_hands_v1.
 create or replace function fairmill.recover_v1(jobs_max integer default 1000, crashes_max integer default 3,
   out recovered integer, out ended integer)
 language plpgsql
@@ -13,6 +13,7 @@ declare
 begin
   select * into v_rows from fairmill.recover_rows_v1(jobs_max, crashes_max);
   perform fairmill.pass_on_v1(v_rows.queues, v_rows.keys, v_rows.members);
+  perform fairmill.forget_hands_v1();
   recovered := v_rows.recovered;
   ended := v_rows.ended;
 end

@@ -43,8 +43,9 @@ begin
     perform fairmill.history_partitions_v1();
     removed := fairmill.retention_v1(history_keep);
   end if;
-  -- Last, because whoever enqueues for these accounts waits from here on.
+  -- Late, because whoever enqueues for these accounts waits from here on.
   v_accounts := fairmill.add_up_accounts_v1(jobs_max);
+  perform fairmill.forget_hands_v1();
   next_in_ms := case when greatest(promoted, expired, recovered + ended, v_accounts, v_turns.started, v_batches.checked) >= jobs_max then 0
     -- Somebody was busy with a message that waits for its turn: look again when he is done.
     when v_turns.remaining > 0 then 1000 else

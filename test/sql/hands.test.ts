@@ -104,7 +104,6 @@ describe("the list of a claim", () => {
     await session.query("rollback");
     expect(await recover(db)).toMatchObject({ recovered: 1 });
     expect(await live(db, jobs[1]!.id)).toMatchObject({ state: "ready", crashes: 1 });
-    await recover(db);
     expect(await lists("w")).toEqual([]);
   });
 
@@ -122,6 +121,18 @@ describe("the list of a claim", () => {
     expect(await live(db, late!.id)).toMatchObject({ state: "running", worker: "w" });
     expect(await recover(db)).toMatchObject({ recovered: 1 });
     expect(await live(db, late!.id)).toMatchObject({ state: "ready", crashes: 1 });
+  });
+
+  test("A7: a job that is in two lists of the dead worker, because it was given back and claimed again, comes back once", async () => {
+    await register(db, "w");
+    await fill(db, 1);
+    const [job] = await claimInto(db, "w", 1, 1);
+    await settle(db, "w", [job!], "release");
+    await claimInto(db, "w", 1, 2);
+    expect(await lists("w")).toHaveLength(2);
+    await endLease(db, "w");
+    expect(await recover(db)).toEqual({ recovered: 1, ended: 0 });
+    expect(await live(db, job!.id)).toMatchObject({ state: "ready", crashes: 1, lease_no: 2 });
   });
 
   test("is not believed: a job that somebody else runs by now is left alone", async () => {
@@ -152,6 +163,9 @@ describe("the list of a cap", () => {
     expect(second).toHaveLength(3);
     expect(await heldBy("default")).toEqual([first[1]!.id, ...second.map(({ id }) => id)]);
     expect(await claimInto(db, "w", 10, 3)).toEqual([]);
+    // Who waits again is alive and does not run.
+    await settle(db, "w", [second[0]!], "snooze", [{ delay_ms: 3_600_000 }]);
+    expect(await claimInto(db, "w", 10, 3)).toHaveLength(1);
   });
 
   test("I6: a claim that takes just what the list leaves is not told that the cap is reached while there is room", async () => {

@@ -56,6 +56,11 @@ export const LIMIT_CALLS: Record<string, Call> = {
   },
   promote_rows_v1: { statement: "select * from fairmill.promote_rows_v1(200)", ways: ["job_pkey", "job_scheduled"] },
   expire_rows_v1: { statement: "select * from fairmill.expire_rows_v1(200)", ways: ["job_expiring", "job_pkey"] },
+  forget_hands_v1: {
+    statement: "select fairmill.forget_hands_v1()",
+    before: "update fairmill.worker set state = 'lost' where id in ('w24', 'w25')",
+    ways: ["job_pkey"],
+  },
   recover_rows_v1: { statement: "select * from fairmill.recover_rows_v1(200, 3)", ways: ["job_pkey"] },
   gate_rooms_v1: {
     statement:

@@ -150,9 +150,7 @@ describe.each(SCENARIOS)("$name", (scenario) => {
   });
 
   test("tick_upkeep_v1 with nothing due walks along no index to find that out", async () => {
-    // The first gives back what dead workers hold, the second removes their lists.
     await session.query("select fairmill.tick_upkeep_v1()");
-    await session.query("select fairmill.recover_v1()");
     const plans = await plansOf(session, "select * from fairmill.tick_upkeep_v1()");
     checkReads(plans, "job");
     checkReads(plans, "job_history");

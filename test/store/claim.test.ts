@@ -51,6 +51,7 @@ async function put(values: Record<string, unknown>) {
     maxAttempts: job.max_attempts,
     payload: values,
     batch: null,
+    hand: 1,
   };
 }
 
