@@ -22,13 +22,6 @@ afterAll(async () => {
 /** A session with its plans made and the catalog in its caches, so that only the work itself is counted. */
 async function warm(): Promise<Session> {
   session = await openSession(database.url);
-  // While an analyze runs, of any table, what a claim leaves behind that was taken back stays on its page, and the next one finds no room there.
-  await session.query(
-    `do $$ declare t regclass; begin
-       for t in select oid from pg_class where relnamespace = 'fairmill'::regnamespace and relkind = 'r' loop
-         execute format('alter table %s set (autovacuum_enabled = off)', t);
-       end loop; end $$`,
-  );
   await session.query("truncate fairmill.job, fairmill.job_history, fairmill.worker, fairmill.hand, fairmill.queue");
   await session.query("select fairmill.register_v1('w', '{default}', '1 hour')");
   await fill(100, 10);
@@ -68,7 +61,8 @@ async function blocksOf(statement: string, values: unknown[]): Promise<{ blocks:
   return { blocks: plan["Shared Hit Blocks"]! + plan["Shared Read Blocks"]!, rows: plan["Actual Rows"]! };
 }
 
-const CLAIM = "select * from fairmill.claim_lanes_v1('w', $1, $2, $3, $4, $5, null, $6)";
+const CLAIM =
+  "select * from fairmill.claim_lanes_v1('w', $1, $2, $3, $4, $5, null, $6, hand_no => (extract(epoch from clock_timestamp()) * 1e6)::bigint)";
 
 /** Claims from the lanes; returns blocks per claimed job. */
 async function claimAlong(along: readonly Required<Omit<Lane, "queue" | "priority">>[]): Promise<number> {
@@ -92,12 +86,20 @@ async function middleOf(measure: () => Promise<number>): Promise<number> {
   return figures.toSorted((a, b) => a - b)[4]!;
 }
 
-/** Each claim is taken back, so that all of them meet the same queue. The least of them counts: see `warm`. */
-async function claimSeveral(along: Parameters<typeof claimAlong>[0]): Promise<number> {
-  const figures: number[] = [];
-  for (let n = 0; n < 9; n++) figures.push(await undone(() => claimAlong(along)));
-  return Math.min(...figures);
-}
+/**
+ * Several claims, each behind the one before it, as a worker claims. Not the same jobs again and again: on a page that was used and not yet
+ * cleaned up a claim finds no room, and when it is cleaned up depends on everybody else.
+ */
+const claimSeveral = (tenants: number, quantum: number) =>
+  middleOf(async () => claimAlong(lanesOf(tenants, quantum, await floorsOf(tenants))));
+
+const floorsOf = async (tenants: number): Promise<string[]> => {
+  const rows = await session.query<{ tenant: string; floor: string }>(
+    "select tenant, max(id) as floor from fairmill.job where state = 'running' group by tenant",
+  );
+  const floors = new Map(rows.map(({ tenant, floor }) => [tenant, floor]));
+  return lanesOf(tenants, 1).map(({ tenant }) => floors.get(tenant) ?? "0");
+};
 
 /** Blocks per lane of a page of 200 lanes. */
 const lanes = (after: readonly [number, string] | readonly [null, null] = [null, null]) =>
@@ -110,11 +112,11 @@ test("a claim looks at as many blocks per job among 1,000,000 waiting jobs as am
   await warm();
   await fill(20_000, 100);
   await tidy();
-  const few = await claimSeveral(lanesOf(50, 4));
+  const few = await claimSeveral(50, 4);
   await session.query("truncate fairmill.job");
   await fill(1_000_000, 100);
   await tidy();
-  const many = await claimSeveral(lanesOf(50, 4));
+  const many = await claimSeveral(50, 4);
   await session.close();
   console.log(`blocks per claimed job: ${few.toFixed(1)} among 20,000, ${many.toFixed(1)} among 1,000,000`);
   expect(many).toBeLessThanOrEqual(few * 1.25);
@@ -125,11 +127,11 @@ test("a page of lanes and a claim along it cost no more among 10,000 waiting ten
   await warm();
   await fill(100_000, 200);
   await tidy();
-  const few = { page: await lanes(), next: await lanes([0, "t00100"]), claim: await claimSeveral(lanesOf(200, 1)) };
+  const few = { page: await lanes(), next: await lanes([0, "t00100"]), claim: await claimSeveral(200, 1) };
   await session.query("truncate fairmill.job");
   await fill(100_000, 10_000);
   await tidy();
-  const many = { page: await lanes(), next: await lanes([0, "t05000"]), claim: await claimSeveral(lanesOf(200, 1)) };
+  const many = { page: await lanes(), next: await lanes([0, "t05000"]), claim: await claimSeveral(200, 1) };
   await session.close();
   console.log(`200 tenants ${JSON.stringify(few)}, 10,000 tenants ${JSON.stringify(many)}`);
   // Wherever the page begins: the height of the index and a look at the row, which is spared where vacuum has marked the page.
@@ -201,7 +203,7 @@ test("F8: a tenant at its cap with 100,000 waiting jobs costs the others nothing
     "select * from fairmill.claim_lanes_v1('w', '{default}', '{0}', '{t00000}', '{0}', '{1}', null, 1)",
   );
   await tidy();
-  const before = await claimSeveral(lanesOf(50, 4));
+  const before = await claimSeveral(50, 4);
   await session.query(
     "insert into fairmill.job (kind, queue, tenant, state, payload) select 'work', 'default', 'capped', 'ready', '{}' from generate_series(1, 100000)",
   );
@@ -210,25 +212,20 @@ test("F8: a tenant at its cap with 100,000 waiting jobs costs the others nothing
   const claimed = await blocksOf(CLAIM, [["default"], [0], ["capped"], ["0"], [4], 4]);
   expect(claimed.rows).toBe(2 + 1);
   await tidy();
-  const figures: number[] = [];
-  for (let n = 0; n < 9; n++)
-    figures.push(
-      await undone(async () => {
-        const along = [capped, ...lanesOf(50, 4)];
-        const { blocks, rows } = await blocksOf(CLAIM, [
-          along.map(() => "default"),
-          along.map(() => 0),
-          along.map(({ tenant }) => tenant),
-          along.map(({ floor }) => floor),
-          along.map(({ quantum }) => quantum),
-          200,
-        ]);
-        // All of the others, and a row that says what is closed.
-        expect(rows).toBe(200 + 1);
-        return blocks / 200;
-      }),
-    );
-  const after = Math.min(...figures);
+  const after = await middleOf(async () => {
+    const along = [capped, ...lanesOf(50, 4, await floorsOf(50))];
+    const { blocks, rows } = await blocksOf(CLAIM, [
+      along.map(() => "default"),
+      along.map(() => 0),
+      along.map(({ tenant }) => tenant),
+      along.map(({ floor }) => floor),
+      along.map(({ quantum }) => quantum),
+      200,
+    ]);
+    // All of the others, and a row that says what is closed.
+    expect(rows).toBe(200 + 1);
+    return blocks / 200;
+  });
   // What the closed lane alone costs is a look at its gate, not at its jobs.
   const alone = await middleOf(
     async () => (await blocksOf(CLAIM, [["default"], [0], ["capped"], ["0"], [4], 4])).blocks,
@@ -238,15 +235,16 @@ test("F8: a tenant at its cap with 100,000 waiting jobs costs the others nothing
   console.log(
     `blocks per claimed job: ${before.toFixed(1)} without, ${after.toFixed(1)} beside 100,000 of a tenant at its cap; ${alone} for its lane alone`,
   );
-  expect(after).toBeLessThanOrEqual(before * 1.1);
+  // A longer index may have a level more, for everybody who probes it.
+  expect(after).toBeLessThanOrEqual(before * 1.25);
   expect(alone).toBeLessThanOrEqual(60);
 }, 120_000);
 
 test("F8: a claim along 1,000 lanes that each have a gate looks at a bounded number of blocks more for each: a gate is read, its meter locked and its list written", async () => {
   await warm();
-  await fill(40_000, 1_000);
+  await fill(80_000, 1_000);
   await tidy();
-  const fast = await claimSeveral(lanesOf(1_000, 4));
+  const fast = await claimSeveral(1_000, 4);
   const times = { fast: await millisecondsOf(lanesOf(1_000, 4)), gated: 0 };
   await session.query(
     `insert into fairmill.gate (scope, name, max_running) select 'tenant', 't' || lpad(n::text, 5, '0'), 1000 from generate_series(0, 999) n`,
@@ -254,7 +252,7 @@ test("F8: a claim along 1,000 lanes that each have a gate looks at a bounded num
   await session.query("select fairmill.lock_meters_v1('start', 'tenant', array(select name from fairmill.gate))");
   await session.query("vacuum analyze fairmill.gate");
   await session.query("vacuum analyze fairmill.meter");
-  const gated = await claimSeveral(lanesOf(1_000, 4));
+  const gated = await claimSeveral(1_000, 4);
   times.gated = await millisecondsOf(lanesOf(1_000, 4));
   await session.query("delete from fairmill.gate; delete from fairmill.meter");
   await session.close();
