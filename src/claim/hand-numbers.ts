@@ -19,8 +19,10 @@ export class HandNumbers {
 
   /** A job of this list is settled. */
   settled(no: number): void {
-    const left = this.#unsettled.get(no)! - 1;
-    if (left > 0) this.#unsettled.set(no, left);
+    const unsettled = this.#unsettled.get(no);
+    // A number that is free already must not be given away twice: two claims would write over each other's list.
+    if (unsettled === undefined) return;
+    if (unsettled > 1) this.#unsettled.set(no, unsettled - 1);
     else {
       this.#unsettled.delete(no);
       this.#free.push(no);

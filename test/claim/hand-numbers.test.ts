@@ -14,6 +14,16 @@ test("a number is free again when the last job of its list is settled, not befor
   expect(numbers.take()).toBe(first);
 });
 
+test("whatever is said twice, a number is never given to two claims", () => {
+  const numbers = new HandNumbers();
+  const first = numbers.take();
+  numbers.fill(first, 1);
+  numbers.settled(first);
+  numbers.settled(first);
+  expect(numbers.take()).toBe(first);
+  expect(numbers.take()).not.toBe(first);
+});
+
 test("a claim that brought nothing gives its number back; one that was not answered keeps it for good", () => {
   const numbers = new HandNumbers();
   const unanswered = numbers.take();
