@@ -280,6 +280,8 @@ describe("tick_upkeep_v1", () => {
   });
 
   test("crashes_max and history_keep are passed on", async () => {
+    // Yesterday's partition, if the day has just begun.
+    await tick("history_keep => '0'");
     await fill(db, 1);
     await register(db, "w");
     await claimLanes(db, "w", [{ tenant: "default" }], 1);
