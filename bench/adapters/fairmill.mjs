@@ -5,7 +5,7 @@ export const store = "pg";
 export const drainJobs = 100_000;
 export const modes = {
   default: {},
-  drain: { concurrency: 1000, prefetch: 3000 },
+  drain: { concurrency: 2000, prefetch: 2000 },
   lowlat: {},
   steady: { concurrency: 500, prefetch: 500 },
 };
