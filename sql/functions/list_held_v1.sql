@@ -15,7 +15,8 @@ set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 begin
-  update fairmill.meter m set held = m.held || (listed ->> (m.scope || ' ' || m.name))::bigint[]
+  -- The hour says that it is in use: whoever removes idle ones at this moment looks at it again under the lock.
+  update fairmill.meter m set held = m.held || (listed ->> (m.scope || ' ' || m.name))::bigint[], used_at = date_trunc('hour', now())
   where m.ctid = any (array(
     select x.ctid from jsonb_object_keys(listed) as l (gate)
     cross join lateral (select m.ctid from fairmill.meter m where m.use = 'start' and m.scope = split_part(l.gate, ' ', 1)

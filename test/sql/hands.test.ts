@@ -179,6 +179,24 @@ describe("the list of a cap", () => {
     expect(await claimInto(db, "w", 2, 3)).toHaveLength(1);
   });
 
+  test("a claim that uses a meter which was idle for long keeps retention from removing it, though retention began before", async () => {
+    await register(db, "w");
+    await setGate(db, "tenant", "default", { max_running: 1 });
+    await fill(db, 2);
+    await db.query("select fairmill.lock_meters_v1('start', 'tenant', '{default}')");
+    await db.query("update fairmill.meter set used_at = now() - interval '3 days'");
+    const session = await open();
+    await session.query("begin");
+    expect(await claimInto(session, "w", 1, 1)).toHaveLength(1);
+    await db.query("select fairmill.retention_v1()");
+    await session.query("commit");
+    const [meter] = await db.query(
+      "select used_at > now() - interval '2 hours' as is_used from fairmill.meter where scope = 'tenant'",
+    );
+    expect(meter).toEqual({ is_used: true });
+    expect(await claimInto(db, "w", 1, 2)).toEqual([]);
+  });
+
   test("stays while one of it runs, however long nobody used its meter", async () => {
     await register(db, "w");
     await setGate(db, "tenant", "default", { max_running: 1 });
