@@ -1,9 +1,10 @@
 -- Lets running jobs count for caps that were set while they ran already. Returns how many did not count before.
 -- Claims that began before a cap was set do not know it: upkeep calls this for some time after a gate has changed.
+--   gate_scope, gate_name  only for this gate: of a caller who has its lock, and must not ask for those before it; null: for all
 -- Locks: where there are such jobs the meters of their gates: queues, then kinds, then tenants, each by name.
 -- Plan expected: a walk along what is in the hands of workers, and a probe of gate and of meter for each name among them; only while a cap is
 -- young.
-create or replace function fairmill.count_running_v1()
+create or replace function fairmill.count_running_v1(gate_scope text default null, gate_name text default null)
 returns integer
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -34,7 +35,7 @@ begin
   cross join lateral (select x.scope, x.name from fairmill.gate x where x.scope = o.scope and x.name = o.name and x.max_running is not null) g
   left join lateral (select x.held from fairmill.meter x where x.use = 'start' and x.scope = o.scope and x.name = o.name offset 0) m on true
   cross join lateral (select array(select unnest(o.ids) except select unnest(m.held)) as ids) missed
-  where cardinality(missed.ids) > 0;
+  where cardinality(missed.ids) > 0 and (gate_scope is null or o.scope = gate_scope and o.name = gate_name);
   if v_count = 0 then
     return 0;
   end if;

@@ -47,7 +47,7 @@ begin
     set weight = v_gate.weight, max_running = v_gate.max_running, rate_limit = v_gate.rate_limit, rate_per_ms = v_gate.rate_per_ms,
         rate_how = v_gate.rate_how, rate_at = v_gate.rate_at, paused_at = v_gate.paused_at, changed_at = clock_timestamp()
     where g.scope = set_gate_v1.scope and g.name = set_gate_v1.name;
-    perform fairmill.count_running_v1();
+    perform fairmill.count_running_v1(set_gate_v1.scope, set_gate_v1.name);
   end if;
   perform fairmill.rescan_v1(array(
     select q.name from fairmill.queue q union select unnest(w.queues) from fairmill.worker w where w.state = 'alive'));
