@@ -30,7 +30,7 @@ begin
     select h.worker, h.ids from fairmill.hand h where not exists (select from fairmill.worker w where w.id = h.worker and w.state = 'alive')
   loop
     v_held := v_held || array(
-      select j.id from fairmill.job j where j.id = any (v_hand.ids) and j.worker is not distinct from v_hand.worker and j.id <> all (v_held)
+      select j.id from fairmill.job j where j.id = any (v_hand.ids) and j.worker is not distinct from v_hand.worker
       limit jobs_max - cardinality(v_held) for update skip locked);
     exit when cardinality(v_held) >= jobs_max;
   end loop;

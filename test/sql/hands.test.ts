@@ -179,6 +179,22 @@ describe("the list of a cap", () => {
     expect(await claimInto(db, "w", 2, 3)).toHaveLength(1);
   });
 
+  test("P7: who sets a cap waits for nobody's meter but its own, though jobs run that a cap of their queue does not know yet", async () => {
+    await register(db, "w");
+    await fill(db, 1);
+    await claimInto(db, "w", 1, 1);
+    await db.query("insert into fairmill.gate (scope, name, max_running) values ('queue', 'default', 5)");
+    const claimer = await open();
+    await claimer.query("begin");
+    await claimer.query("select fairmill.lock_meters_v1('start', 'queue', '{default}')");
+    const session = await open();
+    await session.query("set lock_timeout = '2s'");
+    await setGate(session, "tenant", "default", { max_running: 5 });
+    expect(await heldBy("default")).toHaveLength(1);
+    await claimer.query("rollback");
+    expect(await db.query("select fairmill.count_running_v1() as missed")).toEqual([{ missed: 1 }]);
+  });
+
   test("a claim that uses a meter which was idle for long keeps retention from removing it, though retention began before", async () => {
     await register(db, "w");
     await setGate(db, "tenant", "default", { max_running: 1 });
