@@ -106,12 +106,12 @@ begin
     overriding system value
     select
       coalesce(v_ids[given.n], nextval('fairmill.job_id_seq')),
-      coalesce(given.job ->> 'kind', v_kind),
-      coalesce(given.job -> 'payload', '{}'),
-      coalesce(given.job ->> 'tenant', v_tenant),
-      coalesce(given.job ->> 'queue', v_queue),
+      coalesce(given.job ->> 'kind', v_kind)::fairmill.label,
+      coalesce(given.job -> 'payload', '{}')::fairmill.payload,
+      coalesce(given.job ->> 'tenant', v_tenant)::fairmill.label,
+      coalesce(given.job ->> 'queue', v_queue)::fairmill.label,
       coalesce((given.job ->> 'priority')::smallint, v_priority),
-      coalesce((given.job ->> 'max_attempts')::smallint, v_max_attempts),
+      coalesce((given.job ->> 'max_attempts')::smallint, v_max_attempts)::fairmill.max_attempts,
       coalesce(given.job ->> 'key', v_key),
       due.at,
       coalesce(due.at, now()) + coalesce((given.job ->> 'expire_ms')::float8, v_expire_ms) * interval '1 millisecond',

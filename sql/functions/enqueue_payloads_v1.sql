@@ -18,15 +18,16 @@ set enable_seqscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_kind         text := shared ->> 'kind';
-  v_tenant       text := coalesce(shared ->> 'tenant', 'default');
-  v_queue        text := coalesce(shared ->> 'queue', 'default');
+  v_kind         fairmill.label := shared ->> 'kind';
+  v_tenant       fairmill.label := coalesce(shared ->> 'tenant', 'default');
+  v_queue        fairmill.label := coalesce(shared ->> 'queue', 'default');
   v_priority     smallint := coalesce((shared ->> 'priority')::smallint, 0);
-  v_max_attempts smallint := coalesce((shared ->> 'max_attempts')::smallint, 3);
+  v_max_attempts fairmill.max_attempts := coalesce((shared ->> 'max_attempts')::smallint, 3);
   v_key          text := shared ->> 'key';
   v_run_at       timestamptz := coalesce((shared ->> 'run_at')::timestamptz, now() + (shared ->> 'delay_ms')::float8 * interval '1 millisecond');
   v_expire_at    timestamptz := coalesce(v_run_at, now()) + (shared ->> 'expire_ms')::float8 * interval '1 millisecond';
-  v_state        text := case when v_run_at > now() then 'scheduled' else 'ready' end;
+  v_aside        text := case when v_run_at > now() then 'scheduled' end;
+  v_state        text := coalesce(v_aside, 'ready');
   v_due_in_ms    float8;
 begin
   if jsonb_typeof(payloads) is distinct from 'array' then
@@ -56,7 +57,8 @@ begin
   ids := array(select nextval('fairmill.job_id_seq') from generate_series(1, jsonb_array_length(payloads)));
   insert into fairmill.job (id, kind, payload, tenant, queue, priority, max_attempts, key, run_at, expire_at, state, aside)
   overriding system value
-  select given.id, v_kind, given.payload, coalesce(given.tenant, v_tenant), v_queue, v_priority, v_max_attempts, v_key, v_run_at, v_expire_at, v_state, nullif(v_state, 'ready')
+  select given.id, v_kind, given.payload::fairmill.payload, coalesce(given.tenant::fairmill.label, v_tenant), v_queue, v_priority, v_max_attempts,
+    v_key, v_run_at, v_expire_at, v_state, v_aside
   from (select unnest(ids) as id, jsonb_array_elements(payloads) as payload, unnest(tenants) as tenant) as given;
 
   if wake and ids <> '{}' then

@@ -41,13 +41,13 @@ begin
 
   for v_job in
     select given.n::integer as n, ids[given.n] as id,
-      coalesce(given.job ->> 'tenant', shared ->> 'tenant', 'default') collate "C" as tenant,
-      coalesce(given.job ->> 'kind', shared ->> 'kind') collate "C" as kind,
-      (given.job ->> 'unique_key') collate "C" as unique_key,
-      coalesce(given.job -> 'payload', '{}') as payload,
-      coalesce(given.job ->> 'queue', shared ->> 'queue', 'default') as queue,
+      coalesce(given.job ->> 'tenant', shared ->> 'tenant', 'default')::fairmill.label as tenant,
+      coalesce(given.job ->> 'kind', shared ->> 'kind')::fairmill.label as kind,
+      (given.job ->> 'unique_key')::fairmill.unique_key as unique_key,
+      coalesce(given.job -> 'payload', '{}')::fairmill.payload as payload,
+      coalesce(given.job ->> 'queue', shared ->> 'queue', 'default')::fairmill.label as queue,
       coalesce((given.job ->> 'priority')::smallint, (shared ->> 'priority')::smallint, 0::smallint) as priority,
-      coalesce((given.job ->> 'max_attempts')::smallint, (shared ->> 'max_attempts')::smallint, 3::smallint) as max_attempts,
+      coalesce((given.job ->> 'max_attempts')::smallint, (shared ->> 'max_attempts')::smallint, 3::smallint)::fairmill.max_attempts as max_attempts,
       coalesce(given.job ->> 'key', shared ->> 'key') as key,
       coalesce((given.job ->> 'expire_ms')::float8, (shared ->> 'expire_ms')::float8) as expire_ms,
       case when rule.debounce_ms is null then coalesce(
@@ -57,7 +57,7 @@ begin
       case when rule.debounce_ms is not null then rule.debounce_max_ms * interval '1 millisecond' end as after_max,
       coalesce((given.job ->> 'unique_for_ms')::float8, (shared ->> 'unique_for_ms')::float8) as for_ms,
       coalesce(given.job ->> 'unique_until', shared ->> 'unique_until',
-        case when rule.debounce_ms is null then 'settled' else 'started' end) as unique_until,
+        case when rule.debounce_ms is null then 'settled' else 'started' end)::fairmill.unique_until as unique_until,
       coalesce(given.job ->> 'on_conflict', shared ->> 'on_conflict',
         case when rule.debounce_ms is null then 'keep' else 'replace' end) as on_conflict,
       given.job ->> 'idempotency_key' as idempotency_key,

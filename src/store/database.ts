@@ -33,7 +33,7 @@ export type Statement = readonly [text: string, values: readonly unknown[], rows
 
 const TEXTS = { rowMode: "array", types: { getTypeParser: () => (text: string) => text } } as const;
 
-/** A statement that got no answer in this time has lost its connection: a half-open one would otherwise hold its caller for ever. */
+/** Statements that got no answer in this time have lost their connection: a half-open one would otherwise hold their caller for ever. */
 const ANSWER_MS_MAX = 60_000;
 const CONNECT_MS_MAX = 10_000;
 
@@ -54,9 +54,14 @@ export class Database {
   readonly #pool: pg.Pool;
   readonly #owned: boolean;
   readonly #url: string | undefined;
+  readonly #answerMsMax: number;
   #closed: Promise<void> | undefined;
 
-  constructor(options: DatabaseOptions, pool: { connectionsMax: number; applicationName: string }) {
+  constructor(
+    options: DatabaseOptions,
+    pool: { connectionsMax: number; applicationName: string; answerMsMax?: number },
+  ) {
+    this.#answerMsMax = pool.answerMsMax ?? ANSWER_MS_MAX;
     this.schema = checkSchemaName(options.schema ?? process.env["FAIRMILL_SCHEMA"] ?? DEFAULT_SCHEMA);
     if (options.db && options.databaseUrl)
       throw new ConfigError("db", "Pass either databaseUrl or db, not both: they may be different databases.");
@@ -75,15 +80,15 @@ export class Database {
       pipeline: true,
       application_name: pool.applicationName,
       idleTimeoutMillis: 30_000,
-      query_timeout: ANSWER_MS_MAX,
     } as pg.PoolConfig);
     // An idle connection that breaks is no news: the next statement opens another one.
     this.#pool.on("error", () => {});
   }
 
   async query<Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
-    const result = await this.#pool.query(qualify(text, this.schema), values as unknown[]);
-    return result.rows as Row[];
+    const [result] = await this.together([[text, values]]);
+    if (result!.status === "rejected") throw result!.reason;
+    return result!.value as Row[];
   }
 
   /** Sends the statements together, each its own transaction, in order. Resolves or rejects for each of them by itself. */
@@ -98,12 +103,13 @@ export class Database {
 
   /** The connection goes back when everything is answered, whoever waits for it. */
   #send(client: pg.PoolClient, statements: readonly Statement[]) {
-    const answers = statements.map(async ([text, values, rows]) => {
+    const answers = statements.map(([text, values, rows]) => {
       const query = { text: qualify(text, this.schema), values: values as unknown[] };
-      const result = rows === "texts" ? client.query({ ...query, ...TEXTS }) : client.query(query);
-      return (await result).rows as unknown[];
+      return ask(client, rows === "texts" ? { ...query, ...TEXTS } : query).then((result) => result.rows as unknown[]);
     });
+    const patience = setTimeout(hangUp, this.#answerMsMax, client);
     const all = Promise.allSettled(answers).then((results) => {
+      clearTimeout(patience);
       let broken: Error | undefined;
       for (const result of results) {
         // An error without an SQL state is the connection's: the pool must not hand it out again.
@@ -136,14 +142,18 @@ export class Database {
   /** Runs `work` in a transaction. */
   async transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
     const client = await this.#checkOut();
+    const query = async (text: string, values?: unknown[]) => {
+      const patience = setTimeout(hangUp, this.#answerMsMax, client);
+      return ask(client, { text: qualify(text, this.schema), ...(values && { values }) }).finally(() => clearTimeout(patience));
+    };
     let broken: Error | undefined;
     try {
-      await client.query("begin");
-      const value = await work({ query: (text, values) => client.query(qualify(text, this.schema), values) });
-      await client.query("commit");
+      await query("begin");
+      const value = await work({ query });
+      await query("commit");
       return value;
     } catch (error) {
-      await client.query("rollback").catch((e: Error) => {
+      await query("rollback").catch((e: Error) => {
         broken = e;
       });
       throw error;
@@ -183,6 +193,18 @@ export class Database {
 }
 
 const ignore = () => {};
+
+/** By callback: the driver's promise, like its timer, would keep the text of a statement long after the answer, for the collector to carry along. */
+const ask = (client: pg.PoolClient, query: pg.QueryConfig) =>
+  new Promise<pg.QueryResult>((resolve, reject) => {
+    client.query(query, (error, result) => (error ? reject(error) : resolve(result)));
+  });
+
+/** Fails everything that waits on this connection. */
+function hangUp(client: pg.PoolClient): void {
+  const error = Object.assign(new Error("no answer from PostgreSQL for too long"), { code: "ETIMEDOUT" });
+  (client as unknown as { connection: { stream: { destroy(error: Error): void } } }).connection.stream.destroy(error);
+}
 
 const CONNECTION_SETTINGS = ["host", "port", "user", "password", "database", "connectionString", "options"];
 
