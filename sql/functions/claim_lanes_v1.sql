@@ -57,7 +57,7 @@ begin
     cross join lateral (
       select r.ctid, r.id from fairmill.job r
       where r.aside is null and r.state = 'ready'
-        and r.queue = lane.queue and r.priority = lane.priority
+        and fairmill.level_v1(r.queue, r.priority) = fairmill.level_v1(lane.queue, lane.priority) and r.queue = lane.queue
         and (r.tenant, r.id) > (lane.tenant, lane.floor) and r.tenant <= lane.tenant
         and (kinds is null or r.kind = any (kinds))
         and (r.expire_at is null or r.expire_at > now())

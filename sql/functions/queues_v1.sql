@@ -58,7 +58,10 @@ begin
     cross join lateral (
       select count(*)::integer as count from (
         select from level l
-        cross join lateral (select from fairmill.job j where j.aside is null and j.state = 'ready' and j.queue = l.queue and j.priority = l.priority limit 1000) ready
+        cross join lateral (
+          select from fairmill.job j
+          where j.aside is null and j.state = 'ready' and fairmill.level_v1(j.queue, j.priority) = fairmill.level_v1(l.queue, l.priority) and j.queue = l.queue
+          limit 1000) ready
         where l.queue = p.name limit 1000) counted) waits
     order by p.name;
 end

@@ -35,13 +35,19 @@ begin
       select r.name collate "C" from jsonb_object_keys(v_running) as r (name) where r.name collate "C" > v_name
       union all
       select probe.tenant from unnest(v_queues, v_priorities) as level (queue, priority)
-      cross join lateral (select j.tenant from fairmill.job j where j.aside is null and j.state = 'ready' and j.queue = level.queue and j.priority = level.priority and j.tenant > v_name
-                          order by j.queue, j.priority, j.tenant limit 1) probe) next;
+      cross join lateral (
+        select j.tenant from fairmill.job j
+        where j.aside is null and j.state = 'ready' and fairmill.level_v1(j.queue, j.priority) = fairmill.level_v1(level.queue, level.priority)
+          and j.queue = level.queue and j.tenant > v_name
+        order by fairmill.level_v1(j.queue, j.priority), j.tenant limit 1) probe) next;
     exit when v_name is null;
     select * into v_gate from fairmill.gate g where g.scope = 'tenant' and g.name = v_name;
     select count(*) into ready from (
       select from unnest(v_queues, v_priorities) as level (queue, priority)
-      cross join lateral (select from fairmill.job j where j.aside is null and j.state = 'ready' and j.queue = level.queue and j.priority = level.priority and j.tenant = v_name limit 1000) waits
+      cross join lateral (
+        select from fairmill.job j
+        where j.aside is null and j.state = 'ready' and fairmill.level_v1(j.queue, j.priority) = fairmill.level_v1(level.queue, level.priority)
+          and j.queue = level.queue and j.tenant = v_name limit 1000) waits
       limit 1000) counted;
     tenant := v_name;
     weight := coalesce(v_gate.weight, 1);

@@ -57,7 +57,9 @@ begin
   end if;
   -- The first of the lane, in order. The tenant is said as a range, so that the order needs it and only job_lane can serve.
   select count(*) filter (where a.id < v_job.id) into v_ahead from (
-    select r.id from fairmill.job r where r.aside is null and r.state = 'ready' and r.queue = v_job.queue and r.priority = v_job.priority and r.tenant >= v_job.tenant and r.tenant <= v_job.tenant
+    select r.id from fairmill.job r
+    where r.aside is null and r.state = 'ready' and fairmill.level_v1(r.queue, r.priority) = fairmill.level_v1(v_job.queue, v_job.priority)
+      and r.queue = v_job.queue and r.tenant >= v_job.tenant and r.tenant <= v_job.tenant
     order by r.tenant, r.id limit 1000) a;
   select count(*) filter (where l.priority = v_job.priority and l.tenant <> v_job.tenant), count(*) filter (where l.priority > v_job.priority)
     into v_beside, v_above from fairmill.lanes_v1(v_job.queue, lanes_max => 1000) l;

@@ -36,6 +36,12 @@ const TEXTS = { rowMode: "array", types: { getTypeParser: () => (text: string) =
 /** Statements that got no answer in this time have lost their connection: a half-open one would otherwise hold their caller for ever. */
 const ANSWER_MS_MAX = 60_000;
 const CONNECT_MS_MAX = 10_000;
+/**
+ * Has the server's process take two megabytes and give them back. The C library of Linux learns from that: from then on it keeps as much
+ * between two statements, where it would return memory to the system after each list of jobs, and take it page by page for the next. That
+ * was a sixth of the time of a bulk enqueue. Of no effect with other libraries.
+ */
+const MAKE_ROOM = `select length(repeat(' ', ${2 * 1024 * 1024}))`;
 
 /** No connection could be had, so nothing was sent: repeating is safe. */
 export class NotSentError extends DatabaseError {
@@ -55,6 +61,8 @@ export class Database {
   readonly #owned: boolean;
   readonly #url: string | undefined;
   readonly #answerMsMax: number;
+  /** Connections that keep their memory between large statements. */
+  readonly #roomy = new WeakSet<pg.PoolClient>();
   #closed: Promise<void> | undefined;
 
   constructor(
@@ -94,6 +102,17 @@ export class Database {
   /** Sends the statements together, each its own transaction, in order. Resolves or rejects for each of them by itself. */
   async together(statements: readonly Statement[]): Promise<PromiseSettledResult<unknown[]>[]> {
     return this.#send(await this.#checkOut(), statements).all;
+  }
+
+  /** The same for statements that are large, such as lists of jobs. */
+  async togetherLarge(statements: readonly Statement[]): Promise<PromiseSettledResult<unknown[]>[]> {
+    const client = await this.#checkOut();
+    if (!this.#roomy.has(client)) {
+      this.#roomy.add(client);
+      // A favour to the statements behind it: whether it works out is theirs to notice.
+      ask(client, { text: MAKE_ROOM }).catch(ignore);
+    }
+    return this.#send(client, statements).all;
   }
 
   /** The same, for statements of which the first alone is waited for: those behind it are favours to others. */
@@ -144,7 +163,9 @@ export class Database {
     const client = await this.#checkOut();
     const query = async (text: string, values?: unknown[]) => {
       const patience = setTimeout(hangUp, this.#answerMsMax, client);
-      return ask(client, { text: qualify(text, this.schema), ...(values && { values }) }).finally(() => clearTimeout(patience));
+      return ask(client, { text: qualify(text, this.schema), ...(values && { values }) }).finally(() =>
+        clearTimeout(patience),
+      );
     };
     let broken: Error | undefined;
     try {
