@@ -10,9 +10,12 @@ const RESERVED = new Set(
   current_user default deferrable desc distinct do else end except false fetch for foreign freeze from full grant group having ilike in
   information_schema initially inner intersect into is isnull join lateral leading left like limit localtime localtimestamp natural not
   notnull null offset on only or order outer overlaps placing primary public references returning right select session_user similar some
-  symmetric system_user table tablesample then to trailing true union unique user using variadic verbose when where window with`.split(
-    /\s+/,
-  ),
+  symmetric system_user table tablesample then to trailing true union unique user using variadic verbose when where window with
+  between bigint bit boolean char character coalesce dec decimal exists extract float greatest grouping inout int integer interval json
+  json_array json_arrayagg json_exists json_object json_objectagg json_query json_scalar json_serialize json_table json_value least
+  merge_action national nchar none normalize nullif numeric out overlay position precision real row setof smallint substring time
+  timestamp treat trim values varchar xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot
+  xmlserialize xmltable`.split(/\s+/),
 );
 
 export function checkSchemaName(schema: string): string {

@@ -10,11 +10,12 @@ import {
   TRANSITIONS,
 } from "../../src/model/states.js";
 
-const schema = await readFile(new URL("../../sql/migrations/0001_core.sql", import.meta.url), "utf8");
+const migration = (name: string) => readFile(new URL(`../../sql/migrations/${name}.sql`, import.meta.url), "utf8");
+const schema = (await Promise.all(["0001_core", "0014_checks_at_the_door"].map(migration))).join("\n");
 
 /** The text of a named CHECK constraint. */
 function constraint(name: string): string {
-  const found = new RegExp(`constraint ${name} check \\((.*?)\\)(?:,\\n|\\n\\))`, "s").exec(schema);
+  const found = new RegExp(`constraint ${name} check \\((.*?)\\)(?:,\\n|\\n\\)|;\\n)`, "s").exec(schema);
   if (!found) throw new Error(`No constraint ${name} in the schema.`);
   return found[1]!;
 }

@@ -67,7 +67,8 @@ describe("migrating", () => {
     expect(await namesOf(ask)).toEqual(applied.toSorted());
     expect(await pendingMigrations(db)).toEqual([]);
     const functions = await ask.query<{ name: string }>(
-      "select proname as name from pg_proc where pronamespace = 'fairmill'::regnamespace order by 1",
+      // The one on which an index stands comes with its migration.
+      "select proname as name from pg_proc where pronamespace = 'fairmill'::regnamespace and proname <> 'level_v1' order by 1",
     );
     expect(functions.map(({ name }) => `functions/${name}`)).toEqual(
       applied.filter((name) => name.startsWith("functions/")).toSorted(),
@@ -333,9 +334,9 @@ describe("the schema's name", () => {
   test("every word that PostgreSQL reserves is refused", async () => {
     const { url } = await database();
     const words = await (await session(url)).query<{ word: string }>(
-      "select word from pg_get_keywords() where catcode in ('R', 'T') order by 1",
+      "select word from pg_get_keywords() where catcode in ('R', 'T', 'C') order by 1",
     );
-    expect(words.length).toBeGreaterThan(90);
+    expect(words.length).toBeGreaterThan(150);
     const taken = words.map(({ word }) => word).filter((word) => !refuses(word));
     expect(taken).toEqual([]);
   });
@@ -349,7 +350,7 @@ describe("the schema's name", () => {
     }
   };
 
-  test.each(["a", "_", "mill_2", "a".repeat(40), "job", "queue", "values"])(
+  test.each(["a", "_", "mill_2", "a".repeat(40), "job", "queue", "label"])(
     "%j is a name that works",
     async (schema) => {
       const { url } = await database();

@@ -164,13 +164,15 @@ describe("a step", () => {
   });
 
   test("nothing is read for a first run, and once for all steps of a later one", async () => {
-    const pool = new pg.Pool({ connectionString: db.url, application_name: "fairmill spied" });
     const reads: string[] = [];
-    const query = pool.query.bind(pool) as (...args: unknown[]) => unknown;
-    pool.query = ((text: unknown, ...rest: unknown[]) => {
-      if (/from fairmill\.step /.test(String(text))) reads.push(String(text));
-      return query(text, ...rest);
-    }) as typeof pool.query;
+    class Spied extends pg.Client {
+      override query(...args: unknown[]) {
+        const { text } = args[0] as { text?: string };
+        if (text !== undefined && /from fairmill\.step /.test(text)) reads.push(text);
+        return (super.query as (...args: unknown[]) => never).apply(this, args);
+      }
+    }
+    const pool = new pg.Pool({ connectionString: db.url, application_name: "fairmill spied", Client: Spied });
     const client = createClient({ databaseUrl: db.url });
     const counts: number[] = [];
     const { createWorker, silentLogger } = await import("fairmill");
