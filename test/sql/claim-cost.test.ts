@@ -108,6 +108,23 @@ const lanes = (after: readonly [number, string] | readonly [null, null] = [null,
     return blocks / Math.max(1, rows);
   });
 
+test("the end of a queue's lanes is seen at once, whatever waits in the queue behind it", async () => {
+  await warm();
+  await fill(30_000, 100);
+  await tidy();
+  // One of these stands before the default queue in the index, and another behind it.
+  const neighbours = await session.query<{ queue: string; is_before: boolean }>(
+    `select distinct on (2) 'beside' || n as queue, fairmill.level_v1('beside' || n, 0) > fairmill.level_v1('default', 0) as is_before
+     from generate_series(1, 50) n order by 2, n`,
+  );
+  expect(neighbours).toHaveLength(2);
+  for (const { queue } of neighbours)
+    expect(
+      await middleOf(async () => (await blocksOf("select * from fairmill.lanes_v1($1)", [queue])).blocks),
+    ).toBeLessThan(20);
+  await session.close();
+});
+
 test("a claim looks at as many blocks per job among 1,000,000 waiting jobs as among 20,000, within a quarter", async () => {
   await warm();
   await fill(20_000, 100);

@@ -19,6 +19,7 @@ import {
   live,
   register,
   rescanNo,
+  setGate,
   settle,
 } from "./calls.js";
 import { errorCode, useSessions } from "./sessions.js";
@@ -248,6 +249,46 @@ describe("lanes", () => {
     }
     expect(paged).toEqual(lanes);
     expect(await db.query("select * from fairmill.lanes_v1('nothing')")).toEqual([]);
+  });
+
+  test("every priority has its level, in order, and from the highest to the lowest all are found", async () => {
+    const priorities = [32_767, 1, 0, -1, -32_768];
+    for (const priority of priorities.toReversed()) await fill(db, 1, { tenant: "t", priority });
+    await fill(db, 1, { tenant: "t", queue: "other" });
+    const lanes = await db.query<{ priority: number }>("select * from fairmill.lanes_v1('default')");
+    expect(lanes.map(({ priority }) => priority)).toEqual(priorities);
+    const levels = await db.query<{ queue: string; priority: number }>("select * from fairmill.levels_v1()");
+    expect(levels.filter(({ queue }) => queue === "default").map(({ priority }) => priority)).toEqual(priorities);
+    expect(levels).toHaveLength(6);
+    for (const priority of priorities)
+      expect(await claimLanes(db, "w", [{ tenant: "t", priority }], 10)).toMatchObject([{ priority }]);
+  });
+
+  describe("two queues with the same number", () => {
+    // Found by trying forty million names.
+    const [one, other] = ["q1178418", "q30805336"] as const;
+    const lanesOf = (queue: string) => db.query("select * from fairmill.lanes_v1($1)", [queue]);
+    const take = async (queue: string) => idsOf(await claimLanes(db, "w", [{ tenant: "t", queue }], 100));
+
+    test.each([
+      ["without limits", undefined],
+      ["with limits", { max_running: 1_000 }],
+    ])("are not taken for each other, %s", async (_, gate) => {
+      expect(await call(db, "level_v1($1, 0)", [one])).toBe(await call(db, "level_v1($1, 0)", [other]));
+      if (gate) await setGate(db, "tenant", "t", gate);
+      const mine: string[] = [];
+      for (let i = 0; i < 20; i++) {
+        mine.push(await enqueueOne(db, { tenant: "t", queue: one }));
+        await enqueueOne(db, { tenant: "t", queue: other });
+        await enqueueOne(db, { tenant: "a", queue: other });
+      }
+      expect(await lanesOf(one)).toEqual([{ priority: 0, tenant: "t", weight: 1 }]);
+      expect(await lanesOf(other)).toHaveLength(2);
+      expect(sorted(await take(one))).toEqual(mine);
+      expect(await lanesOf(one)).toEqual([]);
+      expect(await take(one)).toEqual([]);
+      expect(await take(other)).toHaveLength(20);
+    });
   });
 
   test("in a database that sorts by a language, lanes are still found, paged and claimed", async () => {
