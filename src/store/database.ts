@@ -161,11 +161,11 @@ export class Database {
     client.off("error", ignore);
   }
 
-  /** Runs `work` in a transaction. */
-  async transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
+  /** Runs `work` in a transaction. One that is patient waits for each answer for as long as it takes. */
+  async transaction<T>(work: (tx: Queryable) => Promise<T>, { isPatient = false } = {}): Promise<T> {
     const client = await this.#checkOut();
     const query = async (text: string, values?: unknown[]) => {
-      const patience = setTimeout(hangUp, this.#answerMsMax, client);
+      const patience = isPatient ? undefined : setTimeout(hangUp, this.#answerMsMax, client);
       return ask(client, { text: qualify(text, this.schema), ...(values && { values }) }).finally(() =>
         clearTimeout(patience),
       );

@@ -71,7 +71,7 @@ async function pendingPieces(db: Pick<Database, "schema">, applied: Map<string, 
 /** Applies what is missing and returns its names. Safe to run twice, and by two processes at once. */
 export async function migrate(db: Database): Promise<string[]> {
   if ((await pendingPieces(db, await appliedPieces(db))).length === 0) return [];
-  return db.transaction(async (tx) => {
+  const work = async (tx: Queryable) => {
     await tx.query(`select pg_advisory_xact_lock(hashtext('fairmill.migrate'))`);
     await tx.query(LEDGER);
     // Asked again under the lock: another process may have been here in the meantime.
@@ -81,7 +81,9 @@ export async function migrate(db: Database): Promise<string[]> {
     await tx.query(CLOSE);
     if (pieces.length > 0) await tx.query("select fairmill.history_partitions_v1()");
     return pieces.map((piece) => piece.name);
-  });
+  };
+  // An index of a large table takes its time, and so does another process that migrates.
+  return db.transaction(work, { isPatient: true });
 }
 
 async function apply(tx: Queryable, piece: Piece): Promise<void> {

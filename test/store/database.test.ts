@@ -1,6 +1,6 @@
 // Connections that fall silent.
 import { expect, onTestFinished, test } from "vitest";
-import { Database } from "../../src/store/database.js";
+import { Database, type Queryable } from "../../src/store/database.js";
 import { isConnectionLoss } from "../../src/store/failures.js";
 import { useDatabase } from "../support/database.js";
 
@@ -34,6 +34,13 @@ test.each(ways)("%s that gets no answer counts as lost, and the next one has ano
     "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query = $1",
     [SILENCE],
   );
+});
+
+test("a patient transaction waits for its answer", async () => {
+  const database = openDatabase(50);
+  const slow = (tx: Queryable) => tx.query("select pg_sleep(0.3)");
+  await expect(database.transaction(slow)).rejects.toMatchObject({ code: "ETIMEDOUT" });
+  expect(await database.transaction(slow, { isPatient: true })).toMatchObject({ rowCount: 1 });
 });
 
 test("what waits behind a silent statement is lost with it, each for itself", async () => {

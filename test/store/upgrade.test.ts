@@ -1,0 +1,98 @@
+// Upgrading a schema that is full of jobs: whatever state they are in, the new version goes on with them.
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import pg from "pg";
+import { expect, onTestFinished, test } from "vitest";
+import { Database } from "../../src/store/database.js";
+import { migrate } from "../../src/store/migrate.js";
+import { claim, endLease, enqueueOne, recover, register, settle, statesOf } from "../sql/calls.js";
+import { freshDatabase } from "../support/database.js";
+import { checkInvariants } from "../support/invariants.js";
+
+const folder = new URL("../../sql/migrations/", import.meta.url);
+
+/** A database with the tables of an earlier version, without its functions. */
+async function databaseOf(last: string): Promise<{ pool: pg.Pool; database: Database }> {
+  const { url, drop } = await freshDatabase({ empty: true });
+  const pool = new pg.Pool({ connectionString: url, max: 1 });
+  const database = new Database({ databaseUrl: url }, { connectionsMax: 2, applicationName: "upgrade" });
+  onTestFinished(async () => {
+    await database.close();
+    await pool.end();
+    await drop();
+  });
+  await pool.query(
+    "create schema fairmill; create table fairmill.migration (name text primary key, checksum text not null, applied_at timestamptz not null default now())",
+  );
+  for (const file of (await readdir(folder)).toSorted().filter((name) => name <= `${last}_~`)) {
+    const text = await readFile(new URL(file, folder), "utf8");
+    await pool.query(text);
+    await pool.query("insert into fairmill.migration (name, checksum) values ($1, $2)", [
+      `migrations/${file.slice(0, -4)}`,
+      createHash("sha256").update(text).digest("hex"),
+    ]);
+  }
+  return { pool, database };
+}
+
+test.each(["0010", "0012", "0013", "0014"])("from migration %s, with jobs in every state", async (last) => {
+  const { pool, database } = await databaseOf(last);
+  const db = {
+    query: async <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) =>
+      (await pool.query<Row>(text, values)).rows,
+  };
+  const [{ has_aside: hasAside }] = (await db.query<{ has_aside: boolean }>(
+    "select count(*) > 0 as has_aside from pg_attribute where attrelid = 'fairmill.job'::regclass and attname = 'aside'",
+  )) as [{ has_aside: boolean }];
+  await db.query(
+    "insert into fairmill.worker (id, queues, lease_until) values ('old', '{default}', now() + interval '1 hour')",
+  );
+  await db.query(
+    "insert into fairmill.key_rule (kind, per, max_running, when_full) values ('keyed', 'kind', 1, 'wait')",
+  );
+  await db.query("insert into fairmill.gate (scope, name, max_running) values ('tenant', 't', 2)");
+  const put = async (state: string, fields: Record<string, unknown> = {}): Promise<string> => {
+    const waits = state === "scheduled" || state === "blocked";
+    const row = {
+      kind: "plain",
+      queue: "default",
+      tenant: "t",
+      payload: {},
+      state,
+      ...(hasAside && waits && { aside: state }),
+      ...fields,
+    };
+    const names = Object.keys(row);
+    const [made] = await db.query<{ id: string }>(
+      `insert into fairmill.job (${names.join(", ")}) values (${names.map((_, i) => `$${i + 1}`).join(", ")}) returning id`,
+      Object.values(row),
+    );
+    return made!.id;
+  };
+  const running = { worker: "old", started_at: new Date(), lease_no: 1, attempt: 1 };
+  const held = await put("running", running);
+  const holder = await put("running", { ...running, kind: "keyed", tenant: "u", limit_key: '["keyed"]', slot: 1 });
+  if (hasAside) await db.query("insert into fairmill.hand (worker, no, ids) values ('old', 1, $1)", [[held, holder]]);
+  if (hasAside)
+    await db.query("insert into fairmill.meter (use, scope, name, held) values ('start', 'tenant', 't', $1)", [[held]]);
+  const blocked = await put("blocked", { kind: "keyed", tenant: "u", limit_key: '["keyed"]' });
+  const scheduled = await put("scheduled", { run_at: new Date(Date.now() + 3_600_000) });
+  const ready = [await put("ready", { priority: 5 }), await put("ready", { priority: 5 })];
+
+  const applied = await migrate(database);
+  expect(applied[0]! > `migrations/${last}_~`).toBe(true);
+  await checkInvariants(pool);
+
+  // The old worker goes on with what it has, and the place it gives up goes to the one who waits for it.
+  expect(await settle(db, "old", [{ id: holder, lease_no: 1 }], "done")).toMatchObject({ accepted: 1 });
+  expect(await statesOf(db, [blocked])).toEqual(["ready"]);
+  // A new one finds the lanes, and the cap with what runs under it.
+  await register(db, "new");
+  expect((await claim(db, "new", 10)).map(({ id }) => id)).toEqual(expect.arrayContaining([ready[0], blocked]));
+  expect(await statesOf(db, [ready[1]!, scheduled])).toEqual(["ready", "scheduled"]);
+  await endLease(db, "old");
+  await recover(db);
+  expect(await statesOf(db, [held])).toEqual(["ready"]);
+  await enqueueOne(db, { tenant: "t" });
+  await checkInvariants(pool);
+});
