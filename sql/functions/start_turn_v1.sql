@@ -16,8 +16,8 @@ begin
   select * into v_row from fairmill.outbox o where o.id = message_id;
   select * into v_rule from fairmill.key_rule r where r.kind = v_row.waiting ->> 'kind';
   insert into fairmill.job (kind, payload, tenant, queue, priority, max_attempts, key, outbox, run_at, expire_at, limit_key, state, aside)
-  select said.kind::fairmill.label, '{}', v_row.tenant::fairmill.label, said.queue::fairmill.label, coalesce((v_row.waiting ->> 'priority')::smallint, 0::smallint),
-    coalesce((v_row.waiting ->> 'max_attempts')::smallint, 3::smallint)::fairmill.max_attempts, said.key, v_row.id, coalesce(said.run_at, now()),
+  select said.kind, '{}', v_row.tenant, said.queue, coalesce((v_row.waiting ->> 'priority')::smallint, 0::smallint),
+    coalesce((v_row.waiting ->> 'max_attempts')::smallint, 3::smallint), said.key, v_row.id, coalesce(said.run_at, now()),
     coalesce(said.run_at, v_row.created_at) + (v_row.waiting ->> 'expire_ms')::float8 * interval '1 millisecond', said.limit_key,
     case when said.must_wait then 'scheduled' else 'ready' end, case when said.must_wait then 'scheduled' end
   from (select x.*, coalesce(x.run_at > now() or x.limit_key is not null and v_rule.max_running is not null, false) as must_wait
