@@ -65,3 +65,32 @@ test.each<[string, NewRow]>([
     expect(await db.query("select from fairmill.outbox")).toHaveLength(1);
   },
 );
+
+describe("the table refuses what no change of state may make", () => {
+  test.each([
+    "state = 'running'",
+    "worker = 'w'",
+    "started_at = now()",
+    "worker = 'w', started_at = now()",
+    "state = 'running', worker = 'w'",
+    "state = 'running', worker = 'w', started_at = now(), aside = 'scheduled', run_at = now()",
+    "state = 'scheduled', run_at = now()",
+    "aside = 'scheduled', run_at = now()",
+    "state = 'scheduled', aside = 'scheduled'",
+    "state = 'scheduled', aside = 'scheduled', run_at = now(), worker = 'w', started_at = now()",
+    "state = 'scheduled', aside = 'scheduled', run_at = now(), slot = 1",
+    "state = 'blocked', aside = 'blocked'",
+    "state = 'blocked', aside = 'blocked', limit_key = 'k', slot = 1",
+    "state = 'blocked', aside = 'blocked', limit_key = 'k', worker = 'w', started_at = now()",
+    "slot = 1",
+    "state = 'done'",
+    "state = 'done', aside = 'done', limit_key = 'k'",
+    "attempt = 1",
+    "crashes = 1, lease_no = 1",
+    "unique_key = 'u'",
+    "unique_until = 'settled'",
+  ])("%s", async (change) => {
+    await enqueue(db, [{ kind: "k" }]);
+    expect(await errorCode(db.query(`update fairmill.job set ${change}`))).toBe("23514");
+  });
+});
