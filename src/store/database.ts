@@ -224,10 +224,11 @@ const ask = (client: pg.PoolClient, query: pg.QueryConfig) =>
     client.query(query, (error, result) => (error ? reject(error) : resolve(result)));
   });
 
-/** Fails everything that waits on this connection. */
+/** Fails everything that waits on this connection. A pool of the caller's may have clients without a stream; those wait on. */
 function hangUp(client: pg.PoolClient): void {
   const error = Object.assign(new Error("no answer from PostgreSQL for too long"), { code: "ETIMEDOUT" });
-  (client as unknown as { connection: { stream: { destroy(error: Error): void } } }).connection.stream.destroy(error);
+  const { connection } = client as { connection?: { stream?: { destroy(error: Error): void } } };
+  connection?.stream?.destroy(error);
 }
 
 const CONNECTION_SETTINGS = ["host", "port", "user", "password", "database", "connectionString", "options"];
