@@ -113,7 +113,7 @@ export class Database {
     if (!this.#roomy.has(client)) {
       this.#roomy.add(client);
       // A favour to the statements behind it: whether it works out is theirs to notice.
-      ask(client, { text: MAKE_ROOM }).catch(ignore);
+      await this.#answer(client, { text: MAKE_ROOM }).catch(ignore);
     }
     return this.#send(client, statements).all;
   }
@@ -144,6 +144,11 @@ export class Database {
     return { first: answers[0]!, all };
   }
 
+  async #answer(client: pg.PoolClient, query: pg.QueryConfig): Promise<pg.QueryResult> {
+    const patience = setTimeout(hangUp, this.#answerMsMax, client);
+    return ask(client, query).finally(() => clearTimeout(patience));
+  }
+
   /** A failure here is a failure before anything was sent: whoever asked may ask again. */
   async #checkOut(): Promise<pg.PoolClient> {
     try {
@@ -165,10 +170,8 @@ export class Database {
   async transaction<T>(work: (tx: Queryable) => Promise<T>, { isPatient = false } = {}): Promise<T> {
     const client = await this.#checkOut();
     const query = async (text: string, values?: unknown[]) => {
-      const patience = isPatient ? undefined : setTimeout(hangUp, this.#answerMsMax, client);
-      return ask(client, { text: qualify(text, this.schema), ...(values && { values }) }).finally(() =>
-        clearTimeout(patience),
-      );
+      const statement = { text: qualify(text, this.schema), ...(values && { values }) };
+      return isPatient ? ask(client, statement) : this.#answer(client, statement);
     };
     let broken: Error | undefined;
     try {
