@@ -1,4 +1,5 @@
 // What a tenant at its cap costs the others: blocks of the cache per claimed job, with and without its mountain of waiting jobs.
+// For comparison the same mountain in a queue that nobody serves: what a larger index costs, whoever its jobs belong to.
 import { drain, fill } from "../../fill-and-drain.mjs";
 import { median } from "../../statistics.mjs";
 import { limited } from "../../systems.mjs";
@@ -19,15 +20,21 @@ const ALL_BLOCKS = "select (blks_hit + blks_read)::float8 as blocks from pg_stat
 const HOLD = `
   select fairmill.register_v1('holder', '{default}', '1 hour');
   select count(*) from fairmill.claim_lanes_v1('holder', '{default}', '{0}', '{t0}', '{0}', '{1}', null, 1);`;
+const ELSEWHERE = `
+  select count(*)
+  from generate_series(1, $1::integer) n, fairmill.enqueue_v1('noop', jsonb_build_object('n', n), 't0', 'unserved')`;
 
 export async function measure(bench) {
   const jobs = bench.size(20_000);
+  const many = bench.size(100_000);
   const contestants = [
-    { label: "nothing of it waits", mountain: 1 },
-    { label: `${bench.size(100_000).toLocaleString("en")} jobs of it wait`, mountain: bench.size(100_000) },
+    { label: "nothing of it waits", mountain: 1, elsewhere: 0 },
+    { label: `${many.toLocaleString("en")} jobs of it wait`, mountain: many, elsewhere: 0 },
+    { label: `${many.toLocaleString("en")} jobs of a queue that nobody serves wait`, mountain: 1, elsewhere: many },
   ];
-  const samples = await takeTurns(bench, contestants, ({ mountain }) =>
+  const samples = await takeTurns(bench, contestants, ({ mountain, elsewhere }) =>
     bench.server.withDatabase(limited, SETTINGS, async (database) => {
+      await database.connected((client) => client.query(ELSEWHERE, [elsewhere]));
       const tenantOf = (n) => (n < mountain ? 0 : 1 + (n % OTHERS));
       await fill(limited, database, SETTINGS, mountain + jobs, tenantOf);
       await database.connected((client) => client.query(HOLD));
