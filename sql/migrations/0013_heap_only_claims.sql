@@ -61,7 +61,6 @@ where g.max_running is not null group by g.scope, g.name
 on conflict (use, scope, name) do update set held = excluded.held;
 alter table fairmill.job drop column counted;
 
-drop function if exists fairmill.count_running_v1();
 drop function if exists fairmill.gate_rooms_v1(text[], text[], text[]);
 drop function if exists fairmill.claim_lanes_v1(text, text[], smallint[], text[], bigint[], integer[], text[], integer, boolean);
 drop function if exists fairmill.claim_gated_v1(text, text[], smallint[], text[], bigint[], integer[], text[], integer, boolean);

@@ -29,6 +29,9 @@ async function readPieces(folder: "migrations" | "functions"): Promise<Piece[]> 
   );
 }
 
+/** Migration 0013 went out in two texts. This is the other one; what it did besides, 0016 does for both. */
+const OTHER_0013 = "9b1fd3c613d499a03a8a15f9ca5cc7df1f26daef7057526f2f79a74e4406b9a1";
+
 /** Bodies are not checked while they are created: functions call each other, whatever order the files have. */
 const LEDGER = `set local check_function_bodies = off;
 create schema if not exists fairmill;
@@ -56,7 +59,8 @@ async function appliedPieces(db: Pick<Database, "query">): Promise<Map<string, s
 async function pendingPieces(db: Pick<Database, "schema">, applied: Map<string, string>): Promise<Piece[]> {
   const migrations = await readPieces("migrations");
   for (const { name, checksum } of migrations) {
-    if (applied.has(name) && applied.get(name) !== checksum)
+    const known = applied.get(name) ?? checksum;
+    if (known !== checksum && known !== OTHER_0013)
       throw new DatabaseError(
         "FAIRMILL_MIGRATION_CHANGED",
         `Migration ${name} was applied to schema "${db.schema}" with other contents. Applied migrations are never edited: install the version of Fairmill that made this schema, or restore the file.`,

@@ -11,6 +11,8 @@ import { checkInvariants } from "../support/invariants.js";
 
 const folder = new URL("../../sql/migrations/", import.meta.url);
 
+const checksumOf = (text: string) => createHash("sha256").update(text).digest("hex");
+
 /** A database with the tables of an earlier version, without its functions. */
 async function databaseOf(last: string): Promise<{ pool: pg.Pool; database: Database }> {
   const { url, drop } = await freshDatabase({ empty: true });
@@ -29,11 +31,61 @@ async function databaseOf(last: string): Promise<{ pool: pg.Pool; database: Data
     await pool.query(text);
     await pool.query("insert into fairmill.migration (name, checksum) values ($1, $2)", [
       `migrations/${file.slice(0, -4)}`,
-      createHash("sha256").update(text).digest("hex"),
+      checksumOf(text),
     ]);
   }
   return { pool, database };
 }
+
+/** The first characters of what each migration hashed to when it went out. A new migration gets a new line; no line ever changes. */
+const WENT_OUT: Record<string, string> = {
+  "0001_core": "1c8745cd14306e18",
+  "0002_limits": "3fd87ebd68c0ebdd",
+  "0003_unique": "bf836e31dd3f2a92",
+  "0004_letters": "96090f0524b9365b",
+  "0005_steps": "8dd02be1ba15bd2a",
+  "0006_credits": "742d245690d7490e",
+  "0007_links": "c1c8194a06631321",
+  "0008_outbox": "19eb9edc77a8884f",
+  "0009_batches": "cfb34ed0e7ac57d7",
+  "0010_schedules": "f36bb9a524ba6b97",
+  "0011_equal_entries": "ccb7deb45b42f48b",
+  "0012_meter_places": "1fb50aaaa684f3f4",
+  "0013_heap_only_claims": "e0e1f359c08e57ec",
+  "0014_checks_at_the_door": "3e8308eb4e8f8eb3",
+  "0015_level_numbers": "30c086c342eade8f",
+  "0016_count_by_gate": "70d4b2d0dfd09668",
+};
+
+test("no migration has changed since it went out: who has applied it could not upgrade any more", async () => {
+  const files = (await readdir(folder)).toSorted();
+  const checksums = await Promise.all(
+    files.map(async (file) => [
+      file.slice(0, -4),
+      checksumOf(await readFile(new URL(file, folder), "utf8")).slice(0, 16),
+    ]),
+  );
+  expect(Object.fromEntries(checksums)).toEqual(WENT_OUT);
+});
+
+test("from the other text in which migration 0013 went out", async () => {
+  const { pool, database } = await databaseOf("0013");
+  await pool.query("update fairmill.migration set checksum = $1 where name = 'migrations/0013_heap_only_claims'", [
+    "9b1fd3c613d499a03a8a15f9ca5cc7df1f26daef7057526f2f79a74e4406b9a1",
+  ]);
+  await migrate(database);
+  expect(await migrate(database)).toEqual([]);
+});
+
+test("a function that takes more than it did replaces the one that took less", async () => {
+  const { pool, database } = await databaseOf("0015");
+  await pool.query("create function fairmill.count_running_v1() returns integer language sql return 1");
+  await migrate(database);
+  const { rows } = await pool.query(
+    "select proname from pg_proc where pronamespace = 'fairmill'::regnamespace group by 1 having count(*) > 1",
+  );
+  expect(rows).toEqual([]);
+});
 
 test.each(["0010", "0012", "0013", "0014"])("from migration %s, with jobs in every state", async (last) => {
   const { pool, database } = await databaseOf(last);
