@@ -1,5 +1,6 @@
-// Connections that fall silent.
-import { expect, onTestFinished, test } from "vitest";
+// Connections that fall silent, and connections that make room for large statements.
+import pg from "pg";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { Database, type Queryable } from "../../src/store/database.js";
 import { isConnectionLoss } from "../../src/store/failures.js";
 import { useDatabase } from "../support/database.js";
@@ -13,7 +14,14 @@ function openDatabase(answerMsMax: number): Database {
     { databaseUrl: db.url },
     { connectionsMax: 1, applicationName: "silence", answerMsMax },
   );
-  onTestFinished(() => database.close());
+  onTestFinished(async () => {
+    await database.close();
+    // The server would notice when it next looks at its client; nothing of ours waits for it.
+    await db.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query = $1",
+      [SILENCE],
+    );
+  });
   return database;
 }
 
@@ -24,16 +32,11 @@ const ways: readonly (readonly [string, (database: Database) => Promise<unknown>
 ];
 
 test.each(ways)("%s that gets no answer counts as lost, and the next one has another connection", async (_, ask) => {
-  const database = openDatabase(200);
+  const database = openDatabase(1_000);
   const error = await ask(database).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ code: "ETIMEDOUT", message: expect.stringContaining("no answer") });
   expect(isConnectionLoss(error)).toBe(true);
   expect(await database.query("select 1 as one")).toEqual([{ one: 1 }]);
-  // The server notices when it next looks at its client; nothing of ours waits for it.
-  await db.query(
-    "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query = $1",
-    [SILENCE],
-  );
 });
 
 test("a patient transaction waits for its answer", async () => {
@@ -44,15 +47,53 @@ test("a patient transaction waits for its answer", async () => {
 });
 
 test("what waits behind a silent statement is lost with it, each for itself", async () => {
-  const database = openDatabase(200);
+  const database = openDatabase(1_000);
   const answers = await database.together([
     ["select 1", []],
     [SILENCE, []],
     ["select 3", []],
   ]);
   expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected"]);
-  await db.query(
-    "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query = $1",
-    [SILENCE],
-  );
+});
+
+describe("large statements", () => {
+  const LIST = ["select 1 as one", []] as const;
+
+  /** A database of one connection, and what is sent over it. */
+  function openSpied({ hasRoom = true } = {}) {
+    const sent: string[] = [];
+    class Spied extends pg.Client {
+      override query(...args: unknown[]) {
+        const [{ text }, answer] = args as [{ text: string }, (...answer: unknown[]) => void];
+        if (text.includes("repeat(")) {
+          args[0] = { text: hasRoom ? text : "select 1 / 0" };
+          args[1] = (...answered: unknown[]) => {
+            sent.push("room is made");
+            answer(...answered);
+          };
+        } else sent.push(text);
+        return (super.query as (...args: unknown[]) => never).apply(this, args);
+      }
+    }
+    const pool = new pg.Pool({ connectionString: db.url, max: 1, Client: Spied });
+    const database = new Database({ db: pool }, { connectionsMax: 1, applicationName: "large" });
+    onTestFinished(async () => {
+      await database.close();
+      await pool.end();
+    });
+    return { database, sent };
+  }
+
+  test("have their connection make room, once, and other statements do not", async () => {
+    const { database, sent } = openSpied();
+    await database.together([LIST]);
+    for (let n = 0; n < 2; n++)
+      expect(await database.togetherLarge([LIST])).toEqual([{ status: "fulfilled", value: [{ one: 1 }] }]);
+    expect(sent).toEqual([LIST[0], "room is made", LIST[0], LIST[0]]);
+  });
+
+  test("go on where there is no room to be had", async () => {
+    const { database } = openSpied({ hasRoom: false });
+    expect(await database.togetherLarge([LIST])).toEqual([{ status: "fulfilled", value: [{ one: 1 }] }]);
+  });
 });
