@@ -3,6 +3,7 @@ import { createClient, defineFlow, defineJob } from "fairmill";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { TcpProxy } from "../support/tcp-proxy.js";
+import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
 const plain = defineJob<{ n: number }>({ kind: "plain" });
@@ -110,7 +111,8 @@ test("a database that comes back within a second or two is waited for", async ()
   proxy.isClosed = true;
   const client = createClient({ databaseUrl: proxy.url });
   const call = client.enqueue(plain, { n: 1 });
-  setTimeout(() => (proxy.isClosed = false), 300);
+  await waitUntil("it was refused, and again", () => proxy.refused >= 2);
+  proxy.isClosed = false;
   expect((await call).created).toBe(true);
   expect(await numbers()).toEqual([1]);
   await client.close();

@@ -1,46 +1,13 @@
 // Migrations on databases of their own: applied once, whoever asks and how often, and never over somebody's edits.
 import { randomBytes } from "node:crypto";
-import pg from "pg";
-import { afterEach, describe, expect, test } from "vitest";
-import { ConfigError, DatabaseError } from "../../src/model/errors.js";
-import { Database } from "../../src/store/database.js";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { DatabaseError } from "../../src/model/errors.js";
 import { explainFailure } from "../../src/store/failures.js";
 import { migrate, pendingMigrations, printMigrations } from "../../src/store/migrate.js";
-import { checkSchemaName } from "../../src/store/schema-name.js";
 import type { Asker } from "../sql/calls.js";
-import { freshDatabase } from "../support/database.js";
 import { waitUntil } from "../support/wait.js";
 import { readCatalog, readVersions } from "./catalog.js";
-
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
-
-async function database(options: { empty?: boolean } = { empty: true }): Promise<{ url: string }> {
-  const { url, drop } = await freshDatabase(options);
-  cleanUps.push(drop);
-  return { url };
-}
-
-/** The library's view of a database. */
-function open(url: string, schema?: string): Database {
-  const db = new Database({ databaseUrl: url, schema }, { connectionsMax: 3, applicationName: "test migrate" });
-  cleanUps.push(() => db.close());
-  return db;
-}
-
-/** A connection of the test's own. */
-async function session(url: string): Promise<Asker> {
-  const client = new pg.Client(url);
-  client.on("error", () => {});
-  await client.connect();
-  cleanUps.push(() => client.end());
-  return {
-    query: async <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) =>
-      (await client.query<Row>(text, values)).rows,
-  };
-}
+import { database, open, session } from "./databases.js";
 
 const namesOf = async (ask: Asker, schema = "fairmill") =>
   (await ask.query<{ name: string }>(`select name from ${schema}.migration order by name`)).map(({ name }) => name);
@@ -230,144 +197,13 @@ describe("the printed script", () => {
   });
 });
 
-describe("the schema's name", () => {
-  /** The whole way of a job, in a schema of any name. */
-  async function workThrough(db: Database, worker: string): Promise<string> {
-    const [stored] = await db.query<{ id: string }>(
-      "select id from fairmill.enqueue_v1('work', '{\"n\": 1}', tenant => 'acme', idempotency_key => 'once')",
-    );
-    await db.query("select fairmill.register_v1($1, '{default}')", [worker]);
-    const [claimed] = await db.query<{ id: string; lease_no: number; payload: unknown }>(
-      "select * from fairmill.claim_v1($1)",
-      [worker],
-    );
-    expect(claimed).toMatchObject({ id: stored!.id, lease_no: 1, payload: { n: 1 } });
-    const [settled] = await db.query("select * from fairmill.settle_v1($1, $2, $3, '{done}', '[{\"result\": 7}]')", [
-      worker,
-      [claimed!.id],
-      [claimed!.lease_no],
-    ]);
-    expect(settled).toEqual({ accepted: 1, refused: [], admitted: null });
-    const [upkeep] = await db.query<{ recovered: number }>("select * from fairmill.tick_upkeep_v1()");
-    expect(upkeep!.recovered).toBe(0);
-    expect(await db.query("select state, result from fairmill.job_history where id = $1", [stored!.id])).toEqual([
-      { state: "done", result: 7 },
-    ]);
-    return stored!.id;
-  }
-
-  test("another name works from enqueue to settle", async () => {
-    const { url } = await database();
-    const db = open(url, "other_mill");
-    await migrate(db);
-    await workThrough(db, "w1");
-    expect(await (await session(url)).query("select from pg_namespace where nspname = 'fairmill'")).toEqual([]);
-  });
-
-  test("two schemas side by side in one database do not disturb each other", async () => {
-    const { url } = await database();
-    const [a, b] = [open(url), open(url, "other_mill")];
-    // At once: they share no lock.
-    await Promise.all([migrate(a), migrate(b)]);
-    const ids = [await workThrough(a, "w1"), await workThrough(b, "w1")];
-    expect(ids).toEqual(["1", "1"]);
-
-    // What waits in one is not seen, recovered, promoted or notified in the other.
-    const listener = new pg.Client(url);
-    await listener.connect();
-    cleanUps.push(() => listener.end());
-    const heard: string[] = [];
-    listener.on("notification", ({ channel, payload }) => void heard.push(`${channel} ${payload}`));
-    await listener.query("listen fairmill; listen other_mill");
-    await b.query("select fairmill.register_v1('w2', '{default}', '1 hour')");
-    await b.query("select fairmill.listening_v1('w2', true)");
-    await b.query("select fairmill.enqueue_v1('work')");
-    await waitUntil("the notification", () => listener.query("select 1").then(() => heard.length > 0));
-    expect(heard).toEqual(["other_mill default"]);
-
-    await b.query("select fairmill.claim_v1('w2')");
-    await b.query("update fairmill.worker set lease_until = now() - interval '1 second'");
-    expect(await a.query("select * from fairmill.recover_v1()")).toEqual([{ recovered: 0, ended: 0 }]);
-    expect(await a.query("select id from fairmill.job")).toEqual([]);
-    expect(await b.query("select * from fairmill.recover_v1()")).toEqual([{ recovered: 1, ended: 0 }]);
-    expect(await a.query("select * from fairmill.queue")).toEqual([]);
-
-    // Upkeep of the one does not wait for upkeep of the other.
-    const busy = await session(url);
-    await busy.query("begin");
-    await busy.query("select fairmill.tick_upkeep_v1()");
-    const [own] = await b.query("select pg_try_advisory_xact_lock(hashtext('fairmill.upkeep')) as free");
-    expect(own).toEqual({ free: true });
-    await busy.query("rollback");
-  });
-
-  test.each([
-    "",
-    "public",
-    "pg_catalog",
-    "pg_mill",
-    "Mill",
-    "my-mill",
-    "my mill",
-    "1mill",
-    "mühle",
-    'mill"; drop table x; --',
-    "fairmill.job",
-    "mill\n",
-    "a".repeat(41),
-    "information_schema",
-    "user",
-    "select",
-    "order",
-  ])("%j is refused with a ConfigError, before any database is asked", async (schema) => {
-    for (const work of [
-      () => checkSchemaName(schema),
-      () => new Database({ databaseUrl: "postgres://nowhere", schema }, { connectionsMax: 1, applicationName: "test" }),
-      () => printMigrations(schema),
-    ]) {
-      const error = await (async () => work())().catch((e: unknown) => e);
-      expect(error).toBeInstanceOf(ConfigError);
-      expect(error).toMatchObject({ code: "FAIRMILL_CONFIG", setting: "schema" });
-    }
-  });
-
-  test("every word that PostgreSQL reserves is refused", async () => {
-    const { url } = await database();
-    const words = await (await session(url)).query<{ word: string }>(
-      "select word from pg_get_keywords() where catcode in ('R', 'T', 'C') order by 1",
-    );
-    expect(words.length).toBeGreaterThan(150);
-    const taken = words.map(({ word }) => word).filter((word) => !refuses(word));
-    expect(taken).toEqual([]);
-  });
-
-  const refuses = (schema: string): boolean => {
-    try {
-      checkSchemaName(schema);
-      return false;
-    } catch {
-      return true;
-    }
-  };
-
-  test.each(["a", "_", "mill_2", "a".repeat(40), "job", "queue", "label"])(
-    "%j is a name that works",
-    async (schema) => {
-      const { url } = await database();
-      const db = open(url, schema);
-      await migrate(db);
-      await workThrough(db, "w1");
-    },
-  );
-});
-
 describe("rights", () => {
   /** A role that may connect and nothing else. */
   async function stranger(url: string): Promise<string> {
     const role = `stranger_${randomBytes(4).toString("hex")}`;
     const admin = await session(url);
     await admin.query(`create role ${role} login password 'secret'`);
-    cleanUps.push(() => admin.query(`drop role ${role}`));
+    onTestFinished(async () => void (await admin.query(`drop role ${role}`)));
     const address = new URL(url);
     address.username = role;
     address.password = "secret";

@@ -3,11 +3,11 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { Database } from "../../src/store/database.js";
+import type { Database } from "../../src/store/database.js";
 import { migrate } from "../../src/store/migrate.js";
 import { claim, endLease, enqueueOne, recover, register, settle, statesOf } from "../sql/calls.js";
-import { freshDatabase } from "../support/database.js";
 import { checkInvariants } from "../support/invariants.js";
+import { database as newDatabase, open } from "./databases.js";
 
 const folder = new URL("../../sql/migrations/", import.meta.url);
 
@@ -15,14 +15,9 @@ const checksumOf = (text: string) => createHash("sha256").update(text).digest("h
 
 /** A database with the tables of an earlier version, without its functions. */
 async function databaseOf(last: string): Promise<{ pool: pg.Pool; database: Database }> {
-  const { url, drop } = await freshDatabase({ empty: true });
+  const { url } = await newDatabase();
   const pool = new pg.Pool({ connectionString: url, max: 1 });
-  const database = new Database({ databaseUrl: url }, { connectionsMax: 2, applicationName: "upgrade" });
-  onTestFinished(async () => {
-    await database.close();
-    await pool.end();
-    await drop();
-  });
+  onTestFinished(() => pool.end());
   await pool.query(
     "create schema fairmill; create table fairmill.migration (name text primary key, checksum text not null, applied_at timestamptz not null default now())",
   );
@@ -34,7 +29,7 @@ async function databaseOf(last: string): Promise<{ pool: pg.Pool; database: Data
       checksumOf(text),
     ]);
   }
-  return { pool, database };
+  return { pool, database: open(url) };
 }
 
 /** The first characters of what each migration hashed to when it went out. A new migration gets a new line; no line ever changes. */

@@ -130,6 +130,8 @@ export class TcpProxy {
   isDeaf = false;
   /** New connections are refused: all, or those of one application. */
   isClosed: boolean | string = false;
+  /** So many have been, of all. */
+  refused = 0;
   /** Every message arrives so much later. */
   delayMs = 0;
   readonly #server: Server;
@@ -140,7 +142,10 @@ export class TcpProxy {
 
   private constructor(target: URL) {
     this.#server = createServer((client) => {
-      if (this.isClosed === true) return void client.resetAndDestroy();
+      if (this.isClosed === true) {
+        this.refused++;
+        return void client.resetAndDestroy();
+      }
       const server = new Socket();
       const connection = new Connection(this, client, server);
       this.#connections.add(connection);
