@@ -1,6 +1,7 @@
 // A database as the rest of Fairmill sees it: statements with the schema's name put in, one round trip for several of them where the
 // driver can, and connections of its own for those who listen. Nothing here needs session state.
 import pg from "pg";
+import { systemClock } from "../model/clock.js";
 import { ConfigError, DatabaseError } from "../model/errors.js";
 import type { Queryable } from "../model/queryable.js";
 import { checkSchemaName, DEFAULT_SCHEMA, qualify } from "./schema-name.js";
@@ -129,9 +130,9 @@ export class Database {
       const query = { text: qualify(text, this.schema), values: values as unknown[] };
       return ask(client, rows === "texts" ? { ...query, ...TEXTS } : query).then((result) => result.rows as unknown[]);
     });
-    const patience = setTimeout(hangUp, this.#answerMsMax, client);
+    const answered = this.#expectAnswer(client);
     const all = Promise.allSettled(answers).then((results) => {
-      clearTimeout(patience);
+      answered();
       let broken: Error | undefined;
       for (const result of results) {
         // An error without an SQL state is the connection's: the pool must not hand it out again.
@@ -145,8 +146,12 @@ export class Database {
   }
 
   async #answer(client: pg.PoolClient, query: pg.QueryConfig): Promise<pg.QueryResult> {
-    const patience = setTimeout(hangUp, this.#answerMsMax, client);
-    return ask(client, query).finally(() => clearTimeout(patience));
+    return ask(client, query).finally(this.#expectAnswer(client));
+  }
+
+  /** By the machine's clock, whatever the worker's is: it is the line that is timed, not the work. */
+  #expectAnswer(client: pg.PoolClient): () => void {
+    return systemClock.after(this.#answerMsMax, () => hangUp(client));
   }
 
   /** A failure here is a failure before anything was sent: whoever asked may ask again. */

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { readdir, readFile } from "node:fs/promises";
 import { Worker as Thread } from "node:worker_threads";
 import { expect, test } from "vitest";
 import { type Clock, sleep, systemClock } from "../../src/model/clock.js";
@@ -76,4 +77,17 @@ test("a reading of another thread, younger than this one, fits between two of ou
   expect(readMs).toBeGreaterThanOrEqual(beforeMs);
   expect(readMs).toBeLessThanOrEqual(systemClock.monotonic());
   await thread.terminate();
+});
+
+test("nobody in src reads the machine's clock, sets timers or rolls dice but the clock", async () => {
+  const src = new URL("../../src/", import.meta.url);
+  const files = (await readdir(src, { recursive: true })).filter((file) => file.endsWith(".ts"));
+  const using = await Promise.all(
+    files.map(async (file) => {
+      const code = (await readFile(new URL(file, src), "utf8")).replaceAll(/\/\*\*.*?\*\/|\/\/[^\n]*/gs, "");
+      return /\b(setTimeout|setInterval|Date\.now|performance\.now|Math\.random|hrtime)\b/.test(code) ? [file] : [];
+    }),
+  );
+  // The CLI has a timer that keeps it alive and does nothing; the launcher has a place of its own for waiting.
+  expect(using.flat().toSorted()).toEqual(["cli/signals.ts", "embedded/deadline.ts", "model/clock.ts"]);
 });
