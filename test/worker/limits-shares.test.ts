@@ -1,5 +1,6 @@
 // Who is served how much while everybody waits: weights, equal tenants, priorities, over several real processes.
 import { createClient, defineJob } from "fairmill";
+import type pg from "pg";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { startWorkerProcess } from "../support/processes.js";
@@ -20,6 +21,20 @@ const startFleet = () =>
   Promise.all(
     Array.from({ length: WORKERS }, () => startWorkerProcess(db.url, ["quick"], { concurrency: CONCURRENCY })),
   );
+
+/** What it enqueues, and a moment at which everybody could see it: the server's first after the commit. */
+async function enqueueAndCommit<Enqueued>(enqueue: (tx: pg.PoolClient) => Promise<Enqueued>) {
+  const tx = await db.pool.connect();
+  try {
+    await tx.query("begin; set local synchronous_commit = off");
+    const enqueued = await enqueue(tx);
+    // One message: no wait for the disk or the network lies between the two.
+    const answers = (await tx.query("commit; select clock_timestamp()::text as at")) as unknown as pg.QueryResult[];
+    return { ...enqueued, committedAt: answers[1]!.rows[0].at as string };
+  } finally {
+    tx.release();
+  }
+}
 
 const served = async () =>
   (await db.query<{ n: number }>("select count(*)::integer as n from fairmill.job_history"))[0]!.n;
@@ -73,17 +88,19 @@ test("B8: a paying user's job overtakes 100,000 that wait; the lowest level keep
   const fleet = await startFleet();
   await waitUntil("it works", async () => (await served()) > 500);
   const before = await served();
-  const { id } = await client.enqueue(quick, {}, { tenant: "paying" });
+  // Of the same tenant as most of them, so that its lane alone would not bring it forward.
+  const { id, committedAt } = await enqueueAndCommit((tx) => client.in(tx).enqueue(quick, {}, { tenant: "free" }));
   await client.result(id, { timeout: "20s" });
-  const [ahead] = await db.query<{ n: number }>(
-    `select count(*)::integer as n from fairmill.job_history h, fairmill.job_history p
-     where p.id = $1 and h.started_at between p.created_at and p.started_at and h.id <> p.id`,
-    [id],
-  );
-  // News come with the next claim, and the one after that brings the job: two rounds of each worker, and what they had in hand.
-  expect(ahead!.n).toBeLessThanOrEqual(WORKERS * CONCURRENCY * 4);
   await waitUntil("some thousands are done", async () => (await served()) >= before + 4_000, 60_000);
   await Promise.all(fleet.map((worker) => worker.stop()));
+  // Of the worker that took it: another may go on while the system lets this one rest.
+  const [ahead] = await db.query<{ n: number }>(
+    `select count(*)::integer as n from fairmill.job_history h join fairmill.job_history p using (worker)
+     where p.id = $1 and h.started_at between $2 and p.started_at and h.id <> p.id`,
+    [id, committedAt],
+  );
+  // A claim that was under way, the next one, which brings the news, and what comes with it in the third.
+  expect(ahead!.n).toBeLessThanOrEqual(CONCURRENCY * 3);
   const [low] = await db.query<{ share: number }>(
     `select (count(*) filter (where tenant = 'lowest'))::float8 / count(*) as share
      from (select tenant from fairmill.job_history order by started_at limit 4000) first`,
