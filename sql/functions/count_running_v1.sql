@@ -26,13 +26,14 @@ begin
     return 0;
   end if;
   with held as materialized (select h.id, h.tenant, h.queue, h.kind from fairmill.in_hand_v1() h),
-  own (scope, name, ids) as (
+  own (scope, name, ids) as materialized (
     select 'tenant', h.tenant, array_agg(h.id) from held h group by h.tenant
     union all select 'queue', h.queue, array_agg(h.id) from held h group by h.queue
     union all select 'kind', h.kind, array_agg(h.id) from held h group by h.kind)
   select jsonb_object_agg(o.scope || ' ' || o.name, missed.ids::text), coalesce(sum(cardinality(missed.ids)), 0) into v_listed, v_count
   from own o
-  cross join lateral (select x.scope, x.name from fairmill.gate x where x.scope = o.scope and x.name = o.name and x.max_running is not null) g
+  -- Asked for each name (offset 0): from the gates' side it would be all that runs for each of them.
+  cross join lateral (select x.scope, x.name from fairmill.gate x where x.scope = o.scope and x.name = o.name and x.max_running is not null offset 0) g
   left join lateral (select x.held from fairmill.meter x where x.use = 'start' and x.scope = o.scope and x.name = o.name offset 0) m on true
   cross join lateral (select array(select unnest(o.ids) except select unnest(m.held)) as ids) missed
   where cardinality(missed.ids) > 0 and (gate_scope is null or o.scope = gate_scope and o.name = gate_name);

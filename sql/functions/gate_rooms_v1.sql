@@ -6,7 +6,8 @@
 -- What runs under a cap is in the list of its meter, with some that have ended since. Where the list leaves more room than is wanted nobody
 -- looks who that is; otherwise it is gone through, and only those stay in it that run.
 -- Locks: meters of use start: queues, then kinds, then tenants, each by name.
--- Plan expected: a probe of gate and of meter per name, and the listed jobs by the primary key.
+-- Plan expected: a probe of gate and of meter per name, and the listed jobs by the primary key. Each gate is asked for by its name (offset 0),
+-- whatever the statistics say: from the gates' side it would be a walk along all names for every gate there is.
 create or replace function fairmill.gate_rooms_v1(queues text[], kinds text[], tenants text[], quanta integer[], jobs_max integer)
 returns jsonb
 language plpgsql
@@ -45,7 +46,7 @@ begin
     from (select 'queue' as scope, u.name from unnest(v_queues) as u (name)
           union all select 'kind', u.name from unnest(v_kinds) as u (name)
           union all select 'tenant', u.name from unnest(v_tenants) as u (name)) own
-    cross join lateral (select x.scope, x.name, x.max_running from fairmill.gate x where x.scope = own.scope and x.name = own.name and x.max_running is not null) g
+    cross join lateral (select x.scope, x.name, x.max_running from fairmill.gate x where x.scope = own.scope and x.name = own.name and x.max_running is not null offset 0) g
     cross join lateral (select x.held from fairmill.meter x where x.use = 'start' and x.scope = g.scope and x.name = g.name
       and g.max_running - cardinality(x.held) <= case g.scope when 'tenant' then (v_wanted -> g.name)::integer else jobs_max end offset 0) m
     cross join lateral (select array(select j.id from fairmill.job j where j.id = any (m.held) and j.state = 'running') as ids offset 0) kept
@@ -68,7 +69,7 @@ begin
           union all select 'kind', u.name from unnest(v_kinds) as u (name)
           union all select 'tenant', u.name from unnest(v_tenants) as u (name)) own
     -- Read again under the locks: a limit that was changed meanwhile is changed.
-    cross join lateral (select x.* from fairmill.gate x where x.scope = own.scope and x.name = own.name) g
+    cross join lateral (select x.* from fairmill.gate x where x.scope = own.scope and x.name = own.name offset 0) g
     left join lateral (select x.held, x.spent_at, x.spent from fairmill.meter x where x.use = 'start' and x.scope = g.scope and x.name = g.name offset 0) m on true
     left join lateral (select g.max_running - coalesce(cardinality(m.held), 0) as free where g.max_running is not null and g.paused_at is null) cap on true
     left join lateral (select r.room, r.open_at from fairmill.rate_room_v1(m.spent_at, m.spent, g.rate_limit, g.rate_per_ms, g.rate_how, v_at) r

@@ -22,8 +22,8 @@ declare
   v_iso   constant text := 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
 begin
   v_gates := array(
-    select g from (values (1, 'tenant', why_gates_v1.tenant), (2, 'queue', why_gates_v1.queue), (3, 'kind', why_gates_v1.kind)) as own (n, scope, name)
-    join fairmill.gate g on g.scope = own.scope and g.name = own.name order by own.n);
+    select g.gate from (values (1, 'tenant', why_gates_v1.tenant), (2, 'queue', why_gates_v1.queue), (3, 'kind', why_gates_v1.kind)) as own (n, scope, name)
+    cross join lateral (select x as gate from fairmill.gate x where x.scope = own.scope and x.name = own.name offset 0) g order by own.n);
 
   foreach v_gate in array v_gates loop
     continue when v_gate.max_running is null;

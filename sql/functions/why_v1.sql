@@ -77,7 +77,8 @@ begin
 
   for v_gate in
     select g.* from (values (1, 'tenant', v_job.tenant), (2, 'queue', v_job.queue), (3, 'kind', v_job.kind)) as own (n, scope, name)
-    join fairmill.gate g on g.scope = own.scope and g.name = own.name where g.paused_at is not null order by own.n
+    cross join lateral (select x.* from fairmill.gate x where x.scope = own.scope and x.name = own.name and x.paused_at is not null offset 0) g
+    order by own.n
   loop
     return query select 'paused', false, 'The ' || v_gate.scope || ' "' || v_gate.name || '" is paused since ' || to_char(v_gate.paused_at, v_iso) || '.',
       jsonb_build_object('scope', v_gate.scope, 'name', v_gate.name, 'paused_at', v_gate.paused_at);

@@ -115,7 +115,8 @@ export const LIMIT_CALLS: Record<string, Call> = {
     statement: `select fairmill.set_key_rule_v1('limited', '{"max_running": 3}')`,
     ways: ["job_blocked"],
   },
-  "why_v1 of a blocked job": {
+  "why_v1 of a blocked job, among a thousand gates": {
+    before: GATES,
     statement: "select * from fairmill.why_v1($1)",
     values: ({ blocked }) => [blocked],
     ways: ["job_blocked", "job_pkey", "job_slot"],

@@ -95,6 +95,7 @@ export type Table =
   | "credit_entry"
   | "credit_pending"
   | "outbox"
+  | "gate"
   | "meter"
   | "schedule"
   | "schedule_tick"

@@ -7,7 +7,7 @@ const ANALYZE =
 /**
  * Jobs in all states: 50,000 ready, 5,000 scheduled (50 due), 5,000 running at 25 workers (2 of them dead), 10,000 ended. Of limited kinds
  * 1,000 keys, each with a ready and a running job that hold its places and three blocked ones; 20 due, 20 expired; 1,000 put back by a rate.
- * 1,000 accounts with 20 holds each, of which three have ended and are not added up. 2,000 schedules, 20 of them due, with ten ticks each, and 100 old ticks.
+ * 2,000 schedules, 20 of them due, with ten ticks each, and 100 old ticks.
  * 1,000 accounts with 20 holds each, of which three have ended and are not added up. 20,000 messages that were sent, 200 that worker w3
  * delivers, 500 order keys with one under way and ten behind it, 20 of them marked.
  */
@@ -52,7 +52,10 @@ export const fill = (tenants: number) => `
   insert into fairmill.step (job_id, name, kind, position, started_at, finished_at, attempt, lease_no)
   select j.id, 'step ' || n, 'run', n, now(), now(), 1, 1 from fairmill.job j, generate_series(1, 3) n where j.state = 'running';
   insert into fairmill.hand (worker, no, ids) select worker, 1 + id % 4, array_agg(id) from fairmill.job where state = 'running' group by 1, 2;
-  update fairmill.meter m set held = array(select j.id from fairmill.job j where j.tenant = m.name and j.state = 'running' and j.worker > 'w2') where m.scope = 'tenant';
+  update fairmill.meter m set held = coalesce(run.ids, '{}')
+  from (select t.name, array_agg(j.id) filter (where j.id is not null) as ids
+        from fairmill.meter t left join fairmill.job j on j.tenant = t.name and j.state = 'running' and j.worker > 'w2' where t.scope = 'tenant' group by 1) run
+  where m.scope = 'tenant' and m.name = run.name;
   insert into fairmill.step (job_id, name, kind, position, started_at, finished_at, attempt, lease_no)
   select -n, 'gone', 'run', 0, now() - interval '40 days', now(), 1, 1 from generate_series(1, 100) n;
   insert into fairmill.queue (name) values ('default'), ('other');

@@ -18,16 +18,15 @@ const terminate = (application: string) =>
   );
 
 describe("the ear", () => {
-  test("B20: a sleeping worker starts a new job within milliseconds", async () => {
+  test("B20: a sleeping worker starts a new job without waiting for a poll", async () => {
     await using client = createClient({ databaseUrl: db.url });
-    await using worker = await startWorker(db.url, [handle(job, () => "ran")]);
+    // Nobody polls: how many milliseconds it takes is measured by the benchmark.
+    await using worker = await startWorker(db.url, [handle(job, () => "ran")], { poll: "1h" });
     await eventOf(worker, "listening", ({ working }) => working);
     await eventOf(worker, "idle");
     for (let n = 0; n < 5; n++) {
       const { id } = await client.enqueue(job, { n });
-      const { createdAt, startedAt } = await endOf(client, id);
-      // The next poll would come after eight seconds or more.
-      expect(startedAt!.getTime() - createdAt.getTime()).toBeLessThan(1_000);
+      expect(await endOf(client, id)).toMatchObject({ state: "done" });
     }
   });
 
