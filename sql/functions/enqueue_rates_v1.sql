@@ -4,11 +4,17 @@
 --   refusals                          of those that something else refused already, by position, or null
 -- Result: the refusals with those added that do not fit: what stood in the way and when a job may come again; null: all fit.
 -- Locks: meters of use enqueue, by scope and name.
+-- Plan expected: a probe of gate per name.
 create or replace function fairmill.enqueue_rates_v1(ns integer[], queues text[], kinds text[], tenants text[], keys text[], partial boolean, refusals jsonb)
 returns jsonb
 language plpgsql
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
 set jit = off
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
@@ -24,8 +30,10 @@ declare
 begin
   for v_gate in
     select g.scope, g.name, g.rate_limit, g.rate_per_ms, g.rate_how
-    from fairmill.gate g
-    where g.rate_at = 'enqueue' and (g.scope = 'queue' and g.name = any (queues) or g.scope = 'kind' and g.name = any (kinds) or g.scope = 'tenant' and g.name = any (tenants))
+    from (select 'queue' as scope, u.name from unnest(queues) as u (name)
+          union select 'kind', u.name from unnest(kinds) as u (name)
+          union select 'tenant', u.name from unnest(tenants) as u (name)) own
+    cross join lateral (select x.* from fairmill.gate x where x.scope = own.scope and x.name = own.name and x.rate_at = 'enqueue' offset 0) g
     union all
     select 'key', used.key, r.rate_limit, r.rate_per_ms, r.rate_how
     from (select distinct u.key, u.kind from unnest(keys, kinds) as u (key, kind) where u.key is not null) used

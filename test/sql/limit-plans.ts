@@ -18,6 +18,11 @@ export const LIMIT_CALLS: Record<string, Call> = {
     values: limitedJobs("limited"),
     ways: ["job_blocked", "job_slot"],
   },
+  "enqueue_rates_v1 among a thousand gates": {
+    statement: `select fairmill.enqueue_rates_v1(array[1, 2], array['default', 'other'], array['work', 'work'], array['t1', 't2'], array[null, null], true, null)`,
+    before: `${GATES}; update fairmill.gate set rate_at = 'enqueue' where rate_at = 'start'`,
+    ways: [],
+  },
   "enqueue_many_v1 of a kind that refuses": {
     statement: "select * from fairmill.enqueue_many_v1($1, partial => true)",
     values: limitedJobs("refusing"),
