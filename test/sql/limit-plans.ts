@@ -73,6 +73,11 @@ export const LIMIT_CALLS: Record<string, Call> = {
     before: GATES,
     ways: ["job_pkey"],
   },
+  "claim_v1 among a thousand gates": {
+    statement: "select * from fairmill.claim_v1('w1', 'other', 100)",
+    before: GATES,
+    ways: ["Tid Scan", "job_lane", "job_lane backward", "job_pkey"],
+  },
   "claim_gated_v1 with a gate for every lane": {
     statement: "select * from fairmill.claim_lanes_v1('w1', $1, $2, $3, $4, $5, '{work}', 100)",
     values: () => {
