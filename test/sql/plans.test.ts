@@ -170,8 +170,10 @@ describe.each(SCENARIOS)("$name", (scenario) => {
     "meter_places_v1 with meters, known and new",
     "lock_meters_v1 with meters, known and new",
     "spend_keys_v1 with meters, known and new",
+    "enqueue_rates_v1 among a thousand gates",
   ])("%s reads no meters but those it was asked for", async (name) => {
-    const plans = await plansOf(session, CALLS[name]!.statement);
+    const { statement, before } = CALLS[name]!;
+    const plans = await plansOf(session, statement, [], before);
     const drawn = plans.map(({ root }) => draw(root)).join("\n");
     for (const { type, index, rows, rowsInVain } of readersOf(plans, "meter").filter(({ type }) => type !== "Insert")) {
       expect(type === "Tid Scan" || index === "meter_pkey", drawn).toBe(true);

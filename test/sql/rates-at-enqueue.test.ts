@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { enqueueLimited, type NewRow, setGate, setRule } from "./calls.js";
+import { all, explainEverything, plansOf } from "./plan-reader.js";
 import { errorCode, useSessions } from "./sessions.js";
 
 const db = useDatabase();
@@ -143,6 +144,37 @@ describe("at enqueue", () => {
     const letIn = outcomes.filter(Boolean).length;
     expect(letIn).toBeLessThanOrEqual(4);
     expect(await db.query("select from fairmill.job")).toHaveLength(letIn + 1);
+  });
+
+  test("who is refused by one gate takes no room of the next", async () => {
+    await setRule(db, rate(1));
+    await setGate(db, "tenant", "default", rate(2));
+    const answers = await enqueueLimited(db, [{ key: "a" }, { key: "a" }, { key: "b" }, { key: "c" }], {
+      partial: true,
+    });
+    expect(answers.map(({ refused }) => refused?.["scope"] ?? null)).toEqual([null, "key", null, "tenant"]);
+  });
+
+  test("a list of four times as many tenants is four times the work, not sixteen times", async () => {
+    const session = await open();
+    await session.query(
+      `insert into fairmill.gate (scope, name, rate_limit, rate_per_ms, rate_how, rate_at)
+       select 'tenant', 't' || n, 1, 1000, 'window', 'enqueue' from generate_series(1, 800) n`,
+    );
+    await explainEverything(session);
+    /** Rows that all steps of all statements looked at. Half of the jobs are too many for their tenant. */
+    const rowsOf = async (tenants: number) =>
+      (
+        await plansOf(
+          session,
+          `select * from fairmill.enqueue_many_v1((select jsonb_agg(jsonb_build_object('kind', 'work', 'tenant', 't' || n))
+             from generate_series(1, ${tenants}) n, generate_series(1, 2)), partial => true)`,
+        )
+      )
+        .flatMap(({ root }) => all(root))
+        .reduce((sum, { rows, rowsInVain }) => sum + rows + rowsInVain, 0);
+    const [few, many] = [await rowsOf(200), await rowsOf(800)];
+    expect(many / few).toBeLessThan(5);
   });
 
   test("a rate that lacks a part, or names an unknown one, is refused", async () => {
