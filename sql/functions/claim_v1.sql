@@ -1,6 +1,7 @@
 -- Claims jobs without a memory of lanes: for clients of any language, and for callers that live for one request only.
 -- Every waiting tenant gets its part of the batch by its weight; where tenants are many, chance gives each its turn. Higher priorities go
--- first, but each lower one is sure of its share.
+-- first, but each lower one is sure of its share. Where tenants have caps or rates, only some lanes are asked, and more only if these gave
+-- nothing: an answer with fewer than jobs_max does not say that no others wait.
 --   worker_id    a worker registered by register_v1; its heartbeats keep the claimed jobs
 --   queue_name   the queue to claim from
 --   jobs_max     at most so many jobs;  tenant_max: at most so many of one tenant
@@ -28,6 +29,8 @@ declare
   v_lanes_max  constant integer := 5000;
   v_lowest     smallint;   -- the priority among whose tenants the list ended
   v_start      text;
+  v_first      integer := 1;            -- of the lanes, those that are asked for jobs
+  v_last       integer;
 begin
   if not exists (select from fairmill.worker w where w.id = worker_id and w.state = 'alive') then
     raise exception 'worker "%" is not alive', worker_id using errcode = 'FM002',
@@ -88,10 +91,30 @@ begin
          array_agg(b.share::integer order by b.is_sure desc, b.priority desc, b.turn), count(*)
     into v_priorities, v_tenants, v_quanta, v_count
   from bounded b where b.share > 0;
-  return query
-    select * from fairmill.claim_lanes_v1(
-      worker_id, array_fill(queue_name, array[v_count]), v_priorities, v_tenants, array_fill(0::bigint, array[v_count]), v_quanta, kinds, jobs_max) c
-    -- What limits held back is nobody's concern here.
-    where c.id is not null;
+
+  v_last := v_count;
+  -- Every tenant with a cap or a rate whose lane is asked is locked until the caller commits: no more of them than are needed, as a rule.
+  if exists (select from fairmill.gate g where g.paused_at is not null or g.max_running is not null or g.rate_at = 'start') then
+    v_last := greatest(20, (select count(*) filter (where s.before < 2 * jobs_max)
+      from (select sum(q.quantum) over (order by q.n) - q.quantum as before from unnest(v_quanta) with ordinality as q (quantum, n)) s));
+  end if;
+  while v_first <= v_count loop
+    v_last := least(v_last, v_count);
+    begin
+      return query
+        select * from fairmill.claim_lanes_v1(worker_id, array_fill(queue_name, array[v_last - v_first + 1]), v_priorities[v_first:v_last],
+          v_tenants[v_first:v_last], array_fill(0::bigint, array[v_last - v_first + 1]), v_quanta[v_first:v_last], kinds, jobs_max) c
+        -- What limits held back is nobody's concern here.
+        where c.id is not null;
+      if found or v_last = v_count then
+        return;
+      end if;
+      -- Limits held back all of these. Their locks are given back (by an error that nobody sees) before others are asked for, which may come before them in the order of locks.
+      raise sqlstate 'FMGIV';
+    exception when sqlstate 'FMGIV' then
+      v_first := v_last + 1;
+      v_last := 4 * v_last;
+    end;
+  end loop;
 end
 $$;

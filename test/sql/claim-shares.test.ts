@@ -91,3 +91,43 @@ test("what limits hold back is not among the claimed jobs, and a paused tenant t
   const jobs = await claimOnce(session, 30);
   expect(["paused", "capped", "free"].map((tenant) => count(jobs, "tenant", tenant))).toEqual([0, 3, 15]);
 });
+
+test("F8: a claim of one job among 300 tenants with caps locks the meters of a few of them, not of all", async () => {
+  const session = await open();
+  await register(db, "w");
+  await db.query(
+    `insert into fairmill.job (kind, queue, tenant, state, payload) select 'work', 'default', 't' || n, 'ready', '{}' from generate_series(1, 300) n`,
+  );
+  await db.query(
+    "insert into fairmill.gate (scope, name, max_running) select 'tenant', 't' || n, 5 from generate_series(1, 300) n",
+  );
+  await session.query("begin");
+  expect(await session.query("select from fairmill.claim_v1('w', jobs_max => 1)")).toHaveLength(1);
+  // Whose meter is locked has one: they are made on demand.
+  const locked = (await session.query("select from fairmill.meter")).length;
+  await session.query("rollback");
+  expect(locked).toBe(20);
+});
+
+test("F8: where the caps of all but one of 300 tenants are reached, a claim finds that one, and holds no locks of those it asked before", async () => {
+  const session = await open();
+  await register(db, "w");
+  await db.query(
+    `insert into fairmill.job (kind, queue, tenant, state, payload) select 'work', 'default', 't' || n, 'ready', '{}' from generate_series(1, 300) n`,
+  );
+  await db.query(
+    "insert into fairmill.gate (scope, name, max_running) select 'tenant', 't' || n, case when n = 77 then 1 else 0 end from generate_series(1, 300) n",
+  );
+  // Where it comes in the shuffled lanes is a matter of chance.
+  for (let n = 0; n < 10; n++) {
+    await session.query("begin");
+    const jobs = await session.query<Claimed>("select * from fairmill.claim_v1('w', jobs_max => 2)");
+    const locked = (await session.query("select from fairmill.meter")).length;
+    await session.query("rollback");
+    expect(jobs.map(({ tenant }) => tenant)).toEqual(["t77"]);
+    // Portions end at 20, 80 and 320 of them.
+    expect([20, 60, 220]).toContain(locked);
+  }
+  await db.query("delete from fairmill.job where tenant = 't77'");
+  expect(await session.query("select from fairmill.claim_v1('w', jobs_max => 2)")).toEqual([]);
+});
