@@ -1,5 +1,10 @@
 // Sends new jobs to the database: single calls of one process leave together, a bad one fails alone, and what can be repeated
 // without storing a job twice is repeated.
+//
+// A job may need what somebody's open transaction holds: a key, a rate, an account. Those that leave together must not wait for it together:
+//  1. A group gives up after a moment, and nothing of it is stored.
+//  2. Its jobs are sent again, those that need the same together: most of them need not wait.
+//  3. Who has to wait goes to the patient lines, and so does whoever comes later and needs the same.
 import { Batcher } from "../model/batcher.js";
 import { type Clock, sleep } from "../model/clock.js";
 import { DatabaseError } from "../model/errors.js";
@@ -7,16 +12,34 @@ import { CreditsExhaustedError } from "../model/limit-errors.js";
 import type { Enqueued, JobList, NewJob } from "../model/new-job.js";
 import { type Database, NotSentError } from "../store/database.js";
 import { countOf, type Stored, storeJobs, storeJobsOfSeveral } from "../store/enqueue.js";
-import { explainFailure, isConnectionLoss, isTransient, wasRolledBack } from "../store/failures.js";
+import { explainFailure, isConnectionLoss, isHeldUp, isTransient, wasRolledBack } from "../store/failures.js";
+import { PatientLines } from "./patient-lines.js";
 import { OUTCOME_UNKNOWN } from "./unknown-outcome.js";
 
 const TRIES_MAX = 5;
 const RETRY_MS = 100;
 const ITEMS_MAX = 1_000;
 
+/** Of the names in a group that had to wait, so many are sent at a time. */
+const NAMES_AT_A_TIME = 3;
+
 const hasIdempotencyKey = (job: NewJob) => job.idempotencyKey !== undefined;
 
+/** Jobs of one name need the same locks, or nearly: what they wait for, they wait for together. */
+const nameOf = ({ tenant, kind, key, unique, idempotencyKey, account }: NewJob) =>
+  JSON.stringify([tenant, kind, key, unique?.key, idempotencyKey, account]);
+
 type Answer = Enqueued | { readonly error: unknown };
+
+/** A job in the patient lines. */
+class Waits {
+  constructor(readonly end: Promise<Answer>) {}
+}
+
+function valueOf(answer: Answer): Enqueued {
+  if ("error" in answer) throw answer.error;
+  return answer;
+}
 
 export class Sender {
   readonly #db: Database;
@@ -28,12 +51,21 @@ export class Sender {
    */
   readonly #inTurn: Batcher<NewJob, Enqueued>;
 
+  readonly #patient: PatientLines<NewJob, Answer>;
+
   constructor(db: Database, clock: Clock) {
     this.#db = db;
     this.#clock = clock;
-    const send = (jobs: readonly NewJob[]) => this.#sendEach(jobs);
+    const send = async (jobs: readonly NewJob[]) =>
+      (await this.#sendTogether(jobs)).map((answer) => (answer instanceof Waits ? answer.end.then(valueOf) : answer));
     this.#batcher = new Batcher<NewJob, Enqueued>({ itemsMax: ITEMS_MAX, groupsInFlightMax: 2, send });
     this.#inTurn = new Batcher<NewJob, Enqueued>({ itemsMax: ITEMS_MAX, groupsInFlightMax: 1, send });
+    this.#patient = new PatientLines<NewJob, Answer>({
+      linesMax: Math.max(1, Math.floor(db.connectionsMax / 3)),
+      itemsMax: ITEMS_MAX,
+      send: (jobs) =>
+        this.#sendEach(jobs, false).catch((error: unknown) => jobs.map(() => ({ error }))) as Promise<Answer[]>,
+    });
   }
 
   /** One job, together with whatever else this process enqueues at this moment. */
@@ -48,24 +80,86 @@ export class Sender {
     return this.#repeating(isRepeatable, () => storeJobs(this.#db, jobs, this.#clock.now()));
   }
 
-  /** Callers who were put together by chance must not share each other's errors. */
-  async #sendEach(jobs: readonly NewJob[]): Promise<Answer[]> {
+  async #sendTogether(jobs: readonly NewJob[]): Promise<(Answer | Waits)[]> {
+    if (this.#patient.size === 0) return this.#sendGroup(jobs);
+    // Whoever needs what others wait for goes behind them. In the order of the calls: of those that replace each other the last must win.
+    const waits = jobs.map((job) => (this.#hasToWait(job) ? this.#wait(job) : undefined));
+    const sent = await this.#sendGroup(jobs.filter((_, i) => waits[i] === undefined));
+    let next = 0;
+    return waits.map((wait) => wait ?? sent[next++]!);
+  }
+
+  async #sendGroup(jobs: readonly NewJob[]): Promise<(Answer | Waits)[]> {
+    if (jobs.length === 0) return [];
     try {
-      return await this.#sendUnpaid(jobs, await this.#store(jobs));
+      return await this.#sendEach(jobs, true);
     } catch (error) {
-      if (jobs.length === 1) throw error;
+      if (!isHeldUp(error)) throw error;
+      return jobs.length === 1 ? [this.#wait(jobs[0]!)] : this.#sendByName(jobs);
+    }
+  }
+
+  /** Those of one name together, a few names at a time. */
+  async #sendByName(jobs: readonly NewJob[]): Promise<(Answer | Waits)[]> {
+    const places = new Map<string, number[]>();
+    jobs.forEach((job, i) => {
+      const name = nameOf(job);
+      const own = places.get(name);
+      if (own) own.push(i);
+      else places.set(name, [i]);
+    });
+    const answers: (Answer | Waits)[] = [];
+    const names = places.values();
+    const sendNext = async () => {
+      for (const own of names) {
+        const sent = await this.#sendAlike(own.map((i) => jobs[i]!));
+        own.forEach((place, i) => {
+          answers[place] = sent[i]!;
+        });
+      }
+    };
+    await Promise.all(Array.from({ length: NAMES_AT_A_TIME }, sendNext));
+    return answers;
+  }
+
+  async #sendAlike(jobs: readonly NewJob[]): Promise<(Answer | Waits)[]> {
+    try {
+      return await this.#sendEach(jobs, true);
+    } catch (error) {
+      return jobs.map((job) => (isHeldUp(error) ? this.#wait(job) : { error }));
+    }
+  }
+
+  #hasToWait(job: NewJob): boolean {
+    return this.#patient.has(nameOf(job));
+  }
+
+  #wait(job: NewJob): Waits {
+    return new Waits(this.#patient.add(nameOf(job), job));
+  }
+
+  /** Callers who were put together by chance must not share each other's errors. Rejects for all of them where they are held up. */
+  async #sendEach(jobs: readonly NewJob[], isHasty: boolean): Promise<(Answer | Waits)[]> {
+    try {
+      return await this.#sendUnpaid(jobs, await this.#store(jobs, isHasty), isHasty);
+    } catch (error) {
+      if (jobs.length === 1 || (isHasty && isHeldUp(error))) throw error;
       if (error instanceof DatabaseError) return this.#repeatKeyed(jobs, error);
       if (jobs[0]!.unique !== undefined) {
-        const answers: Answer[] = [];
-        for (const job of jobs) answers.push(await this.#sendAlone(job));
+        const answers: (Answer | Waits)[] = [];
+        for (const job of jobs) answers.push(await this.#sendAlone(job, isHasty));
         return answers;
       }
-      return Promise.all(jobs.map((job) => this.#sendAlone(job)));
+      return Promise.all(jobs.map((job) => this.#sendAlone(job, isHasty)));
     }
   }
 
   /** Who found an account empty because of a neighbour that was refused for another reason asks again, by himself. */
-  async #sendUnpaid(jobs: readonly NewJob[], answers: readonly Stored[]): Promise<Answer[]> {
+  async #sendUnpaid(
+    jobs: readonly NewJob[],
+    answers: readonly Stored[],
+    isHasty: boolean,
+  ): Promise<(Answer | Waits)[]> {
     const isUnpaid = (answer: Stored) => "error" in answer && answer.error instanceof CreditsExhaustedError;
     if (!answers.some(isUnpaid)) return [...answers];
     const freed = new Set(
@@ -73,37 +167,45 @@ export class Sender {
     );
     return Promise.all(
       answers.map((answer, i) =>
-        isUnpaid(answer) && freed.has(jobs[i]!.account) ? this.#sendAlone(jobs[i]!) : answer,
+        isUnpaid(answer) && freed.has(jobs[i]!.account) ? this.#sendAlone(jobs[i]!, isHasty) : answer,
       ),
     );
   }
-
-  #sendAlone(job: NewJob): Promise<Answer> {
-    return this.#store([job]).then(
-      ([stored]) => stored!,
-      (error: unknown) => ({ error }),
-    );
+  async #sendAlone(job: NewJob, isHasty: boolean): Promise<Answer | Waits> {
+    if (isHasty && this.#hasToWait(job)) return this.#wait(job);
+    try {
+      return (await this.#store([job], isHasty))[0]!;
+    } catch (error) {
+      return isHasty && isHeldUp(error) ? this.#wait(job) : { error };
+    }
   }
 
   /** A job with a key is safe to send again, also when it shared its transaction with jobs that are not. */
   async #repeatKeyed(jobs: readonly NewJob[], error: DatabaseError): Promise<Answer[]> {
     const keyed = jobs.filter(hasIdempotencyKey);
     if (error.code !== OUTCOME_UNKNOWN || keyed.length === 0) throw error;
-    const again = await this.#store(keyed).catch((own: unknown) => keyed.map(() => ({ error: own })));
+    const again = await this.#store(keyed, false).catch((own: unknown) => keyed.map(() => ({ error: own })));
     const answers = new Map(keyed.map((job, i) => [job, again[i]!]));
     return jobs.map((job) => answers.get(job) ?? { error });
   }
 
-  #store(jobs: readonly NewJob[]): Promise<Stored[]> {
-    return this.#repeating(jobs.every(hasIdempotencyKey), () => storeJobsOfSeveral(this.#db, jobs, this.#clock.now()));
+  /** `isHasty`: rejects where it would have to wait for somebody's transaction. */
+  #store(jobs: readonly NewJob[], isHasty: boolean): Promise<Stored[]> {
+    const store = () => storeJobsOfSeveral(this.#db, jobs, this.#clock.now(), isHasty);
+    return this.#repeating(jobs.every(hasIdempotencyKey), store, isHasty);
   }
 
   /** `isRepeatable`: also when nobody knows whether it was stored. */
-  async #repeating<One extends Stored>(isRepeatable: boolean, store: () => Promise<One[]>): Promise<One[]> {
+  async #repeating<One extends Stored>(
+    isRepeatable: boolean,
+    store: () => Promise<One[]>,
+    isHasty = false,
+  ): Promise<One[]> {
     for (let tries = 1; ; tries++) {
       try {
         return await store();
       } catch (error) {
+        if (isHasty && isHeldUp(error)) throw error;
         // Nothing was sent, and it may work the next time: a wrong password will not.
         const mayConnect = error instanceof NotSentError && isTransient(error.cause);
         const maySendAgain = mayConnect || wasRolledBack(error) || (isRepeatable && isConnectionLoss(error));

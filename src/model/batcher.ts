@@ -3,15 +3,17 @@
 
 interface Waiting<Item, Result> {
   readonly item: Item;
-  readonly resolve: (result: Result) => void;
+  readonly resolve: (result: Result | Promise<Result>) => void;
   readonly reject: (reason: unknown) => void;
 }
 
 export interface BatcherOptions<Item, Result> {
   readonly itemsMax: number;
   readonly groupsInFlightMax: number;
-  /** Answers each item by its place, with a value or with an error of its own. */
-  readonly send: (items: readonly Item[]) => Promise<readonly (Result | { readonly error: unknown })[]>;
+  /** Answers each item by its place: with a value, with an error of its own, or with a promise, which nobody else waits for. */
+  readonly send: (
+    items: readonly Item[],
+  ) => Promise<readonly (Result | Promise<Result> | { readonly error: unknown })[]>;
 }
 
 export class Batcher<Item, Result extends object> {

@@ -94,6 +94,11 @@ export class Database {
     this.#pool.on("error", () => {});
   }
 
+  /** As many statements as can be under way at once. */
+  get connectionsMax(): number {
+    return (this.#pool as unknown as { options?: { max?: number } }).options?.max ?? 10;
+  }
+
   async query<Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
     const [result] = await this.together([[text, values]]).catch((error: unknown) => {
       // What it was that PostgreSQL did not like, such as the name of the database.

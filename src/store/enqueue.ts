@@ -16,6 +16,11 @@ const ENQUEUE = `select string_agg(coalesce(id::text, ''), ',') as ids,
 /** For jobs that differ in their payload and tenant at most, which are most. All that has an id was created. */
 const ENQUEUE_ALIKE = `select array_to_string(ids, ',', '') as ids, null as marks, refusals::text as refusals
   from fairmill.enqueue_payloads_v1($1, $2, wake => $3, alone => $4, partial => $5, tenants => $6)`;
+/** In a transaction of ours, before the function begins: a lock that somebody has for longer ends the statement, and nothing is stored. */
+const hasty = (statement: string) =>
+  statement.replace("alone => $4", "alone => $4 and set_config('lock_timeout', '100ms', true) is not null");
+const ENQUEUE_HASTILY = hasty(ENQUEUE);
+const ENQUEUE_ALIKE_HASTILY = hasty(ENQUEUE_ALIKE);
 const WAKE = "select fairmill.wake_v1($1, $2)";
 /** Workers look for what falls due this often by themselves. */
 const DUE_SOON_MS = 10_000;
@@ -58,9 +63,9 @@ type Column = (typeof SHARED)[number] | (typeof OWN)[number];
 const ALL: readonly Column[] = [...SHARED, ...OWN];
 
 /** Whose transaction it is: our own that ends with the statement, for one caller or for several, or the caller's. */
-const OWN_TRANSACTION = { wake: false, alone: true, partial: false };
-const OWN_OF_SEVERAL = { wake: false, alone: true, partial: true };
-const CALLERS_TRANSACTION = { wake: true, alone: false, partial: false };
+const OWN_TRANSACTION = { wake: false, alone: true, partial: false, isHasty: false };
+const OWN_OF_SEVERAL = { wake: false, alone: true, partial: true, isHasty: false };
+const CALLERS_TRANSACTION = { wake: true, alone: false, partial: false, isHasty: false };
 
 function enqueueStatement(jobs: JobList, how: typeof OWN_TRANSACTION): Statement {
   if ("payloads" in jobs) return alikeStatement(jobs, how);
@@ -71,13 +76,17 @@ function enqueueStatement(jobs: JobList, how: typeof OWN_TRANSACTION): Statement
   const shared = SHARED.filter((pair) => !varying.includes(pair));
   let text = "[";
   for (let i = 0; i < jobs.length; i++) text += (i === 0 ? "" : ",") + textOf(jobs[i]!, own);
-  return [ENQUEUE, [`${text}]`, sharedText(first, shared), how.wake, how.alone, how.partial]];
+  return [
+    how.isHasty ? ENQUEUE_HASTILY : ENQUEUE,
+    [`${text}]`, sharedText(first, shared), how.wake, how.alone, how.partial],
+  ];
 }
 
 function alikeStatement({ payloads, tenants, ...jobs }: AlikeJobs, how: typeof OWN_TRANSACTION): Statement {
   const [tenant, each] = typeof tenants === "string" ? [tenants, null] : [undefined, tenants];
   const shared = sharedText({ ...jobs, tenant }, SHARED);
-  return [ENQUEUE_ALIKE, [payloads, shared, how.wake, how.alone, how.partial, each]];
+  const values = [payloads, shared, how.wake, how.alone, how.partial, each];
+  return [how.isHasty ? ENQUEUE_ALIKE_HASTILY : ENQUEUE_ALIKE, values];
 }
 
 function alikeOf(jobs: readonly NewJob[]): AlikeJobs {
@@ -147,11 +156,16 @@ export async function storeJobs(db: Database, jobs: JobList, nowMs: number): Pro
 
 /**
  * The same for jobs of several callers: a limit that refuses one of them does not concern the others. Nobody waits for the wake-up: beside a
- * few jobs it takes a good part of the time.
+ * few jobs it takes a good part of the time. `isHasty`: fails, and stores nothing, where it would have to wait for somebody's transaction.
  */
-export async function storeJobsOfSeveral(db: Database, jobs: readonly NewJob[], nowMs: number): Promise<Stored[]> {
+export async function storeJobsOfSeveral(
+  db: Database,
+  jobs: readonly NewJob[],
+  nowMs: number,
+  isHasty: boolean,
+): Promise<Stored[]> {
   if (isTooMuch(jobs)) return storeJobs(db, jobs, nowMs);
-  return toStored(await db.ahead(statements(jobs, nowMs, OWN_OF_SEVERAL)), jobs.length);
+  return toStored(await db.ahead(statements(jobs, nowMs, { ...OWN_OF_SEVERAL, isHasty })), jobs.length);
 }
 
 /** The enqueue, and behind it the wake-up. One that failed costs latency only: workers poll. */

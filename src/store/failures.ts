@@ -17,6 +17,9 @@ const NETWORK = new Set([
   "ENETUNREACH",
 ]);
 
+/** Somebody holds what the statement needs, for longer than it may wait. */
+export const isHeldUp = (error: unknown): boolean => code(error) === "55P03";
+
 export const wasRolledBack = (error: unknown): boolean => ROLLED_BACK.test(code(error));
 
 /** The server or the connection to it went away; if a statement was under way, nobody knows what became of it. */
