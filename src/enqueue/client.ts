@@ -48,9 +48,10 @@ export class Client extends SteeringClient {
   ): Promise<Enqueued> {
     this.begin();
     try {
-      const job = newJob(definition, input, options, this.tools.codec, this.tools.chain);
+      const made = newJob(definition, input, options, this.tools.codec, this.tools.chain);
+      const job = made instanceof Promise ? await made : made;
       if (!this.tools.rules.knows(definition)) await this.tools.rules.tell(definition);
-      return await this.tools.sender.one(job instanceof Promise ? await job : job);
+      return await this.tools.sender.one(job);
     } finally {
       this.end();
     }

@@ -4,6 +4,7 @@ import pg from "pg";
 import { systemClock } from "../model/clock.js";
 import { ConfigError, DatabaseError } from "../model/errors.js";
 import type { Queryable } from "../model/queryable.js";
+import { PARSED } from "./parsers.js";
 import { checkSchemaName, DEFAULT_SCHEMA, qualify } from "./schema-name.js";
 
 export type { Queryable };
@@ -78,6 +79,7 @@ export class Database {
     if (options.db) {
       this.#pool = options.db as pg.Pool;
       this.#owned = false;
+      this.#surviveBreaks();
       return;
     }
     if (!this.#url)
@@ -90,8 +92,13 @@ export class Database {
       application_name: pool.applicationName,
       idleTimeoutMillis: 30_000,
     } as pg.PoolConfig);
-    // An idle connection that breaks is no news: the next statement opens another one.
-    this.#pool.on("error", () => {});
+    this.#surviveBreaks();
+  }
+
+  /** An idle connection that breaks is no news: the next statement opens another one. Unheard, it would end the process. */
+  #surviveBreaks(): void {
+    const { on, listeners } = this.#pool as Partial<pg.Pool>;
+    if (on && !listeners?.call(this.#pool, "error").includes(ignore)) on.call(this.#pool, "error", ignore);
   }
 
   /** As many statements as can be under way at once. */
@@ -133,7 +140,8 @@ export class Database {
   #send(client: pg.PoolClient, statements: readonly Statement[]) {
     const answers = statements.map(([text, values, rows]) => {
       const query = { text: qualify(text, this.schema), values: values as unknown[] };
-      return ask(client, rows === "texts" ? { ...query, ...TEXTS } : query).then((result) => result.rows as unknown[]);
+      const rules = rows === "texts" ? TEXTS : PARSED;
+      return ask(client, { ...query, ...rules }).then((result) => result.rows as unknown[]);
     });
     const answered = this.#expectAnswer(client);
     const all = Promise.allSettled(answers).then((results) => {
@@ -180,7 +188,7 @@ export class Database {
   async transaction<T>(work: (tx: Queryable) => Promise<T>, { isPatient = false } = {}): Promise<T> {
     const client = await this.#checkOut();
     const query = async (text: string, values?: unknown[]) => {
-      const statement = { text: qualify(text, this.schema), ...(values && { values }) };
+      const statement = { text: qualify(text, this.schema), ...PARSED, ...(values && { values }) };
       return isPatient ? ask(client, statement) : this.#answer(client, statement);
     };
     let broken: Error | undefined;

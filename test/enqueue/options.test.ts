@@ -206,6 +206,21 @@ test("F1: an asynchronous schema is awaited, alone, in lists and in transactions
   expect(await count()).toBe(before);
 });
 
+test("F1: what an asynchronous schema refuses is told to the caller alone, also while the database is told of the limits", async () => {
+  const limited = defineJob({
+    kind: "limited and known",
+    input: z.object({ user: z.string().refine(async (user) => user !== "bob", "unknown user") }),
+    key: ({ user }) => user,
+    limits: { active: 1 },
+  });
+  const unheard: unknown[] = [];
+  const hear = (reason: unknown) => void unheard.push(reason);
+  process.on("unhandledRejection", hear);
+  await expect(client.enqueue(limited, { user: "bob" })).rejects.toMatchObject({ code: "FAIRMILL_INPUT_INVALID" });
+  process.off("unhandledRejection", hear);
+  expect(unheard).toEqual([]);
+});
+
 test("an unknown setting of the client is refused with the one that was meant", () => {
   expect(() => createClient({ databaseURL: "x" } as never)).toThrow(/Did you mean "databaseUrl"/);
   expect(() => createClient({ databaseUrl: db.url, db: db.pool })).toThrow(/either databaseUrl or db/);

@@ -1,4 +1,4 @@
-// Connections that fall silent, and connections that make room for large statements.
+// Connections that fall silent, connections that break, and connections that make room for large statements.
 import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Database, type Queryable } from "../../src/store/database.js";
@@ -96,4 +96,18 @@ describe("large statements", () => {
     const { database } = openSpied({ hasRoom: false });
     expect(await database.togetherLarge([LIST])).toEqual([{ status: "fulfilled", value: [{ one: 1 }] }]);
   });
+});
+
+test("an idle connection of the caller's pool that breaks does not end the process; the next statement has another one", async () => {
+  const pool = new pg.Pool({ connectionString: db.url, max: 1 });
+  const open = () => new Database({ db: pool }, { connectionsMax: 1, applicationName: "test" });
+  const [database] = [open(), open()];
+  // Once, however many clients and workers share the pool.
+  expect(pool.listenerCount("error")).toBe(1);
+  const [{ pid }] = (await database.query<{ pid: number }>("select pg_backend_pid() as pid")) as [{ pid: number }];
+  const removed = new Promise((resolve) => pool.once("remove", resolve));
+  await db.query("select pg_terminate_backend($1)", [pid]);
+  await removed;
+  expect(await database.query("select 1 as one")).toEqual([{ one: 1 }]);
+  await pool.end();
 });
