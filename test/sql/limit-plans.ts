@@ -121,6 +121,12 @@ export const LIMIT_CALLS: Record<string, Call> = {
     before: GATES,
     ways: ["job_pkey"],
   },
+  "take_over_moments_v1 with a thousand that wait": {
+    statement: `select fairmill.take_over_moments_v1(array['["rated", "default", "k"]', '["rated", "default", "k"]', '["rated", "default", "nobody"]'],
+      array[now() + interval '1 minute', now() + interval '2 minutes', now()])`,
+    before: RATED,
+    ways: ["Tid Scan", "job_throttled backward"],
+  },
   "set_key_rule_v1 of a kind with a thousand keys": {
     statement: `select fairmill.set_key_rule_v1('limited', '{"max_running": 3}')`,
     ways: ["job_blocked"],
