@@ -1,5 +1,6 @@
 -- Ends jobs that nobody settles: cancelled while waiting, expired, poisonous. Moves them to the history in one statement, gives back
--- the credits they hold, and ends the messages they were to deliver.
+-- the credits they hold, and ends the messages they were to deliver. Moments at which the rate of a key would have let them start go to
+-- others of the key (take_over_moments_v1).
 -- The caller has locked them and decided; this function only writes.
 --   crashed  their worker died: that attempt is recorded as a failure
 -- Result: how many ended, the keys of which a place became free, and those that were members of a batch: the caller passes them on
@@ -17,6 +18,8 @@ declare
   v_at       timestamptz := clock_timestamp();
   v_holds    bigint[];
   v_messages bigint[];
+  v_keys     text[];         -- of those that a rate had put back, and beside each its moment
+  v_moments  timestamptz[];
 begin
   with gone as (delete from fairmill.job j where j.id = any (ids) returning j.*),
   moved as (
@@ -29,8 +32,12 @@ begin
     from gone e)
   select count(*), array_agg(distinct e.limit_key) filter (where e.slot is not null), array_agg(e.hold) filter (where e.hold is not null),
          array_agg(e.outbox) filter (where e.outbox is not null),
-         jsonb_agg(jsonb_build_array(e.batch, end_state, e.created_at)) filter (where e.batch is not null)
-    into ended, freed, v_holds, v_messages, members from gone e;
+         jsonb_agg(jsonb_build_array(e.batch, end_state, e.created_at)) filter (where e.batch is not null),
+         array_agg(e.limit_key) filter (where e.put_back), array_agg(e.run_at) filter (where e.put_back)
+    into ended, freed, v_holds, v_messages, members, v_keys, v_moments from gone e;
+  if v_keys is not null then
+    perform fairmill.take_over_moments_v1(v_keys, v_moments);
+  end if;
   if v_holds is not null then
     perform fairmill.end_holds_v1(v_holds, array_fill(end_state, array[cardinality(v_holds)]));
   end if;

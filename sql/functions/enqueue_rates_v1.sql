@@ -2,7 +2,8 @@
 --   ns, queues, kinds, tenants, keys  the jobs: position, and under which names they may be limited (keys: limit_key or null)
 --   partial                           false: if one does not fit, nothing is spent
 --   refusals                          of those that something else refused already, by position, or null
--- Result: the refusals with those added that do not fit: what stood in the way and when a job may come again; null: all fit.
+-- Result: the refusals with those added that do not fit: what stood in the way and when a job may come again; null: all fit. Who must come
+-- all at once and are more than a rate ever lets in are told no moment: there is none.
 --  1. Find the rates, each with the jobs that come under it, and lock their meters.
 --  2. Ask one rate after the other: who is refused takes no room of the next.
 --  3. Spend each of them for those that nobody refused.
@@ -26,6 +27,8 @@ declare
   v_rate    record;
   v_room    record;
   v_open_at timestamptz;
+  v_most    integer;    -- so many may come at once
+  v_never   boolean;
   v_hit     integer[];  -- of its jobs those that nobody has refused yet
   v_n       integer;
   v_is_out  boolean[];  -- by position: refused
@@ -71,7 +74,15 @@ begin
     order by r.turn
   loop
     select * into v_room from fairmill.rate_room_v1(v_rate.spent_at, v_rate.spent, v_rate.rate_limit, v_rate.per_ms, v_rate.how, v_at);
-    v_hit := array(select u.n from unnest(v_rate.ns) as u (n) where not v_is_out[u.n] order by u.n);
+    v_most := case when v_rate.how = 'uniform' then 1 else v_rate.rate_limit end;
+    v_never := not partial and cardinality(v_rate.ns) > v_most;
+    v_hit := array(select u.n from unnest(v_rate.ns) as u (n) where v_never or not v_is_out[u.n] order by u.n);
+    if v_never then
+      -- What others said is of no use then: nobody shall come back for it.
+      v_room.room := v_most;
+      v_new := null;
+      v_new_ns := null;
+    end if;
     continue when cardinality(v_hit) <= v_room.room;
     -- Who must come all at once may when there is room for all. Of the others, the first that does not fit may come when something is
     -- given back, after those that fit have spent what is left.
@@ -80,13 +91,15 @@ begin
           where partial and v_room.room > 0
           union all select v_rate.spent_at, v_rate.spent where not partial or v_room.room = 0) now
     cross join lateral fairmill.rate_room_v1(now.new_spent_at, now.new_spent, v_rate.rate_limit, v_rate.per_ms, v_rate.how, v_at,
-      case when partial then 1 else cardinality(v_hit) end) r;
+      case when partial then 1 else cardinality(v_hit) end) r
+    where not v_never;
     foreach v_n in array v_hit[v_room.room + 1 :] loop
       v_is_out[v_n] := true;
       v_new_ns := v_new_ns || v_n::text;
-      v_new := v_new || jsonb_build_object('code', 'FAIRMILL_RATE_LIMIT', 'scope', v_rate.scope, 'name', v_rate.name,
-        'limit', v_rate.rate_limit, 'per_ms', v_rate.per_ms, 'how', v_rate.how, 'retry_at', v_open_at);
+      v_new := v_new || jsonb_strip_nulls(jsonb_build_object('code', 'FAIRMILL_RATE_LIMIT', 'scope', v_rate.scope, 'name', v_rate.name,
+        'limit', v_rate.rate_limit, 'per_ms', v_rate.per_ms, 'how', v_rate.how, 'retry_at', v_open_at));
     end loop;
+    exit when v_never;
   end loop;
   if v_new is not null then
     refusals := coalesce(refusals, '{}') || (select jsonb_object_agg(o.n, o.refusal) from unnest(v_new_ns, v_new) as o (n, refusal));

@@ -89,9 +89,10 @@ begin
     select w.places, starts.count as starts, greatest(0, w.again - starts.count) as early, m.place as meter, after.new_spent_at, after.new_spent,
       next.open_at, last.run_at as last_at, r.step
     from wanted w
-    -- A step is a little more than the rate asks for, because starts are a little late and are rounded up.
+    -- Where the rate was taken away meanwhile, its jobs stay ready, for the next claim.
+    -- A step is a little more than the rate asks for, because starts are a little late and are added up.
     cross join lateral (select x.*, x.rate_per_ms::float8 / x.rate_limit * 129 / 128 * interval '1 millisecond' as step
-                        from fairmill.key_rule x where x.kind = w.limit_key::jsonb ->> 0 offset 0) r
+                        from fairmill.key_rule x where x.kind = w.limit_key::jsonb ->> 0 and x.rate_at = 'start' offset 0) r
     cross join lateral (select x.ctid as place, x.spent_at, x.spent from fairmill.meter x where x.use = 'start' and x.scope = 'key' and x.name = w.limit_key offset 0) m
     left join lateral (select x.run_at from fairmill.job x where x.limit_key = w.limit_key and x.aside = 'scheduled' and x.put_back
                        order by x.run_at desc limit 1) last on true

@@ -2,7 +2,8 @@
 --   scope     queue | kind | tenant;  name: of it
 --   settings  weight (tenants), max_running, rate: {limit, per_ms, how: window | uniform, at: start | enqueue}, paused: boolean
 -- In effect with the commit for every claim that begins afterwards; running jobs go on. All workers look again. What was spent of a rate
--- counts on, so that a rate which is set again and again does not begin anew each time.
+-- counts on, so that a rate which is set again and again does not begin anew each time; but only as far as it is still known: uniform keeps no
+-- more than the last start, and a shorter period forgets what is older than it.
 -- A cap counts the jobs that run already, except those of claims that are under way at this moment: these count from the next upkeep on.
 -- Locks: the gate's meter, so that no claim is counting meanwhile; then its row.
 create or replace function fairmill.set_gate_v1(scope text, name text, settings jsonb)

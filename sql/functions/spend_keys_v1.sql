@@ -21,9 +21,11 @@ declare
   -- What was spent until then no longer counts.
   v_from    constant timestamptz := at - case when v_uniform then ceil(rate_per_ms * 1000.0 / rate_limit)::float8 * interval '1 microsecond'
                                          else rate_per_ms * interval '1 millisecond' end;
+  -- The 256th of the period in which we are.
+  v_step    constant float8 := rate_per_ms / 256000.0;
+  v_begin   constant timestamptz := to_timestamp((ceil(extract(epoch from at)::float8 / v_step) - 1) * v_step);
   -- What a meter holds that was empty.
-  v_slots   constant timestamptz[] := (fairmill.rate_spend_v1(null, null, rate_limit, rate_per_ms, rate_how, at, count)).new_spent_at;
-  v_slot    constant timestamptz := v_slots[1];
+  v_moments constant timestamptz[] := array[at];
   v_counts  constant integer[] := array[spend_keys_v1.count];
   v_places  constant tid[] := coalesce(places, fairmill.meter_places_v1('start', 'key', names));
   v_spent   integer;
@@ -33,13 +35,14 @@ begin
   end if;
   update fairmill.meter m
   set used_at = date_trunc('hour', at),
-      spent_at = case when v_uniform or m.spent_at is null then v_slots
-        when m.spent_at[1] > v_from and m.spent_at[cardinality(m.spent_at)] < v_slot then m.spent_at || v_slots
-        when m.spent_at[cardinality(m.spent_at)] >= v_slot then m.spent_at[width_bucket(v_from, m.spent_at) + 1 :]
-        else m.spent_at[width_bucket(v_from, m.spent_at) + 1 :] || v_slots end,
+      spent_at = case when v_uniform or m.spent_at is null then v_moments
+        when m.spent_at[1] > v_from and m.spent_at[cardinality(m.spent_at)] <= v_begin then m.spent_at || v_moments
+        when m.spent_at[cardinality(m.spent_at)] > v_begin
+          then m.spent_at[width_bucket(v_from, m.spent_at) + 1 : cardinality(m.spent_at) - 1] || greatest(m.spent_at[cardinality(m.spent_at)], at)
+        else m.spent_at[width_bucket(v_from, m.spent_at) + 1 :] || v_moments end,
       spent = case when v_uniform or m.spent_at is null then v_counts
-        when m.spent_at[1] > v_from and m.spent_at[cardinality(m.spent_at)] < v_slot then m.spent || v_counts
-        when m.spent_at[cardinality(m.spent_at)] >= v_slot
+        when m.spent_at[1] > v_from and m.spent_at[cardinality(m.spent_at)] <= v_begin then m.spent || v_counts
+        when m.spent_at[cardinality(m.spent_at)] > v_begin
           then m.spent[width_bucket(v_from, m.spent_at) + 1 : cardinality(m.spent) - 1] || array[m.spent[cardinality(m.spent)] + spend_keys_v1.count]
         else m.spent[width_bucket(v_from, m.spent_at) + 1 :] || v_counts end
   where m.ctid = any (v_places)

@@ -27,12 +27,21 @@ export class RateLimitError extends FairmillError {
   readonly scope: "queue" | "kind" | "tenant" | "key";
   /** Which queue, kind, tenant or key. */
   readonly of: string;
-  /** When one more may come. */
-  readonly retryAt: Date;
-  constructor(scope: RateLimitError["scope"], of: string, limit: number, perMs: number, retryAt: Date) {
+  /** When to enqueue again. Undefined: a list is longer than what the rate ever lets in at once; enqueue it in parts. */
+  readonly retryAt: Date | undefined;
+  constructor(
+    scope: RateLimitError["scope"],
+    of: string,
+    { limit, perMs, how }: { readonly limit: number; readonly perMs: number; readonly how: "window" | "uniform" },
+    retryAt: Date | undefined,
+  ) {
+    const rate = `the ${scope} "${of}" may have ${limit} in ${perMs} ms`;
+    const atOnce = how === "uniform" ? "one by one" : `no more than ${limit} at once`;
     super(
       "FAIRMILL_RATE_LIMIT",
-      `Not enqueued: the ${scope} "${of}" may have ${limit} in ${perMs} ms, and they are used up until ${retryAt.toISOString()}. Enqueue again then.`,
+      retryAt === undefined
+        ? `Not enqueued: ${rate}, ${atOnce}, and the list has more of them. It will never fit: enqueue it in parts.`
+        : `Not enqueued: ${rate}, and they are used up until ${retryAt.toISOString()}. Enqueue again then.`,
     );
     this.scope = scope;
     this.of = of;

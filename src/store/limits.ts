@@ -38,7 +38,9 @@ export type Refusal =
       readonly name: string;
       readonly limit: number;
       readonly per_ms: number;
-      readonly retry_at: string;
+      readonly how: "window" | "uniform";
+      /** Missing: never, because a list that must come at once is longer than the rate. */
+      readonly retry_at?: string;
     }
   | {
       readonly code: "FAIRMILL_ACTIVE_LIMIT";
@@ -67,8 +69,14 @@ export function toError(refusal: Refusal): FairmillError {
   if (refusal.code === "FAIRMILL_BATCH_ENDED") return new BatchEndedError(refusal.batch);
   if (refusal.code === "FAIRMILL_DUPLICATE_JOB")
     return new DuplicateJobError(refusal.kind, refusal.job_id ?? undefined);
-  const { scope, name, limit, per_ms, retry_at } = refusal;
-  return new RateLimitError(scope, scope === "key" ? nameOfKey(name) : name, limit, per_ms, new Date(retry_at));
+  const { scope, name, limit, per_ms, how, retry_at } = refusal;
+  const of = scope === "key" ? nameOfKey(name) : name;
+  return new RateLimitError(
+    scope,
+    of,
+    { limit, perMs: per_ms, how },
+    retry_at === undefined ? undefined : new Date(retry_at),
+  );
 }
 
 /** A limit_key is kind, tenant and key as a JSON array, or the first one or two of them. */

@@ -143,11 +143,27 @@ describe("B7: a rate at enqueue", () => {
     const error = await failed<RateLimitError>(client.enqueue(hourly, { user: "ann" }));
     expect(error).toBeInstanceOf(RateLimitError);
     expect(error).toMatchObject({ code: "FAIRMILL_RATE_LIMIT", scope: "key", of: "hourly / default / ann" });
-    const waitMs = error.retryAt.getTime() - before!.now.getTime();
+    const waitMs = error.retryAt!.getTime() - before!.now.getTime();
     expect(waitMs).toBeGreaterThanOrEqual(3_600_000);
     expect(waitMs).toBeLessThan(3_640_000);
-    expect(error.message).toContain(error.retryAt.toISOString());
+    expect(error.message).toContain(error.retryAt!.toISOString());
     expect(await client.enqueue(hourly, { user: "bob" })).toMatchObject({ created: true });
+  });
+
+  test.each([
+    ["window", 3, "no more than 2 at once"],
+    ["uniform", 2, "one by one"],
+  ] as const)("a list that never fits is told so, not when to come again (%s)", async (how, count, told) => {
+    const job = defineJob({ kind: how, limits: { rate: { limit: 2, per: "1h", how, at: "enqueue" } } });
+    const list = Array.from({ length: count }, () => ({ input: {} }));
+    const error = await failed<RateLimitError>(client.enqueueMany(job, list));
+    expect(error).toBeInstanceOf(RateLimitError);
+    expect(error.retryAt).toBeUndefined();
+    expect(error.message).toContain(told);
+    expect(error.message).toContain("in parts");
+    // Nothing was spent, and a part of it is let in.
+    await client.enqueueMany(job, list.slice(1));
+    expect((await failed<RateLimitError>(client.enqueueMany(job, list.slice(1)))).retryAt).toBeInstanceOf(Date);
   });
 
   test.each([

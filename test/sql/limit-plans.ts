@@ -121,9 +121,28 @@ export const LIMIT_CALLS: Record<string, Call> = {
     before: GATES,
     ways: ["job_pkey"],
   },
+  "take_over_moments_v1 with a thousand that wait": {
+    statement: `select fairmill.take_over_moments_v1(array['["rated", "default", "k"]', '["rated", "default", "k"]', '["rated", "default", "nobody"]'],
+      array[now() + interval '1 minute', now() + interval '2 minutes', now()])`,
+    before: RATED,
+    ways: ["Tid Scan", "job_throttled backward"],
+  },
   "set_key_rule_v1 of a kind with a thousand keys": {
     statement: `select fairmill.set_key_rule_v1('limited', '{"max_running": 3}')`,
     ways: ["job_blocked"],
+  },
+  "set_key_rule_v1 with a new rate, and a thousand put back": {
+    statement: `select fairmill.set_key_rule_v1('rated', '{"rate": {"limit": 6, "per_ms": 60000}}')`,
+    before: RATED,
+    ways: ["Tid Scan", "job_throttled"],
+  },
+  "set_key_rule_v1 of a kind that refused, with a thousand keys": {
+    statement: `select fairmill.set_key_rule_v1('limited', '{"max_running": 2}')`,
+    before: `update fairmill.key_rule set when_full = 'refuse' where kind = 'limited';
+      update fairmill.job set slot = 3 where kind = 'limited' and state = 'scheduled'`,
+    ways: ["Tid Scan", "job_blocked", "job_slot"],
+    // It goes along all places of the kind: those of jobs that are ready or run are looked at in vain.
+    walks: ["job_slot"],
   },
   "why_v1 of a blocked job, among a thousand gates": {
     before: GATES,

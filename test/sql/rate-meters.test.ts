@@ -79,6 +79,60 @@ describe("the meter, as a pure function", () => {
     }
   });
 
+  test(`I7: also while the period changes again and again: what was not forgotten under a shorter one counts (seed ${seed})`, async () => {
+    const rates = [
+      RATES[4]!,
+      RATES[1]!,
+      RATES[2]!,
+      { limit: 40, per: 5_000 },
+      RATES[0]!,
+      { limit: 200, per: 86_400_000 },
+    ];
+    const seen = await db.query<{ at: number; n: number; turn: number }>(
+      `with recursive dice as (select n, random() as r, random() as s from generate_series(1, 3000) n, (select setseed($3)) x),
+       walk (n, at, spent_at, spent, started, turn) as (
+         select 0, timestamptz '2026-01-01 00:00:00.123457+00', null::timestamptz[], null::integer[], 0, 1
+         union all
+         select d.n, w.at + wait.wait, s.new_spent_at, s.new_spent, s.starts, rate.turn
+         from walk w join dice d on d.n = w.n + 1
+         cross join lateral (select t.turn, ($1::integer[])[t.turn] as top, ($2::bigint[])[t.turn] as per
+           from (select 1 + d.n / 12 % cardinality($1::integer[]) as turn) t offset 0) rate
+         cross join lateral (select d.r * d.r * rate.per * interval '1 millisecond' / least(rate.top, 20) * 2 as wait offset 0) wait
+         cross join lateral (select r.room from fairmill.rate_room_v1(w.spent_at, w.spent, rate.top, rate.per, 'window', w.at + wait.wait) r offset 0) r
+         cross join lateral (select least(r.room, ceil(d.s * d.s * (3 + rate.top / 3))::integer) as count offset 0) c
+         cross join lateral (
+           select x.new_spent_at, x.new_spent, c.count as starts
+           from fairmill.rate_spend_v1(w.spent_at, w.spent, rate.top, rate.per, 'window', w.at + wait.wait, c.count) x where c.count > 0
+           union all select w.spent_at, w.spent, 0 where c.count <= 0) s)
+       select extract(epoch from at - timestamptz '2026-01-01')::float8 * 1000 as at, started as n, turn from walk where started > 0 order by walk.n`,
+      [rates.map(({ limit }) => limit), rates.map(({ per }) => per), (seed % 1000) / 1000],
+    );
+    let counting: { at: number; n: number }[] = [];
+    const full = new Set<number>();
+    for (const { at, n, turn } of seen) {
+      const { limit, per } = rates[turn - 1]!;
+      counting = [...counting.filter((start) => start.at > at - per + 0.001), { at, n }];
+      const count = counting.reduce((sum, start) => sum + start.n, 0);
+      expect(count).toBeLessThanOrEqual(limit);
+      if (count === limit) full.add(turn);
+    }
+    expect(full.size).toBeGreaterThan(2);
+  });
+
+  test.each(["window", "uniform"])(
+    "a shorter period is open as soon as the last start is older than it (%s), not when a part of the old one is over",
+    async (how) => {
+      const rooms = await db.query<{ ms: number; room: number }>(
+        `select ms, r.room from (select timestamptz '2026-01-01 12:00:00.123457+00' as at) start
+         cross join lateral fairmill.rate_spend_v1(null, null, 1000, 86400000, 'window', start.at, 100) s
+         cross join unnest('{0,90,100,999,1000}'::integer[]) ms
+         cross join lateral fairmill.rate_room_v1(s.new_spent_at, s.new_spent, 10, 1000, $1, start.at + ms * interval '1 millisecond') r order by ms`,
+        [how],
+      );
+      expect(rooms.map(({ room }) => room)).toEqual(how === "window" ? [0, 0, 0, 0, 10] : [0, 0, 1, 1, 1]);
+    },
+  );
+
   test("a meter stays small whatever the limit", async () => {
     const [row] = await db.query<{ size: number }>(
       `with recursive walk (n, at, spent_at, spent) as (

@@ -85,6 +85,19 @@ describe("at enqueue", () => {
     expect(await codes(Array.from({ length: 4 }, () => ({ key: "k" })))).toEqual([null, null, null, null]);
   });
 
+  test("all or nothing: of a list that one rate can never let in nobody is told a moment, whatever another rate would say", async () => {
+    await setRule(db, rate(1));
+    await setGate(db, "tenant", "default", rate(3));
+    const list = [{ key: "a" }, { key: "b" }, { key: "c" }, { key: "d" }];
+    expect(await codes([{ key: "a" }])).toEqual([null]);
+    const refused = async (partial: boolean) =>
+      (await enqueueLimited(db, list, { partial })).map((answer) =>
+        answer.refused ? [answer.refused["scope"], "retry_at" in answer.refused] : null,
+      );
+    expect(await refused(false)).toEqual([null, null, null, ["tenant", false]]);
+    expect(await refused(true)).toEqual([["key", true], null, null, ["tenant", true]]);
+  });
+
   test("partial: as many as fit are stored, and only these are spent", async () => {
     await setRule(db, rate(3));
     expect(
