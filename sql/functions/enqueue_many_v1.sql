@@ -33,7 +33,7 @@ declare
   v_paid      boolean;     -- with credits
   v_linked    boolean;     -- with a batch or an outbox row
   v_refusals  jsonb;
-  v_due_in_ms float8;      -- when the first of the unique jobs falls due
+  v_due_in_ms float8;      -- when upkeep has something to do for the first of the unique jobs
   -- What all have in common is read once, not once per job.
   v_kind         text := shared ->> 'kind';
   v_tenant       text := coalesce(shared ->> 'tenant', 'default');
@@ -145,8 +145,9 @@ begin
     -- this function knows.
     perform fairmill.wake_v1(array_agg(distinct given.queue) filter (where wake and given.due_in_ms <= 0 and not given.needs_place),
         least(min(greatest(given.due_in_ms, 0)) filter (where wake and given.due_in_ms > 0 or given.needs_place), v_due_in_ms)),
-      -- That is said to those who are awake, too: when a long transaction commits, its ids are old news, and nobody would look for them.
-      case when bool_or(given.needs_place and given.due_in_ms <= 0) and not alone
+      -- That is said to those who are awake, too: when a long transaction commits, its ids are old news, and nobody would look for them. Nor
+      -- for a job that was replaced and needs another place, or gave up the one it had.
+      case when (bool_or(given.needs_place and given.due_in_ms <= 0) and not alone or v_due_in_ms <= 0)
                 and exists (select from fairmill.worker w where w.state = 'alive' and w.lease_until > now())
            then pg_notify('fairmill', '!due 0') end
     from (select coalesce(e.job ->> 'queue', v_queue) as queue, v_gated and e.job ->> 'state' is not distinct from 'scheduled' as needs_place,

@@ -6,8 +6,8 @@
 --   known_refusals  of jobs that something else refused
 -- Result: for every job of the array its id, whether it is made, whether enqueue_many_v1 still has to insert it, the conflict (kept: the
 -- key belongs to another job, which stays as it is; replaced: the other job was waiting and got what this one brought; it keeps the credits
--- that it holds, whatever this one would hold), all refusals, in how many milliseconds the first of them falls due (null: none), and the
--- jobs with the holds of those that turned out to need one.
+-- that it holds, whatever this one would hold), all refusals, in how many milliseconds upkeep has something to do for the first of them (null:
+-- nothing), and the jobs with the holds of those that turned out to need one.
 -- Locks: index entries of job_unique and rows of unique_period in key order, so that two callers with the same keys cannot deadlock;
 -- each is settled before the next is touched. A job that is kept is not locked.
 -- Plan expected: an insert per job; a probe of job_unique where the key is taken.
@@ -27,6 +27,7 @@ declare
   v_state    text;
   v_due      float8;
   v_conflict text;
+  v_outcome  text;
   v_place    integer;
   v_rounds   integer;
   v_hold     bigint;
@@ -123,10 +124,11 @@ begin
 
       v_conflict := case v_job.on_conflict when 'refuse' then 'refused' else 'kept' end;
       exit when v_job.on_conflict <> 'replace' or v_state in ('running', 'ended');
-      v_due := fairmill.replace_waiting_v1(v_owner, case when v_job.for_ms is null then v_job.unique_key end, v_job.payload, v_job.key, v_job.limit_key,
-        v_job.priority, v_job.due_at, v_job.after_max, v_job.expire_ms);
-      v_conflict := 'replaced';
-      exit when v_due is not null;
+      select r.outcome, r.due_in_ms into v_outcome, v_due
+      from fairmill.replace_waiting_v1(v_owner, case when v_job.for_ms is null then v_job.unique_key end, v_job.payload, v_job.key, v_job.limit_key, v_job.slot,
+        v_job.priority, v_job.due_at, v_job.after_max, v_job.expire_ms) r;
+      v_conflict := case v_outcome when 'begun' then 'kept' else v_outcome end;
+      exit when v_outcome is not null;
     end loop;
 
     if v_conflict is null or v_conflict = 'replaced' then

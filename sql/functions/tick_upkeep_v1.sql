@@ -18,6 +18,7 @@ declare
   v_expired  record;
   v_held     record;
   v_marked   text[];
+  v_freed    tid[];
   v_accounts integer;
   v_batches  record;
   v_turns    record;
@@ -28,7 +29,14 @@ begin
   perform fairmill.count_running_v1();
   select * into v_turns from fairmill.recheck_turns_v1(jobs_max);
   -- Somebody said that a job may be blocked by these although a place is free.
-  v_marked := array(select m.name from fairmill.meter m where m.recheck order by m.name limit jobs_max);
+  select array_agg(m.name), array_agg(m.place) filter (where m.use = 'freed') into v_marked, v_freed
+  from (select x.name, x.use, x.ctid as place from fairmill.meter x where x.recheck order by x.name limit jobs_max) m;
+  if v_freed is not null then
+    -- Marks of places that were given up (replace_waiting_v1) have done their work, but for those that somebody is just making again. Asked
+    -- in this way no index fits, and they are found by their places.
+    delete from fairmill.meter m where m.ctid = any (array(
+      select x.ctid from fairmill.meter x where x.ctid = any (v_freed) and x.use is not distinct from 'freed' and x.name = any (v_marked) for update skip locked));
+  end if;
   perform fairmill.pass_on_v1(v_due.queues || v_held.queues, v_due.keys || v_expired.keys || v_held.keys || v_marked,
     coalesce(v_expired.members || v_held.members, v_expired.members, v_held.members));
   select * into v_batches from fairmill.check_batches_v1(jobs_max);

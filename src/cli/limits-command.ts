@@ -10,7 +10,7 @@ import { type CliCommand, defineCommand, type GlobalOptions } from "./command.js
 import { UsageError } from "./failure.js";
 import { tableOf } from "./table.js";
 import { findTarget, withClient } from "./target.js";
-import { oneLine } from "./text.js";
+import { oneLine, shellWord } from "./text.js";
 import { durationOf, spanOf } from "./times.js";
 
 interface SetOptions {
@@ -55,7 +55,7 @@ export function limitsCommand<Overview extends GateOverview>(spec: LimitsCommand
         const page = { limit, ...given({ after: options.after }) };
         const found = await withClient(await findTarget(options), (client) => spec.list(client, page));
         const next = found.length === limit ? spec.nameOf(found.at(-1)!) : null;
-        const more = next === null ? "" : `\nMore of them: the same command with --after ${oneLine(next)}`;
+        const more = next === null ? "" : `\nMore of them: the same command with --after ${shellWord(next)}`;
         const text = found.length === 0 ? spec.nothing : `${pageOf(spec, found, out.columns, out.coloured)}${more}`;
         out.result({ [plural]: found, next }, text);
         return 0;

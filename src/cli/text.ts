@@ -18,6 +18,13 @@ export const toJson = (value: unknown, indent?: number): string =>
     .replace(/[\u007f-\u009f]/g, escaped)
     .replace(TRICKSTERS, escaped);
 
+/** The text as one word of a POSIX shell, in a command that somebody may copy. What controls a terminal stands there as an escape ($'…'). */
+export function shellWord(text: string): string {
+  if (/^[\w@%+:,./-][\w@%+=:,./-]*$/.test(text)) return text;
+  if (oneLine(text) === text) return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+  return `$'${oneLine(text.replaceAll(/['\\]/g, String.raw`\$&`).replaceAll(/\p{Cc}/gu, escaped))}'`;
+}
+
 export const indented = (text: string, by = "  "): string => text.replace(/^/gm, by);
 
 const characters = new Intl.Segmenter("en", { granularity: "grapheme" });

@@ -11,7 +11,7 @@ export type JobState = (typeof JOB_STATES)[number];
 export const TRANSITIONS = {
   scheduled: ["ready", "blocked", "cancelled", "dead"],
   ready: ["running", "scheduled", "cancelled", "dead"],
-  blocked: ["ready", "cancelled", "dead"],
+  blocked: ["ready", "scheduled", "cancelled", "dead"],
   running: ["done", "dead", "cancelled", "scheduled", "ready"],
   done: [],
   dead: ["ready", "blocked"],

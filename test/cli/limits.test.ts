@@ -53,6 +53,18 @@ describe("why", () => {
     );
   });
 
+  test("commands that it and the lists advise can be copied into a shell, whatever the names are", async () => {
+    const id = await stored("my tenant's");
+    await run("pause", "--tenant", "my tenant's");
+    const word = String.raw`'my tenant'\''s'`;
+    expect((await run("why", id)).stdout).toContain(`\nGo on: fairmill resume --tenant ${word}\n`);
+    expect((await run("tenants", "--limit", "1")).stdout).toContain(`the same command with --after ${word}\n`);
+    await using client = createClient({ databaseUrl: db.url });
+    await client.schedule("my schedule", { cron: "@daily", job: defineJob<object>({ kind: "work" }), input: {} });
+    expect((await run("cron", "--limit", "1")).stdout).toContain("the same command with --after 'my schedule'\n");
+    expect((await run("credits", "my account")).stdout).toContain(": fairmill credits grant 'my account' 100\n");
+  });
+
   test("names from outside cannot reach the terminal's controls", async () => {
     const id = await stored("\u001b[2J\u202eevil");
     await using client = createClient({ databaseUrl: db.url });

@@ -1,7 +1,8 @@
-// Columns, widths and times: pure functions.
+// Columns, widths, words of a shell and times: pure functions.
+import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { tableOf } from "../../src/cli/table.js";
-import { fitTo, manyLines, oneLine, toJson, widthOf } from "../../src/cli/text.js";
+import { fitTo, manyLines, oneLine, shellWord, toJson, widthOf } from "../../src/cli/text.js";
 import { relative, spanOf } from "../../src/cli/times.js";
 
 test("wide and combining characters count as terminals show them", () => {
@@ -22,6 +23,35 @@ test("what controls a terminal is shown, not obeyed", () => {
   expect(manyLines("a\nb\r")).toBe("a\nb\\x0d");
   const json = toJson({ text: "\u009b\u202e\u001b" });
   expect(json).toBe('{"text":"\\u009b\\u202e\\u001b"}');
+});
+
+test("a word of a shell is what the shell makes of it again", () => {
+  expect(["acme", "a.b/c@d:1,2+3=4%_-", "-1"].map(shellWord)).toEqual(["acme", "a.b/c@d:1,2+3=4%_-", "-1"]);
+  expect(["my tenant", "it's", "$(rm -r)", "", "~", "日本"].map(shellWord)).toEqual([
+    "'my tenant'",
+    String.raw`'it'\''s'`,
+    "'$(rm -r)'",
+    "''",
+    "'~'",
+    "'日本'",
+  ]);
+  const words = [
+    "a b",
+    "it's 'two'",
+    "$HOME`id`\\",
+    '"',
+    "#",
+    "a;b&c|d>e*?[x]{1,2}!",
+    "=ls",
+    "\u001b[2J\n\u0007'\\x",
+    "\u202ea\u009b",
+  ];
+  expect(words.map(shellWord).filter((word) => oneLine(word) !== word)).toEqual([]);
+  const read = execFileSync("bash", ["-c", `printf '%s\\0' ${words.map(shellWord).join(" ")}`], {
+    encoding: "utf8",
+    env: { ...process.env, LC_ALL: "C.UTF-8" },
+  });
+  expect(read.split("\0").slice(0, -1)).toEqual(words);
 });
 
 test("a table keeps its columns in line and inside the terminal", () => {

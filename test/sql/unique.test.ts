@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { installWitness, readWitness } from "../support/transitions.js";
-import { call, ended, enqueue, enqueueUnique, live, type NewRow, setRule, settle } from "./calls.js";
+import { call, ended, enqueue, enqueueUnique, live, type NewRow, settle } from "./calls.js";
 import { kept, uniqueCalls } from "./unique-calls.js";
 
 const db = useDatabase();
@@ -177,14 +177,21 @@ describe("replace", () => {
     expect(row!.run_at!.getTime()).toBeLessThanOrEqual(Date.now() + 1_000);
   });
 
-  test("leaves a blocked job blocked, with the new payload", async () => {
-    await setRule(db, { max_running: 1 }, "work");
-    await one({ key: "user" });
-    const first = await one({ unique_key: "k", key: "user", payload: "first" });
-    await db.query("select fairmill.promote_v1()");
-    expect(await live(db, first.id)).toMatchObject({ payload: "first", state: "blocked" });
-    expect((await again({ ...rule, key: "user", delay_ms: 60_000 })).conflict).toBe("replaced");
-    expect(await live(db, first.id)).toMatchObject({ payload: "second", state: "blocked" });
+  test("leaves a job alone that has steps: they saw the old payload. A signal that came before it began is none", async () => {
+    const first = await one({ unique_key: "k", payload: "first" });
+    await call(db, "signal_v1($1, 'go', '1')", [first.id]);
+    expect(await again(rule)).toMatchObject({ conflict: "replaced" });
+    const running = await start();
+    await db.query(
+      `insert into fairmill.step (job_id, name, kind, position, started_at, finished_at, attempt, lease_no)
+       values ($1, 'a', 'run', 0, now(), now(), 1, 1)`,
+      [first.id],
+    );
+    await settle(db, "w", [running], "retry", [{ delay_ms: 60_000, error: { message: "no" } }]);
+    expect(await again(rule, "third")).toEqual(kept(first.id));
+    expect(await live(db, first.id)).toMatchObject({ payload: "second", state: "scheduled" });
+    const [row] = await db.query("select run_at > now() + interval '30 seconds' as is_later from fairmill.job");
+    expect(row).toEqual({ is_later: true });
   });
 });
 

@@ -2,7 +2,7 @@
 import { createClient, defineJob, handle } from "fairmill";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { begun, endOf, eventOf, gate, startWorker } from "../support/jobs.js";
+import { begun, endOf, eventOf, gate, inState, startWorker } from "../support/jobs.js";
 
 const db = useDatabase();
 interface Input {
@@ -79,4 +79,66 @@ test("replace: a job that was put off runs at once when its replacement says so"
   await eventOf(worker, "idle");
   expect(await client.enqueue(report, { n: 2 })).toMatchObject({ id, replaced: true });
   expect(await endOf(client, id, 3_000)).toMatchObject({ state: "done", result: 2 });
+});
+
+test("replace: a job that sleeps between its steps keeps its input, and the second call is answered with it", async () => {
+  const report = defineJob<Input>({ kind: "report", unique: { by: () => "all", onConflict: "replace" } });
+  await using client = createClient({ databaseUrl: db.url });
+  await using _ = await startWorker(db.url, [
+    handle(report, async (ctx) => {
+      const first = await ctx.step("first", () => ctx.input.n);
+      await ctx.waitFor("go", { timeout: "1h" });
+      return [first, await ctx.step("second", () => ctx.input.n)];
+    }),
+  ]);
+  const { id } = await client.enqueue(report, { n: 1 });
+  await inState(client, id, "scheduled");
+  expect(await client.enqueue(report, { n: 2 })).toEqual({ id, created: false });
+  await client.signal(id, "go");
+  expect(await endOf(client, id)).toMatchObject({ state: "done", result: [1, 1] });
+});
+
+test("replace: one that goes under another key never runs beside the one that has the place there", async () => {
+  const edit = defineJob<{ user: string; document: string }>({
+    kind: "edit",
+    key: ({ user }) => user,
+    limits: { active: 1 },
+    unique: { by: ({ document }) => document, until: "started", onConflict: "replace" },
+  });
+  const go = gate();
+  const running = new Map<string, number>();
+  const most = new Map<string, number>();
+  const count = (key: string, by: number) => {
+    running.set(key, (running.get(key) ?? 0) + by);
+    most.set(key, Math.max(most.get(key) ?? 0, running.get(key)!));
+  };
+  await using client = createClient({ databaseUrl: db.url });
+  await using _ = await startWorker(db.url, [
+    handle(edit, async ({ key }) => {
+      count(key!, 1);
+      await go.promise;
+      count(key!, -1);
+    }),
+  ]);
+  await client.pause({ kind: "edit" });
+  const first = await client.enqueue(edit, { user: "ann", document: "a" });
+  await inState(client, first.id, "ready");
+  const second = await client.enqueue(edit, { user: "bob", document: "b" });
+  const third = await client.enqueue(edit, { user: "ann", document: "c" });
+  await inState(client, second.id, "ready");
+  await inState(client, third.id, "blocked");
+  expect(await client.enqueue(edit, { user: "bob", document: "a" })).toMatchObject({ id: first.id, replaced: true });
+  await inState(client, first.id, "blocked");
+  await inState(client, third.id, "ready");
+  await client.resume({ kind: "edit" });
+  await inState(client, second.id, "running");
+  await inState(client, third.id, "running");
+  go.open();
+  for (const { id } of [first, second, third]) await endOf(client, id);
+  expect(most).toEqual(
+    new Map([
+      ["ann", 1],
+      ["bob", 1],
+    ]),
+  );
 });

@@ -9,7 +9,7 @@ import { defineCommand, type GlobalOptions } from "../command.js";
 import { UsageError } from "../failure.js";
 import { tableOf } from "../table.js";
 import { findTarget, withClient } from "../target.js";
-import { oneLine } from "../text.js";
+import { oneLine, shellWord } from "../text.js";
 import { relative } from "../times.js";
 
 interface Options {
@@ -88,7 +88,7 @@ function shownAccount(
   columnsMax: number,
 ): string {
   if (entries.length === 0 && available + held === 0)
-    return `The account "${oneLine(account)}" has no credits and no movements. Give it some: fairmill credits grant ${oneLine(account)} 100`;
+    return `The account "${oneLine(account)}" has no credits and no movements. Give it some: fairmill credits grant ${shellWord(account)} 100`;
   const nowMs = systemClock.now();
   const rows = entries.map((entry) => [
     entry.id,

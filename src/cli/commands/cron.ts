@@ -9,7 +9,7 @@ import { type Call, defineCommand } from "../command.js";
 import { UsageError } from "../failure.js";
 import { tableOf } from "../table.js";
 import { findTarget, withClient } from "../target.js";
-import { oneLine } from "../text.js";
+import { oneLine, shellWord } from "../text.js";
 import { relative } from "../times.js";
 
 interface Options {
@@ -74,7 +74,7 @@ async function list(call: CronCall): Promise<0> {
   const limit = options.limit ?? 50;
   const found = await asked(call, (client) => client.schedules({ limit, ...given({ after: options.after }) }));
   const next = found.length === limit ? found.at(-1)!.name : null;
-  const more = next === null ? "" : `\nMore of them: the same command with --after ${oneLine(next)}`;
+  const more = next === null ? "" : `\nMore of them: the same command with --after ${shellWord(next)}`;
   out.result(
     { schedules: found, next },
     found.length === 0

@@ -6,7 +6,7 @@ import type { Why, WhyGate } from "../../store/why.js";
 import { jobId } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { findTarget, withClient } from "../target.js";
-import { oneLine } from "../text.js";
+import { oneLine, shellWord } from "../text.js";
 
 export const why = defineCommand<object, [id: string]>({
   name: "why",
@@ -48,7 +48,7 @@ function lineOf({ gate, passed, reason }: WhyGate, isFirst: boolean, coloured: b
 /** What to do about it, where one command does it. */
 function hintOf({ gate, detail }: WhyGate, id: string): string | undefined {
   if (gate === "paused")
-    return `Go on: fairmill resume --${String(detail!["scope"])} ${oneLine(String(detail!["name"]))}`;
+    return `Go on: fairmill resume --${String(detail!["scope"])} ${shellWord(String(detail!["name"]))}`;
   if (gate === "worker") return "Start a worker that has a handler for it: fairmill work";
   if (gate === "scheduled" && !detail!["putBack"]) return `Run it now: fairmill retry ${id}`;
   if (gate === "state" && isEnded(detail!["state"] as Why["state"])) return `Run it again: fairmill retry ${id}`;
