@@ -1,6 +1,7 @@
 -- Changes the limits of a queue, a kind or a tenant. Fields that are not given stay as they are; null takes a limit away.
 --   scope     queue | kind | tenant;  name: of it
---   settings  weight (tenants), max_running, rate: {limit, per_ms, how: window | uniform, at: start | enqueue}, paused: boolean
+--   settings  weight (tenants), max_running, rate: {limit, per_ms, how: window | uniform, at: start | enqueue}, paused: boolean. Of
+--             set_key_rule_v1 alone: rule_max_running, what the definition of a kind says. The lower cap holds
 -- In effect with the commit for every claim that begins afterwards; running jobs go on. All workers look again. What was spent of a rate
 -- counts on, so that a rate which is set again and again does not begin anew each time; but only as far as it is still known: uniform keeps no
 -- more than the last start, and a shorter period forgets what is older than it.
@@ -17,7 +18,7 @@ declare
   v_rate    jsonb := nullif(settings -> 'rate', 'null');
   v_unknown text;
 begin
-  select k into v_unknown from jsonb_object_keys(settings) k where k not in ('weight', 'max_running', 'rate', 'paused') limit 1;
+  select k into v_unknown from jsonb_object_keys(settings) k where k not in ('weight', 'max_running', 'rule_max_running', 'rate', 'paused') limit 1;
   if v_unknown is not null then
     raise exception 'unknown setting "%"', v_unknown using errcode = 'FM001', hint = 'Known: weight, max_running, rate, paused.';
   end if;
@@ -30,8 +31,12 @@ begin
     v_gate.weight := coalesce((settings ->> 'weight')::float8, 1);
   end if;
   if settings ? 'max_running' then
-    v_gate.max_running := (settings ->> 'max_running')::integer;
+    v_gate.set_max_running := (settings ->> 'max_running')::integer;
   end if;
+  if settings ? 'rule_max_running' then
+    v_gate.rule_max_running := (settings ->> 'rule_max_running')::integer;
+  end if;
+  v_gate.max_running := least(v_gate.set_max_running, v_gate.rule_max_running);
   if settings ? 'rate' then
     v_gate.rate_limit := (v_rate ->> 'limit')::integer;
     v_gate.rate_per_ms := (v_rate ->> 'per_ms')::bigint;
@@ -45,7 +50,8 @@ begin
     delete from fairmill.gate g where g.scope = set_gate_v1.scope and g.name = set_gate_v1.name;
   else
     update fairmill.gate g
-    set weight = v_gate.weight, max_running = v_gate.max_running, rate_limit = v_gate.rate_limit, rate_per_ms = v_gate.rate_per_ms,
+    set weight = v_gate.weight, max_running = v_gate.max_running, set_max_running = v_gate.set_max_running,
+        rule_max_running = v_gate.rule_max_running, rate_limit = v_gate.rate_limit, rate_per_ms = v_gate.rate_per_ms,
         rate_how = v_gate.rate_how, rate_at = v_gate.rate_at, paused_at = v_gate.paused_at, changed_at = clock_timestamp()
     where g.scope = set_gate_v1.scope and g.name = set_gate_v1.name;
     perform fairmill.count_running_v1(set_gate_v1.scope, set_gate_v1.name);

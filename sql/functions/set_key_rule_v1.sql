@@ -1,9 +1,10 @@
 -- Says what limits the keys of a kind have; null: none any more. The library calls it for every definition with limits, once per process.
 --   rule  per: key | tenant | kind;  max_running, when_full: wait | refuse;  rate: {limit, per_ms, how, at}
+-- How many of a whole kind are active, where others wait, is a cap on what runs: it stands in the gate of the kind, not here (set_gate_v1).
 -- Jobs that are enqueued from then on obey it; for those that wait already, only the numbers change. Result: whether it is new.
 -- Who was put back by a rate that is another one now is due at once: to be promoted, to ask the new rate, and to be given a moment by it.
 -- Who waits for its time and holds a place of a kind that refused gives it up when the kind does not refuse any more. Upkeep does the rest.
--- Locks: if it changes, the rule's row, then the meters of all its keys, by name, then those jobs, skipping those that somebody else holds.
+-- Locks: if it changes, with a cap the meter of the kind, the rule's row, then the meters of all its keys, by name, then those jobs, skipping those that somebody else holds.
 -- Plan expected: a range of meter; if the rate is another one a range of job_throttled, if it refused before one of job_slot; a probe of
 -- job_blocked for each meter.
 create or replace function fairmill.set_key_rule_v1(kind text, rule jsonb)
@@ -28,6 +29,8 @@ declare
   v_at      constant timestamptz := clock_timestamp();
   v_is_paced_anew boolean;
   v_is_due  boolean := false;
+  v_cap     integer;   -- of the whole kind
+  v_old_cap integer;
 begin
   select k into v_unknown from jsonb_object_keys(nullif(rule, 'null')) k where k not in ('per', 'max_running', 'when_full', 'rate') limit 1;
   if v_unknown is not null then
@@ -37,9 +40,18 @@ begin
   v_new := (kind, coalesce(rule ->> 'per', 'key'), (rule ->> 'max_running')::integer, coalesce(rule ->> 'when_full', 'wait'),
     (v_rate ->> 'limit')::integer, (v_rate ->> 'per_ms')::bigint, case when v_rate is not null then coalesce(v_rate ->> 'how', 'window') end,
     case when v_rate is not null then coalesce(v_rate ->> 'at', 'start') end)::fairmill.key_rule;
+  if v_new.per = 'kind' and v_new.when_full = 'wait' then
+    v_cap := v_new.max_running;
+    v_new.max_running := null;
+  end if;
   select * into v_old from fairmill.key_rule r where r.kind = set_key_rule_v1.kind;
-  if v_old is not distinct from v_new or v_old.kind is null and v_new.max_running is null and v_new.rate_limit is null then
+  v_old_cap := (select g.rule_max_running from fairmill.gate g where g.scope = 'kind' and g.name = set_key_rule_v1.kind);
+  if v_old_cap is not distinct from v_cap
+     and (v_old is not distinct from v_new or v_old.kind is null and v_new.max_running is null and v_new.rate_limit is null) then
     return false;
+  end if;
+  if v_old_cap is distinct from v_cap then
+    perform fairmill.lock_meters_v1('start', 'kind', array[set_key_rule_v1.kind]);
   end if;
   if v_new.max_running is null and v_new.rate_limit is null then
     delete from fairmill.key_rule r where r.kind = set_key_rule_v1.kind;
@@ -82,6 +94,10 @@ begin
   end if;
   if v_is_due then
     perform fairmill.wake_v1(null, 0);
+  end if;
+  -- Last, because it raises the marks of queues.
+  if v_old_cap is distinct from v_cap then
+    perform fairmill.set_gate_v1('kind', set_key_rule_v1.kind, jsonb_build_object('rule_max_running', v_cap));
   end if;
   return true;
 end

@@ -55,9 +55,10 @@ export const NAMES_MAX = 200;
 
 const TENANTS = "select * from fairmill.tenants_v1($1, $2)";
 const QUEUES = "select * from fairmill.queues_v1($1, $2)";
-const KINDS = `select named.kind, g.max_running, g.paused_at,
+const KINDS = `select named.kind, g.set_max_running as max_running, g.paused_at,
     case when g.rate_limit is not null then jsonb_build_object('limit', g.rate_limit, 'per_ms', g.rate_per_ms, 'how', g.rate_how, 'at', g.rate_at) end as rate,
-    case when r.kind is not null then jsonb_build_object('per', r.per, 'max_running', r.max_running, 'when_full', r.when_full, 'rate',
+    case when coalesce(r.kind, g.rule_max_running::text) is not null then jsonb_build_object('per', coalesce(r.per, 'kind'),
+      'max_running', coalesce(r.max_running, g.rule_max_running), 'when_full', coalesce(r.when_full, 'wait'), 'rate',
       case when r.rate_limit is not null then jsonb_build_object('limit', r.rate_limit, 'per_ms', r.rate_per_ms, 'how', r.rate_how, 'at', r.rate_at) end) end as limits
   from (select name as kind from fairmill.gate where scope = 'kind'
         union select kind from fairmill.key_rule

@@ -89,7 +89,7 @@ describe("queues", () => {
     await claim(db, "w", 1);
     await fill(db, 3, { priority: 7 });
     await enqueue(db, [{ kind: "work", queue: "later", delay_ms: 60_000 }]);
-    const one = defineJob({ kind: "one", queue: "keys", limits: { active: 1 } });
+    const one = defineJob<number>({ kind: "one", queue: "keys", key: () => "k", limits: { active: 1 } });
     await client.enqueueMany(one, [{ input: 1 }, { input: 2 }, { input: 3 }]);
     const none = { maxRunning: null, rate: null, pausedAt: null, workers: 0 };
     const empty = { running: exactly(0), ready: exactly(0), scheduled: exactly(0), blocked: exactly(0) };
@@ -117,13 +117,18 @@ describe("kinds", () => {
     await db.query("update fairmill.worker set kinds = '{handled}'");
     await client.setKind("capped", { maxRunning: 4 });
     await client.enqueue(defineJob({ kind: "keyed", limits: { active: 1, whenActive: "refuse" } }), {});
+    for (const kind of ["alone", "capped twice"]) await client.enqueue(defineJob({ kind, limits: { active: 2 } }), {});
+    await client.setKind("capped twice", { maxRunning: 3 });
     const none = { maxRunning: null, rate: null, pausedAt: null, limits: null };
+    const two = { per: "kind", max_running: 2, when_full: "wait", rate: null };
     expect(await client.kinds()).toEqual([
+      { kind: "alone", ...none, limits: two },
       { kind: "capped", ...none, maxRunning: 4 },
+      { kind: "capped twice", ...none, maxRunning: 3, limits: two },
       { kind: "handled", ...none },
       { kind: "keyed", ...none, limits: { per: "kind", max_running: 1, when_full: "refuse", rate: null } },
     ]);
-    expect((await client.kinds({ after: "capped", limit: 1 })).map(({ kind }) => kind)).toEqual(["handled"]);
+    expect((await client.kinds({ after: "capped twice", limit: 1 })).map(({ kind }) => kind)).toEqual(["handled"]);
   });
 });
 

@@ -17,6 +17,8 @@ const checksumOf = (text: string) => createHash("sha256").update(text).digest("h
 async function databaseOf(last: string): Promise<{ pool: pg.Pool; database: Database }> {
   const { url } = await newDatabase();
   const pool = new pg.Pool({ connectionString: url, max: 1 });
+  // The database is dropped while the connection is still saying goodbye.
+  pool.on("error", () => {});
   onTestFinished(() => pool.end());
   await pool.query(
     "create schema fairmill; create table fairmill.migration (name text primary key, checksum text not null, applied_at timestamptz not null default now())",
@@ -51,6 +53,7 @@ const WENT_OUT: Record<string, string> = {
   "0015_level_numbers": "30c086c342eade8f",
   "0016_count_by_gate": "70d4b2d0dfd09668",
   "0017_replaced_places": "e12cd3846ee1465c",
+  "0018_kinds_have_caps": "d6c098f530f3f186",
 };
 
 test("no migration has changed since it went out: who has applied it could not upgrade any more", async () => {
@@ -83,7 +86,7 @@ test("a function that takes more than it did replaces the one that took less", a
   expect(rows).toEqual([]);
 });
 
-test.each(["0010", "0012", "0013", "0014"])("from migration %s, with jobs in every state", async (last) => {
+test.each(["0010", "0012", "0013", "0014", "0017"])("from migration %s, with jobs in every state", async (last) => {
   const { pool, database } = await databaseOf(last);
   const db = {
     query: async <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) =>
@@ -96,7 +99,7 @@ test.each(["0010", "0012", "0013", "0014"])("from migration %s, with jobs in eve
     "insert into fairmill.worker (id, queues, lease_until) values ('old', '{default}', now() + interval '1 hour')",
   );
   await db.query(
-    "insert into fairmill.key_rule (kind, per, max_running, when_full) values ('keyed', 'kind', 1, 'wait')",
+    "insert into fairmill.key_rule (kind, per, max_running, when_full) values ('keyed', 'key', 1, 'wait'), ('wide', 'kind', 1, 'wait')",
   );
   await db.query("insert into fairmill.gate (scope, name, max_running) values ('tenant', 't', 2)");
   const put = async (state: string, fields: Record<string, unknown> = {}): Promise<string> => {
@@ -119,11 +122,18 @@ test.each(["0010", "0012", "0013", "0014"])("from migration %s, with jobs in eve
   };
   const running = { worker: "old", started_at: new Date(), lease_no: 1, attempt: 1 };
   const held = await put("running", running);
-  const holder = await put("running", { ...running, kind: "keyed", tenant: "u", limit_key: '["keyed"]', slot: 1 });
-  if (hasAside) await db.query("insert into fairmill.hand (worker, no, ids) values ('old', 1, $1)", [[held, holder]]);
+  const keyed = { kind: "keyed", tenant: "u", key: "k", limit_key: '["keyed", "u", "k"]' };
+  const wide = { kind: "wide", tenant: "v", limit_key: '["wide"]' };
+  const [holder, widest] = [
+    await put("running", { ...running, ...keyed, slot: 1 }),
+    await put("running", { ...running, ...wide, slot: 1 }),
+  ];
+  if (hasAside)
+    await db.query("insert into fairmill.hand (worker, no, ids) values ('old', 1, $1)", [[held, holder, widest]]);
   if (hasAside)
     await db.query("insert into fairmill.meter (use, scope, name, held) values ('start', 'tenant', 't', $1)", [[held]]);
-  const blocked = await put("blocked", { kind: "keyed", tenant: "u", limit_key: '["keyed"]' });
+  const blocked = await put("blocked", keyed);
+  const wideNext = await put("blocked", wide);
   const scheduled = await put("scheduled", { run_at: new Date(Date.now() + 3_600_000) });
   const ready = [await put("ready", { priority: 5 }), await put("ready", { priority: 5 })];
 
@@ -134,9 +144,13 @@ test.each(["0010", "0012", "0013", "0014"])("from migration %s, with jobs in eve
   // The old worker goes on with what it has, and the place it gives up goes to the one who waits for it.
   expect(await settle(db, "old", [{ id: holder, lease_no: 1 }], "done")).toMatchObject({ accepted: 1 });
   expect(await statesOf(db, [blocked])).toEqual(["ready"]);
-  // A new one finds the lanes, and the cap with what runs under it.
+  // A new one finds the lanes, and the caps with what runs under them: also that of a kind that had places before.
   await register(db, "new");
-  expect((await claim(db, "new", 10)).map(({ id }) => id)).toEqual(expect.arrayContaining([ready[0], blocked]));
+  const claimed = (await claim(db, "new", 10)).map(({ id }) => id);
+  expect(claimed).toEqual(expect.arrayContaining([ready[0], blocked]));
+  expect(claimed).not.toContain(wideNext);
+  expect(await settle(db, "old", [{ id: widest, lease_no: 1 }], "done")).toMatchObject({ accepted: 1 });
+  expect((await claim(db, "new", 10)).map(({ id }) => id)).toEqual([wideNext]);
   expect(await statesOf(db, [ready[1]!, scheduled])).toEqual(["ready", "scheduled"]);
   await endLease(db, "old");
   await recover(db);
