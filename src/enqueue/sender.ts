@@ -50,7 +50,7 @@ export class Sender {
    * because they may have to wait for somebody's transaction that has the key.
    */
   readonly #inTurn: Batcher<NewJob, Enqueued>;
-
+  /** Those that have to wait, by name. */
   readonly #patient: PatientLines<NewJob, Answer>;
 
   constructor(db: Database, clock: Clock) {
