@@ -10,8 +10,10 @@ import { WakeUp } from "../claim/wake.js";
 import { Deliverer } from "../deliver/deliverer.js";
 import { enqueueChain } from "../enqueue/middleware.js";
 import { type Clock, sleep, systemClock } from "../model/clock.js";
-import { FairmillError, LeaseLostError, ShutdownError } from "../model/errors.js";
+import { ConfigError, FairmillError, LeaseLostError, ShutdownError } from "../model/errors.js";
 import { chainOf } from "../model/middleware.js";
+import { refuseUnknown } from "../model/settings.js";
+import { showValue } from "../model/show-value.js";
 import { WorkerEmitter } from "../observe/events.js";
 import { createLogger } from "../observe/log.js";
 import { type Handler, handlerTable } from "../run/handler.js";
@@ -194,8 +196,13 @@ export class Worker {
 
   /** Stops gracefully; a second call returns the same promise. `graceMs` overrides the setting. */
   stop(options: { graceMs?: number } = {}): Promise<void> {
-    this.#stopped ??= this.#stop(options.graceMs ?? this.#parts.settings.graceMs);
-    return this.#stopped;
+    try {
+      const graceMs = checkStop(options) ?? this.#parts.settings.graceMs;
+      this.#stopped ??= this.#stop(graceMs);
+      return this.#stopped;
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -291,6 +298,13 @@ export class Worker {
 /** The compiler checks that `use` adds to the context what the handlers need. */
 export const createWorker = <const Used extends Use = []>(options: WorkerOptions<Used>): Worker =>
   new Worker(options as WorkerOptions);
+
+function checkStop(options: { graceMs?: number }): number | undefined {
+  refuseUnknown(options, ["graceMs"], "stop");
+  const { graceMs } = options;
+  if (graceMs === undefined || (typeof graceMs === "number" && graceMs >= 0)) return graceMs;
+  throw new ConfigError("graceMs", `stop: graceMs: ${showValue(graceMs)} is not a number of milliseconds.`);
+}
 
 /** Waits for the work, but not longer than this. True: it was done. */
 async function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> {
