@@ -99,10 +99,7 @@ export class Database {
   }
 
   async query<Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
-    const [result] = await this.together([[text, values]]).catch((error: unknown) => {
-      // What it was that PostgreSQL did not like, such as the name of the database.
-      throw error instanceof NotSentError ? error.cause : error;
-    });
+    const [result] = await this.together([[text, values]]);
     if (result!.status === "rejected") throw result!.reason;
     return result!.value as Row[];
   }
