@@ -1,5 +1,6 @@
 // How a failure ends a command: which exit code, which code for programs, which one or two lines for people.
 import { FairmillError } from "../model/errors.js";
+import { NotSentError } from "../store/database.js";
 import type { Output } from "./output.js";
 import { manyLines } from "./text.js";
 
@@ -24,6 +25,9 @@ export function reportFailure(thrown: unknown, out: Output, help: string): ExitC
 }
 
 function explain(thrown: unknown): { code: string; message: string } {
+  // PostgreSQL answered, and would not let us in: its own reason says what to do.
+  if (thrown instanceof NotSentError && isFromPostgres(thrown.cause) && thrown.cause.code in ADVICE)
+    return explain(thrown.cause);
   if (thrown instanceof FairmillError) return { code: thrown.code, message: thrown.message };
   if (isFromPostgres(thrown))
     return {

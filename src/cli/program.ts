@@ -61,6 +61,10 @@ export async function run(argv: readonly string[]): Promise<ExitCode> {
     await program.parseAsync(argv, { from: "user" });
     return exitCode;
   } catch (error) {
+    if (error instanceof CommanderError && error.code === "commander.version") {
+      out.result({ version: VERSION }, VERSION);
+      return 0;
+    }
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
     return reportFailure(asUsage(error), out, helpLine(argv));
   }
@@ -81,7 +85,12 @@ function programOf(out: Output, ended: (code: ExitCode) => void): Command {
     .option("--json", "print one JSON value and nothing else")
     .configureHelp({ showGlobalOptions: true })
     // Whoever calls this decides what is printed and when the process ends.
-    .configureOutput({ outputError: () => {}, writeErr: () => {} })
+    .configureOutput({
+      outputError: () => {},
+      writeErr: () => {},
+      // The version is a result like others, and the help is for people.
+      writeOut: (text) => void (text === `${VERSION}\n` || process.stdout.write(text)),
+    })
     .exitOverride()
     .addHelpText(
       "after",

@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import type { Duration } from "../model/duration.js";
 import { ConfigError } from "../model/errors.js";
-import { createLogger } from "../observe/log.js";
+import { createLogger, LOG_LEVELS } from "../observe/log.js";
 import type { Config } from "../worker/config.js";
 import type { WorkerOptions } from "../worker/settings.js";
 import type { Worker } from "../worker/worker.js";
@@ -74,11 +74,9 @@ function queuesOf(config: Config, flags: WorkerFlags): WorkerOptions["queues"] {
   );
 }
 
-const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
-
 function loggerFor(out: Output) {
   const level = process.env["FAIRMILL_LOG_LEVEL"] || "info";
-  if (!LOG_LEVELS.includes(level))
+  if (!(LOG_LEVELS as readonly string[]).includes(level))
     throw new UsageError(`FAIRMILL_LOG_LEVEL: ${JSON.stringify(level)} is not one of ${LOG_LEVELS.join(", ")}.`);
   return out.json ? stderrLogger(level) : createLogger({ level });
 }

@@ -3,7 +3,7 @@ import type { Window } from "../model/batch.js";
 import { type Clock, systemClock } from "../model/clock.js";
 import { type Codec, checkCodec } from "../model/codec.js";
 import { FairmillError } from "../model/errors.js";
-import { refuseUnknown } from "../model/settings.js";
+import { refuseUnknown, wholeNumber } from "../model/settings.js";
 import { Database, type Pool, type Queryable } from "../store/database.js";
 import { explainFailure } from "../store/failures.js";
 import { migrate, pendingMigrations } from "../store/migrate.js";
@@ -56,7 +56,7 @@ export class BaseClient {
     const middlewares = usedBy(options.use);
     const clock = options.clock ?? systemClock;
     const db = new Database(options, {
-      connectionsMax: options.connectionsMax ?? 10,
+      connectionsMax: wholeNumber(options.connectionsMax ?? 10, 1, 10_000, "connectionsMax"),
       applicationName: "fairmill client",
     });
     const during = <T>(work: () => Promise<T>) => this.#during(work);

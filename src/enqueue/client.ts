@@ -70,7 +70,7 @@ export class Client extends SteeringClient {
   ): Promise<Enqueued[] | EnqueuedCount> {
     // What items and middlewares throw is theirs, and is handed on as it is.
     return this.tools.during<Enqueued[] | EnqueuedCount>(() =>
-      Symbol.asyncIterator in items ? this.#enqueueStream(definition, items) : this.#enqueueAll(definition, items),
+      isStream(items) ? this.#enqueueStream(definition, items) : this.#enqueueAll(definition, items),
     );
   }
 
@@ -90,7 +90,7 @@ export class Client extends SteeringClient {
 
   /** The same calls inside the caller's transaction: `await client.in(tx).enqueue(job, input)`. */
   in(tx: Queryable): TransactionClient {
-    return transactionClient(tx, this.tools.db.schema, this.tools.rules, this.tools.codec, this.tools.chain);
+    return transactionClient(tx, this.tools);
   }
 
   /** Stores jobs that end together, with callbacks: everything that `fill` adds, or nothing. */
@@ -177,5 +177,9 @@ export class Client extends SteeringClient {
     return this.tools.call(() => this.#credits.statement(account, page));
   }
 }
+
+/** Whatever is neither a list nor a stream is refused as a list. */
+const isStream = <T>(items: Iterable<T> | AsyncIterable<T>): items is AsyncIterable<T> =>
+  typeof items === "object" && items !== null && Symbol.asyncIterator in items;
 
 export const createClient = (options?: ClientOptions): Client => new Client(options);

@@ -1,10 +1,12 @@
 // From the list that a caller gives to the jobs that are stored. Most lists are of jobs that differ in their input and tenant at most: those
 // are checked like any other, and written as one text. A value and a text for each would cost as much as all the rest of the way.
 import type { Codec } from "../model/codec.js";
+import { ConfigError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import { serializePlainList } from "../model/json-content.js";
 import type { AlikeJobs, JobList, NewJob } from "../model/new-job.js";
 import { nameOf } from "../model/settings.js";
+import { showValue } from "../model/show-value.js";
 import { validateInput } from "../model/validate-input.js";
 import { STATEMENT_CHARS_MAX, STATEMENT_ROWS_MAX } from "../store/enqueue.js";
 import type { EnqueueChain } from "./middleware.js";
@@ -16,6 +18,8 @@ export async function newJobs<In>(
   codec: Codec | undefined,
   chain?: EnqueueChain,
 ): Promise<JobList> {
+  if (typeof items?.[Symbol.iterator] !== "function")
+    throw new ConfigError("jobs", `${showValue(items)} is no list of jobs: pass [{ input, … }, …].`);
   const list = [...items];
   const isSeen = codec !== undefined || chain !== undefined;
   const alike = isSeen || hasOwnFields(definition) ? undefined : await alikeJobs(definition, list);

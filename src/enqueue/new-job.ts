@@ -115,6 +115,7 @@ function build<In>(
 
 /** Asked of every job, so without a list of its keys and a text to say whose they are. */
 function hasOthers(options: EnqueueOptions, known: readonly string[]): boolean {
+  if (typeof options !== "object" || options === null) return true;
   for (const key in options) if (!known.includes(key)) return true;
   return false;
 }

@@ -7,7 +7,7 @@ import { FairmillError, JobNotFoundError } from "../model/errors.js";
 import { checkJobId } from "../model/job-id.js";
 import { checkErrorFilter, ERROR_FIELDS } from "../model/redrive-filter.js";
 import { oneOf, refuseUnknown } from "../model/settings.js";
-import { isEnded } from "../model/states.js";
+import { isEnded, JOB_STATES } from "../model/states.js";
 import {
   MESSAGE_STATUSES,
   type Message,
@@ -43,6 +43,7 @@ export class ReadingClient extends BaseClient {
   /** A page of jobs, newest first. */
   async jobs(filter: JobFilter = {}): Promise<Job[]> {
     refuseUnknown(filter, ["state", "queue", "kind", "tenant", "batch", "before", "limit", ...ERROR_FIELDS], "jobs");
+    if (filter.state !== undefined) oneOf(filter.state, JOB_STATES, "state", "jobs");
     if (filter.batch !== undefined) checkBatchId(filter.batch);
     if (filter.before !== undefined) checkJobId(filter.before);
     const why = checkErrorFilter(filter);
@@ -68,6 +69,7 @@ export class ReadingClient extends BaseClient {
 
   /** Waits for the job's end and returns its result; throws when it ended otherwise, or when the time is over. */
   async result(id: string, options: { timeout?: Duration } = {}): Promise<unknown> {
+    refuseUnknown(options, ["timeout"], "result");
     const endMs = this.tools.clock.monotonic() + toMs(options.timeout ?? "30s", "timeout");
     for (let pauseMs = 10; ; pauseMs = Math.min(500, pauseMs * 1.5)) {
       const job = await this.tools.call(() => readJob(this.tools.db, checkJobId(id)));

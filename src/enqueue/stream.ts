@@ -4,7 +4,7 @@ import type { JobDefinition } from "../model/job-definition.js";
 import type { NewJob } from "../model/new-job.js";
 import { STATEMENT_CHARS_MAX } from "../store/enqueue.js";
 import type { EnqueueChain } from "./middleware.js";
-import { type EnqueueItem, newJob } from "./new-job.js";
+import { type EnqueueItem, newJobOf } from "./new-job.js";
 import type { Sender } from "./sender.js";
 
 /** What a stream of jobs came to. */
@@ -34,8 +34,8 @@ export async function enqueueStream<In>(
     for (const one of stored) if (one.created) created++;
   };
   try {
-    for await (const { input, ...options } of items) {
-      const job = newJob(definition, input, options, codec, chain);
+    for await (const item of items) {
+      const job = newJobOf(definition, item, codec, chain);
       const ready = job instanceof Promise ? await job : job;
       page.push(ready);
       chars += ready.payload.length;

@@ -2,7 +2,6 @@
 import { type BatchOptions, checkBatchOptions } from "../model/batch.js";
 
 import type { ChannelTarget } from "../model/channel.js";
-import type { Codec } from "../model/codec.js";
 import { ConfigError } from "../model/errors.js";
 import type { FlowDefinition } from "../model/flow.js";
 import type { JobDefinition } from "../model/job-definition.js";
@@ -19,12 +18,11 @@ import { publishMessages } from "../store/outbox.js";
 import { qualify } from "../store/schema-name.js";
 import { type SignalAnswer, sendSignalIn } from "../store/steps.js";
 import { driversError } from "../store/wrapped-error.js";
+import type { ClientTools } from "./base-client.js";
 import { type BatchAdder, BatchFiller, checkFill, newBatch, type StoredBatch } from "./batches.js";
 import { Credits, type Granted, type GrantOptions } from "./credits.js";
 import { newFlow, type StartFlowOptions } from "./flows.js";
 import { newJobs } from "./job-list.js";
-import type { KeyRules } from "./key-rules.js";
-import type { EnqueueChain } from "./middleware.js";
 import { type EnqueueItem, type EnqueueOptions, newJob } from "./new-job.js";
 import { newMessage, type PublishOptions } from "./publish.js";
 import { checkSignal, sealSignal } from "./signals.js";
@@ -50,23 +48,22 @@ export interface TransactionClient {
 
 export function transactionClient(
   tx: Queryable,
-  schema: string,
-  rules: KeyRules,
-  codec: Codec | undefined,
-  chain: EnqueueChain | undefined,
+  { db: { schema }, rules, codec, chain, during }: Pick<ClientTools, "db" | "rules" | "codec" | "chain" | "during">,
 ): TransactionClient {
   if (typeof tx?.query !== "function")
     throw new ConfigError(
       "tx",
       "client.in(tx): tx must have a query(text, values) method, like a pg client inside a transaction. For transactions of other libraries there are adapters: fairmill/adapters/postgres-js, drizzle, kysely, prisma.",
     );
-  const explained = async <T>(work: () => Promise<T>): Promise<T> => {
-    try {
-      return await work();
-    } catch (error) {
-      throw explainFailure(error, schema, driversError(error));
-    }
-  };
+  // A call of the client like any other: refused once that is closed.
+  const explained = <T>(work: () => Promise<T>): Promise<T> =>
+    during(async () => {
+      try {
+        return await work();
+      } catch (error) {
+        throw explainFailure(error, schema, driversError(error));
+      }
+    });
   const makers = { rules, codec, chain };
   const credits = new Credits(tx, (text) => qualify(text, schema));
   const store = (definition: Ruled, jobs: JobList) =>

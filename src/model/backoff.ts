@@ -1,6 +1,7 @@
 // How long to wait before the next attempt. Pure: the dice are a parameter.
 import { type Duration, toMs } from "./duration.js";
 import { ConfigError } from "./errors.js";
+import { refuseUnknown } from "./settings.js";
 import { showValue } from "./show-value.js";
 
 /** Milliseconds to wait after the given failed attempt (1 for the first). `random` is a number in [0, 1). */
@@ -12,6 +13,7 @@ const DEFAULT_CAP_MS = 300_000;
 export function exponential(
   options: { base?: Duration; cap?: Duration; factor?: number; jitter?: number } = {},
 ): Backoff {
+  refuseUnknown(options, ["base", "cap", "factor", "jitter"], "exponential");
   const baseMs = toMs(options.base ?? "2s", "retry.backoff.base");
   const capMs = toMs(options.cap ?? Math.max(baseMs, DEFAULT_CAP_MS), "retry.backoff.cap");
   if (capMs < baseMs) throw new ConfigError("retry.backoff.cap", "retry.backoff.cap: must not be shorter than base.");

@@ -78,7 +78,7 @@ export function defineJob(options: JobOptions<any, any>): JobDefinition<any, any
     throw new ConfigError("options", `defineJob(${showValue(options)}): pass an object, like { kind: "mail.send" }.`);
   const where = `defineJob(${showValue(options.kind)})`;
   refuseUnknown(options, KNOWN, where);
-  refuseUnknown(options.retry ?? {}, ["attempts", "backoff"], `${where}.retry`);
+  if (options.retry !== undefined) refuseUnknown(options.retry, ["attempts", "backoff"], `${where}.retry`);
   if (options.input !== undefined && typeof options.input?.["~standard"]?.validate !== "function")
     throw new ConfigError(
       "input",

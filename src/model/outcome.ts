@@ -13,6 +13,7 @@ import {
   TimeoutError,
 } from "./errors.js";
 import { StepChangedError } from "./step-errors.js";
+import { isThenable } from "./thenable.js";
 
 const MARK = Symbol.for("fairmill.outcome");
 
@@ -158,9 +159,11 @@ const usualBackoff = exponential();
 
 /** A backoff of the user's that throws, or returns no duration, must not cost the job its verdict: the usual one takes its place. */
 function delayOf(backoff: Backoff, failedAttempts: number, random: number): number {
-  let delayMs: number | undefined;
+  let delayMs: unknown;
   try {
     delayMs = backoff(failedAttempts, random);
+    // One that is asynchronous is no better: nobody waits for it, and what it rejects with must not end the process.
+    if (isThenable(delayMs)) delayMs.then(undefined, () => {});
   } catch {}
   return typeof delayMs === "number" && delayMs >= 0 && delayMs <= DURATION_MS_MAX
     ? delayMs

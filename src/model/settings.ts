@@ -2,8 +2,10 @@
 import { ConfigError } from "./errors.js";
 import { showValue } from "./show-value.js";
 
-/** Throws when `given` has a key that `known` does not list. `where` says whose settings these are. */
-export function refuseUnknown(given: object, known: readonly string[], where: string): void {
+/** Throws when `given` is no object, or has a key that `known` does not list. `where` says whose settings these are. */
+export function refuseUnknown(given: unknown, known: readonly string[], where: string): asserts given is object {
+  if (typeof given !== "object" || given === null || Array.isArray(given))
+    throw new ConfigError(where, `${where}: ${showValue(given)} is no object of settings. Known: ${known.join(", ")}.`);
   for (const key of Object.keys(given)) {
     if (known.includes(key)) continue;
     const near = known.toSorted((a, b) => distance(key, a) - distance(key, b))[0];

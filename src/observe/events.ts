@@ -40,14 +40,27 @@ export interface WorkerEvents {
   stopped: [{ worker: string; released: number }];
 }
 
-/** Listeners belong to the user: one that throws is announced as trouble, and what the worker was about to do goes on. */
+/** Listeners belong to the user: one that throws or rejects is announced as trouble, and what the worker was about to do goes on. */
 export class WorkerEmitter extends EventEmitter<WorkerEvents> {
+  constructor() {
+    super({ captureRejections: true });
+  }
+
   override emit<Name extends keyof WorkerEvents>(name: Name, ...args: WorkerEvents[Name]): boolean;
   override emit(name: string, ...args: unknown[]): boolean {
     try {
       return (super.emit as (name: string, ...args: unknown[]) => boolean)(name, ...args);
     } catch (error) {
-      return name !== "trouble" && this.emit("trouble", { doing: `telling listeners of "${name}"`, error });
+      return this.#announce(name, error);
     }
+  }
+
+  /** Where Node hands in what asynchronous listeners reject with. */
+  [Symbol.for("nodejs.rejection")](error: unknown, name: string): void {
+    this.#announce(name, error);
+  }
+
+  #announce(name: string, error: unknown): boolean {
+    return name !== "trouble" && this.emit("trouble", { doing: `telling listeners of "${name}"`, error });
   }
 }

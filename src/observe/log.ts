@@ -1,5 +1,8 @@
 // Structured logs: one JSON object a line, and lines for people when the output is a terminal.
 import { pino } from "pino";
+import { ConfigError } from "../model/errors.js";
+import { oneOf } from "../model/settings.js";
+import { showValue } from "../model/show-value.js";
 
 /** What Fairmill needs of a logger; pino's fit, and so does any object of this shape. */
 export interface Logger {
@@ -10,6 +13,18 @@ export interface Logger {
   child(bindings: object): Logger;
   /** Where a logger has it, lines that nobody would see are not even put together. */
   isLevelEnabled?(level: string): boolean;
+}
+
+export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+
+/** What is missing would be noticed at the first line, in the middle of the work. */
+export function checkLogger(logger: Logger): void {
+  for (const method of ["debug", "info", "warn", "error", "child"] as const)
+    if (typeof logger?.[method] !== "function")
+      throw new ConfigError(
+        "logger",
+        `logger: ${showValue(logger)} has no ${method}(). A logger has debug, info, warn, error and child; pino's fit.`,
+      );
 }
 
 const nothing = () => {};
@@ -23,7 +38,11 @@ export const silentLogger: Logger = {
 };
 
 export function createLogger(options: { level?: string | undefined; pretty?: boolean | undefined } = {}): Logger {
-  const level = options.level ?? process.env["FAIRMILL_LOG_LEVEL"] ?? "info";
+  const fromEnvironment = process.env["FAIRMILL_LOG_LEVEL"] || "info";
+  const level =
+    options.level === undefined
+      ? oneOf(fromEnvironment, LOG_LEVELS, "FAIRMILL_LOG_LEVEL")
+      : oneOf(options.level, LOG_LEVELS, "level", "createLogger");
   const pretty = options.pretty ?? process.stdout.isTTY === true;
   return pino(
     {

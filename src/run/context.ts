@@ -127,8 +127,8 @@ export class RunContext<Input, Run extends { readonly claim: Claim }> implements
       : batchOf(batch, (definition, input, options) => this.enqueue(definition, input, options));
   }
 
-  calledBy(): Promise<BatchCall | undefined> {
-    return this.#tools.nodes.caller(this.#claim);
+  get calledBy(): JobContext["calledBy"] {
+    return () => this.#tools.nodes.caller(this.#claim);
   }
 
   get flow(): JobFlow | null {
@@ -149,37 +149,42 @@ export class RunContext<Input, Run extends { readonly claim: Claim }> implements
     return this.#log;
   }
 
-  progress(value: unknown): void {
-    this.#effects?.refuseCompleted("ctx.progress");
-    this.#tools.report(this.#claim, value);
+  // Handlers may take the context apart: `async ({ step }) => …`. So what they call are functions that know their context, made when
+  // they are asked for: most jobs ask for none.
+
+  get progress(): JobContext["progress"] {
+    return (value) => {
+      this.#effects?.refuseCompleted("ctx.progress");
+      this.#tools.report(this.#claim, value);
+    };
   }
 
-  async tick(): Promise<Tick | undefined> {
-    return this.#tools.tickOf?.(this.#claim);
+  get tick(): JobContext["tick"] {
+    return async () => this.#tools.tickOf?.(this.#claim);
   }
 
-  step<T>(name: string, run: () => T | Promise<T>): Promise<T> {
-    return this.#ownSteps("ctx.step").step(name, run);
+  get step(): JobContext["step"] {
+    return (name, run) => this.#ownSteps("ctx.step").step(name, run);
   }
 
-  sleep(name: string, duration: Duration): Promise<void> {
-    return this.#ownSteps("ctx.sleep").sleep(name, duration);
+  get sleep(): JobContext["sleep"] {
+    return (name, duration) => this.#ownSteps("ctx.sleep").sleep(name, duration);
   }
 
-  waitFor<T = unknown>(name: string, options?: WaitOptions): Promise<T> {
-    return this.#ownSteps("ctx.waitFor").waitFor(name, options);
+  get waitFor(): JobContext["waitFor"] {
+    return (name, options) => this.#ownSteps("ctx.waitFor").waitFor(name, options);
   }
 
-  enqueue<In>(definition: JobDefinition<In, unknown>, input: In, options?: EnqueueOptions): Promise<void> {
-    return this.#ownEffects().enqueue(definition, input, options);
+  get enqueue(): JobContext["enqueue"] {
+    return (definition, input, options) => this.#ownEffects().enqueue(definition, input, options);
   }
 
-  publish<In>(channel: string | ChannelTarget<In>, message: In, options?: Partial<PublishOptions>): Promise<void> {
-    return this.#ownEffects().publish(channel, message, options);
+  get publish(): JobContext["publish"] {
+    return (channel, message, options) => this.#ownEffects().publish(channel, message, options);
   }
 
-  complete(tx: Queryable, result?: unknown): Promise<void> {
-    return this.#ownEffects().complete(tx, result);
+  get complete(): JobContext["complete"] {
+    return (tx, result) => this.#ownEffects().complete(tx, result);
   }
 
   #ownSteps(what: string): Steps {

@@ -93,7 +93,8 @@ export class Runner {
         : this.#call(run, handler, input);
       if (!isThenable(ending)) return this.#ended(run, { type: "returned", value: ending });
       this.#limits.get(claim.kind)?.add(run);
-      ending.then(
+      // A promise stays as it is. A thenable of another make may answer twice, and throw besides: a run ends once.
+      Promise.resolve(ending).then(
         (value) => this.#ended(run, { type: "returned", value }),
         (error: unknown) => this.#ended(run, { type: "threw", error, abortedBy: run.abortedBy }),
       );

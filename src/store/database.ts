@@ -65,7 +65,10 @@ export class Database {
   readonly #answerMsMax: number;
   /** Connections that keep their memory between large statements. */
   readonly #roomy = new WeakSet<pg.PoolClient>();
+  /** Connections to hang up on when nobody waits for answers any more. Of a pool of the caller's only those that are checked out. */
+  readonly #open = new Set<Line>();
   #closed: Promise<void> | undefined;
+  #isAbandoned = false;
 
   constructor(
     options: DatabaseOptions,
@@ -93,6 +96,7 @@ export class Database {
       idleTimeoutMillis: 30_000,
     } as pg.PoolConfig);
     this.#surviveBreaks();
+    this.#pool.on("remove", (client) => void this.#open.delete(client));
   }
 
   /** An idle connection that breaks is no news: the next statement opens another one. Unheard, it would end the process. */
@@ -107,10 +111,7 @@ export class Database {
   }
 
   async query<Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
-    const [result] = await this.together([[text, values]]).catch((error: unknown) => {
-      // What it was that PostgreSQL did not like, such as the name of the database.
-      throw error instanceof NotSentError ? error.cause : error;
-    });
+    const [result] = await this.together([[text, values]]);
     if (result!.status === "rejected") throw result!.reason;
     return result!.value as Row[];
   }
@@ -164,13 +165,19 @@ export class Database {
 
   /** By the machine's clock, whatever the worker's is: it is the line that is timed, not the work. */
   #expectAnswer(client: pg.PoolClient): () => void {
-    return systemClock.after(this.#answerMsMax, () => hangUp(client));
+    return systemClock.after(this.#answerMsMax, () => hangUp(client, unanswered()));
   }
 
   /** A failure here is a failure before anything was sent: whoever asked may ask again. */
   async #checkOut(): Promise<pg.PoolClient> {
     try {
+      if (this.#isAbandoned) throw abandoned();
       const client = await this.#pool.connect();
+      if (this.#isAbandoned) {
+        client.release(true);
+        throw abandoned();
+      }
+      this.#open.add(client);
       // A connection that breaks while it is checked out fails its statements; without a listener it would also end the process.
       client.on("error", ignore);
       return client;
@@ -180,6 +187,7 @@ export class Database {
   }
 
   #checkIn(client: pg.PoolClient, broken: Error | undefined): void {
+    if (!this.#owned) this.#open.delete(client);
     client.release(broken);
     client.off("error", ignore);
   }
@@ -213,6 +221,8 @@ export class Database {
     const options = url ? connection(url) : ((this.#pool as unknown as { options: pg.ClientConfig }).options ?? {});
     const client = new pg.Client({ ...options, application_name: applicationName } as pg.ClientConfig);
     client.on("error", () => {});
+    client.on("end", () => void this.#open.delete(client));
+    this.#open.add(client);
     await client.connect();
     return client;
   }
@@ -235,6 +245,15 @@ export class Database {
     this.#closed ??= this.#owned ? this.#pool.end() : Promise.resolve();
     return this.#closed;
   }
+
+  /** Waits for no answer any more: what is under way fails, connections are closed without a goodbye, and nothing is sent from here on. */
+  abandon(): void {
+    this.#isAbandoned = true;
+    for (const line of this.#open) hangUp(line, abandoned());
+    this.#open.clear();
+    // A connection that is being opened may hold this up for as long as that takes.
+    this.close().catch(ignore);
+  }
 }
 
 const ignore = () => {};
@@ -245,10 +264,16 @@ const ask = (client: pg.PoolClient, query: pg.QueryConfig) =>
     client.query(query, (error, result) => (error ? reject(error) : resolve(result)));
   });
 
+/** A client of the driver. */
+type Line = pg.Client | pg.PoolClient;
+
+const timedOut = (message: string) => Object.assign(new Error(message), { code: "ETIMEDOUT" });
+const unanswered = () => timedOut("no answer from PostgreSQL for too long");
+const abandoned = () => timedOut("the answer was not waited for any longer");
+
 /** Fails everything that waits on this connection. A pool of the caller's may have clients without a stream; those wait on. */
-function hangUp(client: pg.PoolClient): void {
-  const error = Object.assign(new Error("no answer from PostgreSQL for too long"), { code: "ETIMEDOUT" });
-  const { connection } = client as { connection?: { stream?: { destroy(error: Error): void } } };
+function hangUp(line: Line, error: Error): void {
+  const { connection } = line as { connection?: { stream?: { destroy(error: Error): void } } };
   connection?.stream?.destroy(error);
 }
 

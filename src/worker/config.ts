@@ -7,7 +7,7 @@ import { type AddedBy, chainOf } from "../model/middleware.js";
 import { refuseUnknown } from "../model/settings.js";
 import type { Handler } from "../run/handler.js";
 import type { Middleware, Use } from "./middleware.js";
-import type { WorkerOptions } from "./settings.js";
+import { checkQueues, type WorkerOptions } from "./settings.js";
 
 export interface Config<Used extends Use = Use> extends Omit<WorkerOptions<Used>, "db" | "clock" | "handlers"> {
   /** What `fairmill work` and `fairmill dev` run. */
@@ -57,10 +57,11 @@ export function checkConfig(config: unknown, where: string): Config {
   if (typeof config !== "object" || config === null || Array.isArray(config))
     throw new ConfigError("config", `${where}: the settings must be an object, like { handlers: [handle(job, run)] }.`);
   refuseUnknown(config, Object.keys(KNOWN), where);
-  const { databaseUrl, handlers, channels, use, jobs, codec } = config as Config;
+  const { databaseUrl, handlers, channels, use, jobs, queues, codec } = config as Config;
   if (databaseUrl !== undefined && typeof databaseUrl !== "string")
     throw new ConfigError("databaseUrl", `${where}: databaseUrl must be a text, like "postgres://user@host/database".`);
   checkCodec(codec);
+  if (queues !== undefined) checkQueues(queues);
   chainOf<Middleware>(use);
   checkEach(handlers, "handlers", `${where}: handlers`, isHandler, "made by handle(job, async (ctx) => { … })");
   checkEach(channels, "channels", `${where}: channels`, isChannel, 'made by defineChannel({ name: "…", … })');

@@ -80,6 +80,12 @@ export class Incarnation {
     return released;
   }
 
+  /** Ends the heartbeats without a goodbye: the jobs go to others when the lease is over. */
+  async abandon(): Promise<void> {
+    this.retire();
+    await this.#heartbeat?.stop();
+  }
+
   #newId(): string {
     const { clock } = this.#parts;
     return newWorkerId({ host: hostname(), pid: process.pid, nowMs: clock.now(), random: clock.random() });

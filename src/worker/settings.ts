@@ -6,7 +6,8 @@ import { type Duration, toMs } from "../model/duration.js";
 import { ConfigError } from "../model/errors.js";
 import type { AddedBy } from "../model/middleware.js";
 import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
-import type { Logger } from "../observe/log.js";
+import { showValue } from "../model/show-value.js";
+import { checkLogger, type Logger } from "../observe/log.js";
 import type { Handler } from "../run/handler.js";
 import type { Pool } from "../store/database.js";
 import type { Use } from "./middleware.js";
@@ -126,6 +127,7 @@ export interface WorkerSettings {
 export function checkWorkerOptions(options: WorkerOptions): WorkerSettings {
   refuseUnknown(options, KNOWN, "createWorker");
   checkWork(options);
+  if (options.logger !== undefined) checkLogger(options.logger);
   const leaseMs = toMs(options.lease ?? "15s", "lease");
   const beatMs = options.heartbeat === undefined ? leaseMs / 3 : toMs(options.heartbeat, "heartbeat");
   if (leaseMs < 300) throw new ConfigError("lease", "lease: less than 300 ms leaves no time for a heartbeat.");
@@ -161,9 +163,21 @@ export function checkWorkerOptions(options: WorkerOptions): WorkerSettings {
 function checkWork({ handlers = [], channels = [] }: WorkerOptions): void {
   if (!Array.isArray(handlers) || !Array.isArray(channels) || handlers.length + channels.length === 0)
     throw new ConfigError("handlers", "handlers: pass at least one: handlers: [handle(job, async (ctx) => { … })].");
+  for (const handler of handlers)
+    if (typeof handler?.run !== "function" || typeof handler.definition?.kind !== "string")
+      throw new ConfigError("handlers", "handlers: each must be made by handle(job, async (ctx) => { … }).");
   for (const channel of channels)
     if (typeof channel?.send !== "function" || typeof channel.definition?.kind !== "string")
       throw new ConfigError("channels", 'channels: each must be made by defineChannel({ name: "…", … }).');
+}
+
+/** Each queue by its name, with an object of settings that are known. */
+export function checkQueues(queues: unknown): NonNullable<WorkerOptions["queues"]> {
+  if (typeof queues !== "object" || queues === null || Array.isArray(queues))
+    throw new ConfigError("queues", `queues: ${showValue(queues)} is no object, like { mails: { concurrency: 5 } }.`);
+  for (const [queue, settings] of Object.entries(queues))
+    refuseUnknown(settings, ["concurrency", "prefetch"], `queues.${queue}`);
+  return queues as NonNullable<WorkerOptions["queues"]>;
 }
 
 function placesByQueue(options: WorkerOptions): Pick<WorkerSettings, "concurrency" | "prefetch"> {
@@ -175,15 +189,16 @@ function placesByQueue(options: WorkerOptions): Pick<WorkerSettings, "concurrenc
     "concurrency",
   );
   const ahead = wholeNumber(options.prefetch ?? 0, 0, 10_000, "prefetch");
-  const named: NonNullable<WorkerOptions["queues"]> =
-    options.queues ??
-    Object.fromEntries(
-      [...(options.handlers ?? []), ...(options.channels ?? [])].map(({ definition }) => [definition.queue, {}]),
-    );
+  const named = checkQueues(
+    options.queues === undefined
+      ? Object.fromEntries(
+          [...(options.handlers ?? []), ...(options.channels ?? [])].map(({ definition }) => [definition.queue, {}]),
+        )
+      : options.queues,
+  );
   const concurrency = new Map<string, number>();
   const prefetch = new Map<string, number>();
   for (const [queue, settings] of Object.entries(named)) {
-    refuseUnknown(settings, ["concurrency", "prefetch"], `queues.${queue}`);
     concurrency.set(
       nameOf(queue, "queues"),
       wholeNumber(settings.concurrency ?? usual, 1, 10_000, `queues.${queue}.concurrency`),

@@ -123,6 +123,8 @@ export class WorkLoop {
         );
       hands.take(claims);
     }
+    // Whoever stops the loop gives back what has only just arrived, before it starts.
+    if (this.#stopping.signal.aborted) return;
     this.#busyTurns = claims.length >= wanted ? this.#busyTurns + 1 : 0;
     if (this.#busyTurns === BUSY_TURNS) await this.#list(false);
     // Whoever enqueued before we were listed did not ring: look once more before going to sleep.

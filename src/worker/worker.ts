@@ -10,8 +10,10 @@ import { WakeUp } from "../claim/wake.js";
 import { Deliverer } from "../deliver/deliverer.js";
 import { enqueueChain } from "../enqueue/middleware.js";
 import { type Clock, sleep, systemClock } from "../model/clock.js";
-import { FairmillError, LeaseLostError, ShutdownError } from "../model/errors.js";
+import { ConfigError, FairmillError, LeaseLostError, ShutdownError } from "../model/errors.js";
 import { chainOf } from "../model/middleware.js";
+import { refuseUnknown } from "../model/settings.js";
+import { showValue } from "../model/show-value.js";
 import { WorkerEmitter } from "../observe/events.js";
 import { createLogger } from "../observe/log.js";
 import { type Handler, handlerTable } from "../run/handler.js";
@@ -39,8 +41,12 @@ import { WorkLoop } from "./work-loop.js";
 /** While busy, look at all lanes this often. */
 const RESCAN_MS = 2_000;
 const UPKEEP_MS = 5_000;
-/** How long a stop waits for the last verdicts to be written. */
-const LAST_SETTLE_MS = 10_000;
+/** How long a stop may take beyond the times that jobs are given to end: to write the last verdicts, and to say goodbye. */
+const LAST_WORDS_MS = 10_000;
+/** How much of that is for the verdicts. */
+const LAST_SETTLE_MS = 8_000;
+/** When nobody is waited for any more, everything fails at once; this is for what does not. */
+const FALL_MS = 500;
 
 export class Worker {
   readonly events = new WorkerEmitter();
@@ -190,40 +196,73 @@ export class Worker {
 
   /** Stops gracefully; a second call returns the same promise. `graceMs` overrides the setting. */
   stop(options: { graceMs?: number } = {}): Promise<void> {
-    this.#stopped ??= this.#stop(options.graceMs ?? this.#parts.settings.graceMs);
-    return this.#stopped;
+    try {
+      const graceMs = checkStop(options) ?? this.#parts.settings.graceMs;
+      this.#stopped ??= this.#stop(graceMs);
+      return this.#stopped;
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
   }
 
+  /** Whatever the database does, or does not, this comes to an end. */
   async #stop(graceMs: number): Promise<void> {
+    const { db, clock, log, settings } = this.#parts;
+    let released = 0;
+    const end = this.#windDown(graceMs).then((count) => {
+      released = count;
+    });
+    if (!(await within(clock, graceMs + settings.abortGraceMs + LAST_WORDS_MS, end))) {
+      log.warn(
+        { worker: this.id, running: this.#hands.size },
+        "The database does not answer: leaving without a goodbye. Others take the jobs over when the lease is over",
+      );
+      this.#hands.abandon();
+      db.abandon();
+      await within(clock, FALL_MS, Promise.all([end, this.#incarnation.abandon()]));
+    }
+    const wasStarted = this.#state === "started";
+    this.#state = "stopped";
+    if (!wasStarted) return;
+    log.info({ worker: this.id, released }, "Worker stopped");
+    this.events.emit("stopped", { worker: this.id, released });
+  }
+
+  /** Returns how many jobs were still held and went back. */
+  async #windDown(graceMs: number): Promise<number> {
     const { db, clock, log, settings } = this.#parts;
     // Half a start cannot be undone; a whole one can.
     await this.#starting?.catch(() => {});
     if (this.#state !== "started") {
       this.#state = "stopped";
-      return db.close();
+      await db.close();
+      return 0;
     }
     log.info({ worker: this.id, running: this.#hands.size }, "Worker stopping");
     this.#incarnation.retire();
-    await this.#loop.stop();
-    await this.#wakeUp.stop();
     this.#hands.releaseWaiting();
+    // What a claim brings that is still on its way goes back as well.
+    const quiet = this.#loop.stop().then(() => this.#hands.releaseWaiting());
+    const deaf = this.#wakeUp.stop();
 
-    await within(clock, graceMs, this.#hands.decided());
+    await within(
+      clock,
+      graceMs,
+      quiet.then(() => this.#hands.decided()),
+    );
     this.#hands.abortAll(new ShutdownError());
     await within(clock, settings.abortGraceMs + 100, this.#hands.decided());
-    await this.#progress.stop();
-    await within(clock, LAST_SETTLE_MS, this.#hands.settled());
+    const written = Promise.all([quiet, deaf, this.#progress.stop()]).then(() => this.#hands.settled());
+    await within(clock, LAST_SETTLE_MS, written);
     this.#hands.abandon();
     await this.#upkeep.stop();
     const released = await this.#incarnation.stop();
     await db.close();
-    this.#state = "stopped";
-    log.info({ worker: this.id, released }, "Worker stopped");
-    this.events.emit("stopped", { worker: this.id, released });
+    return released;
   }
 
   #upkept(report: UpkeepReport): void {
@@ -260,9 +299,17 @@ export class Worker {
 export const createWorker = <const Used extends Use = []>(options: WorkerOptions<Used>): Worker =>
   new Worker(options as WorkerOptions);
 
-/** Waits for the work, but not longer than this. */
-async function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<void> {
+function checkStop(options: { graceMs?: number }): number | undefined {
+  refuseUnknown(options, ["graceMs"], "stop");
+  const { graceMs } = options;
+  if (graceMs === undefined || (typeof graceMs === "number" && graceMs >= 0)) return graceMs;
+  throw new ConfigError("graceMs", `stop: graceMs: ${showValue(graceMs)} is not a number of milliseconds.`);
+}
+
+/** Waits for the work, but not longer than this. True: it was done. */
+async function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> {
   const nap = new AbortController();
-  await Promise.race([work, sleep(clock, ms, nap.signal)]);
+  const isDone = await Promise.race([work.then(() => true), sleep(clock, ms, nap.signal).then(() => false)]);
   nap.abort();
+  return isDone;
 }

@@ -43,6 +43,11 @@ test.concurrent.each([
     "const job = { kind: 'x', backoff() {} };\nexport default { grace: 'soon', handlers: [{ definition: job, run() {} }] };",
     'fairmill.config.js: grace: "soon" is not a duration',
   ],
+  [
+    "fairmill.config.js",
+    "const job = { kind: 'x', backoff() {} };\nexport default { queues: { default: 2 }, handlers: [{ definition: job, run() {} }] };",
+    "queues.default: 2 is no object of settings. Known: concurrency, prefetch.",
+  ],
   ["fairmill.config.js", "export default { jobs: ['x'] };", "jobs[0] is of type string; it must be made by defineJob("],
   ["fairmill.config.json", '{ "schema": "x", }', "fairmill.config.json could not be loaded: "],
   ["fairmill.config.json", '{ "schema": "x" }', "fairmill.config.json has no handlers, so there is nothing to run"],

@@ -17,7 +17,11 @@ test("help lists every command, and every command's help has examples and the op
 });
 
 test("the version is the package's", async () => {
-  expect((await cli(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  const plain = await cli(["--version"]);
+  expect(plain.stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  const json = await cli(["-V", "--json"]);
+  expect(json).toMatchObject({ code: 0, stderr: "" });
+  expect(jsonOf(json)).toEqual({ version: plain.stdout.trim() });
 });
 
 test.concurrent.each([

@@ -134,6 +134,24 @@ describe("single calls", () => {
 });
 
 describe("lists", () => {
+  test.each([undefined, null, 5, { input: { n: 1 } }])("%o is no list, and is refused by name", async (list) => {
+    await using client = createClient({ databaseUrl: db.url });
+    const refusal = { code: "FAIRMILL_CONFIG", message: expect.stringContaining("is no list of jobs") };
+    await expect(client.enqueueMany(plain, list as never)).rejects.toMatchObject(refusal);
+    await expect(client.in(db.pool).enqueueMany(plain, list as never)).rejects.toMatchObject(refusal);
+  });
+
+  test.each([null, undefined, "text"])("%s in a stream is refused by name", async (item) => {
+    await using client = createClient({ databaseUrl: db.url });
+    async function* stream() {
+      yield item as never;
+    }
+    await expect(client.enqueueMany(plain, stream())).rejects.toMatchObject({
+      code: "FAIRMILL_CONFIG",
+      message: expect.stringContaining("is no job of a list"),
+    });
+  });
+
   test.each([null, undefined, 5, "text"])(
     "%s among the items is refused by name, and nothing is stored",
     async (item) => {
@@ -377,10 +395,14 @@ describe("closing", () => {
   test("twice is as good as once, and what comes after it is refused", async () => {
     const client = createClient({ databaseUrl: db.url });
     await client.enqueue(plain, { n: 1 });
+    const inTransaction = client.in(db.pool);
     await Promise.all([client.close(), client.close()]);
     await client.close();
     await expect(client.enqueue(plain, { n: 2 })).rejects.toThrow(/closed/);
     await expect(client.job("1")).rejects.toThrow(/closed/);
+    await expect(inTransaction.enqueue(plain, { n: 3 })).rejects.toMatchObject({ code: "FAIRMILL_CLOSED" });
+    await expect(client.in(db.pool).enqueueMany(plain, items(2))).rejects.toMatchObject({ code: "FAIRMILL_CLOSED" });
+    await expect(client.in(db.pool).balance("a")).rejects.toMatchObject({ code: "FAIRMILL_CLOSED" });
     expect(await count()).toBe(1);
   });
 
@@ -426,6 +448,11 @@ describe("a database that is not there", () => {
     const began = performance.now();
     await expect(client.enqueue(plain, { n: 1 })).rejects.toThrow(/no_such_database/);
     expect(performance.now() - began).toBeLessThan(1_000);
+    const refusal = { code: "FAIRMILL_DATABASE_UNREACHABLE", message: expect.stringContaining("no_such_database") };
+    await expect(client.enqueueMany(plain, items(2))).rejects.toMatchObject(refusal);
+    await expect(client.jobs()).rejects.toMatchObject(refusal);
+    await expect(client.migrate()).rejects.toMatchObject(refusal);
+    await expect(client.pendingMigrations()).rejects.toMatchObject(refusal);
     await client.close();
   });
 

@@ -226,6 +226,26 @@ test("an unknown setting of the client is refused with the one that was meant", 
   expect(() => createClient({ databaseUrl: db.url, db: db.pool })).toThrow(/either databaseUrl or db/);
 });
 
+test("a number of connections that is none is refused by name", () => {
+  for (const connectionsMax of [-3, 0, 1.5, "x"])
+    expect(() => createClient({ databaseUrl: db.url, connectionsMax: connectionsMax as never })).toThrow(
+      expect.objectContaining({ code: "FAIRMILL_CONFIG", setting: "connectionsMax" }),
+    );
+  for (const options of ["x", null, 5])
+    expect(() => createClient(options as never)).toThrow(expect.objectContaining({ code: "FAIRMILL_CONFIG" }));
+});
+
+test("questions with what is unknown are refused, not answered with nothing", async () => {
+  await expect(client.jobs({ state: "x" as never })).rejects.toMatchObject({
+    code: "FAIRMILL_CONFIG",
+    message: expect.stringMatching(/^jobs: state: "x" is not one of "scheduled", "ready"/),
+  });
+  await expect(client.result("1", { timout: 1 } as never)).rejects.toMatchObject({
+    code: "FAIRMILL_CONFIG",
+    message: expect.stringContaining('Did you mean "timeout"?'),
+  });
+});
+
 test("a job id that is none is refused before the database is asked", async () => {
   for (const id of ["", "abc", "1; drop table job", "-1", "9".repeat(19), 1.5 as never, undefined as never])
     await expect((async () => client.job(id))()).rejects.toMatchObject({ code: "FAIRMILL_CONFIG", setting: "id" });

@@ -71,6 +71,11 @@ test("a wait that is no duration is refused by name when it is given, not when a
   expect(() => exponential({ cap: Number.NaN })).toThrow(/retry\.backoff\.cap/);
 });
 
+test("an unknown setting is refused", () => {
+  expect(() => exponential({ maximum: "1s" } as never)).toThrow(/^exponential: unknown setting "maximum"/);
+  expect(() => exponential("1s" as never)).toThrow(ConfigError);
+});
+
 test.each([
   ["factor", { factor: 0.5 }],
   ["factor", { factor: Number.NaN }],

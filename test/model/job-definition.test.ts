@@ -57,6 +57,9 @@ describe("a definition", () => {
       { kind: "a", retry: { atempts: 5 } },
       /defineJob\("a"\)\.retry.*Did you mean "attempts"\?/,
     ],
+    ["a retry that is false", { kind: "a", retry: false }, /defineJob\("a"\)\.retry: false is no object of settings/],
+    ["a retry that is a number", { kind: "a", retry: 1 }, /defineJob\("a"\)\.retry: 1 is no object.*Known: attempts/],
+    ["a retry that is null", { kind: "a", retry: null }, /defineJob\("a"\)\.retry: null/],
     ["no attempts", { kind: "a", retry: { attempts: 0 } }, /^retry\.attempts: 0/],
     ["half an attempt", { kind: "a", retry: { attempts: 1.5 } }, /^retry\.attempts/],
     ["a priority out of bounds", { kind: "a", priority: 1001 }, /^priority: 1001/],
@@ -145,6 +148,10 @@ describe("types", () => {
   });
 });
 
-test("a handler without a function is refused", () => {
+test("a handler without a function, or without a job, is refused", () => {
+  for (const job of [undefined, null, "a", {}])
+    expect(() => handle(job as never, () => 1)).toThrow(
+      expect.objectContaining({ code: "FAIRMILL_CONFIG", message: expect.stringContaining("defineJob(…)") }),
+    );
   expect(() => handle(defineJob({ kind: "a" }), undefined as never)).toThrow(/handle\("a"\): the second argument/);
 });

@@ -140,6 +140,21 @@ test("an error that says when to come again is obeyed, a day at most", () => {
     expect(decide(facts, asks(nonsense), () => 5, 0)).toMatchObject({ verdict: "retry", delayMs: 5 });
 });
 
+test("a backoff that is asynchronous is no backoff: the usual one takes its place, and what it rejects with is nobody's", async () => {
+  const unhandled: unknown[] = [];
+  const note = (error: unknown) => unhandled.push(error);
+  process.on("unhandledRejection", note);
+  const rejects = async () => {
+    throw new Error("no backoff");
+  };
+  for (const asynchronous of [async () => 10, rejects] as unknown as Backoff[])
+    expect(decide(facts, threw(new Error("x")), asynchronous, 0.5)).toMatchObject({ verdict: "retry", delayMs: 2_000 });
+  // Node tells of what nobody handled when the promises of this turn are through.
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off("unhandledRejection", note);
+  expect(unhandled).toEqual([]);
+});
+
 test("a snooze of no duration is refused where it is made", () => {
   expect(() => snooze("later" as "1s")).toThrow(/snooze/);
   expect(() => snooze(-1)).toThrow(/snooze/);

@@ -2,9 +2,9 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { silentLogger } from "fairmill";
+import { createLogger, silentLogger } from "fairmill";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { forPeople, visible } from "../../src/observe/log.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -19,6 +19,18 @@ async function written(script: string, environment: Record<string, string> = {})
   });
   return stdout;
 }
+
+test("a level that is none is refused by name", async () => {
+  expect(() => createLogger({ level: "loud" })).toThrow(/^createLogger: level: "loud" is not one of "trace"/);
+  vi.stubEnv("FAIRMILL_LOG_LEVEL", "verbose");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect(() => createLogger()).toThrow(
+    expect.objectContaining({
+      code: "FAIRMILL_CONFIG",
+      message: expect.stringMatching(/^FAIRMILL_LOG_LEVEL: "verbose" is not one of "trace", "debug", "info"/),
+    }),
+  );
+});
 
 test("S15: every line is one JSON object with time, level and message, and hostile names stay inside their quotes", async () => {
   const hostile = JSON.stringify('x"}\n{"level":"error","msg":"forged"}\u0007\u001b[2J');

@@ -70,6 +70,60 @@ describe("results", () => {
   });
 });
 
+test("a thenable that answers twice, and throws besides, ends its run once: its place is free once", async () => {
+  const odd = defineJob({ kind: "odd" });
+  const slow = defineJob({ kind: "slow" });
+  let now = 0;
+  let most = 0;
+  const twice = () => ({
+    // biome-ignore lint/suspicious/noThenProperty: such a promise is what is tested.
+    then: (resolve: (value: number) => void) => {
+      resolve(1);
+      resolve(2);
+      throw new Error("late");
+    },
+  });
+  await using client = createClient({ databaseUrl: db.url });
+  await using _ = await startWorker(
+    db.url,
+    [
+      handle(odd, twice),
+      handle(slow, async () => {
+        most = Math.max(most, ++now);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        now--;
+      }),
+    ],
+    { concurrency: 1 },
+  );
+  for (let n = 0; n < 3; n++) {
+    const { id } = await client.enqueue(odd, {});
+    expect(await endOf(client, id)).toMatchObject({ state: "done", result: 1 });
+  }
+  const jobs = await client.enqueueMany(
+    slow,
+    Array.from({ length: 6 }, () => ({ input: {} })),
+  );
+  for (const { id } of jobs) await endOf(client, id);
+  expect(most).toBe(1);
+});
+
+test("the context may be taken apart: its functions know where they come from", async () => {
+  const job = defineJob({ kind: "apart" });
+  await using client = createClient({ databaseUrl: db.url });
+  await using _ = await startWorker(db.url, [
+    handle(once, () => "asked for"),
+    handle(job, async ({ id, log, progress, step, enqueue, tick, calledBy }) => {
+      log.info({}, "taken apart");
+      progress(5);
+      await enqueue(once, {});
+      return [id, await step("one", () => 1), (await tick()) === undefined, (await calledBy()) === undefined];
+    }),
+  ]);
+  const { id } = await client.enqueue(job, {});
+  expect(await endOf(client, id)).toMatchObject({ state: "done", result: [id, 1, true, true] });
+});
+
 const trap = () => {
   throw new Error("trap");
 };

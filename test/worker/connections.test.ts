@@ -1,5 +1,5 @@
 // Connections break, go deaf, hang, and lose answers. The worker goes on, and no job is lost or spent.
-import { type Clock, createClient, defineJob, handle, LeaseLostError, silentLogger } from "fairmill";
+import { type Clock, createClient, createWorker, defineJob, handle, LeaseLostError, silentLogger } from "fairmill";
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../../src/model/clock.js";
 import { useDatabase } from "../support/database.js";
@@ -287,5 +287,66 @@ describe("a worker that is taken for dead", () => {
     proxy.resetAll();
     await using _ = await startWorker(db.url, [handle(job, () => "taken over")], { lease: "1s", logger: silentLogger });
     expect(await endOf(client, id)).toMatchObject({ state: "done" });
+  });
+});
+
+describe("stopping when the network swallows everything", () => {
+  // The ten seconds that the database has for an answer pass in one.
+  const hurried: Clock = { ...systemClock, after: (ms, then) => systemClock.after(ms / 10, then) };
+
+  test.each([
+    ["with nothing to do", false],
+    ["with jobs in hand", true],
+  ])("%s takes no longer than it may, and others take the jobs over", async (_, isBusy) => {
+    const proxy = await TcpProxy.before(db.url);
+    const logger = keepingLogger();
+    const mayEnd = gate();
+    await using client = createClient({ databaseUrl: db.url });
+    const worker = await startWorker(proxy.url, [handle(job, () => mayEnd.promise)], {
+      clock: hurried,
+      grace: "1s",
+      abortGrace: "1s",
+      lease: "1s",
+      logger,
+    });
+    await eventOf(worker, "listening", ({ working }) => working);
+    const id = isBusy ? await begun(client, worker, job, { n: 1 }) : undefined;
+    proxy.isClosed = true;
+    proxy.silence();
+    const stopped = eventOf(worker, "stopped");
+    const began = performance.now();
+    await worker.stop();
+    // By the worker's clock: grace, abortGrace, ten seconds, and what it takes to fall.
+    expect(performance.now() - began).toBeLessThan(3_000);
+    expect(await stopped).toEqual({ worker: worker.id, released: 0 });
+    expect(logger.lines).toContainEqual(
+      expect.objectContaining({ level: "warn", message: expect.stringMatching(/leaving without a goodbye/) }),
+    );
+    for (const application of ["fairmill worker", "fairmill listen", "fairmill heartbeat"])
+      await waitUntil(`${application} holds no connection`, () => proxy.connectionsOf(application) === 0);
+    mayEnd.open();
+    if (id === undefined) return;
+    await using _other = await startWorker(db.url, [handle(job, () => "taken over")]);
+    expect(await endOf(client, id, 20_000)).toMatchObject({ state: "done", result: "taken over", crashes: 1 });
+  });
+
+  test("also while it starts", async () => {
+    const proxy = await TcpProxy.before(db.url);
+    const worker = createWorker({
+      databaseUrl: proxy.url,
+      handlers: [handle(job, () => 1)],
+      clock: hurried,
+      grace: 0,
+      abortGrace: 0,
+      logger: silentLogger,
+    });
+    const swallowed = proxy.swallowAnswerTo("register_v1", "hang");
+    const starting = worker.start();
+    const refused = expect(starting).rejects.toMatchObject({ code: "FAIRMILL_DATABASE_UNREACHABLE" });
+    await swallowed;
+    const began = performance.now();
+    await worker.stop();
+    expect(performance.now() - began).toBeLessThan(3_000);
+    await refused;
   });
 });

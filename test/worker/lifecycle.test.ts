@@ -62,6 +62,11 @@ describe("starting", () => {
     await expect(nowhere.start()).rejects.toMatchObject({ code: "FAIRMILL_DATABASE_UNREACHABLE" });
     await nowhere.stop();
     await fresh.drop();
+    const gone = createWorker({ databaseUrl: fresh.url, handlers: [handle(job, () => 1)], logger: silentLogger });
+    await expect(gone.start()).rejects.toMatchObject({
+      code: "FAIRMILL_DATABASE_UNREACHABLE",
+      message: expect.stringContaining("does not exist"),
+    });
   });
 
   test("with a pool of the caller's uses it and leaves it open", async () => {
@@ -203,14 +208,35 @@ describe("stopping", () => {
       job,
       Array.from({ length: 5 }, (_, n) => ({ input: { n } })),
     );
-    const worker = await startWorker(db.url, [handle(job, () => mayEnd.promise)], { concurrency: 1, prefetch: 3 });
+    const began = gate();
+    const run = () => {
+      began.open();
+      return mayEnd.promise;
+    };
+    const worker = await startWorker(db.url, [handle(job, run)], { concurrency: 1, prefetch: 3 });
     await inState(client, all[3]!.id, "running");
+    // In the database it runs a moment earlier: what has not begun goes back.
+    await began.promise;
     const stopping = worker.stop();
     for (const { id } of all.slice(1))
       expect(await inState(client, id, "ready")).toMatchObject({ attempt: 0, failures: [] });
     mayEnd.open();
     await stopping;
     expect(await client.job(all[0]!.id)).toMatchObject({ state: "done" });
+  });
+
+  test.each<[string, unknown, RegExp]>([
+    ["a text", { graceMs: "5s" }, /^stop: graceMs: "5s" is not a number of milliseconds/],
+    ["no number", { graceMs: Number.NaN }, /^stop: graceMs: NaN/],
+    ["an unknown name", { grace: 5_000 }, /^stop: unknown setting "grace"\. Did you mean "graceMs"/],
+    ["nothing at all", null, /^stop: null is no object of settings/],
+  ])("with %s for a grace is refused, and the worker goes on", async (_, options, message) => {
+    await using client = createClient({ databaseUrl: db.url });
+    await using worker = await newWorker().start();
+    const refused = await worker.stop(options as never).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: "FAIRMILL_CONFIG", message: expect.stringMatching(message) });
+    const { id } = await client.enqueue(job, { n: 1 });
+    expect(await client.result(id)).toBe("done");
   });
 
   test("an idle worker stops at once", async () => {
@@ -250,6 +276,15 @@ describe("settings", () => {
     ["half a job of a tenant", { claimTenantMax: 2.5 }, /^claimTenantMax: 2.5/],
     ["no crash allowed", { crashesMax: 0 }, /crashesMax/],
     ["a poll that is no duration", { poll: "often" }, /^poll: "often"/],
+    [
+      "a queue with a number for its settings",
+      { queues: { default: 2 } },
+      /^queues\.default: 2 is no object of settings/,
+    ],
+    ["queues that are a list", { queues: ["mails"] }, /^queues: .* is no object, like/],
+    ["a handler that is a bare function", { handlers: [() => 1] }, /^handlers: each must be made by handle/],
+    ["a logger that cannot log", { logger: {} }, /^logger: .* has no debug\(\)/],
+    ["a logger without children", { logger: console }, /^logger: .* has no child\(\)/],
     ["two handlers for one kind", { handlers: [handle(job, () => 1), handle(job, () => 2)] }, /"job" has two handlers/],
   ])("%s is refused by name", (_, options, message) => {
     const given = { databaseUrl: db.url, handlers: [handle(job, () => 1)], ...options };

@@ -126,6 +126,26 @@ describe("listeners", () => {
       expect(troubles).toContain(`telling listeners of "${name}"`);
   });
 
+  test("that reject harm nobody either", async () => {
+    const unhandled: unknown[] = [];
+    const note = (error: unknown) => unhandled.push(error);
+    process.on("unhandledRejection", note);
+    const work = defineJob({ kind: "work" });
+    await using client = createClient({ databaseUrl: db.url });
+    await using worker = await startWorker(db.url, [handle(work, () => "fine")]);
+    const trouble = eventOf(worker, "trouble");
+    for (const name of ["settled", "trouble"] as const)
+      worker.events.on(name, async () => {
+        throw new Error("a listener's own trouble");
+      });
+    const { id } = await client.enqueue(work, {});
+    expect(await endOf(client, id)).toMatchObject({ state: "done", attempt: 1 });
+    expect(await trouble).toMatchObject({ doing: 'telling listeners of "settled"' });
+    await worker.stop();
+    process.off("unhandledRejection", note);
+    expect(unhandled).toEqual([]);
+  });
+
   test("hear of every step of a job, in order", async () => {
     const work = defineJob({ kind: "work" });
     const mayEnd = gate();
