@@ -56,7 +56,9 @@ export class PatientLines<Item, Answer> {
     const line = this.#lines.get(name)!;
     const group = line.splice(0, this.#options.itemsMax);
     const answers = await this.#options.send(group.map(({ item }) => item));
-    group.forEach(({ resolve }, i) => resolve(answers[i]!));
+    group.forEach(({ resolve }, i) => {
+      resolve(answers[i]!);
+    });
     if (line.length > 0) this.#unserved.push(name);
     else this.#lines.delete(name);
     this.#served--;

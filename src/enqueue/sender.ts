@@ -36,7 +36,7 @@ class Waits {
   constructor(readonly end: Promise<Answer>) {}
 }
 
-function valueOf(answer: Answer): Enqueued {
+function enqueuedOf(answer: Answer): Enqueued {
   if ("error" in answer) throw answer.error;
   return answer;
 }
@@ -57,7 +57,9 @@ export class Sender {
     this.#db = db;
     this.#clock = clock;
     const send = async (jobs: readonly NewJob[]) =>
-      (await this.#sendTogether(jobs)).map((answer) => (answer instanceof Waits ? answer.end.then(valueOf) : answer));
+      (await this.#sendTogether(jobs)).map((answer) =>
+        answer instanceof Waits ? answer.end.then(enqueuedOf) : answer,
+      );
     this.#batcher = new Batcher<NewJob, Enqueued>({ itemsMax: ITEMS_MAX, groupsInFlightMax: 2, send });
     this.#inTurn = new Batcher<NewJob, Enqueued>({ itemsMax: ITEMS_MAX, groupsInFlightMax: 1, send });
     this.#patient = new PatientLines<NewJob, Answer>({
