@@ -27,12 +27,17 @@ declare
   v_wanted jsonb := (select jsonb_object_agg(w.name, w.count) from (
     select t.name, sum(t.quantum) as count from unnest(tenants, quanta) as t (name, quantum) group by t.name) w);
   v_names  text[];
-  v_tenants text[] := array(select g.name from fairmill.gate g where g.scope = 'tenant' and g.name = any (tenants)
-                            and (g.paused_at is not null or g.max_running is not null or g.rate_at = 'start'));
-  v_kinds  text[] := array(select g.name from fairmill.gate g where g.scope = 'kind' and (kinds is null or g.name = any (kinds))
-                           and (g.paused_at is not null or g.max_running is not null or g.rate_at = 'start'));
-  v_queues text[] := array(select g.name from fairmill.gate g where g.scope = 'queue' and g.name = any (queues)
-                           and (g.paused_at is not null or g.max_running is not null or g.rate_at = 'start'));
+  v_tenants text[] := array(select g.name from (select distinct t.name from unnest(tenants) as t (name)) own
+    cross join lateral (select x.name from fairmill.gate x where x.scope = 'tenant' and x.name = own.name
+                          and (x.paused_at is not null or x.max_running is not null or x.rate_at = 'start') offset 0) g);
+  -- Without names: all kinds that have a gate.
+  v_kinds  text[] := array(select g.name from (select u.name from unnest(kinds) as u (name)
+                                               union all select x.name from fairmill.gate x where kinds is null and x.scope = 'kind') own
+    cross join lateral (select x.name from fairmill.gate x where x.scope = 'kind' and x.name = own.name
+                          and (x.paused_at is not null or x.max_running is not null or x.rate_at = 'start') offset 0) g);
+  v_queues text[] := array(select g.name from (select distinct q.name from unnest(queues) as q (name)) own
+    cross join lateral (select x.name from fairmill.gate x where x.scope = 'queue' and x.name = own.name
+                          and (x.paused_at is not null or x.max_running is not null or x.rate_at = 'start') offset 0) g);
 begin
   foreach v_scope in array array['queue', 'kind', 'tenant'] loop
     v_names := case v_scope when 'queue' then v_queues when 'kind' then v_kinds else v_tenants end;
