@@ -109,7 +109,8 @@ begin
       if found or v_last = v_count then
         return;
       end if;
-      -- Limits held back all of these. Their locks are given back (by an error that nobody sees) before others are asked for, which may come before them in the order of locks.
+      -- Limits held back all of these. Their locks are given back, by an error that nobody sees, before others are asked for: those may come
+      -- before them in the order of locks.
       raise sqlstate 'FMGIV';
     exception when sqlstate 'FMGIV' then
       v_first := v_last + 1;

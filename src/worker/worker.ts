@@ -248,6 +248,8 @@ export class Worker {
     // What a claim brings that is still on its way goes back as well.
     const quiet = this.#loop.stop().then(() => this.#hands.releaseWaiting());
     const deaf = this.#wakeUp.stop();
+    // What it comes to is asked further down; a failure before that is not unheard.
+    deaf.catch(() => {});
 
     await within(
       clock,
@@ -309,7 +311,9 @@ function checkStop(options: { graceMs?: number }): number | undefined {
 /** Waits for the work, but not longer than this. True: it was done. */
 async function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> {
   const nap = new AbortController();
-  const isDone = await Promise.race([work.then(() => true), sleep(clock, ms, nap.signal).then(() => false)]);
-  nap.abort();
-  return isDone;
+  try {
+    return await Promise.race([work.then(() => true), sleep(clock, ms, nap.signal).then(() => false)]);
+  } finally {
+    nap.abort();
+  }
 }
