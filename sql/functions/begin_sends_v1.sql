@@ -14,7 +14,7 @@
 -- Locks: the jobs by id, so that nobody takes them away between look and write; then the rows. Jobs that others hold are skipped, because
 -- those beside them shall not wait.
 -- Plan expected: the primary key of job by the ids, nested loops from there to that of outbox.
-create or replace function fairmill.begin_sends_v1(worker_id text, ids bigint[], leases integer[], runs text[] default null, resends boolean[] default null)
+create or replace function fairmill.begin_sends_v1(worker_id text, ids bigint[], leases bigint[], runs text[] default null, resends boolean[] default null)
 returns table (job_id bigint, answer text, message_id bigint, idempotency_key text, payload jsonb, tries integer, since_ms float8)
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -44,7 +44,7 @@ begin
     from unnest(ids, leases) with ordinality as given (id, lease_no, n)),
   found as materialized (
     select a.id, a.lease_no, a.run, o.id as message_id, o.status, o.idempotency_key, o.payload, jsonb_array_length(o.attempts) as tries,
-      coalesce(o.status = 'sending' and o.attempts -> -1 ->> 'worker' = worker_id and (o.attempts -> -1 ->> 'lease_no')::integer = a.lease_no
+      coalesce(o.status = 'sending' and o.attempts -> -1 ->> 'worker' = worker_id and (o.attempts -> -1 ->> 'lease_no')::bigint = a.lease_no
         and o.attempts -> -1 ->> 'run' = a.run and not o.attempts -> -1 ? 'outcome', false) as is_repeat, a.resend,
       extract(epoch from v_at - (o.attempts -> -1 ->> 'at')::timestamptz)::float8 * 1000 as since_ms
     from asked a join fairmill.outbox o on o.id = a.outbox

@@ -16,7 +16,7 @@
 create or replace function fairmill.claim_gated_v1(
   worker_id text, queues text[], priorities smallint[], tenants text[], floors bigint[], quanta integer[], kinds text[], jobs_max integer, durable boolean,
   hand_no bigint)
-returns table (id bigint, lease_no integer, priority smallint, tenant text, kind text, key text, attempt smallint, crashes smallint,
+returns table (id bigint, lease_no bigint, priority smallint, tenant text, kind text, key text, attempt smallint, crashes smallint,
                max_attempts smallint, payload jsonb, batch bigint)
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -117,7 +117,7 @@ begin
   -- Straight to the caller: to keep the rows for a second look at them would be another copy of every payload.
   return query
     update fairmill.job j
-    set state = 'running', worker = worker_id, lease_no = j.lease_no + 1, attempt = j.attempt + 1, started_at = v_at, put_back = null,
+    set state = 'running', worker = worker_id, lease_no = fairmill.next_lease_v1(j.lease_no), attempt = j.attempt + 1, started_at = v_at, put_back = null,
         unique_key = case when j.unique_until = 'started' then null else j.unique_key end, unique_until = nullif(j.unique_until, 'started')
     where j.ctid = any (v_places)
     returning j.id, j.lease_no, j.priority, j.tenant, j.kind, j.key, j.attempt, j.crashes, j.max_attempts, j.payload, j.batch;

@@ -20,7 +20,7 @@
 create or replace function fairmill.claim_lanes_v1(
   worker_id text, queues text[], priorities smallint[], tenants text[], floors bigint[], quanta integer[], kinds text[], jobs_max integer,
   durable boolean default true, hand_no bigint default null)
-returns table (id bigint, lease_no integer, priority smallint, tenant text, kind text, key text, attempt smallint, crashes smallint,
+returns table (id bigint, lease_no bigint, priority smallint, tenant text, kind text, key text, attempt smallint, crashes smallint,
                max_attempts smallint, payload jsonb, batch bigint)
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -71,7 +71,7 @@ begin
   perform fairmill.take_in_hand_v1(worker_id, hand_no, v_ids);
   return query
     update fairmill.job j
-    set state = 'running', worker = worker_id, lease_no = j.lease_no + 1, attempt = j.attempt + 1, started_at = clock_timestamp(), put_back = null,
+    set state = 'running', worker = worker_id, lease_no = fairmill.next_lease_v1(j.lease_no), attempt = j.attempt + 1, started_at = clock_timestamp(), put_back = null,
         unique_key = case when j.unique_until = 'started' then null else j.unique_key end, unique_until = nullif(j.unique_until, 'started')
     -- An array of places, not a join: measured at 7.1 against 8.4 microseconds a job.
     where j.ctid = any (v_places)

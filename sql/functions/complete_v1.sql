@@ -5,7 +5,7 @@
 -- The transaction must be READ COMMITTED (else FM021): whoever passes on a place locks its key first and looks then at who waits for it. With
 -- the snapshot of an older moment it would overlook a job, and that would wait for nobody.
 -- Locks: those of settle_v1, until the caller's transaction ends: end it soon.
-create or replace function fairmill.complete_v1(worker_id text, job_id bigint, lease integer, detail jsonb default null,
+create or replace function fairmill.complete_v1(worker_id text, job_id bigint, lease bigint, detail jsonb default null,
   out accepted boolean, out refused jsonb, out admitted jsonb)
 language plpgsql
 set search_path = pg_catalog, pg_temp

@@ -1,5 +1,5 @@
 -- The entry of job.failures for an attempt whose worker died.
-create or replace function fairmill.crash_v1(attempt smallint, lease_no integer, worker text, started_at timestamptz, ended_at timestamptz)
+create or replace function fairmill.crash_v1(attempt smallint, lease_no bigint, worker text, started_at timestamptz, ended_at timestamptz)
 returns jsonb
 language sql stable
 set search_path = pg_catalog, pg_temp

@@ -1,5 +1,5 @@
 -- One entry of job.failures: an attempt that did not succeed.
-create or replace function fairmill.failure_v1(attempt smallint, lease_no integer, worker text, started_at timestamptz, ended_at timestamptz, outcome text, error jsonb)
+create or replace function fairmill.failure_v1(attempt smallint, lease_no bigint, worker text, started_at timestamptz, ended_at timestamptz, outcome text, error jsonb)
 returns jsonb
 language sql stable
 set search_path = pg_catalog, pg_temp

@@ -4,7 +4,7 @@
 --   worker_id, ids, leases, verdicts, details  as settle_v1 has them; details of such a job may carry delivery: outcome, error
 -- Locks: none but the rows; the caller has locked the jobs.
 -- Plan expected: nested loops from the arrays to the primary keys of job and outbox.
-create or replace function fairmill.note_sends_v1(worker_id text, ids bigint[], leases integer[], verdicts text[], details jsonb)
+create or replace function fairmill.note_sends_v1(worker_id text, ids bigint[], leases bigint[], verdicts text[], details jsonb)
 returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp

@@ -12,7 +12,7 @@
 -- Repeating a call is safe.
 -- Locks: the job, then the step; waits for a signal that is on its way for a moment only, because that is a caller's transaction.
 -- Plan expected: the job and its steps by their primary keys.
-create or replace function fairmill.pause_step_v1(worker_id text, job_id bigint, lease integer, name text, "position" integer, kind text,
+create or replace function fairmill.pause_step_v1(worker_id text, job_id bigint, lease bigint, name text, "position" integer, kind text,
   wait_ms float8 default null, steps_max integer default 1000,
   out answer text, out in_ms float8, out signalled boolean, out kept jsonb, out stored_kind text)
 language plpgsql

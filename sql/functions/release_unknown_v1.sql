@@ -19,7 +19,7 @@ declare
   v_count  integer;
 begin
   with released as (
-    update fairmill.job j set state = 'ready', worker = null, started_at = null, attempt = j.attempt - 1, lease_no = j.lease_no + 1
+    update fairmill.job j set state = 'ready', worker = null, started_at = null, attempt = j.attempt - 1, lease_no = fairmill.next_lease_v1(j.lease_no)
     -- No order by: to save a sort the planner might walk along the whole primary key. It is the update that locks, in the order of the
     -- ids, because it goes through the primary key.
     where j.id = any (array(

@@ -2,7 +2,7 @@
 -- old id back, and the keys of which a place may have become free: who waits for its moment gives its place up, except where places
 -- are held from enqueue to end (refuse). Who is released keeps it. A snooze that names its waits is for signals: see wait_until_v1.
 -- Locks: the jobs by id, then the steps of such a snooze.
-create or replace function fairmill.settle_waiting_v1(worker_id text, ids bigint[], leases integer[], verdicts text[], details jsonb,
+create or replace function fairmill.settle_waiting_v1(worker_id text, ids bigint[], leases bigint[], verdicts text[], details jsonb,
   out changed integer, out released text[], out freed text[])
 language plpgsql
 set search_path = pg_catalog, pg_temp

@@ -13,7 +13,7 @@
 -- Locks: the job, so that nobody takes it away between look and write; then the step. Waits for neither longer than a second (then it
 -- fails with 55P03 and may be repeated): a transaction of somebody who cancels the job may be long, and others wait behind this call.
 -- Plan expected: the job and its steps by their primary keys.
-create or replace function fairmill.store_step_v1(worker_id text, job_id bigint, lease integer, name text, "position" integer, result jsonb default null,
+create or replace function fairmill.store_step_v1(worker_id text, job_id bigint, lease bigint, name text, "position" integer, result jsonb default null,
   took_ms float8 default 0, steps_max integer default 1000, bytes_max bigint default 16777216,
   out answer text, out kind text, out kept jsonb)
 language plpgsql

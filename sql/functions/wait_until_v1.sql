@@ -6,7 +6,7 @@
 -- its time, and a settle does not wait for it.
 -- Locks: the steps; those that somebody else holds are skipped.
 -- Plan expected: the steps by their primary key.
-create or replace function fairmill.wait_until_v1(job_id bigint, lease integer, names text[], due_at timestamptz)
+create or replace function fairmill.wait_until_v1(job_id bigint, lease bigint, names text[], due_at timestamptz)
 returns timestamptz
 language plpgsql
 set search_path = pg_catalog, pg_temp

@@ -11,6 +11,7 @@ import { DeliveryUnknownError } from "../model/delivery-errors.js";
 import type { DeliveryMark } from "../model/delivery-mark.js";
 import { recordError } from "../model/error-record.js";
 import { InputInvalidError, LeaseLostError } from "../model/errors.js";
+import { unspentOf } from "../model/lease-no.js";
 import { cancel, snooze } from "../model/outcome.js";
 import { PayloadOutdatedError, validateInput } from "../model/validate-input.js";
 import type { Logger } from "../observe/log.js";
@@ -98,8 +99,7 @@ export class Deliverer {
     try {
       message = await this.#open(claim, begun);
     } catch (error) {
-      const unspent = Math.max(0, claim.leaseNo - claim.attempt);
-      return { outcome: { type: "unopened", error, unspent }, mark: markOf("refused", error) };
+      return { outcome: { type: "unopened", error, unspent: unspentOf(claim) }, mark: markOf("refused", error) };
     }
     if (run.signal.aborted) return failed(run.signal.reason, "refused");
     // The last look at the clock before the message leaves: nothing waits from here to `send`.

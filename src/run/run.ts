@@ -30,6 +30,10 @@ export class Run {
   effects: Effects | undefined;
   /** Of a delivery job: what its attempt to send came to. */
   delivery: DeliveryMark | undefined;
+  /** The handler has really ended. */
+  isOver = false;
+  /** It ignored its signal for too long: its job is settled without it. */
+  isGivenUp = false;
   /** Forgets the timer that gives up a handler which ignores its signal. */
   forgetGrace: (() => void) | undefined;
 

@@ -9,6 +9,7 @@ import type { Completer, EffectMaker } from "../model/effects.js";
 import { recordError } from "../model/error-record.js";
 import { type FairmillError, InputInvalidError, NonRetryableError, TimeoutError } from "../model/errors.js";
 import type { NodeReader } from "../model/flow.js";
+import { unspentOf } from "../model/lease-no.js";
 import { decide, decideReturned, type Outcome, type Verdict } from "../model/outcome.js";
 import type { Tick } from "../model/schedule.js";
 import type { StepKeeper } from "../model/step.js";
@@ -84,7 +85,7 @@ export class Runner {
       try {
         payload = openJson(this.#options.codec, claim.payload, claim, "payload");
       } catch (error) {
-        return this.#over(run, { type: "unopened", error, unspent: Math.max(0, claim.leaseNo - claim.attempt) });
+        return this.#over(run, { type: "unopened", error, unspent: unspentOf(claim) });
       }
       const input = checkPayload(handler, payload);
       // A handler that ends without waiting for anything is over here and now: no promise, no timer.
@@ -156,9 +157,10 @@ export class Runner {
     if (run.isDecided || run.abortedBy !== undefined) return;
     run.context ??= this.#contextOf(run, undefined);
     run.context.abort(reason);
-    run.forgetGrace = this.#options.clock.after(this.#options.abortGraceMs, () =>
-      this.#decide(run, { type: "threw", error: reason, abortedBy: reason }),
-    );
+    run.forgetGrace = this.#options.clock.after(this.#options.abortGraceMs, () => {
+      run.isGivenUp = true;
+      this.#decide(run, { type: "threw", error: reason, abortedBy: reason });
+    });
   }
 
   /** A step that is still being done, beside one that failed, say, has perhaps been paid for: its result is kept first. */

@@ -8,6 +8,7 @@ import type { Clock } from "../model/clock.js";
 import { DURATION_MS_MAX, type Duration, toMs } from "../model/duration.js";
 import { LeaseLostError } from "../model/errors.js";
 import { serializeResult } from "../model/json-content.js";
+import { claimsOf } from "../model/lease-no.js";
 import { nameOf, refuseUnknown } from "../model/settings.js";
 import {
   type DoneStep,
@@ -132,7 +133,7 @@ export class Steps {
     this.#open++;
     try {
       // No run before this one: nothing to read, and jobs that run once pay nothing for it.
-      const known = this.#run.claim.leaseNo === 1 ? undefined : await this.#known();
+      const known = claimsOf(this.#run.claim.leaseNo) === 1 ? undefined : await this.#known();
       this.#refuse();
       if (position >= this.#run.keeper.stepsMax)
         throw new StepLimitError(name, `a job may have ${this.#run.keeper.stepsMax} steps`);

@@ -48,9 +48,9 @@ export interface ClaimAnswer {
 }
 
 /** Of a job that is run for the first time, as most are. */
-const USUAL = { leaseNo: 1, attempt: 1, crashes: 0, maxAttempts: 3 } as const;
+const USUAL = { attempt: 1, crashes: 0, maxAttempts: 3 } as const;
 /** What is usual, the lane of the first probe and the worker's first kind are left out: a null is cheap to write and to read. */
-const CLAIM = `select id, nullif(lease_no, ${USUAL.leaseNo}), nullif(priority, $3[1]), nullif(tenant, $4[1]), nullif(kind, $7[1]), key,
+const CLAIM = `select id, lease_no, nullif(priority, $3[1]), nullif(tenant, $4[1]), nullif(kind, $7[1]), key,
     nullif(attempt, ${USUAL.attempt}), nullif(crashes, ${USUAL.crashes}), nullif(max_attempts, ${USUAL.maxAttempts}), payload, batch
   from fairmill.claim_lanes_v1($1, $2, $3, $4, $5, $6, $7, $8, durable => false, hand_no => $9)`;
 const NEWS = "select * from fairmill.news_v1($1, $2)";
@@ -80,7 +80,7 @@ export function readLanes(
 /** In the order of the columns. */
 type ClaimRow = readonly [
   id: string | null,
-  leaseNo: string | null,
+  leaseNo: string,
   priority: string | null,
   tenant: string | null,
   kind: string | null,
@@ -108,7 +108,7 @@ function toClaim(row: ClaimRow, asked: Asked): Claim {
   const [id, leaseNo, priority, tenant, kind, key, attempt, crashes, maxAttempts, payload, batch] = row;
   return {
     id: id as string,
-    leaseNo: numberOr(leaseNo, USUAL.leaseNo),
+    leaseNo: Number(leaseNo),
     worker: asked.worker,
     queue: asked.queue,
     priority: numberOr(priority, asked.priority),

@@ -121,7 +121,7 @@ interface Row {
   attempt: number;
   crashes: number;
   max_attempts: number;
-  lease_no: number;
+  lease_no: string;
   worker: string | null;
   created_at: Date;
   run_at: Date | null;
@@ -195,7 +195,7 @@ const toJob = (row: Row): Job => ({
   attempt: row.attempt,
   crashes: row.crashes,
   maxAttempts: row.max_attempts,
-  leaseNo: row.lease_no,
+  leaseNo: Number(row.lease_no),
   worker: row.worker,
   createdAt: row.created_at,
   runAt: row.run_at,

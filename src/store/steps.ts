@@ -34,7 +34,7 @@ const STORE =
 const PAUSE =
   'select answer, in_ms as "inMs", signalled, kept::text as result, stored_kind as kind from fairmill.pause_step_v1($1, $2, $3, $4, $5, $6, $7, $8)';
 const LIST = `select name, kind, position, result, started_at as "startedAt", finished_at as "finishedAt", wake_at as "wakeAt",
-    signalled_at as "signalledAt", attempt, lease_no as "leaseNo"
+    signalled_at as "signalledAt", attempt, lease_no::float8 as "leaseNo"
   from fairmill.step where job_id = $1 order by position nulls last, started_at, name limit ${STEPS_READ_MAX}`;
 const OWNER = `select kind, tenant from fairmill.job where id = $1
   union all select kind, tenant from fairmill.job_history where id = $1 limit 1`;

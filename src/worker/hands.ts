@@ -4,7 +4,7 @@
 // was this job, and no bystander is blamed. Until then nothing else is claimed, and what runs is let end first.
 import type { Claim } from "../model/claim.js";
 import type { Effects } from "../model/effects.js";
-import { type FairmillError, JobCancelledError, type LeaseLostError, type ShutdownError } from "../model/errors.js";
+import { type FairmillError, JobCancelledError, LeaseLostError, type ShutdownError } from "../model/errors.js";
 import type { Verdict } from "../model/outcome.js";
 import type { Completion } from "../run/effects.js";
 import { type DecidedRun, Run, type RunEnds } from "../run/run.js";
@@ -12,6 +12,7 @@ import { Runner, type RunnerOptions } from "../run/runner.js";
 import { Settlers } from "../settle/settlers.js";
 import type { Returned, SealResult } from "../store/settle.js";
 import type { Parts } from "./parts.js";
+import { Reclaims } from "./reclaims.js";
 import { Slots } from "./slots.js";
 import { logVerdict } from "./verdict-log.js";
 
@@ -47,6 +48,7 @@ export class Hands implements RunEnds {
   readonly #slots: Slots;
   /** Started and not yet settled. */
   readonly #runs = new Set<Run>();
+  readonly #reclaims = new Reclaims();
   readonly #counts = { claimed: 0, done: 0, failed: 0, refused: 0 };
   #undecided = 0;
   #isScheduled = false;
@@ -79,7 +81,7 @@ export class Hands implements RunEnds {
 
   /** Jobs that are in hand, settled ones excepted. */
   get size(): number {
-    return this.#runs.size + this.#slots.waiting + (this.#suspect ? 1 : 0);
+    return this.#runs.size + this.#slots.waiting + this.#reclaims.waiting.length + (this.#suspect ? 1 : 0);
   }
 
   get stats(): object {
@@ -104,17 +106,47 @@ export class Hands implements RunEnds {
 
   take(claims: readonly Claim[]): void {
     this.#counts.claimed += claims.length;
+    this.#dropOutdated(claims);
     for (const claim of claims) {
-      if (!this.#isSuspect(claim)) this.#slots.add(claim);
-      else if (this.#suspect) this.#release(claim);
-      else this.#suspect = claim;
+      const outdated = this.#reclaims.outdatedBy(claim);
+      if (outdated) this.#takeAgain(claim, outdated);
+      else this.#admit(claim);
     }
     this.#schedule();
   }
 
+  /** Puts a claim in line for a place, a suspect for the moment when nothing else is in hand. */
+  #admit(claim: Claim): void {
+    if (!this.#isSuspect(claim)) this.#slots.add(claim);
+    else if (this.#suspect) this.#release(claim);
+    else this.#suspect = claim;
+  }
+
+  /** What was claimed before, has not begun and comes again now is not ours any more under its old number. */
+  #dropOutdated(claims: readonly Claim[]): void {
+    if (this.#slots.waiting === 0 && !this.#suspect) return;
+    const ids = new Set(claims.map(({ id }) => id));
+    for (const old of this.#withdrawWaiting(({ id }) => ids.has(id))) this.#release(old);
+  }
+
+  /** The job is still being run under a claim that the database does not know any more. */
+  #takeAgain(claim: Claim, outdated: Run): void {
+    const { worker, id: job, kind, tenant } = claim;
+    this.#parts.log.warn(
+      { worker, job, kind, tenant },
+      "The database has given out a job again that still runs here: its lease was lost. The first run is aborted, the second one waits for its end",
+    );
+    const before = this.#reclaims.wait(claim);
+    if (before) this.#release(before);
+    this.#runner.abort(
+      outdated,
+      new LeaseLostError("The lease on this job was lost: it was claimed again. Nothing was written."),
+    );
+  }
+
   /** Ids of the jobs that this worker has in its hands. */
   idsOf(worker: string): string[] {
-    const claims = [...[...this.#runs].map((run) => run.claim), ...this.#slots.line];
+    const claims = [...[...this.#runs].map((run) => run.claim), ...this.#slots.line, ...this.#reclaims.waiting];
     if (this.#suspect) claims.push(this.#suspect);
     return claims.filter((claim) => claim.worker === worker).map((claim) => claim.id);
   }
@@ -124,7 +156,7 @@ export class Hands implements RunEnds {
     const wanted = new Set(ids);
     const isWanted = (claim: Claim) => claim.worker === worker && wanted.has(claim.id);
     for (const run of this.#runs) if (isWanted(run.claim)) this.#runner.abort(run, new JobCancelledError());
-    for (const claim of this.#slots.withdraw(isWanted)) this.#settleUnstarted(claim, { verdict: "cancelled" });
+    for (const claim of this.#withdrawWaiting(isWanted)) this.#settleUnstarted(claim, { verdict: "cancelled" });
   }
 
   abortAll(reason: LeaseLostError | ShutdownError): void {
@@ -134,11 +166,19 @@ export class Hands implements RunEnds {
 
   /** Gives back what was claimed and not started. */
   releaseWaiting(): void {
-    for (const claim of this.#slots.withdraw()) this.#release(claim);
+    for (const claim of this.#withdrawWaiting(() => true)) this.#release(claim);
+  }
+
+  /** Takes out what was claimed and not started, as far as it is wanted. */
+  #withdrawWaiting(isWanted: (claim: Claim) => boolean): Claim[] {
+    const claims = this.#slots.withdraw(isWanted);
+    for (const claim of this.#reclaims.waiting.filter(isWanted)) claims.push(this.#reclaims.withdraw(claim.id)!);
     const suspect = this.#suspect;
-    if (!suspect || [...this.#runs].some((run) => run.claim === suspect)) return;
-    this.#suspect = undefined;
-    this.#release(suspect);
+    if (suspect && isWanted(suspect) && ![...this.#runs].some((run) => run.claim === suspect)) {
+      this.#suspect = undefined;
+      claims.push(suspect);
+    }
+    return claims;
   }
 
   /** Resolves when no started job is without a verdict. */
@@ -158,6 +198,9 @@ export class Hands implements RunEnds {
 
   onVerdict(run: DecidedRun): void {
     this.#noteEnd(run);
+    // Its handler may go on for ever: whoever waits for that to end goes to others.
+    const again = run.isGivenUp ? this.#reclaims.withdraw(run.claim.id) : undefined;
+    if (again) this.#release(again);
     this.#settlers.add(run, run.effects !== undefined || run.isCompleted);
   }
 
@@ -185,6 +228,9 @@ export class Hands implements RunEnds {
   }
 
   onOver(run: Run): void {
+    run.isOver = true;
+    const again = this.#reclaims.over(run);
+    if (again) this.#admit(again);
     this.#slots.give(run.claim.queue);
     if (this.#slots.waiting > 0) this.#schedule();
   }
@@ -223,6 +269,7 @@ export class Hands implements RunEnds {
     this.#undecided++;
     if (events.listenerCount("running") > 0) events.emit("running", { claim });
     this.#runner.begin(run);
+    if (!run.isOver) this.#reclaims.begun(run);
   }
 
   #release(claim: Claim): void {

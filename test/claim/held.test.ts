@@ -22,7 +22,10 @@ const NEVER = { rescanMs: Number.POSITIVE_INFINITY };
 
 /** Ends a job, as a worker does, and says so. */
 const settle = (id: number) =>
-  db.query("select fairmill.settle_v1($1, array[$2::bigint], '{1}', '{done}')", [WORKER, id]);
+  db.query(
+    "select fairmill.settle_v1($1, array[$2::bigint], (select array_agg(j.lease_no) from fairmill.job j where j.id = $2), '{done}')",
+    [WORKER, id],
+  );
 const ended = (tenant: string, kind = "job", queue = "default") => [{ queue, tenant, kind } as Claim];
 
 describe("a tenant at its cap", () => {

@@ -3,6 +3,7 @@ import { createClient, defineJob, type EnqueueOptions, FairmillError, type Job }
 import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { useDatabase } from "../support/database.js";
+import { claimNo } from "../support/lease-no.js";
 
 const db = useDatabase();
 const plain = defineJob<object>({ kind: "plain" });
@@ -30,7 +31,7 @@ test("without options a job is ready at once in the default lane", async () => {
     attempt: 0,
     crashes: 0,
     maxAttempts: 3,
-    leaseNo: 0,
+    leaseNo: claimNo(0),
     worker: null,
     runAt: null,
     expireAt: null,

@@ -89,7 +89,7 @@ async function compare(model: Model): Promise<void> {
   const rows = await db.query(
     `select ${columns} from fairmill.job union all select ${columns} from fairmill.job_history order by id`,
   );
-  expect(rows.map((row) => ({ ...row, id: Number(row["id"]) }))).toEqual(
+  expect(rows.map((row) => ({ ...row, id: Number(row["id"]), lease_no: Number(row["lease_no"]) }))).toEqual(
     model.jobs.map(({ id, state, attempt, crashes, leaseNo, worker, failures }) => ({
       id,
       state,
@@ -152,17 +152,20 @@ const claim = fc
         "select id, lease_no, attempt, tenant from fairmill.claim_lanes_v1($1, '{default,default}', '{0,0}', $2, '{0,0}', $3, null, $4)",
         [name, TENANTS, [jobsMax, jobsMax], jobsMax],
       );
+      const leases = new Map(rows.map((row) => [Number(row["id"]), Number(row["lease_no"])]));
       const due = TENANTS.flatMap((tenant) =>
         model.jobs.filter((job) => job.state === "ready" && job.tenant === tenant && !job.isOverdue).slice(0, jobsMax),
       ).slice(0, jobsMax);
       for (const job of due) {
         model.become(job, "running");
         job.worker = name;
-        job.leaseNo++;
+        const leaseNo = leases.get(job.id) ?? 0;
+        expect(leaseNo).toBeGreaterThan(job.leaseNo);
+        job.leaseNo = leaseNo;
         job.attempt++;
         model.leases.push({ job, leaseNo: job.leaseNo, worker: name });
       }
-      const told = rows.map((row) => [Number(row["id"]), row["lease_no"], row["attempt"]]);
+      const told = rows.map((row) => [Number(row["id"]), Number(row["lease_no"]), row["attempt"]]);
       expect(told.sort((a, b) => a[0]! - b[0]!)).toEqual(
         due.map((job) => [job.id, job.leaseNo, job.attempt]).sort((a, b) => a[0]! - b[0]!),
       );
@@ -189,7 +192,7 @@ const settle = fc
           const isAccepted = model.isHeld(lease) || model.wasSettled(lease, verdict);
           if (model.isHeld(lease)) model.settle(lease, verdict);
           const [row] = await db.query(
-            "select accepted, refused from fairmill.settle_v1($1, array[$2::bigint], array[$3::integer], array[$4], $5)",
+            "select accepted, refused from fairmill.settle_v1($1, array[$2::bigint], array[$3::bigint], array[$4], $5)",
             [lease.worker, lease.job.id, lease.leaseNo, verdict, details],
           );
           expect(row).toEqual(
@@ -224,9 +227,13 @@ const forget = fc
       for (const job of held.filter((each) => each.tenant === tenant)) {
         model.become(job, "ready");
         job.attempt--;
-        job.leaseNo++;
       }
       await db.query("select fairmill.release_unknown_v1($1, $2)", [name, known]);
+      for (const job of held.filter((each) => each.tenant === tenant)) {
+        const [row] = await db.query("select lease_no from fairmill.job where id = $1", [job.id]);
+        expect(Number(row!["lease_no"])).toBeGreaterThan(job.leaseNo);
+        job.leaseNo = Number(row!["lease_no"]);
+      }
     }),
   );
 

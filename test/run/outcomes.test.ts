@@ -14,6 +14,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { useDatabase } from "../support/database.js";
 import { endOf, eventOf, keepingLogger, startWorker } from "../support/jobs.js";
+import { claimNo } from "../support/lease-no.js";
 import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
@@ -146,8 +147,8 @@ describe("A5: failures", () => {
     const job = await ended(run);
     expect(job).toMatchObject({ state: "dead", attempt: 2, error });
     expect(job.failures).toMatchObject([
-      { attempt: 1, leaseNo: 1, outcome: "failed", error },
-      { attempt: 2, leaseNo: 2, outcome: "failed", error },
+      { attempt: 1, leaseNo: claimNo(1), outcome: "failed", error },
+      { attempt: 2, leaseNo: claimNo(2), outcome: "failed", error },
     ]);
   });
 
@@ -191,10 +192,10 @@ describe("outcomes that are no failures", () => {
     const { id } = await client.enqueue(dozing, {});
     const job = await sleepsLong(client, id);
     expect(attempts).toEqual([1, 1, 1, 1]);
-    expect(job).toMatchObject({ attempt: 0, leaseNo: 4, worker: null, startedAt: null, failures: [] });
+    expect(job).toMatchObject({ attempt: 0, leaseNo: claimNo(4), worker: null, startedAt: null, failures: [] });
     expect(job.runAt!.getTime() - Date.now()).toBeGreaterThan(3_500_000);
     expect(await client.retry(id)).toBe("ready");
-    expect(await endOf(client, id)).toMatchObject({ state: "done", attempt: 1, leaseNo: 5, result: "awake" });
+    expect(await endOf(client, id)).toMatchObject({ state: "done", attempt: 1, leaseNo: claimNo(5), result: "awake" });
   });
 });
 
@@ -276,7 +277,7 @@ test("a kind without a handler here is left to workers that have one", async () 
   const own = await client.enqueue(mine, {});
   await using _ = await startWorker(db.url, [handle(mine, () => "mine")]);
   expect(await endOf(client, own.id)).toMatchObject({ state: "done" });
-  expect(await client.job(other.id)).toMatchObject({ state: "ready", attempt: 0, leaseNo: 0 });
+  expect(await client.job(other.id)).toMatchObject({ state: "ready", attempt: 0, leaseNo: claimNo(0) });
   await using __ = await startWorker(db.url, [handle(theirs, () => "theirs")]);
   expect(await endOf(client, other.id)).toMatchObject({ state: "done", result: "theirs", attempt: 1 });
 });
@@ -305,7 +306,7 @@ test("the context says who, what and which attempt", async () => {
     tenant: "acme",
     key: "k",
     attempt: 1,
-    leaseNo: 1,
+    leaseNo: claimNo(1),
     aborted: false,
   });
   expect(logger.lines).toContainEqual({

@@ -21,7 +21,7 @@ export interface Met extends Stored {
 
 export interface Claimed extends pg.QueryResultRow {
   readonly id: string;
-  readonly lease_no: number;
+  readonly lease_no: string;
   readonly kind: string;
   readonly key: string | null;
   readonly attempt: number;
@@ -140,7 +140,7 @@ export async function claimLanes(
 export async function settle(
   ask: Asker,
   worker: string | null,
-  jobs: readonly { readonly id: string; readonly lease_no: number }[],
+  jobs: readonly { readonly id: string; readonly lease_no: string }[],
   verdicts: VerdictName | readonly string[],
   details: readonly unknown[] | null = null,
 ): Promise<Settled> {
@@ -160,7 +160,7 @@ export async function settle(
 export interface Row extends pg.QueryResultRow {
   id: string;
   state: string;
-  lease_no: number;
+  lease_no: string;
   attempt: number;
   crashes: number;
   worker: string | null;

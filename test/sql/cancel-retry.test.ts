@@ -1,6 +1,7 @@
 // Cancelling and running again, from outside: what each answers, what it changes, and what happens when somebody else is quicker.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
+import { claimNo } from "../support/lease-no.js";
 import {
   block,
   call,
@@ -98,7 +99,7 @@ describe("cancel", () => {
     const id = await inState("running");
     const [settler, canceller] = [await open(), await open()];
     await settler.query("begin");
-    await settle(settler, "w", [{ id, lease_no: 1 }], "done");
+    await settle(settler, "w", [(await live(db, id))!], "done");
     const asked = cancel(id, canceller);
     await waitUntilBlocked(db, canceller);
     await settler.query("commit");
@@ -109,7 +110,7 @@ describe("cancel", () => {
   test("a request to cancel does not outlive the run: a job that is run again later is not cancelled by it", async () => {
     const id = await inState("running");
     await cancel(id);
-    await settle(db, "w", [{ id, lease_no: 1 }], "dead", [{ error: { message: "no" } }]);
+    await settle(db, "w", [(await live(db, id))!], "dead", [{ error: { message: "no" } }]);
     expect(await retry(id)).toBe("ready");
     expect((await live(db, id))!.cancel_requested_at).toBeNull();
   });
@@ -128,7 +129,7 @@ describe("retry", () => {
         state: "ready",
         attempt: 0,
         crashes: 0,
-        lease_no: 1,
+        lease_no: claimNo(1),
         worker: null,
         run_at: null,
         expire_at: null,
@@ -149,7 +150,7 @@ describe("retry", () => {
         expect(row[column], column).toEqual(was[column]);
       expect(await rescanNo(db)).toBe(1);
       await register(db, "w2");
-      expect(await claim(db, "w2")).toMatchObject([{ id, attempt: 1, lease_no: 2 }]);
+      expect(await claim(db, "w2")).toMatchObject([{ id, attempt: 1, lease_no: claimNo(2) }]);
     },
   );
 
@@ -159,7 +160,7 @@ describe("retry", () => {
     const jobs = await claimLanes(db, "w", [{ tenant: "default" }], 1);
     await settle(db, "w", jobs, "done", [{ result: 1 }]);
     expect(await db.query("select state from fairmill.job_history where id = $1", [id])).toEqual([{ state: "done" }]);
-    expect((await ended(db, id))!.failures).toMatchObject([{ lease_no: 1 }]);
+    expect((await ended(db, id))!.failures).toMatchObject([{ lease_no: claimNo(1) }]);
   });
 
   test("a scheduled job is due now", async () => {

@@ -303,16 +303,9 @@ async function undone<T>(work: () => Promise<T>): Promise<T> {
 
 /** Settles what the worker holds, and remembers per tenant the last id that it had. */
 async function settleAll(floors: string[]): Promise<void> {
-  const held = await session.query<{ id: string; tenant: string }>(
-    "select id, tenant from fairmill.job where worker = 'w' and state = 'running' order by id",
+  const held = await session.query<{ id: string; lease_no: string; tenant: string }>(
+    "select id, lease_no, tenant from fairmill.job where worker = 'w' and state = 'running' order by id",
   );
   for (const { id, tenant } of held) floors[Number(tenant.slice(1))] = id;
-  expect(
-    await settle(
-      session,
-      "w",
-      held.map(({ id }) => ({ id, lease_no: 1 })),
-      "done",
-    ),
-  ).toEqual({ accepted: held.length, refused: [] });
+  expect(await settle(session, "w", held, "done")).toEqual({ accepted: held.length, refused: [] });
 }

@@ -1,6 +1,7 @@
 // What a job holds of an account: one end per hold, in the transaction that ends the job, and a hold again when it is retried.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
+import { next } from "../support/lease-no.js";
 import {
   balanceOf,
   call,
@@ -65,7 +66,7 @@ describe("each end of a job ends its hold, once", () => {
     const [job] = await claim(db, "w");
     for (const verdict of ["done", "dead"] as const) {
       expect(await settle(db, "other", [job!], verdict)).toMatchObject({ accepted: 0 });
-      expect(await settle(db, "w", [{ id, lease_no: 2 }], verdict)).toMatchObject({ accepted: 0 });
+      expect(await settle(db, "w", [{ id, lease_no: next(job!.lease_no) }], verdict)).toMatchObject({ accepted: 0 });
     }
     expect(await movementsOf(db, id)).toEqual(["hold 3"]);
   });

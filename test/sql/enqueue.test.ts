@@ -1,6 +1,7 @@
 // enqueue_many_v1 and enqueue_v1: what is stored, in which order, and once per idempotency key, whoever else asks at the same time.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
+import { claimNo } from "../support/lease-no.js";
 import { waitUntil } from "../support/wait.js";
 import { call, claim, enqueue, enqueueOne, live, register, settle } from "./calls.js";
 import { errorCode, type Session, useSessions, waitUntilBlocked } from "./sessions.js";
@@ -47,7 +48,7 @@ describe("what is stored", () => {
       max_attempts: 9,
       key: "user 1",
       state: "ready",
-      lease_no: 0,
+      lease_no: claimNo(0),
       attempt: 0,
       crashes: 0,
       worker: null,

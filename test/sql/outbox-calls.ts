@@ -66,7 +66,7 @@ export interface Begun extends pg.QueryResultRow {
 export const begin = (
   ask: Asker,
   worker: string,
-  jobs: readonly { readonly id: string; readonly lease_no: number }[],
+  jobs: readonly { readonly id: string; readonly lease_no: string }[],
   resend = false,
   run = "first run",
 ): Promise<Begun[]> =>

@@ -1,6 +1,7 @@
 // Sending by SQL alone: a message is marked before it leaves, by the holder of the lease only, and has its end with its job, whoever ends it.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
+import { claimNo, next } from "../support/lease-no.js";
 import { call, endLease, live, recover, settle, statesOf, tick, type VerdictName } from "./calls.js";
 import { answersOf, begin, claimDeliveries, messageOf, publishOne } from "./outbox-calls.js";
 import { useSessions, waitUntilBlocked } from "./sessions.js";
@@ -25,7 +26,7 @@ describe("begin", () => {
     ]);
     expect(await messageOf(db, id)).toMatchObject({
       status: "sending",
-      attempts: [{ worker: "w", lease_no: 1, at: expect.any(String) }],
+      attempts: [{ worker: "w", lease_no: claimNo(1), at: expect.any(String) }],
     });
   });
 
@@ -55,16 +56,16 @@ describe("begin", () => {
     expect((await messageOf(db, id)).attempts).toHaveLength(1);
     expect(await begin(db, "v", [again!], true)).toMatchObject([{ answer: "send", idempotency_key: "a", tries: 2 }]);
     expect((await messageOf(db, id)).attempts).toMatchObject([
-      { worker: "w", lease_no: 1 },
-      { worker: "v", lease_no: 2 },
+      { worker: "w", lease_no: claimNo(1) },
+      { worker: "v", lease_no: claimNo(2) },
     ]);
   });
 
   test("P3: another worker, another lease or a job that does not run is lost, and changes nothing", async () => {
     const { id, job } = await underWay();
     expect(await answersOf(begin(db, "v", [job]))).toEqual(["lost"]);
-    expect(await answersOf(begin(db, "w", [{ id: job.id, lease_no: 2 }]))).toEqual(["lost"]);
-    expect(await answersOf(begin(db, "w", [{ id: "99999999", lease_no: 1 }]))).toEqual(["lost"]);
+    expect(await answersOf(begin(db, "w", [{ id: job.id, lease_no: next(job.lease_no) }]))).toEqual(["lost"]);
+    expect(await answersOf(begin(db, "w", [{ id: "99999999", lease_no: job.lease_no }]))).toEqual(["lost"]);
     await settle(db, "w", [job], "release");
     expect(await answersOf(begin(db, "w", [job]))).toEqual(["lost"]);
     expect(await messageOf(db, id)).toMatchObject({ status: "pending", attempts: [] });

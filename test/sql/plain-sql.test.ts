@@ -1,6 +1,7 @@
 // F2 B2: a client of any language, with nothing but SQL: every call below is a text that psql would take.
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
+import { claimNo } from "../support/lease-no.js";
 import { errorCode, useSessions } from "./sessions.js";
 
 const db = useDatabase();
@@ -37,12 +38,12 @@ test("F2 B2: registers, enqueues by named arguments, claims, beats, reports prog
     },
   ]);
 
-  const [claimed] = await sql.query<{ id: string; lease_no: number }>(
+  const [claimed] = await sql.query<{ id: string; lease_no: string }>(
     "select * from fairmill.claim_v1('python-1', 'mail', jobs_max => 10)",
   );
   expect(claimed).toMatchObject({
     id: first!.id,
-    lease_no: 1,
+    lease_no: claimNo(1),
     kind: "mail.send",
     payload: { to: "a@example.com" },
     attempt: 1,
@@ -52,12 +53,12 @@ test("F2 B2: registers, enqueues by named arguments, claims, beats, reports prog
   ]);
   expect(
     await sql.query(
-      `select fairmill.progress_v1('python-1', '{${claimed!.id}}', '{1}', '[{"percent": 50}]') as refused`,
+      `select fairmill.progress_v1('python-1', '{${claimed!.id}}', '{${claimed!.lease_no}}', '[{"percent": 50}]') as refused`,
     ),
   ).toEqual([{ refused: [] }]);
   expect(
     await sql.query(
-      `select accepted, refused from fairmill.settle_v1('python-1', '{${claimed!.id}}', '{1}', '{done}', '[{"result": {"sent": true}}]')`,
+      `select accepted, refused from fairmill.settle_v1('python-1', '{${claimed!.id}}', '{${claimed!.lease_no}}', '{done}', '[{"result": {"sent": true}}]')`,
     ),
   ).toEqual([{ accepted: 1, refused: [] }]);
   expect(
@@ -121,9 +122,9 @@ test("a client that fails a job says when to try again, and sees the failure on 
   const sql = await open();
   await sql.query("select fairmill.register_v1('python-1', '{default}')");
   const [made] = await sql.query<{ id: string }>("select id from fairmill.enqueue_v1('work')");
-  await sql.query("select * from fairmill.claim_v1('python-1')");
+  const [claimed] = await sql.query<{ lease_no: string }>("select * from fairmill.claim_v1('python-1')");
   await sql.query(
-    `select * from fairmill.settle_v1('python-1', '{${made!.id}}', '{1}', '{retry}', '[{"delay_ms": 1000, "outcome": "failed", "error": {"message": "timeout of the mail server"}}]')`,
+    `select * from fairmill.settle_v1('python-1', '{${made!.id}}', '{${claimed!.lease_no}}', '{retry}', '[{"delay_ms": 1000, "outcome": "failed", "error": {"message": "timeout of the mail server"}}]')`,
   );
   expect(
     await sql.query(
@@ -136,13 +137,15 @@ test("a worker that was declared lost learns it from its heartbeat, and the fenc
   const sql = await open();
   await sql.query("select fairmill.register_v1('python-1', '{default}', '10 milliseconds')");
   const [made] = await sql.query<{ id: string }>("select id from fairmill.enqueue_v1('work')");
-  await sql.query("select * from fairmill.claim_v1('python-1')");
+  const [claimed] = await sql.query<{ lease_no: string }>("select * from fairmill.claim_v1('python-1')");
   await sql.query("update fairmill.worker set lease_until = clock_timestamp() - interval '1 second'");
   expect(await sql.query("select recovered from fairmill.tick_upkeep_v1()")).toEqual([{ recovered: 1 }]);
   expect(await sql.query("select alive from fairmill.heartbeat_v1('python-1')")).toEqual([{ alive: false }]);
-  expect(await sql.query(`select * from fairmill.settle_v1('python-1', '{${made!.id}}', '{1}', '{done}')`)).toEqual([
-    { accepted: 0, refused: [made!.id], admitted: null },
-  ]);
+  expect(
+    await sql.query(
+      `select * from fairmill.settle_v1('python-1', '{${made!.id}}', '{${claimed!.lease_no}}', '{done}')`,
+    ),
+  ).toEqual([{ accepted: 0, refused: [made!.id], admitted: null }]);
   expect(await errorCode(sql.query("select * from fairmill.claim_v1('python-1')"))).toBe("FM002");
   expect(await errorCode(sql.query("select fairmill.register_v1('python-1', '{default}')"))).toBe("23505");
 });

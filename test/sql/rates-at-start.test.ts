@@ -1,6 +1,7 @@
 // Rates at start: lanes are held back until their rate opens, and jobs of a key are put back until the moment they may start.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
+import { claimNo } from "../support/lease-no.js";
 import {
   call,
   claim,
@@ -128,7 +129,7 @@ describe("at start, of a key", () => {
       expect(await live(db, id)).toMatchObject({
         state: "scheduled",
         attempt: 0,
-        lease_no: 0,
+        lease_no: claimNo(0),
         throttled: 1,
         put_back: true,
       });

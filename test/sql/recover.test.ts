@@ -1,6 +1,7 @@
 // Recovery: the jobs of dead workers come back, those of living ones are left alone, and a job that kills its workers ends.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
+import { claimNo } from "../support/lease-no.js";
 import {
   type Claimed,
   call,
@@ -38,11 +39,18 @@ describe("a dead worker's jobs", () => {
     await endLease(db, "w");
     expect(await recover(db)).toEqual({ recovered: 1, ended: 0 });
     const row = await live(db, job!.id);
-    expect(row).toMatchObject({ state: "ready", attempt: 1, crashes: 1, lease_no: 1, worker: null, started_at: null });
+    expect(row).toMatchObject({
+      state: "ready",
+      attempt: 1,
+      crashes: 1,
+      lease_no: claimNo(1),
+      worker: null,
+      started_at: null,
+    });
     expect(row!.failures).toEqual([
       {
         attempt: 1,
-        lease_no: 1,
+        lease_no: claimNo(1),
         worker: "w",
         outcome: "crashed",
         started_at: expect.any(String),
@@ -225,7 +233,7 @@ describe("jobs that do not go back", () => {
     for (let n = 1; n <= 3; n++) {
       await register(db, `w${n}`);
       const [job] = await claimLanes(db, `w${n}`, [{ tenant: "default" }], 1);
-      expect(job).toMatchObject({ id, attempt: n, crashes: n - 1, lease_no: n });
+      expect(job).toMatchObject({ id, attempt: n, crashes: n - 1, lease_no: claimNo(n) });
       await endLease(db, `w${n}`);
       expect(await recover(db, 1000, 3)).toEqual(n < 3 ? { recovered: 1, ended: 0 } : { recovered: 0, ended: 1 });
     }
@@ -234,14 +242,14 @@ describe("jobs that do not go back", () => {
       state: "dead",
       attempt: 3,
       crashes: 3,
-      lease_no: 3,
+      lease_no: claimNo(3),
       worker: "w3",
       error: { code: "FAIRMILL_POISON" },
     });
     expect(end!.failures).toMatchObject([
-      { lease_no: 1, worker: "w1", outcome: "crashed" },
-      { lease_no: 2, worker: "w2", outcome: "crashed" },
-      { lease_no: 3, worker: "w3", outcome: "crashed" },
+      { lease_no: claimNo(1), worker: "w1", outcome: "crashed" },
+      { lease_no: claimNo(2), worker: "w2", outcome: "crashed" },
+      { lease_no: claimNo(3), worker: "w3", outcome: "crashed" },
     ]);
     expect(end!.started_at).not.toBeNull();
     expect(await live(db, id)).toBeUndefined();
@@ -253,7 +261,7 @@ describe("jobs that do not go back", () => {
     await endLease(db, "w");
     expect(await recover(db)).toEqual({ recovered: 1, ended: 1 });
     expect(await ended(db, asked!.id)).toMatchObject({ state: "cancelled", crashes: 1, worker: "w", error: null });
-    expect((await ended(db, asked!.id))!.failures).toMatchObject([{ outcome: "crashed", lease_no: 1 }]);
+    expect((await ended(db, asked!.id))!.failures).toMatchObject([{ outcome: "crashed", lease_no: claimNo(1) }]);
     expect(await live(db, other!.id)).toMatchObject({ state: "ready" });
   });
 

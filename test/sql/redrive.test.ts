@@ -1,6 +1,7 @@
 // Dead letters: what a filter picks, what putting back leaves as it was, calls at once, limits, and how much one call looks at.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
+import { claimNo } from "../support/lease-no.js";
 import { type Asker, call, claim, claimLanes, ended, enqueueOne, live, register, rescanNo, settle } from "./calls.js";
 import { all, draw, explainEverything, plansOf, readersOf, wayOf } from "./plan-reader.js";
 import { errorCode, useSessions, waitUntilBlocked } from "./sessions.js";
@@ -68,7 +69,7 @@ describe("redrive_v1", () => {
       state: "ready",
       attempt: 0,
       crashes: 0,
-      lease_no: 1,
+      lease_no: claimNo(1),
       worker: null,
       expire_at: null,
       unique_key: null,
@@ -78,7 +79,7 @@ describe("redrive_v1", () => {
       expect(row[column], column).toEqual(was[column]);
     expect(await rescanNo(db)).toBe(1);
     await register(db, "w2");
-    expect(await claim(db, "w2")).toMatchObject([{ id, attempt: 1, lease_no: 2 }]);
+    expect(await claim(db, "w2")).toMatchObject([{ id, attempt: 1, lease_no: claimNo(2) }]);
   });
 
   test("F6: every field of the filter counts, and all of them together", async () => {
@@ -342,7 +343,7 @@ describe("rerun_v1", () => {
       payload: { n: 2 },
       max_attempts: 7,
       attempt: 0,
-      lease_no: 0,
+      lease_no: claimNo(0),
       failures: null,
       kind: was!["kind"],
       queue: was!.queue,

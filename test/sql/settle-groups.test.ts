@@ -3,13 +3,14 @@
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { dice, newSeed } from "../support/dice.js";
+import { next } from "../support/lease-no.js";
 import { claim, ended, fill, live, register, settle, VERDICTS, type VerdictName } from "./calls.js";
 
 const db = useDatabase();
 
 interface Part {
   readonly id: string;
-  readonly lease_no: number;
+  readonly lease_no: string;
   readonly verdict: VerdictName;
   readonly detail: unknown;
   readonly isMine: boolean;
@@ -65,7 +66,7 @@ test("P3: every job of a group gets its own verdict, lease and detail, in whatev
       const isMine = random() < 0.9;
       return {
         id,
-        lease_no: isMine ? lease_no : lease_no + 1,
+        lease_no: isMine ? lease_no : next(lease_no),
         verdict,
         isMine,
         detail: hasDetails ? detailOf(verdict, n) : null,
@@ -94,8 +95,10 @@ test("P3: every job of a group gets its own verdict, lease and detail, in whatev
 test("P3: what a list that is too short does not say is refused, and changes nothing", async () => {
   await register(db, "w");
   await fill(db, 3);
-  const ids = (await claim(db, "w", 3)).map(({ id }) => id).toSorted((a, b) => Number(a) - Number(b));
-  const call = async (leases: number[], verdicts: string[]) =>
+  const jobs = (await claim(db, "w", 3)).toSorted((a, b) => Number(a.id) - Number(b.id));
+  const ids = jobs.map(({ id }) => id);
+  const [first, second, third] = jobs.map(({ lease_no }) => lease_no) as [string, string, string];
+  const call = async (leases: string[], verdicts: string[]) =>
     (
       await db.query<{ accepted: number; refused: string[] }>("select * from fairmill.settle_v1('w', $1, $2, $3)", [
         ids,
@@ -103,7 +106,7 @@ test("P3: what a list that is too short does not say is refused, and changes not
         verdicts,
       ])
     )[0]!;
-  expect(await call([1, 1], ["done", "done", "done"])).toMatchObject({ accepted: 2, refused: [ids[2]] });
-  expect(await call([1, 1, 1], ["done", "done"])).toMatchObject({ accepted: 2, refused: [ids[2]] });
+  expect(await call([first, second], ["done", "done", "done"])).toMatchObject({ accepted: 2, refused: [ids[2]] });
+  expect(await call([first, second, third], ["done", "done"])).toMatchObject({ accepted: 2, refused: [ids[2]] });
   expect((await live(db, ids[2]!))!.state).toBe("running");
 });

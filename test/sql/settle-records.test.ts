@@ -1,6 +1,8 @@
 // What a settle leaves behind: every end is recorded whole, a request to cancel is heeded, and what goes back is found.
 import { describe, expect, test } from "vitest";
+import { claimsOf } from "../../src/model/lease-no.js";
 import { useDatabase } from "../support/database.js";
+import { claimNo } from "../support/lease-no.js";
 import {
   type Claimed,
   call,
@@ -49,7 +51,7 @@ describe("what is recorded", () => {
 
     const entry = {
       attempt: 1,
-      lease_no: 1,
+      lease_no: claimNo(1),
       worker: "w",
       ...FAILURE,
       started_at: expect.any(String),
@@ -62,7 +64,7 @@ describe("what is recorded", () => {
       failures: null,
       worker: "w",
       attempt: 1,
-      lease_no: 1,
+      lease_no: claimNo(1),
     });
     expect(await ended(db, dead)).toMatchObject({
       state: "dead",
@@ -76,7 +78,7 @@ describe("what is recorded", () => {
     expect(await live(db, retry)).toMatchObject({
       state: "scheduled",
       attempt: 1,
-      lease_no: 1,
+      lease_no: claimNo(1),
       worker: null,
       started_at: null,
     });
@@ -84,7 +86,7 @@ describe("what is recorded", () => {
     expect(await live(db, snooze)).toMatchObject({
       state: "scheduled",
       attempt: 0,
-      lease_no: 1,
+      lease_no: claimNo(1),
       worker: null,
       started_at: null,
       failures: null,
@@ -92,7 +94,7 @@ describe("what is recorded", () => {
     expect(await live(db, release)).toMatchObject({
       state: "ready",
       attempt: 0,
-      lease_no: 1,
+      lease_no: claimNo(1),
       worker: null,
       started_at: null,
       failures: null,
@@ -147,13 +149,13 @@ describe("what is recorded", () => {
     await settle(db, "w", [second!], "retry", [{ error: { message: "two" } }]);
     await call(db, "retry_v1($1)", [first.id]);
     const [third] = await claim(db, "w");
-    expect(third).toMatchObject({ attempt: 3, lease_no: 3 });
+    expect(third).toMatchObject({ attempt: 3, lease_no: claimNo(3) });
     await settle(db, "w", [third!], "done", [{ result: "at last" }]);
     const end = await ended(db, first.id);
     expect(end).toMatchObject({ state: "done", attempt: 3, result: "at last", error: null });
     expect(end!.failures).toMatchObject([
-      { attempt: 1, lease_no: 1, worker: "w", outcome: "timeout", error: { message: "one" } },
-      { attempt: 2, lease_no: 2, worker: "w", outcome: "failed", error: { message: "two" } },
+      { attempt: 1, lease_no: claimNo(1), worker: "w", outcome: "timeout", error: { message: "one" } },
+      { attempt: 2, lease_no: claimNo(2), worker: "w", outcome: "failed", error: { message: "two" } },
     ]);
   });
 
@@ -187,12 +189,12 @@ describe("what is recorded", () => {
         rows.map(({ lease_no }) => lease_no),
         JSON.stringify(values),
       ]);
-    expect(await progress("w", [a, b, { ...c, lease_no: 9 }], [1, { at: 2 }, 3])).toEqual([c.id]);
+    expect(await progress("w", [a, b, { ...c, lease_no: "9" }], [1, { at: 2 }, 3])).toEqual([c.id]);
     expect(await progress("w", [a], [11])).toEqual([]);
     expect(await progress("other", [a, b], [5, 5])).toEqual([a.id, b.id]);
     expect(await progress(null, [a], [5])).toEqual([a.id]);
     const waiting = await enqueueOne(db);
-    expect(await progress(null, [{ ...a, id: waiting, lease_no: 0 }], [5])).toEqual([waiting]);
+    expect(await progress(null, [{ ...a, id: waiting, lease_no: "0" }], [5])).toEqual([waiting]);
     expect((await live(db, waiting))!.progress).toBeNull();
     await settle(db, "w", [a], "done");
     expect(await progress("w", [a], [12])).toEqual([a.id]);
@@ -228,7 +230,7 @@ describe("a job that somebody asked to cancel", () => {
     const job = await running(db);
     await call(db, "cancel_v1($1)", [job.id]);
     await settle(db, "w", [job], "retry", [DETAIL.retry]);
-    expect((await ended(db, job.id))!.failures).toMatchObject([{ lease_no: 1, error: FAILURE.error }]);
+    expect((await ended(db, job.id))!.failures).toMatchObject([{ lease_no: claimNo(1), error: FAILURE.error }]);
   });
 
   test("F5: only the asked one of a group is cancelled, the others wait as they should", async () => {
@@ -306,7 +308,7 @@ describe("going back to the queue", () => {
     for (const { id } of jobs.slice(1))
       expect(await live(db, id)).toMatchObject({ state: "ready", attempt: 0, worker: null });
     const again = await claimLanes(db, "w2", [{ tenant: "default" }], 2);
-    for (const job of again) expect(job.lease_no).toBeGreaterThan(1);
+    for (const job of again) expect(claimsOf(Number(job.lease_no))).toBe(3);
     expect(again.map(({ attempt }) => attempt)).toEqual([1, 1]);
   });
 });

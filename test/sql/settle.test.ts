@@ -1,6 +1,7 @@
 // Settling: only the holder of the fence is heard, and a repeat answers the same and writes nothing.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
+import { claimNo, next } from "../support/lease-no.js";
 import {
   call,
   claim,
@@ -38,7 +39,7 @@ describe("the fence", () => {
       await settle(db, "w", [first], "release");
       const [job] = await claim(db, "w");
       const before = await traces(db);
-      for (const lease_no of [first.lease_no, job!.lease_no + 1, 0])
+      for (const lease_no of [first.lease_no, next(job!.lease_no), "0"])
         expect(await settle(db, "w", [{ id: job!.id, lease_no }], verdict, details)).toEqual({
           accepted: 0,
           refused: [job!.id],
@@ -52,24 +53,32 @@ describe("the fence", () => {
       const later = await enqueueOne(db, { delay_ms: 60_000 });
       const before = await traces(db);
       for (const id of [ready, later, "999999999"])
-        expect(await settle(db, "w", [{ id, lease_no: 1 }], verdict, details)).toEqual({ accepted: 0, refused: [id] });
+        expect(await settle(db, "w", [{ id, lease_no: "1" }], verdict, details)).toEqual({
+          accepted: 0,
+          refused: [id],
+        });
       expect(await traces(db)).toEqual(before);
     });
 
-    test("P3: of two workers that hold the same lease_no, because a crash undid the first claim, only the row's is heard", async () => {
-      const lost = await running(db, "w1");
-      // The server crashed before the claim was on disk.
-      await db.query(
-        "update fairmill.job set state = 'ready', worker = null, started_at = null, lease_no = lease_no - 1, attempt = attempt - 1",
-      );
-      await register(db, "w2");
-      const [held] = await claim(db, "w2");
-      expect(held).toMatchObject({ id: lost.id, lease_no: lost.lease_no });
-      const before = await traces(db);
-      expect(await settle(db, "w1", [lost], verdict, details)).toEqual({ accepted: 0, refused: [lost.id] });
-      expect(await traces(db)).toEqual(before);
-      expect(await settle(db, "w2", [held!], verdict, details)).toEqual({ accepted: 1, refused: [] });
-    });
+    test.each(["another worker", "the same worker"])(
+      "P3: a crash of the server undid a claim, and %s has claimed the job again: only the later claim is heard",
+      async (who) => {
+        const lost = await running(db, "w1");
+        // As the row was before the claim: it was not on disk.
+        await db.query(
+          "update fairmill.job set state = 'ready', worker = null, started_at = null, lease_no = 0, attempt = 0",
+        );
+        const second = who === "the same worker" ? "w1" : "w2";
+        if (second === "w2") await register(db, second);
+        const [held] = await claim(db, second);
+        expect(held).toMatchObject({ id: lost.id, lease_no: claimNo(1) });
+        expect(held!.lease_no).not.toBe(lost.lease_no);
+        const before = await traces(db);
+        expect(await settle(db, "w1", [lost], verdict, details)).toEqual({ accepted: 0, refused: [lost.id] });
+        expect(await traces(db)).toEqual(before);
+        expect(await settle(db, second, [held!], verdict, details)).toEqual({ accepted: 1, refused: [] });
+      },
+    );
 
     test("P3: a late settle of a job that was recovered is refused and changes nothing", async () => {
       const job = await running(db);
@@ -105,8 +114,8 @@ describe("the fence", () => {
 
   test("P3: a settle that names no worker is an error, not a match with jobs that have none", async () => {
     const id = await enqueueOne(db);
-    expect(await errorCode(settle(db, null, [{ id, lease_no: 0 }], "done"))).toBe("FM001");
-    expect(await errorCode(settle(db, null, [{ id, lease_no: 0 }], "release"))).toBe("FM001");
+    expect(await errorCode(settle(db, null, [{ id, lease_no: "0" }], "done"))).toBe("FM001");
+    expect(await errorCode(settle(db, null, [{ id, lease_no: "0" }], "release"))).toBe("FM001");
     expect(await statesOf(db, [id])).toEqual(["ready"]);
   });
 

@@ -1,6 +1,7 @@
 // Steps by SQL alone: the fence, the first write that wins, signals that are never lost, in whatever order they come.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
+import { claimNo, next } from "../support/lease-no.js";
 import { waitUntil } from "../support/wait.js";
 import {
   type Asker,
@@ -33,7 +34,7 @@ interface Answer {
 const store = async (
   ask: Asker,
   worker: string,
-  job: { id: string; lease_no: number },
+  job: { id: string; lease_no: string },
   name: string,
   position = 0,
   result: unknown = null,
@@ -54,7 +55,7 @@ const store = async (
 
 const pause = async (
   ask: Asker,
-  job: { id: string; lease_no: number },
+  job: { id: string; lease_no: string },
   name: string,
   kind: "sleep" | "wait",
   waitMs: number | null,
@@ -97,14 +98,14 @@ describe("a step", () => {
     expect(await store(db, "w", job, "a", 0, { paid: 1 })).toMatchObject({ answer: "stored" });
     expect(await store(db, "w", job, "a", 0, { paid: 2 })).toEqual({ answer: "known", kind: "run", kept: { paid: 1 } });
     expect(await steps()).toEqual([
-      { job_id: job.id, name: "a", kind: "run", position: 0, result: { paid: 1 }, lease_no: 1, attempt: 1 },
+      { job_id: job.id, name: "a", kind: "run", position: 0, result: { paid: 1 }, lease_no: claimNo(1), attempt: 1 },
     ]);
   });
 
-  test.each<[string, (job: Claimed) => [string, { id: string; lease_no: number }]]>([
+  test.each<[string, (job: Claimed) => [string, { id: string; lease_no: string }]]>([
     ["another worker", (job) => ["other", job]],
-    ["an older lease", (job) => ["w", { ...job, lease_no: job.lease_no - 1 }]],
-    ["a newer lease", (job) => ["w", { ...job, lease_no: job.lease_no + 1 }]],
+    ["an older lease", (job) => ["w", { ...job, lease_no: next(job.lease_no, -1) }]],
+    ["a newer lease", (job) => ["w", { ...job, lease_no: next(job.lease_no) }]],
     ["a job that there is not", (job) => ["w", { ...job, id: "999999999" }]],
   ])("P3: of %s is refused and changes nothing", async (_, change) => {
     const job = await running();
@@ -178,7 +179,7 @@ describe("a step", () => {
     await settle(db, "w", [job], "dead", [{ error: { message: "no" } }]);
     expect(await call(db, "retry_v1($1)", [job.id])).toBe("ready");
     const [again] = await claim(db, "w");
-    expect(again).toMatchObject({ attempt: 1, lease_no: 2 });
+    expect(again).toMatchObject({ attempt: 1, lease_no: claimNo(2) });
     expect(await store(db, "w", again!, "a", 0, 2)).toMatchObject({ answer: "known", kept: 1 });
     await settle(db, "w", [again!], "done");
 
@@ -226,7 +227,7 @@ describe("a sleep", () => {
     await settle(db, "w", [job], "snooze", [{ delay_ms: 0 }]);
     await tick(db);
     const [again] = await claim(db, "w");
-    expect(again).toMatchObject({ attempt: 1, lease_no: 2 });
+    expect(again).toMatchObject({ attempt: 1, lease_no: claimNo(2) });
     const second = await pause(db, again!, "nap", "sleep", 3_600_000);
     expect(second.answer).toBe("waiting");
     expect(second.in_ms).toBeLessThanOrEqual(60_000);
@@ -271,7 +272,7 @@ describe("a signal", () => {
   test("before the wait, before the first run: the wait is over at once", async () => {
     const id = await enqueueOne(db);
     expect(await signal(db, id, "go", "early")).toBe("sent");
-    expect(await live(db, id)).toMatchObject({ state: "ready", lease_no: 0 });
+    expect(await live(db, id)).toMatchObject({ state: "ready", lease_no: claimNo(0) });
     await register(db, "w");
     const [job] = await claim(db, "w");
     expect(await pause(db, job!, "go", "wait", 1000)).toMatchObject({ answer: "over", signalled: true, kept: "early" });

@@ -10,7 +10,7 @@ export function uniqueCalls(db: Asker) {
     again: (unique: NewRow, payload: unknown = "second") => one({ unique_key: "k", payload, ...unique }),
     stored: async () => Number((await db.query<{ n: string }>("select count(*) as n from fairmill.job"))[0]!.n),
     /** Claims the one job that is ready. */
-    start: async (): Promise<{ id: string; lease_no: number }> => {
+    start: async (): Promise<{ id: string; lease_no: string }> => {
       await db.query(
         "insert into fairmill.worker (id, queues, lease_until) values ('w', '{default}', now() + interval '1 hour') on conflict do nothing",
       );

@@ -1,9 +1,11 @@
 // What a claim brings is what the job is, whether its row said so or left it out as usual.
 import { expect, onTestFinished, test } from "vitest";
+import { claimsOf } from "../../src/model/lease-no.js";
 import { claimAlong, type Probe } from "../../src/store/claim.js";
 import { Database } from "../../src/store/database.js";
 import { register } from "../sql/calls.js";
 import { useDatabase } from "../support/database.js";
+import { claimNo } from "../support/lease-no.js";
 
 const db = useDatabase();
 const WORKER = "w";
@@ -45,7 +47,7 @@ async function put(values: Record<string, unknown>) {
     kind: job.kind,
     priority: job.priority,
     key: job.key,
-    leaseNo: job.lease_no + 1,
+    leaseNo: claimNo(claimsOf(job.lease_no) + 1),
     attempt: job.attempt + 1,
     crashes: job.crashes,
     maxAttempts: job.max_attempts,
@@ -62,11 +64,19 @@ test("every job comes with its own lane, kind, key, payload and past, beside oth
     await put({ tenant: "b" }),
     await put({ priority: -7 }),
     await put({ kind: "other", key: "k" }),
-    await put({ lease_no: 1 }),
-    await put({ lease_no: 4, attempt: 2 }),
-    await put({ lease_no: 2, attempt: 2, crashes: 1 }),
+    await put({ lease_no: 5 * 2 ** 28 }),
+    await put({ lease_no: 4 * 2 ** 28 - 7, attempt: 2 }),
+    await put({ lease_no: 2 ** 28 + 1, attempt: 2, crashes: 1 }),
     await put({ max_attempts: 10 }),
-    await put({ tenant: "b", kind: "other", priority: -7, lease_no: 9, attempt: 8, crashes: 2, max_attempts: 20 }),
+    await put({
+      tenant: "b",
+      kind: "other",
+      priority: -7,
+      lease_no: 2 ** 52,
+      attempt: 8,
+      crashes: 2,
+      max_attempts: 20,
+    }),
   ];
   const probes = [probe("a"), probe("b"), probe("a", -7), probe("b", -7)];
   const { claims } = await claimAlong(openDatabase(), WORKER, "default", probes, ["job", "other"], 100, "0", 1);

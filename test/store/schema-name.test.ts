@@ -4,6 +4,7 @@ import { ConfigError } from "../../src/model/errors.js";
 import { Database } from "../../src/store/database.js";
 import { migrate, printMigrations } from "../../src/store/migrate.js";
 import { checkSchemaName } from "../../src/store/schema-name.js";
+import { claimNo } from "../support/lease-no.js";
 import { waitUntil } from "../support/wait.js";
 import { database, open, session } from "./databases.js";
 
@@ -14,11 +15,11 @@ describe("the schema's name", () => {
       "select id from fairmill.enqueue_v1('work', '{\"n\": 1}', tenant => 'acme', idempotency_key => 'once')",
     );
     await db.query("select fairmill.register_v1($1, '{default}')", [worker]);
-    const [claimed] = await db.query<{ id: string; lease_no: number; payload: unknown }>(
+    const [claimed] = await db.query<{ id: string; lease_no: string; payload: unknown }>(
       "select * from fairmill.claim_v1($1)",
       [worker],
     );
-    expect(claimed).toMatchObject({ id: stored!.id, lease_no: 1, payload: { n: 1 } });
+    expect(claimed).toMatchObject({ id: stored!.id, lease_no: claimNo(1), payload: { n: 1 } });
     const [settled] = await db.query("select * from fairmill.settle_v1($1, $2, $3, '{done}', '[{\"result\": 7}]')", [
       worker,
       [claimed!.id],

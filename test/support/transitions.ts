@@ -4,7 +4,7 @@ import { type JobState, mayBecome } from "../../src/model/states.js";
 
 const WITNESS = `
   create table if not exists public.witness (n bigint generated always as identity, at timestamptz not null default clock_timestamp(),
-    job bigint not null, was text, is_now text not null, lease_no integer, worker text);
+    job bigint not null, was text, is_now text not null, lease_no bigint, worker text);
   create or replace function public.witness_live() returns trigger language plpgsql as $$
   begin
     if tg_op = 'INSERT' then insert into public.witness (job, was, is_now, lease_no) values (new.id, null, new.state, new.lease_no);
@@ -24,7 +24,7 @@ const WITNESS = `
 export interface Seen {
   readonly job: string;
   readonly is_now: JobState;
-  readonly lease_no: number;
+  readonly lease_no: string;
   readonly worker: string | null;
 }
 
@@ -46,7 +46,7 @@ export async function readWitness(db: pg.Pool): Promise<Map<string, Seen[]>> {
     const from = before.at(-1)!;
     if (!mayBecome(from.is_now, seen.is_now))
       throw new Error(`Job ${seen.job} went from ${from.is_now} to ${seen.is_now}.`);
-    if (seen.lease_no < from.lease_no)
+    if (BigInt(seen.lease_no) < BigInt(from.lease_no))
       throw new Error(`Job ${seen.job}: its lease number fell from ${from.lease_no} to ${seen.lease_no}.`);
     before.push(seen);
   }

@@ -13,6 +13,7 @@ import {
 } from "fairmill";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { claimsOf } from "../../src/model/lease-no.js";
 import { useDatabase } from "../support/database.js";
 import { endOf, eventOf, gate, inState, keepingLogger, startWorker } from "../support/jobs.js";
 import { waitUntil } from "../support/wait.js";
@@ -149,7 +150,7 @@ describe("ctx.complete(tx)", () => {
     const thrown: unknown[] = [];
     await using worker = await startWorker(db.url, [
       handle(job, async (ctx) => {
-        if (ctx.leaseNo === 1) await stuck.promise;
+        if (claimsOf(ctx.leaseNo) === 1) await stuck.promise;
         await transaction(async (tx) => {
           await book(tx, ctx);
           await ctx.complete(tx);

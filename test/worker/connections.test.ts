@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { systemClock } from "../../src/model/clock.js";
 import { useDatabase } from "../support/database.js";
 import { begun, endOf, eventOf, gate, keepingLogger, startWorker, untilAborted } from "../support/jobs.js";
+import { claimNo } from "../support/lease-no.js";
 import { TcpProxy } from "../support/tcp-proxy.js";
 import { endsOf, installWitness, readWitness } from "../support/transitions.js";
 import { waitUntil } from "../support/wait.js";
@@ -116,7 +117,7 @@ describe("answers that are lost", () => {
       result: 1,
       attempt: 1,
       // Raised by the lost claim, by the release, and by the claim that reached the worker.
-      leaseNo: 3,
+      leaseNo: claimNo(3),
       crashes: 0,
       failures: [],
     });

@@ -3,6 +3,7 @@ import { createClient, createWorker, defineJob, handle, ShutdownError, silentLog
 import { describe, expect, test } from "vitest";
 import { freshDatabase, useDatabase } from "../support/database.js";
 import { begun, endOf, eventOf, gate, inState, startWorker, untilAborted } from "../support/jobs.js";
+import { claimNo } from "../support/lease-no.js";
 
 const db = useDatabase();
 const job = defineJob<{ n: number }>({ kind: "job" });
@@ -171,12 +172,12 @@ describe("stopping", () => {
       state: "ready",
       attempt: 0,
       crashes: 0,
-      leaseNo: 1,
+      leaseNo: claimNo(1),
       worker: null,
       failures: [],
     });
     await using _ = await startWorker(db.url, [handle(job, () => "second")]);
-    expect(await endOf(client, id)).toMatchObject({ state: "done", attempt: 1, leaseNo: 2, result: "second" });
+    expect(await endOf(client, id)).toMatchObject({ state: "done", attempt: 1, leaseNo: claimNo(2), result: "second" });
   });
 
   test("C12: a handler that does not listen is left behind, its job is released all the same", async () => {

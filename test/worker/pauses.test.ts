@@ -2,8 +2,10 @@
 import { createClient, defineJob, handle, type WaitTimeoutError } from "fairmill";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
+import { claimsOf } from "../../src/model/lease-no.js";
 import { useDatabase } from "../support/database.js";
 import { endOf, eventOf, inState, startWorker } from "../support/jobs.js";
+import { claimNo } from "../support/lease-no.js";
 import { waitUntil } from "../support/wait.js";
 import { job, type Run, runOne } from "./step-runs.js";
 
@@ -73,7 +75,7 @@ describe("a sleep", () => {
       await ctx.sleep("nap", 0);
       return "awake";
     });
-    expect({ result, leaseNo }).toEqual({ result: "awake", leaseNo: 1 });
+    expect({ result, leaseNo }).toEqual({ result: "awake", leaseNo: claimNo(1) });
   });
 
   test("can be cancelled", async () => {
@@ -108,7 +110,7 @@ describe("a wait", () => {
     expect(await client.signal(id, "go", "early")).toBe("sent");
     await using _ = await startWorker(db.url, [handle(job, waiting)]);
     expect(await client.result(id)).toEqual({ got: "early" });
-    expect(await client.job(id)).toMatchObject({ leaseNo: 1 });
+    expect(await client.job(id)).toMatchObject({ leaseNo: claimNo(1) });
   });
 
   test("is over with the commit of the transaction that sends the signal", async () => {
@@ -152,7 +154,7 @@ describe("a wait", () => {
     expect(await client.signal(id, "b", 2)).toBe("sent");
     await waitUntil("it waits for the other", async () => {
       const found = await client.job(id);
-      return found?.state === "scheduled" && found.leaseNo === 2;
+      return found?.state === "scheduled" && claimsOf(found.leaseNo) === 2;
     });
     expect(await client.signal(id, "a", 1)).toBe("sent");
     expect(await client.result(id)).toEqual([1, 2]);

@@ -3,6 +3,7 @@ import { createClient, defineJob, exponential, fixed, handle, NonRetryableError 
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { endOf, eventOf, gate, inState, startWorker } from "../support/jobs.js";
+import { claimNo } from "../support/lease-no.js";
 
 const db = useDatabase();
 
@@ -22,13 +23,13 @@ test("A3 A5: a job that fails twice and succeeds keeps both failures, and who ra
     result: 3,
     attempt: 3,
     crashes: 0,
-    leaseNo: 3,
+    leaseNo: claimNo(3),
     worker: worker.id,
     error: null,
   });
   expect(job.failures).toMatchObject([
-    { attempt: 1, leaseNo: 1, worker: worker.id, outcome: "failed", error: { message: "attempt 1 failed" } },
-    { attempt: 2, leaseNo: 2, worker: worker.id, outcome: "failed", error: { message: "attempt 2 failed" } },
+    { attempt: 1, leaseNo: claimNo(1), worker: worker.id, outcome: "failed", error: { message: "attempt 1 failed" } },
+    { attempt: 2, leaseNo: claimNo(2), worker: worker.id, outcome: "failed", error: { message: "attempt 2 failed" } },
   ]);
   // Created, then each attempt after the one before, then completed.
   const moments = [
@@ -121,7 +122,7 @@ test("a dead job that is retried by hand begins again with all its attempts, and
   isFixed = true;
   expect(await client.retry(id)).toBe("ready");
   const job = await endOf(client, id);
-  expect(job).toMatchObject({ state: "done", result: "fixed", attempt: 1, leaseNo: 3 });
+  expect(job).toMatchObject({ state: "done", result: "fixed", attempt: 1, leaseNo: claimNo(3) });
   expect(job.failures).toHaveLength(2);
   expect(await client.retry(id)).toBe("done");
 });
@@ -151,7 +152,7 @@ test("a running job says who runs it since when", async () => {
   await using worker = await startWorker(db.url, [handle(held, () => mayEnd.promise)]);
   const { id } = await client.enqueue(held, {});
   const job = await inState(client, id, "running");
-  expect(job).toMatchObject({ worker: worker.id, attempt: 1, leaseNo: 1, completedAt: null });
+  expect(job).toMatchObject({ worker: worker.id, attempt: 1, leaseNo: claimNo(1), completedAt: null });
   expect(job.startedAt!.getTime()).toBeGreaterThanOrEqual(job.createdAt.getTime());
   mayEnd.open();
   const ended = await endOf(client, id);

@@ -2,6 +2,7 @@
 import { type Client, createClient, defineJob, fixed, handle, type JobContext, LeaseLostError } from "fairmill";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
+import { claimsOf } from "../../src/model/lease-no.js";
 import { openSession } from "../sql/sessions.js";
 import { useDatabase } from "../support/database.js";
 import { dice, newSeed } from "../support/dice.js";
@@ -345,7 +346,7 @@ describe("changed code", () => {
     const first = await startWorker(db.url, [
       handle(job, async (ctx) => {
         await before(ctx);
-        if (ctx.leaseNo === 1) throw Object.assign(new Error("deploy"), { retryable: false });
+        if (claimsOf(ctx.leaseNo) === 1) throw Object.assign(new Error("deploy"), { retryable: false });
       }),
     ]);
     await inState(client, id, "dead");

@@ -1,0 +1,155 @@
+// Claims that the database has forgotten, while the worker that made them lives and runs their handlers: a crash of PostgreSQL that undid a
+// claim, and a server that went back to an earlier state, as a stand-by does that had not heard of everything. A cluster of its own, durable.
+import { execFile } from "node:child_process";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { createClient, defineJob, handle, LeaseLostError, type WorkerEvents } from "fairmill";
+import pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type EmbeddedPostgres, startEmbedded } from "../../dist/embedded/index.js";
+import { claimsOf } from "../../src/model/lease-no.js";
+import { checkInvariants } from "../support/invariants.js";
+import { endOf, eventOf, gate, keepingLogger, startWorker, untilAborted } from "../support/jobs.js";
+import { waitUntil } from "../support/wait.js";
+
+const run = promisify(execFile);
+let folder: string;
+let server: EmbeddedPostgres;
+let pool: pg.Pool;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "fairmill-lost-"));
+  await chmod(folder, 0o711);
+  server = await startEmbedded({ dataDir: join(folder, "postgres"), durable: true });
+  pool = new pg.Pool({ connectionString: server.url, max: 2 });
+  pool.on("error", () => {});
+  await using client = createClient({ databaseUrl: server.url });
+  await client.migrate();
+});
+afterAll(async () => {
+  await pool.end();
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Long enough for nothing to be durable by chance: no heartbeat is written between the claim and the crash. */
+const LEASE = "10m";
+
+test("P3: a claim that PostgreSQL forgets in a crash: its worker claims the job again and never runs both at once", async () => {
+  const paid: number[] = [];
+  const runs: number[] = [];
+  let [running, most] = [0, 0];
+  let reason: unknown;
+  const began = gate();
+  const job = defineJob({ kind: "pay" });
+  await using client = createClient({ databaseUrl: server.url });
+  await using worker = await startWorker(
+    server.url,
+    [
+      handle(job, async (ctx) => {
+        runs.push(ctx.leaseNo);
+        most = Math.max(most, ++running);
+        try {
+          if (runs.length === 1) {
+            began.open();
+            // Steps are durable, and would make the claim so: this run has none before the crash.
+            await untilAborted(ctx.signal);
+          }
+          await ctx.step("charge", () => void paid.push(ctx.leaseNo));
+          return "paid";
+        } catch (error) {
+          reason = error;
+          throw error;
+        } finally {
+          running--;
+        }
+      }),
+    ],
+    { lease: LEASE },
+  );
+  // From here on nothing but the enqueue waits for the disk.
+  await eventOf(worker, "idle");
+  const [writer] = (
+    await pool.query<{ pid: number }>("select pid from pg_stat_activity where backend_type = 'walwriter'")
+  ).rows;
+  process.kill(writer!.pid, "SIGSTOP");
+  const refused = eventOf(worker, "refused", undefined, 60_000);
+  const { id } = await client.enqueue(job, {});
+  await began.promise;
+  await server.stop("immediate");
+  await server.restart();
+
+  expect(await endOf(client, id, 60_000)).toMatchObject({ state: "done", result: "paid", attempt: 1, crashes: 0 });
+  expect((await refused).ids).toEqual([id]);
+  expect(reason).toBeInstanceOf(LeaseLostError);
+  // The second claim is the first one that the database knows of.
+  expect(runs.map(claimsOf)).toEqual([1, 1]);
+  expect(runs[0]).not.toBe(runs[1]);
+  expect(most).toBe(1);
+  expect(paid).toEqual([runs[1]]);
+  expect(await client.steps(id)).toMatchObject([{ name: "charge", leaseNo: runs[1] }]);
+  await checkInvariants(pool);
+}, 120_000);
+
+test("P3 P4: after a fail-over to an earlier state ids come again: what another tenant's job came to is written to none of them", async () => {
+  const COUNT = 20;
+  const job = defineJob<{ for: string }>({ kind: "report", credits: { account: (input) => input.for } });
+  const mayEnd = gate();
+  const begun: string[] = [];
+  const client = createClient({ databaseUrl: server.url });
+  const logger = keepingLogger();
+  await client.grant("acme", 100);
+  await client.grant("bob", 100);
+  await using worker = await startWorker(
+    server.url,
+    [
+      handle(job, async (ctx) => {
+        begun.push(ctx.tenant);
+        // Ends with a result although its lease is gone, as code does that does not ask for its signal.
+        if (ctx.tenant === "acme") await untilAborted(ctx.signal).catch(() => {});
+        else await mayEnd.promise;
+        return `report for ${ctx.input.for}`;
+      }),
+    ],
+    { lease: LEASE, concurrency: 2 * COUNT, logger },
+  );
+  await eventOf(worker, "idle");
+  const enqueueFor = async (tenant: string) => {
+    const jobs = await client.enqueueMany(
+      job,
+      Array.from({ length: COUNT }, () => ({ input: { for: tenant }, tenant })),
+    );
+    return jobs.map(({ id }) => id);
+  };
+
+  // The stand-by: all it knows is what was there before acme's jobs.
+  await server.stop("fast");
+  await run("cp", ["-a", server.dataDir, `${server.dataDir}.behind`]);
+  await server.restart();
+  const acme = await waitUntil("acme's jobs are enqueued", () => enqueueFor("acme").catch(() => undefined), 30_000);
+  await waitUntil("all of them run", () => begun.length >= COUNT, 30_000);
+  await server.stop("immediate");
+  await rm(server.dataDir, { recursive: true });
+  await run("mv", [`${server.dataDir}.behind`, server.dataDir]);
+  await server.restart();
+
+  const refused = new Set<string>();
+  worker.events.on("refused", ({ ids }: WorkerEvents["refused"][0]) => ids.forEach((id) => refused.add(id)));
+  const bob = await waitUntil("bob's jobs are enqueued", () => enqueueFor("bob").catch(() => undefined), 30_000);
+  const shared = bob.filter((id) => acme.includes(id));
+  expect(shared.length).toBeGreaterThan(0);
+  await waitUntil("what acme's jobs came to was refused", () => shared.every((id) => refused.has(id)), 60_000);
+  await waitUntil("bob's jobs run", () => begun.filter((tenant) => tenant === "bob").length === COUNT, 60_000);
+  const states = await pool.query("select distinct state, tenant, worker from fairmill.job where kind = 'report'");
+  expect(states.rows).toEqual([{ state: "running", tenant: "bob", worker: worker.id }]);
+  expect(await client.balance("bob")).toMatchObject({ available: 80, held: 20 });
+  mayEnd.open();
+  for (const id of bob)
+    expect(await endOf(client, id, 60_000)).toMatchObject({ state: "done", tenant: "bob", result: "report for bob" });
+  expect(await client.balance("bob")).toMatchObject({ available: 80, held: 0 });
+  expect(await client.balance("acme")).toMatchObject({ available: 100, held: 0 });
+  await checkInvariants(pool);
+  await client.close();
+}, 180_000);
