@@ -1,14 +1,15 @@
 // Writes verdicts, grouped: while one transaction is on its way to disk, the next group gathers. Every settle is fenced and safe to
 // repeat, so an answer that was lost on the way is no drama: the group is sent again until the database has answered. A group that the
-// database does not take is split until the culprit is alone, and that one is settled without what its handler said. Except where the handler
-// asked for effects: without them the job must not be settled, so its attempt has failed.
+// database does not take, or takes no decision about again and again, is split until the culprit is alone: nobody waits for it. That one is
+// settled without what its handler said, if the database refuses it. Except where the handler asked for effects: without them the job
+// must not be settled, so its attempt has failed.
 import { type Clock, sleep } from "../model/clock.js";
 import { EffectsFailedError } from "../model/effect-errors.js";
 import type { FairmillError } from "../model/errors.js";
 import type { Verdict } from "../model/outcome.js";
 import type { Database } from "../store/database.js";
 import { refusedEffects } from "../store/effects.js";
-import { isTransient } from "../store/failures.js";
+import { isServersTrouble, isTransient } from "../store/failures.js";
 import { type Returned, type SealResult, type SettleAnswer, type Settlement, settleJobs } from "../store/settle.js";
 
 export interface SettlerOptions<Item extends Settlement> {
@@ -32,6 +33,17 @@ export interface SettlerOptions<Item extends Settlement> {
 const GROUPS_IN_FLIGHT_MAX = 2;
 const RETRY_MS_MIN = 100;
 const RETRY_MS_MAX = 3_000;
+/** So often a group is sent as it is when a conflict, a lock or a time-out kept it from being written; then it is split. */
+const GROUP_TRIES_MAX = 3;
+
+/** Verdicts of one worker that are written together. */
+interface Group<Item> {
+  readonly items: readonly Item[];
+  /** How often it was sent and could not be written. */
+  readonly failures: number;
+  /** Without what the handler said: the database has refused that. */
+  readonly isBare?: boolean;
+}
 
 export class Settler<Item extends Settlement> {
   readonly #db: Database;
@@ -39,7 +51,11 @@ export class Settler<Item extends Settlement> {
   readonly #options: SettlerOptions<Item>;
   readonly #giveUp = new AbortController();
   #waiting: Item[] = [];
+  /** Groups that were made before and are sent again, before others. */
+  #groups: Group<Item>[] = [];
   #inFlight = 0;
+  /** Groups that wait for another try, and hold up nobody. */
+  #resting = 0;
   #isScheduled = false;
   #drained: (() => void)[] = [];
 
@@ -57,9 +73,11 @@ export class Settler<Item extends Settlement> {
 
   /** Resolves when everything that was handed in has been answered. */
   drained(): Promise<void> {
-    return this.#waiting.length + this.#inFlight === 0
-      ? Promise.resolve()
-      : new Promise((resolve) => this.#drained.push(resolve));
+    return this.#isDrained ? Promise.resolve() : new Promise((resolve) => this.#drained.push(resolve));
+  }
+
+  get #isDrained(): boolean {
+    return this.#waiting.length + this.#groups.length + this.#inFlight + this.#resting === 0;
   }
 
   /** Stops repeating. */
@@ -77,12 +95,10 @@ export class Settler<Item extends Settlement> {
   /** One function for all turns: `#schedule` is called for every job, and would make one each time. */
   readonly #flush = async (): Promise<void> => {
     this.#isScheduled = false;
-    const count = this.#groupSize();
-    if (count === 0) return;
-    const group = this.#waiting.length > count ? this.#waiting.splice(0, count) : this.#waiting;
-    if (group === this.#waiting) this.#waiting = [];
+    const group = this.#groups.shift() ?? this.#gather();
+    if (!group) return;
     this.#inFlight++;
-    if (this.#waiting.length > 0) this.#schedule();
+    if (this.#groups.length + this.#waiting.length > 0) this.#schedule();
     try {
       await this.#write(group);
     } catch (error) {
@@ -91,6 +107,19 @@ export class Settler<Item extends Settlement> {
     this.#inFlight--;
     this.#next();
   };
+
+  /** The next group of those that wait; undefined: nobody does. */
+  #gather(): Group<Item> | undefined {
+    const count = this.#groupSize();
+    if (count === 0) return undefined;
+    const items = this.#waiting.length > count ? this.#waiting.splice(0, count) : this.#waiting;
+    if (items === this.#waiting) this.#waiting = [];
+    // Normally one worker; two when this process began a new life while handlers of the old one were still ending.
+    const { worker } = items[0]!.claim;
+    if (items.every(({ claim }) => claim.worker === worker)) return { items, failures: 0 };
+    this.#groups.push({ items: items.filter(({ claim }) => claim.worker !== worker), failures: 0 });
+    return { items: items.filter(({ claim }) => claim.worker === worker), failures: 0 };
+  }
 
   /** How many of those that wait go together. */
   #groupSize(): number {
@@ -106,84 +135,90 @@ export class Settler<Item extends Settlement> {
   }
 
   #next(): void {
-    if (this.#waiting.length > 0) this.#schedule();
-    else if (this.#inFlight === 0) for (const resolve of this.#drained.splice(0)) resolve();
+    if (this.#groups.length + this.#waiting.length > 0) this.#schedule();
+    else if (this.#isDrained) for (const resolve of this.#drained.splice(0)) resolve();
   }
 
-  async #write(group: readonly Item[]): Promise<void> {
-    // Normally one worker; two when this process began a new life while handlers of the old one were still ending.
-    const first = group[0]!.claim.worker;
-    if (group.every(({ claim }) => claim.worker === first)) return this.#writeOf(first, group);
-    for (const worker of new Set(group.map(({ claim }) => claim.worker)))
-      await this.#writeOf(
-        worker,
-        group.filter(({ claim }) => claim.worker === worker),
-      );
-  }
-
-  async #writeOf(worker: string, part: readonly Item[]): Promise<void> {
-    let refused: Set<string>;
-    try {
-      const answer = await this.#repeatedly(worker, part);
-      refused = new Set(answer.refused);
-      if (answer.returned.length > 0) this.#options.onReturned(answer.returned);
-    } catch (error) {
-      if (this.#giveUp.signal.aborted) return this.#options.onAbandoned(part, error);
-      const failures = refusedEffects(error);
-      if (failures) return this.#writeWithout(worker, part, failures);
-      if (part.length === 1) return this.#options.onFailed(part[0]!, new EffectsFailedError(error));
-      // Not a matter of patience: the database refuses something that one of them carries. The others must not suffer for it.
-      const middle = part.length >> 1;
-      await this.#writeOf(worker, part.slice(0, middle));
-      return this.#writeOf(worker, part.slice(middle));
+  /** While the server itself is in trouble the group keeps its way: others would fare no better. */
+  async #write(group: Group<Item>): Promise<void> {
+    for (let failures = 1; ; failures++) {
+      try {
+        return this.#answered(group, await this.#send(group));
+      } catch (error) {
+        const refused = refusedEffects(error);
+        // Expected: the answer of a limit.
+        if (refused) return this.#without(group, refused);
+        this.#options.onTrouble(error);
+        if (!this.#isGivenUp && !isServersTrouble(error)) return this.#notWritten(group, error);
+        if (!this.#isGivenUp) await this.#sleep(failures);
+        if (this.#isGivenUp) return this.#options.onAbandoned(group.items, error);
+      }
     }
-    if (refused.size === 0) return this.#options.onSettled(worker, part, []);
-    this.#options.onSettled(
+  }
+
+  #send({ items, isBare }: Group<Item>): Promise<SettleAnswer> {
+    const settlements: readonly Settlement[] = isBare
+      ? items.map(({ claim, verdict }) => ({ claim, verdict: withoutContent(verdict) }))
+      : items;
+    return settleJobs(this.#db, items[0]!.claim.worker, settlements, this.#options.sealResult);
+  }
+
+  #answered({ items }: Group<Item>, answer: SettleAnswer): void {
+    const { onReturned, onSettled } = this.#options;
+    if (answer.returned.length > 0) onReturned(answer.returned);
+    const { worker } = items[0]!.claim;
+    const refused = new Set(answer.refused);
+    if (refused.size === 0) return onSettled(worker, items, []);
+    onSettled(
       worker,
-      part.filter(({ claim }) => !refused.has(claim.id)),
-      part.filter(({ claim }) => refused.has(claim.id)),
+      items.filter(({ claim }) => !refused.has(claim.id)),
+      items.filter(({ claim }) => refused.has(claim.id)),
     );
   }
 
+  /** It is about something that one of them carries, or needs: the others must not suffer for it. */
+  #notWritten(group: Group<Item>, error: unknown): void {
+    const { items } = group;
+    const failures = group.failures + 1;
+    const isRefused = !isTransient(error);
+    if (items.length > 1 && (isRefused || failures >= GROUP_TRIES_MAX)) {
+      const middle = items.length >> 1;
+      this.#groups.push({ items: items.slice(0, middle), failures: 0 }, { items: items.slice(middle), failures: 0 });
+    } else if (items.length === 1 && isRefused && items[0]!.effects)
+      this.#options.onFailed(items[0]!, new EffectsFailedError(error));
+    // Alone, and still refused: the job's fate matters more than what its handler said about it. After that only time helps
+    // (somebody may be changing the schema or the rights).
+    else void this.#rest({ items, failures, isBare: group.isBare || isRefused }, error);
+  }
+
+  /** Sends the group again after a while. It is ours until then, but does not hold up the others. */
+  async #rest(group: Group<Item>, error: unknown): Promise<void> {
+    this.#resting++;
+    await this.#sleep(group.failures);
+    this.#resting--;
+    if (this.#isGivenUp) this.#options.onAbandoned(group.items, error);
+    else this.#groups.push(group);
+    this.#next();
+  }
+
   /** Limits refused what some of them ask for: their attempts have failed. The others are settled without them. */
-  async #writeWithout(
-    worker: string,
-    part: readonly Item[],
-    failures: ReadonlyMap<string, FairmillError>,
-  ): Promise<void> {
+  #without({ items }: Group<Item>, failures: ReadonlyMap<string, FairmillError>): void {
     const others: Item[] = [];
-    for (const item of part) {
+    for (const item of items) {
       const failure = failures.get(item.claim.id);
       if (failure) this.#options.onFailed(item, failure);
       else others.push(item);
     }
-    if (others.length > 0) await this.#writeOf(worker, others);
+    if (others.length > 0) this.#groups.push({ items: others, failures: 0 });
   }
 
-  async #repeatedly(worker: string, part: readonly Item[]): Promise<SettleAnswer> {
-    let settlements: readonly Settlement[] = part;
-    for (let delayMs = RETRY_MS_MIN; ; delayMs = Math.min(RETRY_MS_MAX, delayMs * 2)) {
-      try {
-        return await settleJobs(this.#db, worker, settlements, this.#options.sealResult);
-      } catch (error) {
-        // Expected: the answer of a limit.
-        if (refusedEffects(error)) throw error;
-        this.#options.onTrouble(error);
-        if (this.#giveUp.signal.aborted) throw error;
-        const isStubborn = !isTransient(error);
-        if (isStubborn) {
-          if (part.length > 1 || part[0]!.effects) throw error;
-          // Alone, and still refused: the job's fate matters more than what its handler said about it. After that only time helps
-          // (somebody may be changing the schema or the rights). The job is ours until then, but does not hold up the others.
-          settlements = part.map(({ claim, verdict }) => ({ claim, verdict: withoutContent(verdict) }));
-          this.#inFlight--;
-          this.#next();
-        }
-        await sleep(this.#clock, delayMs * (0.5 + this.#clock.random()), this.#giveUp.signal);
-        if (isStubborn) this.#inFlight++;
-        if (this.#giveUp.signal.aborted) throw error;
-      }
-    }
+  get #isGivenUp(): boolean {
+    return this.#giveUp.signal.aborted;
+  }
+
+  #sleep(failures: number): Promise<void> {
+    const delayMs = Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** Math.min(failures - 1, 10));
+    return sleep(this.#clock, delayMs * (0.5 + this.#clock.random()), this.#giveUp.signal);
   }
 }
 

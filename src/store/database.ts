@@ -45,6 +45,15 @@ const CONNECT_MS_MAX = 10_000;
  */
 const MAKE_ROOM = `select length(repeat(' ', ${2 * 1024 * 1024}))`;
 
+/**
+ * Statements here count under locks, and need to see what was committed while they waited: READ COMMITTED. Where the database, the role or a
+ * pool of the caller's says otherwise, each statement has a transaction of its own that says so. To change the session's setting would be
+ * to change it for others, behind a pooler and in a pool of the caller's.
+ */
+const LEVEL = "select current_setting('default_transaction_isolation') as level";
+const BEGIN = "begin isolation level read committed";
+const READ_COMMITTED = ["read committed", "read uncommitted"];
+
 /** No connection could be had, so nothing was sent: repeating is safe. */
 export class NotSentError extends DatabaseError {
   constructor(cause: unknown) {
@@ -65,6 +74,8 @@ export class Database {
   readonly #answerMsMax: number;
   /** Connections that keep their memory between large statements. */
   readonly #roomy = new WeakSet<pg.PoolClient>();
+  /** By connection: whether a transaction that says nothing of its level is READ COMMITTED. */
+  readonly #isReadCommitted = new WeakMap<pg.PoolClient, boolean>();
   /** Connections to hang up on when nobody waits for answers any more. Of a pool of the caller's only those that are checked out. */
   readonly #open = new Set<Line>();
   #closed: Promise<void> | undefined;
@@ -139,6 +150,7 @@ export class Database {
 
   /** The connection goes back when everything is answered, whoever waits for it. */
   #send(client: pg.PoolClient, statements: readonly Statement[]) {
+    const ask = this.#isReadCommitted.get(client) === false ? askReadCommitted : askAsItIs;
     const answers = statements.map(([text, values, rows]) => {
       const query = { text: qualify(text, this.schema), values: values as unknown[] };
       const rules = rows === "texts" ? TEXTS : PARSED;
@@ -160,7 +172,7 @@ export class Database {
   }
 
   async #answer(client: pg.PoolClient, query: pg.QueryConfig): Promise<pg.QueryResult> {
-    return ask(client, query).finally(this.#expectAnswer(client));
+    return askAsItIs(client, query).finally(this.#expectAnswer(client));
   }
 
   /** By the machine's clock, whatever the worker's is: it is the line that is timed, not the work. */
@@ -180,9 +192,21 @@ export class Database {
       this.#open.add(client);
       // A connection that breaks while it is checked out fails its statements; without a listener it would also end the process.
       client.on("error", ignore);
+      if (!this.#isReadCommitted.has(client)) await this.#learnLevel(client);
       return client;
     } catch (error) {
       throw new NotSentError(error);
+    }
+  }
+
+  /** Once for each connection, when it is first used. */
+  async #learnLevel(client: pg.PoolClient): Promise<void> {
+    try {
+      const { rows } = await this.#answer(client, { text: LEVEL });
+      this.#isReadCommitted.set(client, READ_COMMITTED.includes((rows[0] as { level: string }).level));
+    } catch (error) {
+      this.#checkIn(client, error as Error);
+      throw error;
     }
   }
 
@@ -197,11 +221,11 @@ export class Database {
     const client = await this.#checkOut();
     const query = async (text: string, values?: unknown[]) => {
       const statement = { text: qualify(text, this.schema), ...PARSED, ...(values && { values }) };
-      return isPatient ? ask(client, statement) : this.#answer(client, statement);
+      return isPatient ? askAsItIs(client, statement) : this.#answer(client, statement);
     };
     let broken: Error | undefined;
     try {
-      await query("begin");
+      await query(BEGIN);
       const value = await work({ query });
       await query("commit");
       return value;
@@ -259,10 +283,23 @@ export class Database {
 const ignore = () => {};
 
 /** By callback: the driver's promise, like its timer, would keep the text of a statement long after the answer, for the collector to carry along. */
-const ask = (client: pg.PoolClient, query: pg.QueryConfig) =>
+const askAsItIs = (client: pg.PoolClient, query: pg.QueryConfig) =>
   new Promise<pg.QueryResult>((resolve, reject) => {
     client.query(query, (error, result) => (error ? reject(error) : resolve(result)));
   });
+
+/** In a transaction of its own; sent together. */
+async function askReadCommitted(client: pg.PoolClient, query: pg.QueryConfig): Promise<pg.QueryResult> {
+  const [begun, answer, ended] = await Promise.allSettled([
+    askAsItIs(client, { text: BEGIN }),
+    askAsItIs(client, query),
+    // Where the statement has failed, this rolls back.
+    askAsItIs(client, { text: "commit" }),
+  ]);
+  for (const { status, reason } of [begun, answer, ended] as PromiseRejectedResult[])
+    if (status === "rejected") throw reason;
+  return (answer as PromiseFulfilledResult<pg.QueryResult>).value;
+}
 
 /** A client of the driver. */
 type Line = pg.Client | pg.PoolClient;

@@ -34,6 +34,13 @@ export const isConnectionLoss = (error: unknown): boolean =>
 /** Worth trying again after a pause, wherever repeating is safe. */
 export const isTransient = (error: unknown): boolean => wasRolledBack(error) || isConnectionLoss(error);
 
+/** The server as a whole is in trouble, or away: what was sent is not to blame. One that was sent and never answered may be. */
+export const isServersTrouble = (error: unknown): boolean =>
+  /^(57P03|25006|53100|53300)$/.test(code(error)) || (isConnectionLoss(error) && !isUnanswered(error));
+
+/** It was sent, and no answer came for too long. */
+const isUnanswered = (error: unknown): boolean => code(error) === "ETIMEDOUT" && !(error instanceof DatabaseError);
+
 /** The schema is missing or older than this library. */
 export const isUnmigrated = (error: unknown): boolean => ["3F000", "42P01", "42883", "42703"].includes(code(error));
 

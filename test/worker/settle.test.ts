@@ -3,6 +3,7 @@ import { createClient, defineJob, fixed, handle } from "fairmill";
 import { afterEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { endOf, eventOf, gate, startWorker } from "../support/jobs.js";
+import { claimNo } from "../support/lease-no.js";
 import { TcpProxy } from "../support/tcp-proxy.js";
 import { endsOf, installWitness, readWitness } from "../support/transitions.js";
 import { waitUntil } from "../support/wait.js";
@@ -42,7 +43,7 @@ describe("the answer to a settle's commit is lost", () => {
     expect(await settled).toEqual({ worker: worker.id, ids: [id] });
     expect(proxy.count("settle_v1")).toBe(2);
     expect(refused).toEqual([]);
-    expect(await client.job(id)).toMatchObject({ state, attempt: 1, leaseNo: 1 });
+    expect(await client.job(id)).toMatchObject({ state, attempt: 1, leaseNo: claimNo(1) });
     expect(await db.query("select id from fairmill.job_history where id = $1", [id])).toHaveLength(1);
     expect(endsOf((await readWitness(db.pool)).get(id)!)).toBe(1);
   });
@@ -127,6 +128,48 @@ describe("a verdict that the database does not take", () => {
     }
   });
 
+  test.each([
+    ["refuses for good", "23514"],
+    ["cannot take now, by a conflict", "40001"],
+    ["cannot take now, by a deadlock", "40P01"],
+    ["cannot take now, because of a lock", "55P03"],
+    ["cannot take in time", "57014"],
+  ])("and that it %s, again and again, is left alone: its neighbours in the group are settled", async (_, sqlState) => {
+    await db.query(`create or replace function public.curse() returns trigger language plpgsql as $$
+      begin raise exception 'cursed' using errcode = '${sqlState}'; end $$`);
+    const partition = await db.query<{ name: string }>(
+      "select inhrelid::regclass::text as name from pg_inherits where inhparent = 'fairmill.job_history'::regclass",
+    );
+    for (const { name } of partition)
+      await db.query(
+        `create trigger curse before insert on ${name} for each row when (new.kind = 'cursed') execute function public.curse()`,
+      );
+    const lift = async () => {
+      for (const { name } of partition) await db.query(`drop trigger if exists curse on ${name}`);
+    };
+    try {
+      const cursed = defineJob<{ n: number }>({ kind: "cursed" });
+      await using client = createClient({ databaseUrl: db.url });
+      const mayEnd = gate();
+      const before = await client.enqueueMany(job, inputs(25));
+      const { id } = await client.enqueue(cursed, { n: 0 });
+      const behind = await client.enqueueMany(job, inputs(25));
+      let begun = 0;
+      const wait = async () => {
+        if (++begun === 51) mayEnd.open();
+        await mayEnd.promise;
+        return "fine";
+      };
+      await using worker = await startWorker(db.url, [handle(job, wait), handle(cursed, wait)], { concurrency: 60 });
+      for (const { id } of [...before, ...behind]) expect(await endOf(client, id)).toMatchObject({ state: "done" });
+      expect(await client.job(id)).toMatchObject({ state: "running", worker: worker.id });
+      await lift();
+      expect(await endOf(client, id)).toMatchObject({ state: "done", attempt: 1 });
+    } finally {
+      await lift();
+    }
+  });
+
   test("whatever it carries is tried until it is taken, and others pass meanwhile", async () => {
     await db.query("alter table fairmill.job_history add constraint no_cursed check (kind <> 'cursed')");
     const lift = () => db.query("alter table fairmill.job_history drop constraint if exists no_cursed");
@@ -160,14 +203,14 @@ describe("the fence", () => {
     // Somebody else takes the job over: another worker, the next lease.
     await db.query("select fairmill.register_v1('thief', '{default}', '1 hour')");
     await db.query(
-      "update fairmill.job set worker = 'thief', lease_no = lease_no + 1, attempt = attempt + 1 where id = $1",
+      "update fairmill.job set worker = 'thief', lease_no = fairmill.next_lease_v1(lease_no), attempt = attempt + 1 where id = $1",
       [id],
     );
     await db.query("insert into fairmill.hand (worker, no, ids) values ('thief', 1, array[$1::bigint])", [id]);
     const refused = eventOf(worker, "refused");
     mayEnd.open();
     expect(await refused).toEqual({ worker: worker.id, ids: [id] });
-    expect(await client.job(id)).toMatchObject({ state: "running", worker: "thief", leaseNo: 2 });
+    expect(await client.job(id)).toMatchObject({ state: "running", worker: "thief", leaseNo: claimNo(2) });
   });
 
   test("P3: the same lease number in another worker's hand is refused, too", async () => {
@@ -183,6 +226,6 @@ describe("the fence", () => {
     const refused = eventOf(worker, "refused");
     mayEnd.open();
     expect((await refused).ids).toEqual([id]);
-    expect(await client.job(id)).toMatchObject({ state: "running", worker: "thief", leaseNo: 1 });
+    expect(await client.job(id)).toMatchObject({ state: "running", worker: "thief", leaseNo: claimNo(1) });
   });
 });
