@@ -1,6 +1,7 @@
 -- The half of settle_v1 for jobs that wait for another turn: retry, snooze, release. Answers how many it changed, the queues that got an
 -- old id back, and the keys of which a place may have become free: who waits for its moment gives its place up, except where places
--- are held from enqueue to end (refuse). Who is released keeps it. A snooze that names its waits is for signals: see wait_until_v1.
+-- are held from enqueue to end (refuse). Who is released keeps it. A snooze that names its waits is for signals (wait_until_v1): where one
+-- has come in the meantime, the job is released.
 -- Locks: the jobs by id, then the steps of such a snooze.
 create or replace function fairmill.settle_waiting_v1(worker_id text, ids bigint[], leases bigint[], verdicts text[], details jsonb,
   out changed integer, out released text[], out freed text[])
@@ -19,16 +20,18 @@ declare
 begin
   with waiting as (
     update fairmill.job j
-    set state = case when v.verdict = 'release' then 'ready' else 'scheduled' end, aside = case when v.verdict <> 'release' then 'scheduled' end,
-        run_at = case when v.verdict = 'release' then j.run_at
-                      when v.verdict = 'snooze' and v.detail ? 'waits' then fairmill.wait_until_v1(j.id, j.lease_no,
-                        array(select jsonb_array_elements_text(v.detail -> 'waits')), v_at + (v.detail ->> 'delay_ms')::float8 * interval '1 millisecond')
-                      else v_at + coalesce((v.detail ->> 'delay_ms')::float8, 0) * interval '1 millisecond' end,
+    set (state, aside, run_at, slot) = (
+          select case when waits.until is null then 'ready' else 'scheduled' end, case when waits.until is not null then 'scheduled' end,
+            coalesce(waits.until, j.run_at),
+            case when waits.until is null or j.slot is null then j.slot
+                 when (select r.when_full from fairmill.key_rule r where r.kind = j.kind) = 'refuse' then j.slot end
+          from (select case when v.verdict = 'release' then null
+                            when v.verdict = 'snooze' and v.detail ? 'waits' then fairmill.wait_until_v1(j.id, j.lease_no,
+                              array(select jsonb_array_elements_text(v.detail -> 'waits')), v_at + (v.detail ->> 'delay_ms')::float8 * interval '1 millisecond')
+                            else v_at + coalesce((v.detail ->> 'delay_ms')::float8, 0) * interval '1 millisecond' end as until offset 0) waits),
         attempt = case when v.verdict = 'retry' then j.attempt else j.attempt - 1 end,
         failures = case when v.verdict = 'retry' then coalesce(j.failures, '[]') || fairmill.failure_v1(
           j.attempt, j.lease_no, j.worker, j.started_at, v_at, v.detail ->> 'outcome', v.detail -> 'error') else j.failures end,
-        slot = case when v.verdict = 'release' or j.slot is null then j.slot
-                    when (select r.when_full from fairmill.key_rule r where r.kind = j.kind) = 'refuse' then j.slot end,
         worker = null, started_at = null
     from (select u.id, u.lease_no, u.verdict, details -> (u.n - 1)::integer as detail
           from unnest(ids, leases, verdicts) with ordinality as u (id, lease_no, verdict, n)) v

@@ -3,7 +3,8 @@
 --          job is due with the commit, and the next upkeep finds its place.
 -- Result: sent; known (there was a signal of this name before, which stays); late (the wait had ended by its time); ended (the job has);
 -- not_found.
--- Locks: the step; a job that waits; then, alone, as pass_on_v1. A running job is not locked: whoever settles it does not wait for us.
+-- Locks: the step; a job that waits; then, alone, as pass_on_v1. A running job is locked only alone, for as long as this statement takes:
+-- otherwise whoever settles it would wait for a caller's transaction.
 -- Plan expected: the job and its steps by their primary keys.
 create or replace function fairmill.signal_v1(job_id bigint, name text, value jsonb default null, alone boolean default false)
 returns text
@@ -19,6 +20,7 @@ declare
   v_job   fairmill.job;
   v_step  fairmill.step;
   v_at    timestamptz := clock_timestamp();
+  v_patience text := current_setting('lock_timeout');
   -- What nobody has asked for yet is bounded, too.
   v_steps_max constant integer := 10000;
 begin
@@ -46,13 +48,25 @@ begin
     return case when v_step.signalled_at is null then 'late' else 'known' end;
   end if;
 
+  if v_step.position is not null and alone then
+    -- A settle may be putting the job back at this moment, and have stepped over what we wrote: wait for its end, then look. It is over
+    -- soon; whoever else has the job locked is not waited for, and the job is due by then.
+    begin
+      perform set_config('lock_timeout', '1s', true);
+      perform from fairmill.job j where j.id = signal_v1.job_id for no key update;
+    exception when lock_not_available then
+      null;
+    end;
+    perform set_config('lock_timeout', v_patience, true);
+  end if;
   -- Looked at after the step is written, by a statement of its own: a settle that had the step before us has put the job back by now.
   update fairmill.job j set run_at = least(j.run_at, clock_timestamp())
   where j.id = signal_v1.job_id and j.state is not distinct from 'scheduled' and j.lease_no = v_step.lease_no and v_step.position is not null;
   if found and alone then
     perform fairmill.pass_on_v1(a.queues, a.keys) from fairmill.admit_v1(array[signal_v1.job_id]) a;
-  elsif found then
-    -- Said to those who are awake, too: nobody else would look at that moment.
+  elsif not alone and v_step.position is not null then
+    -- Said to those who are awake, too: nobody else would look at that moment. Also where the job runs: it may be put back before we commit,
+    -- and is due then.
     perform pg_notify('fairmill', '!due 0') where exists (select from fairmill.worker w where w.state = 'alive' and w.lease_until > now());
   end if;
   return 'sent';

@@ -35,6 +35,8 @@ interface InHand {
   readonly durationMs: number;
 }
 
+/** After a job has gone to wait for a signal, look once more for what is due. */
+const SIGNAL_LOOK_MS = 1_000;
 /** Verdicts that may wait to be written, as a multiple of the places, before nothing more is claimed. */
 const UNSETTLED_MAX_FACTOR = 4;
 
@@ -306,7 +308,10 @@ export class Hands implements RunEnds {
   #count(verdict: Verdict): void {
     if (verdict.verdict === "done") this.#counts.done++;
     if (verdict.verdict === "dead" || verdict.verdict === "retry") this.#counts.failed++;
-    if (verdict.verdict === "retry" || verdict.verdict === "snooze") this.#onDue(verdict.delayMs);
+    if (verdict.verdict === "retry") this.#onDue(verdict.delayMs);
+    // A signal may be on its way in a transaction: the job is due then, and nobody may hear of the commit.
+    if (verdict.verdict === "snooze")
+      this.#onDue(verdict.waits ? Math.min(verdict.delayMs, SIGNAL_LOOK_MS) : verdict.delayMs);
   }
 
   #refused(worker: string, refused: readonly InHand[]): void {

@@ -15,6 +15,7 @@ import {
   live,
   recover,
   register,
+  rescanNo,
   setRule,
   settle,
   statesOf,
@@ -316,8 +317,52 @@ describe("a signal", () => {
     const job = await running();
     await pause(db, job, "go", "wait", null);
     expect(await signal(db, job.id, "go", 1)).toBe("sent");
+    const before = await rescanNo(db);
     await putBack(db, job, ["go"]);
-    expect(await tick(db)).toMatchObject([{ promoted: 1 }]);
+    // Without any upkeep, and told to whoever looks for jobs.
+    expect(await live(db, job.id)).toMatchObject({ state: "ready", attempt: 0, worker: null });
+    expect(await rescanNo(db)).toBe(before + 1);
+  });
+
+  test("is found at once: it has written its value and not looked at the job, which is put back at this moment", async () => {
+    const job = await running();
+    await pause(db, job, "go", "wait", null);
+    await db.query(`create function public.hold_up() returns trigger language plpgsql as $$
+      begin perform pg_advisory_xact_lock(4711); return null; end $$;
+      create trigger hold_up after update on fairmill.step for each row
+        when (new.signalled_at is distinct from old.signalled_at) execute function public.hold_up()`);
+    try {
+      const [holding, settling, sending] = [await open(), await open(), await open()];
+      await holding.query("select pg_advisory_lock(4711)");
+      const sent = signal(sending, job.id, "go", 1);
+      await waitUntilBlocked(db, sending);
+      await settling.query("begin");
+      expect(await putBack(settling, job, ["go"])).toEqual({ accepted: 1, refused: [] });
+      await holding.query("select pg_advisory_unlock(4711)");
+      await waitUntil("the sender waits for the settle", async () => {
+        const [row] = await db.query<{ waits: boolean }>("select $1 = any (pg_blocking_pids($2)) as waits", [
+          settling.pid,
+          sending.pid,
+        ]);
+        return row!.waits;
+      });
+      await settling.query("commit");
+      expect(await sent).toBe("sent");
+      expect(await statesOf(db, [job.id])).toEqual(["ready"]);
+    } finally {
+      await db.query("drop trigger hold_up on fairmill.step; drop function public.hold_up()");
+    }
+  });
+
+  test("alone does not wait for ever for somebody who has the job locked; it is due with the next look", async () => {
+    const job = await running();
+    await pause(db, job, "go", "wait", null);
+    const holding = await open();
+    await holding.query("begin");
+    await holding.query("select from fairmill.job where id = $1 for update", [job.id]);
+    expect(await signal(db, job.id, "go", 1)).toBe("sent");
+    await holding.query("rollback");
+    await putBack(db, job, ["go"]);
     expect(await statesOf(db, [job.id])).toEqual(["ready"]);
   });
 
@@ -337,14 +382,18 @@ describe("a signal", () => {
   test("no wake-up is lost: the signal is in an open transaction while the job is put back; the settle does not wait for it", async () => {
     const job = await running();
     await pause(db, job, "go", "wait", null);
-    const sending = await open();
+    const [sending, listening] = [await open(), await open()];
     await sending.query("begin");
     expect(await signal(sending, job.id, "go", 1, false)).toBe("sent");
     expect(await putBack(db, job, ["go"])).toEqual({ accepted: 1, refused: [] });
-    const { run_at } = (await live(db, job.id))!;
-    expect(run_at!.getTime() - Date.now()).toBeLessThan(5_000);
+    await listening.query("listen fairmill");
     await sending.query("commit");
-    await waitUntil("the job is due", async () => (await tick(db))[0]!["promoted"] === 1);
+    // Whoever is told of the commit finds it due, there and then.
+    await waitUntil("told", async () => {
+      await listening.query("select");
+      return listening.notified.includes("fairmill !due 0");
+    });
+    expect(await tick(db)).toMatchObject([{ promoted: 1 }]);
     const [again] = await claim(db, "w");
     expect(await pause(db, again!, "go", "wait", null)).toMatchObject({ answer: "over", kept: 1 });
   });
