@@ -33,6 +33,7 @@ begin
   if exists (select from jsonb_array_elements(spec -> 'nodes') as e (node) where e.node ->> 'when' = 'failed' and coalesce(e.node -> 'after', '[]') = '[]') then
     raise exception 'a node that waits for a failure must name a node before it' using errcode = 'FM001', hint = 'Give it after, or another when.';
   end if;
+  perform fairmill.refuse_reserved_v1(jsonb_path_query_array(spec, '$.nodes[*].jobs[*]') || jsonb_path_query_array(spec, '$.callbacks.*'));
   if v_parent is not null then
     select (fairmill.join_batches_v1('[{}]', jsonb_build_object('batch', v_parent)) -> '1') into refused;
     if refused is not null then

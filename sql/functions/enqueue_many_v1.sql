@@ -48,6 +48,7 @@ begin
   if jsonb_typeof(jobs) is distinct from 'array' then
     raise exception 'jobs must be a JSON array' using errcode = 'FM001', hint = 'Pass [{"kind": "…", "payload": {…}}, …].';
   end if;
+  perform fairmill.refuse_reserved_v1(case when v_kind is null then jobs else jobs || jsonb_build_array(jsonb_build_object('kind', v_kind)) end);
   v_keyed := jsonb_path_exists(jobs, '$[*].idempotency_key');
   v_unique := jsonb_path_exists(jobs, '$[*].unique_key');
   v_gated := fairmill.has_gates_at_enqueue_v1(jobs, v_kind);

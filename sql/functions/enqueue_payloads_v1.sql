@@ -37,6 +37,9 @@ begin
     raise exception '% tenants for % payloads', cardinality(tenants), jsonb_array_length(payloads) using errcode = 'FM001',
       hint = 'Pass one tenant per job, or none and say it in shared.';
   end if;
+  if v_kind like 'fairmill.%' then
+    perform fairmill.refuse_reserved_v1(jsonb_build_array(shared));
+  end if;
   -- Whatever else is said of the jobs, enqueue_many_v1 knows what to do about it.
   if shared - '{kind,tenant,queue,priority,max_attempts,key,run_at,delay_ms,expire_ms}'::text[] <> '{}'
      or exists (select from fairmill.gate g where g.rate_at = 'enqueue')

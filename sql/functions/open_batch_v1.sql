@@ -21,6 +21,7 @@ begin
   if jsonb_typeof(spec) is distinct from 'object' then
     raise exception 'spec must be a JSON object' using errcode = 'FM001', hint = 'Pass {} for a batch without callbacks.';
   end if;
+  perform fairmill.refuse_reserved_v1(jsonb_path_query_array(spec, '$.callbacks.*'));
   if v_parent is not null then
     select (fairmill.join_batches_v1('[{}]', jsonb_build_object('batch', v_parent)) -> '1') into refused;
     if refused is not null then

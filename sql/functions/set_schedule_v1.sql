@@ -15,6 +15,7 @@ as $$
 declare
   v_answer text;
 begin
+  perform fairmill.refuse_reserved_v1(jsonb_build_array(job));
   insert into fairmill.schedule as s (name, cron, timezone, job, fingerprint, next_at, missed_max, jitter_ms, paused_at)
   values (set_schedule_v1.name, set_schedule_v1.cron, set_schedule_v1.timezone, set_schedule_v1.job, set_schedule_v1.fingerprint,
     set_schedule_v1.next_at, set_schedule_v1.missed_max, set_schedule_v1.jitter_ms, case when set_schedule_v1.paused then now() end)

@@ -68,12 +68,14 @@ begin
     case when v_job.state <> 'scheduled' or v_job.run_at <= v_at then 'Its time has come.'
          when v_job.put_back then 'The rate of its key' || coalesce(' (' || v_rule.rate_limit || ' in ' || v_rule.rate_per_ms || ' ms)', '') || ' put it back until '
            || to_char(v_job.run_at, v_iso) || '.'
+         when v_job.released is not null then 'Workers took it and gave it back ' || (v_job.released ->> 'times') || ' times in a row'
+           || coalesce(' (' || (v_job.released ->> 'reason') || ')', '') || '; it is tried again at ' || to_char(v_job.run_at, v_iso) || '.'
          when v_step.kind = 'sleep' then 'It sleeps (' || v_step.name || ') until ' || to_char(v_step.wake_at, v_iso) || '.'
          when v_step.kind = 'wait' then 'It waits for the signal "' || v_step.name || '"' || coalesce(', until ' || to_char(v_step.wake_at, v_iso), '') || '.'
          when v_job.attempt > 0 and jsonb_array_length(coalesce(v_job.failures, '[]')) > 0 then 'Attempt ' || v_job.attempt || ' of ' || v_job.max_attempts
            || ' failed' || coalesce(' (' || (v_job.failures #>> '{-1,error,message}') || ')', '') || '; the next one is at ' || to_char(v_job.run_at, v_iso) || '.'
          else 'It is scheduled for ' || to_char(v_job.run_at, v_iso) || '.' end,
-    jsonb_strip_nulls(jsonb_build_object('run_at', v_job.run_at, 'attempt', v_job.attempt, 'throttled', v_job.throttled, 'put_back', v_job.put_back, 'step', v_step.name));
+    jsonb_strip_nulls(jsonb_build_object('run_at', v_job.run_at, 'attempt', v_job.attempt, 'throttled', v_job.throttled, 'put_back', v_job.put_back, 'step', v_step.name, 'released', v_job.released));
 
   for v_gate in
     select g.* from (values (1, 'tenant', v_job.tenant), (2, 'queue', v_job.queue), (3, 'kind', v_job.kind)) as own (n, scope, name)

@@ -6,6 +6,9 @@ alter table fairmill.job alter column lease_no type bigint;
 alter table fairmill.job_history alter column lease_no type bigint;
 alter table fairmill.step alter column lease_no type bigint;
 
+-- How often a job was released in a row, when and why the last time: one that is given back again and again waits longer each time.
+alter table fairmill.job add column released jsonb;
+
 drop function if exists fairmill.begin_sends_v1(text, bigint[], integer[], text[], boolean[]);
 drop function if exists fairmill.claim_gated_v1(text, text[], smallint[], text[], bigint[], integer[], text[], integer, boolean, bigint);
 drop function if exists fairmill.claim_lanes_v1(text, text[], smallint[], text[], bigint[], integer[], text[], integer, boolean, bigint);

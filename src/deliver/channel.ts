@@ -4,7 +4,7 @@ import type { ChannelTarget } from "../model/channel.js";
 import { channelName, DELIVERY_ATTEMPTS, DELIVERY_KIND, DELIVERY_QUEUE } from "../model/delivery.js";
 import { type Duration, toMs } from "../model/duration.js";
 import { ConfigError } from "../model/errors.js";
-import { defineJob, type JobDefinition, type JobOptions } from "../model/job-definition.js";
+import { defineOwnJob, type JobDefinition, type JobOptions } from "../model/job-definition.js";
 import { refuseUnknown } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "../model/standard-schema.js";
@@ -114,7 +114,7 @@ export function defineChannel(options: ChannelOptions<any, any, any>): Channel<a
     askAfterMs,
     send: options.send,
     ask: options.ask,
-    definition: defineJob({
+    definition: defineOwnJob({
       queue: DELIVERY_QUEUE,
       timeout: "1m",
       ...job,

@@ -2,7 +2,7 @@
 // are checked like any other, and written as one text. A value and a text for each would cost as much as all the rest of the way.
 import type { Codec } from "../model/codec.js";
 import { ConfigError } from "../model/errors.js";
-import type { JobDefinition } from "../model/job-definition.js";
+import { type JobDefinition, refuseReserved } from "../model/job-definition.js";
 import { serializePlainList } from "../model/json-content.js";
 import type { AlikeJobs, JobList, NewJob } from "../model/new-job.js";
 import { nameOf } from "../model/settings.js";
@@ -51,6 +51,7 @@ async function alikeJobs<In>(
       const valid = validateInput(definition, input);
       if (valid instanceof Promise) await valid;
     }
+  refuseReserved(definition.kind, "enqueue");
   const payloads = serializePlainList(inputs, STATEMENT_CHARS_MAX);
   if (payloads === undefined) return undefined;
   const { kind, queue, priority, attemptsMax, expireMs } = definition;

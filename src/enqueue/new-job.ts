@@ -4,7 +4,7 @@ import { type Codec, sealJson } from "../model/codec.js";
 import { holdOf } from "../model/credits.js";
 import { toMs } from "../model/duration.js";
 import { ConfigError } from "../model/errors.js";
-import type { JobDefinition } from "../model/job-definition.js";
+import { type JobDefinition, refuseReserved } from "../model/job-definition.js";
 import { serializeInput } from "../model/json-content.js";
 import { momentOf } from "../model/moment.js";
 import type { EnqueueOptions, NewJob, UniqueClaim } from "../model/new-job.js";
@@ -82,6 +82,7 @@ function build<In>(
   codec: Codec | undefined,
   known: readonly string[],
 ): NewJob {
+  refuseReserved(definition.kind, "enqueue");
   if (hasOthers(options, known)) refuseUnknown(options, known, `enqueue("${definition.kind}")`);
   if (options.runAt !== undefined && options.delay !== undefined)
     throw new ConfigError("delay", `enqueue("${definition.kind}"): give runAt or delay, not both.`);

@@ -5,7 +5,7 @@ import type { Codec } from "../model/codec.js";
 import { Cron } from "../model/cron.js";
 import type { Duration } from "../model/duration.js";
 import { ConfigError, ScheduleNotFoundError } from "../model/errors.js";
-import type { JobDefinition } from "../model/job-definition.js";
+import { type JobDefinition, refuseReserved } from "../model/job-definition.js";
 import type { Enqueued, NewJob } from "../model/new-job.js";
 import { checkJitter, checkMissed, type Missed } from "../model/schedule.js";
 import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
@@ -94,6 +94,7 @@ export class ScheduleBook {
     const { job, input, tenant, priority, key, paused } = options;
     if (typeof job?.kind !== "string")
       throw new ConfigError("job", `${where}: job must be what defineJob(…) returned.`);
+    refuseReserved(job.kind, where);
     if (paused !== undefined && typeof paused !== "boolean")
       throw new ConfigError("paused", `${where}: paused: ${showValue(paused)} is neither true nor false.`);
     const cron = new Cron(options.cron, options.timezone);

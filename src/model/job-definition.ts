@@ -65,6 +65,18 @@ const KNOWN = [
   "throttle",
 ] as const;
 
+/** Kinds that begin with it are made by the library alone: jobs that deliver messages. */
+const RESERVED = "fairmill.";
+
+/** At every door where a job comes in: one of these without its message would have nothing to deliver. */
+export function refuseReserved(kind: unknown, where: string): void {
+  if (typeof kind === "string" && kind.startsWith(RESERVED))
+    throw new ConfigError(
+      "kind",
+      `${where}: kinds that begin with "${RESERVED}" are Fairmill's own. Choose another name; a message is sent with client.publish.`,
+    );
+}
+
 /** Declares a kind of job. Without a schema, name the input's type: `defineJob<{ userId: string }>({ kind: "…" })`. */
 export function defineJob<Schema extends StandardSchema>(
   options: JobOptions<Schema, SchemaInput<Schema>> & { readonly input: Schema },
@@ -77,6 +89,18 @@ export function defineJob(options: JobOptions<any, any>): JobDefinition<any, any
   if (typeof options !== "object" || options === null)
     throw new ConfigError("options", `defineJob(${showValue(options)}): pass an object, like { kind: "mail.send" }.`);
   const where = `defineJob(${showValue(options.kind)})`;
+  refuseReserved(options.kind, where);
+  return checkDefinition(options, where);
+}
+
+/** The same for a kind of Fairmill's own. */
+// biome-ignore lint/suspicious/noExplicitAny: as above.
+export function defineOwnJob(options: JobOptions<any, any>): JobDefinition<any, any> {
+  return checkDefinition(options, `defineJob(${showValue(options.kind)})`);
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: as above.
+function checkDefinition(options: JobOptions<any, any>, where: string): JobDefinition<any, any> {
   refuseUnknown(options, KNOWN, where);
   if (options.retry !== undefined) refuseUnknown(options.retry, ["attempts", "backoff"], `${where}.retry`);
   if (options.input !== undefined && typeof options.input?.["~standard"]?.validate !== "function")

@@ -67,7 +67,7 @@ type Decision =
       readonly delayMs: number;
     }
   | { readonly verdict: "snooze"; readonly delayMs: number; readonly waits?: readonly string[] }
-  | { readonly verdict: "release" };
+  | { readonly verdict: "release"; readonly reason?: string };
 
 export type FailureOutcome = "failed" | "timeout" | "invalid";
 
@@ -88,7 +88,8 @@ export function decide(job: AttemptFacts, outcome: Outcome, backoff: Backoff, ra
   const { error, abortedBy } = outcome;
   if (abortedBy instanceof JobCancelledError) return { verdict: "cancelled" };
   // After a lost lease the fence decides: if the job is still this worker's it goes back at once, else nothing is written.
-  if (abortedBy instanceof ShutdownError || abortedBy instanceof LeaseLostError) return { verdict: "release" };
+  if (abortedBy instanceof ShutdownError || abortedBy instanceof LeaseLostError)
+    return { verdict: "release", reason: abortedBy.message };
   return decideFailed(job, abortedBy instanceof TimeoutError ? abortedBy : error, backoff, random);
 }
 

@@ -21,6 +21,11 @@ describe("a definition", () => {
     expect(Object.isFrozen(job)).toBe(true);
   });
 
+  test('of a kind that begins with "fairmill." is refused: those are Fairmill\'s own', () => {
+    expect(() => defineJob({ kind: "fairmill.deliver.mail" })).toThrow(/"fairmill\." are Fairmill's own/);
+    expect(defineJob({ kind: "fairmill" }).kind).toBe("fairmill");
+  });
+
   test("takes every setting", () => {
     const backoff = fixed("1s");
     const job = defineJob<{ user: string }>({

@@ -236,8 +236,8 @@ test("why a run was stopped outranks what its handler threw about it", () => {
     fc.property(attempts, anyThrown, random, (job, error, dice) => {
       const after = (reason: unknown) => decide(job, threw(error, reason), backoff, dice);
       expect(after(new JobCancelledError())).toEqual({ verdict: "cancelled" });
-      expect(after(new ShutdownError())).toEqual({ verdict: "release" });
-      expect(after(new LeaseLostError())).toEqual({ verdict: "release" });
+      expect(after(new ShutdownError())).toEqual({ verdict: "release", reason: new ShutdownError().message });
+      expect(after(new LeaseLostError())).toEqual({ verdict: "release", reason: new LeaseLostError().message });
       expect(after(new TimeoutError(7))).toMatchObject({ outcome: "timeout" });
     }),
   );

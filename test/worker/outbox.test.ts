@@ -63,6 +63,35 @@ function receiver(answer: (context: SendContext, calls: number) => unknown = () 
   return { calls, send };
 }
 
+test("a delivery job without a message is let in by no door; one that is there waits longer each time, unspent, and says why", async () => {
+  const { send, calls } = receiver();
+  const channel = mail({ receiver: "takes-key", send });
+  await using client = createClient({ databaseUrl: db.url });
+  await expect(client.enqueue(channel.definition, { text: "hi" })).rejects.toMatchObject({ code: "FAIRMILL_CONFIG" });
+  await expect(client.enqueueMany(channel.definition, [{ input: { text: "hi" } }])).rejects.toMatchObject({
+    code: "FAIRMILL_CONFIG",
+  });
+  // As an earlier version let it in.
+  const [row] = await db.query<{ id: string }>(
+    "insert into fairmill.job (kind, queue, tenant, state, payload) values ('fairmill.deliver.mail', 'outbox', 't', 'ready', '{}') returning id",
+  );
+  await using worker = await startDelivering(channel);
+  let claims = 0;
+  worker.events.on("claimed", () => claims++);
+  const times = await waitUntil("it was given back so often that it waits", async () => {
+    const [job] = await db.query<{ times: number }>(
+      "select (released -> 'times')::integer as times from fairmill.job where state = 'scheduled' and run_at > now() + interval '1 second'",
+    );
+    return job?.times;
+  });
+  expect(times).toBeLessThan(12);
+  expect(claims).toBeLessThanOrEqual(times + 1);
+  expect(await client.job(row!.id)).toMatchObject({ attempt: 0, failures: [] });
+  const why = await client.why(row!.id);
+  expect(why!.reason).toMatch(/^Workers took it and gave it back \d+ times in a row \(The lease on this job was lost/);
+  expect(calls).toEqual([]);
+});
+
 describe("a message", () => {
   test("C15: is sent with its key, and the receiver's answer is kept", async () => {
     const { calls, send } = receiver(() => ({ receipt: 7 }));
