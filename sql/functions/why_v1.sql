@@ -2,6 +2,7 @@
 -- Result, a row per gate: gate, passed, reason (one sentence), detail (facts for programs: names, moments, the jobs that hold a place).
 --   state      running and ended jobs have this row alone; it is not passed by a job that ended without success, or whose worker is gone
 --   expired    only where the job has a time to live
+--   released   only where workers gave it back again and again: how often, when and why the last time
 --   scheduled  its time; also why it waits for it: delayed, failed before, put back by the rate of its key, asleep or waiting for a signal
 --   paused     a row for each of its queue, kind and tenant that is paused
 --   tenant cap, queue cap, kind cap, rate, key, worker, turn: see why_gates_v1, why_key_v1 and why_turn_v1
@@ -59,6 +60,13 @@ begin
       jsonb_build_object('expire_at', v_job.expire_at);
   end if;
 
+  -- As settle_waiting_v1 brakes it.
+  if (v_job.released -> 'times')::integer > 3 then
+    return query select 'released', false, 'Workers took it and gave it back ' || (v_job.released ->> 'times') || ' times in a row, the last time at '
+        || to_char((v_job.released ->> 'at')::timestamptz, v_iso) || coalesce(' (' || (v_job.released ->> 'reason') || ')', '')
+        || ': it waits longer each time.', v_job.released || jsonb_strip_nulls(jsonb_build_object('run_at', v_job.run_at));
+  end if;
+
   select * into v_rule from fairmill.key_rule r where r.kind = v_job.kind;
   if v_job.state = 'scheduled' then
     select s.* into v_step from fairmill.step s
@@ -68,14 +76,12 @@ begin
     case when v_job.state <> 'scheduled' or v_job.run_at <= v_at then 'Its time has come.'
          when v_job.put_back then 'The rate of its key' || coalesce(' (' || v_rule.rate_limit || ' in ' || v_rule.rate_per_ms || ' ms)', '') || ' put it back until '
            || to_char(v_job.run_at, v_iso) || '.'
-         when v_job.released is not null then 'Workers took it and gave it back ' || (v_job.released ->> 'times') || ' times in a row'
-           || coalesce(' (' || (v_job.released ->> 'reason') || ')', '') || '; it is tried again at ' || to_char(v_job.run_at, v_iso) || '.'
          when v_step.kind = 'sleep' then 'It sleeps (' || v_step.name || ') until ' || to_char(v_step.wake_at, v_iso) || '.'
          when v_step.kind = 'wait' then 'It waits for the signal "' || v_step.name || '"' || coalesce(', until ' || to_char(v_step.wake_at, v_iso), '') || '.'
          when v_job.attempt > 0 and jsonb_array_length(coalesce(v_job.failures, '[]')) > 0 then 'Attempt ' || v_job.attempt || ' of ' || v_job.max_attempts
            || ' failed' || coalesce(' (' || (v_job.failures #>> '{-1,error,message}') || ')', '') || '; the next one is at ' || to_char(v_job.run_at, v_iso) || '.'
          else 'It is scheduled for ' || to_char(v_job.run_at, v_iso) || '.' end,
-    jsonb_strip_nulls(jsonb_build_object('run_at', v_job.run_at, 'attempt', v_job.attempt, 'throttled', v_job.throttled, 'put_back', v_job.put_back, 'step', v_step.name, 'released', v_job.released));
+    jsonb_strip_nulls(jsonb_build_object('run_at', v_job.run_at, 'attempt', v_job.attempt, 'throttled', v_job.throttled, 'put_back', v_job.put_back, 'step', v_step.name));
 
   for v_gate in
     select g.* from (values (1, 'tenant', v_job.tenant), (2, 'queue', v_job.queue), (3, 'kind', v_job.kind)) as own (n, scope, name)

@@ -6,6 +6,7 @@ import type { Database } from "./database.js";
 export type WhyGateName =
   | "state"
   | "expired"
+  | "released"
   | "scheduled"
   | "paused"
   | "tenant cap"
