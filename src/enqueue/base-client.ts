@@ -33,6 +33,7 @@ export interface ClientOptions {
 
 /** What the calls of a client are made of. */
 export interface ClientTools extends BatchTools {
+  readonly rules: KeyRules;
   /** The database in the shape of a transaction. */
   readonly ask: Queryable;
   /** For open batches that say nothing about it. */
