@@ -2,6 +2,9 @@
 -- wrote that in a transaction would make every other caller of the kind wait for its commit. Upkeep takes such rows over into key_rule and gate.
 set local lock_timeout = '10s';
 
+-- It takes all jobs at once, so that it can lock their accounts in the order of their names.
+drop function if exists fairmill.hold_again_v1(bigint, bigint);
+
 create table fairmill.told_rule (
   id               bigint      generated always as identity primary key,
   kind             text collate "C" not null,
