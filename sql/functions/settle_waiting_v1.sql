@@ -25,8 +25,8 @@ begin
                         array(select jsonb_array_elements_text(v.detail -> 'waits')), v_at + (v.detail ->> 'delay_ms')::float8 * interval '1 millisecond')
                       else v_at + coalesce((v.detail ->> 'delay_ms')::float8, 0) * interval '1 millisecond' end,
         attempt = case when v.verdict = 'retry' then j.attempt else j.attempt - 1 end,
-        failures = case when v.verdict = 'retry' then coalesce(j.failures, '[]') || fairmill.failure_v1(
-          j.attempt, j.lease_no, j.worker, j.started_at, v_at, v.detail ->> 'outcome', v.detail -> 'error') else j.failures end,
+        failures = case when v.verdict = 'retry' then fairmill.add_attempt_v1(j.failures, fairmill.failure_v1(
+          j.attempt, j.lease_no, j.worker, j.started_at, v_at, v.detail ->> 'outcome', v.detail -> 'error')) else j.failures end,
         slot = case when v.verdict = 'release' or j.slot is null then j.slot
                     when (select r.when_full from fairmill.key_rule r where r.kind = j.kind) = 'refuse' then j.slot end,
         worker = null, started_at = null

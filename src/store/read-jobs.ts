@@ -30,7 +30,7 @@ export interface Job {
   readonly progress: unknown;
   readonly result: unknown;
   readonly error: ErrorRecord | null;
-  /** Every attempt that did not succeed, oldest first. */
+  /** Attempts that did not succeed, oldest first: of many the first three and the last ones, at most 50 and 64 KiB. */
   readonly failures: readonly Failure[];
   /** The job that this one repeats with other input; retention may have removed it. */
   readonly rerunOf: string | null;
@@ -62,6 +62,8 @@ export interface Failure {
   readonly endedAt: Date;
   readonly outcome: string;
   readonly error: ErrorRecord | null;
+  /** So many attempts before this one are not kept; missing: none. */
+  readonly dropped?: number;
 }
 
 /** With a word about error or end, only ended jobs are found. */
@@ -142,6 +144,7 @@ interface Row {
         ended_at: string;
         outcome: string;
         error: ErrorRecord | null;
+        dropped?: number;
       }[]
     | null;
   rerun_of: string | null;
@@ -215,6 +218,7 @@ const toJob = (row: Row): Job => ({
     endedAt: new Date(failure.ended_at),
     outcome: failure.outcome,
     error: failure.error,
+    ...(failure.dropped !== undefined && { dropped: failure.dropped }),
   })),
   rerunOf: row.rerun_of,
   batch: row.batch,
