@@ -2,10 +2,11 @@
 // repeat, so an answer that was lost on the way is no drama: the group is sent again until the database has answered. A group that the
 // database does not take is split until the culprit is alone, and that one is settled without what its handler said. Except where the handler
 // asked for effects: without them the job must not be settled, so its attempt has failed.
-import { type Clock, sleep } from "../model/clock.js";
+import type { Clock } from "../model/clock.js";
 import { EffectsFailedError } from "../model/effect-errors.js";
 import type { FairmillError } from "../model/errors.js";
 import type { Verdict } from "../model/outcome.js";
+import { RetryPause } from "../model/retry-pause.js";
 import type { Database } from "../store/database.js";
 import { refusedEffects } from "../store/effects.js";
 import { isTransient } from "../store/failures.js";
@@ -30,8 +31,7 @@ export interface SettlerOptions<Item extends Settlement> {
 
 /** Transactions on their way at once: while one waits for the disk, another one is prepared. */
 const GROUPS_IN_FLIGHT_MAX = 2;
-const RETRY_MS_MIN = 100;
-const RETRY_MS_MAX = 3_000;
+const RETRY = { firstMs: 100, maxMs: 3_000 };
 
 export class Settler<Item extends Settlement> {
   readonly #db: Database;
@@ -162,7 +162,8 @@ export class Settler<Item extends Settlement> {
 
   async #repeatedly(worker: string, part: readonly Item[]): Promise<SettleAnswer> {
     let settlements: readonly Settlement[] = part;
-    for (let delayMs = RETRY_MS_MIN; ; delayMs = Math.min(RETRY_MS_MAX, delayMs * 2)) {
+    const pause = new RetryPause(this.#clock, RETRY);
+    for (;;) {
       try {
         return await settleJobs(this.#db, worker, settlements, this.#options.sealResult);
       } catch (error) {
@@ -179,7 +180,7 @@ export class Settler<Item extends Settlement> {
           this.#inFlight--;
           this.#next();
         }
-        await sleep(this.#clock, delayMs * (0.5 + this.#clock.random()), this.#giveUp.signal);
+        await pause.wait(this.#giveUp.signal);
         if (isStubborn) this.#inFlight++;
         if (this.#giveUp.signal.aborted) throw error;
       }
