@@ -187,7 +187,12 @@ describe("a rule that a transaction tells", () => {
     const other = createClient({ databaseUrl: db.url });
     const { session, tx } = await begun();
     const texts: string[] = [];
-    const heard = { query: (text: string, values?: unknown[]) => (texts.push(text), tx.query(text, values)) };
+    const heard = {
+      query: (text: string, values?: unknown[]) => {
+        texts.push(text);
+        return tx.query(text, values);
+      },
+    };
     await other.in(heard).enqueue(limited, { user: "ann" });
     await other.in(heard).enqueue(limited, { user: "ann" });
     expect(texts.filter((text) => text.includes("tell_key_rule_v1"))).toHaveLength(1);
