@@ -43,7 +43,8 @@ begin
       given.id = any (v_jobs) as is_held
     from unnest(ids, leases) with ordinality as given (id, lease_no, n)),
   found as materialized (
-    select a.id, a.lease_no, a.run, o.id as message_id, o.status, o.idempotency_key, o.payload, jsonb_array_length(o.attempts) as tries,
+    select a.id, a.lease_no, a.run, o.id as message_id, o.status, o.idempotency_key, o.payload,
+      jsonb_array_length(o.attempts) + coalesce(jsonb_path_query_first(o.attempts, '$[*].dropped')::integer, 0) as tries,
       coalesce(o.status = 'sending' and o.attempts -> -1 ->> 'worker' = worker_id and (o.attempts -> -1 ->> 'lease_no')::bigint = a.lease_no
         and o.attempts -> -1 ->> 'run' = a.run and not o.attempts -> -1 ? 'outcome', false) as is_repeat, a.resend,
       extract(epoch from v_at - (o.attempts -> -1 ->> 'at')::timestamptz)::float8 * 1000 as since_ms
@@ -54,7 +55,7 @@ begin
         fairmill.add_attempt_v1(o.attempts, jsonb_strip_nulls(jsonb_build_object('at', v_at, 'worker', worker_id, 'lease_no', f.lease_no, 'run', f.run))) end
     from found f
     where o.id = f.message_id and (f.status = 'pending' or f.status = 'sending' and (f.resend or f.is_repeat))
-    returning f.id, jsonb_array_length(o.attempts) as tries)
+    returning f.id, jsonb_array_length(o.attempts) + coalesce(jsonb_path_query_first(o.attempts, '$[*].dropped')::integer, 0) as tries)
   select a.id,
     case when b.id is not null then 'send'
          when f.status = 'sending' then 'doubt'

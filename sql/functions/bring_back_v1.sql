@@ -4,7 +4,7 @@
 -- a delivery job whose message may have arrived: see send_again_v1.
 --   ids, ends  the jobs and when each ended: together the primary key of the history
 -- A member of a batch is one again: the batch is open again if it was over (reopen_batches_v1).
--- The caller has locked the rows and decided. Locks: the trees of batches, the accounts, the messages. Result: the ids that came back, the queues in which one is
+-- The caller has locked the rows and decided. Locks: the messages by id, the trees of batches by id, the accounts by name, each of them once. Result: the ids that came back, the queues in which one is
 -- ready, the keys of which one is blocked: the caller passes them on (pass_on_v1) as its last step.
 -- Plan expected: nested loop from the arrays to the primary key of the one partition that each end lies in.
 create or replace function fairmill.bring_back_v1(ids bigint[], ends timestamptz[], out brought bigint[], out queues text[], out keys text[])
@@ -22,22 +22,26 @@ declare
   v_paid    jsonb;      -- by id the new hold, or null: not enough
   v_again   bigint[];   -- messages that are pending again; null: none of the jobs delivers one
   v_batches bigint[];
+  v_others  text[] := '{}';   -- accounts of what batches that are open again enqueue
   v_members jsonb;
 begin
-  v_batches := array(select h.batch from unnest(ids, ends) as given (id, ended_at)
-    cross join lateral (select x.batch from fairmill.job_history x where x.id = given.id and x.ended_at = given.ended_at offset 0) h where h.batch is not null);
-  if cardinality(v_batches) > 0 then
-    perform fairmill.lock_trees_v1(v_batches);
-  end if;
-  select jsonb_object_agg(old.id::text, fairmill.hold_again_v1(old.hold, old.id)) into v_paid
-  from (select h.id, h.hold from unnest(ids, ends) as given (id, ended_at)
-        cross join lateral (select x.id, x.hold from fairmill.job_history x where x.id = given.id and x.ended_at = given.ended_at offset 0) h
-        where h.hold is not null order by h.id) old;
   select fairmill.send_again_v1(array_agg(old.outbox)) into v_again
   from (select h.outbox from unnest(ids, ends) as given (id, ended_at)
         cross join lateral (select x.outbox from fairmill.job_history x where x.id = given.id and x.ended_at = given.ended_at offset 0) h
         where h.outbox is not null) old
   having count(*) > 0;
+  v_batches := array(select h.batch from unnest(ids, ends) as given (id, ended_at)
+    cross join lateral (select x.batch from fairmill.job_history x where x.id = given.id and x.ended_at = given.ended_at offset 0) h where h.batch is not null);
+  if cardinality(v_batches) > 0 then
+    perform fairmill.lock_trees_v1(v_batches);
+    -- Nodes that were skipped may start again below.
+    v_others := fairmill.tree_accounts_v1(v_batches);
+  end if;
+  select fairmill.hold_again_v1(array_agg(old.hold), array_agg(old.id), v_others) into v_paid
+  from (select h.id, h.hold from unnest(ids, ends) as given (id, ended_at)
+        cross join lateral (select x.id, x.hold from fairmill.job_history x where x.id = given.id and x.ended_at = given.ended_at offset 0) h
+        where h.hold is not null) old
+  having count(*) > 0 or cardinality(v_others) > 0;
   with gone as (
     delete from fairmill.job_history h using unnest(ids, ends) as given (id, ended_at)
     where h.id = given.id and h.ended_at = given.ended_at and (h.hold is null or v_paid ->> h.id::text is not null)
@@ -52,7 +56,7 @@ begin
       g.queue, g.tenant, g.kind, g.key, g.limit_key, (v_paid ->> g.id::text)::bigint, g.outbox, (select x.id from fairmill.batch x where x.id = g.batch), g.created_at, g.payload, g.failures, g.rerun_of
     from gone g
     cross join lateral (select case when g.limit_key is not null and exists (
-      select from fairmill.key_rule r where r.kind = g.kind and r.max_running is not null) then 'blocked' end as wait offset 0) must
+      select from fairmill.rule_in_force r where r.kind = g.kind and r.max_running is not null) then 'blocked' end as wait offset 0) must
     returning id, state, queue, limit_key)
   select (select jsonb_agg(jsonb_build_array(g.batch, g.state)) from gone g where g.batch is not null), coalesce(array_agg(b.id), '{}'), array_agg(distinct b.queue) filter (where b.state = 'ready'), array_agg(distinct b.limit_key) filter (where b.state = 'blocked')
     into v_members, brought, queues, keys

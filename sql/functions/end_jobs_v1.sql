@@ -27,7 +27,7 @@ begin
       throttled, hold, outbox, batch, worker, created_at, run_at, expire_at, started_at, ended_at, payload, progress, failures, error, rerun_of)
     select e.id, e.lease_no, e.priority, e.attempt, e.crashes + crashed::integer, e.max_attempts, end_state, e.queue, e.tenant, e.kind, e.key, e.limit_key,
       e.throttled, e.hold, e.outbox, e.batch, e.worker, e.created_at, e.run_at, e.expire_at, e.started_at, v_at, e.payload, e.progress,
-      case when crashed then coalesce(e.failures, '[]') || fairmill.crash_v1(e.attempt, e.lease_no, e.worker, e.started_at, v_at) else e.failures end,
+      case when crashed then fairmill.add_attempt_v1(e.failures, fairmill.crash_v1(e.attempt, e.lease_no, e.worker, e.started_at, v_at)) else e.failures end,
       reason, e.rerun_of
     from gone e)
   select count(*), array_agg(distinct e.limit_key) filter (where e.slot is not null), array_agg(e.hold) filter (where e.hold is not null),

@@ -50,7 +50,7 @@ begin
     union all
     select 'key', used.key, used.ns, rule.rate_limit, rule.rate_per_ms, rule.rate_how
     from (select u.key, u.kind, array_agg(u.n) as ns from unnest(keys, kinds, ns) as u (key, kind, n) where u.key is not null group by u.key, u.kind) used
-    cross join lateral (select x.* from fairmill.key_rule x where x.kind = used.kind and x.rate_at = 'enqueue' offset 0) rule) r;
+    cross join lateral (select x.* from fairmill.rule_in_force x where x.kind = used.kind and x.rate_at = 'enqueue' offset 0) rule) r;
   if v_rates is null then
     return refusals;
   end if;

@@ -44,7 +44,7 @@ begin
               (shared ->> 'run_at')::timestamptz, now() + (shared ->> 'delay_ms')::float8 * interval '1 millisecond', now()) <= now() as is_due
           from jsonb_array_elements(jobs) with ordinality as e (job, n)
           where (created is null or created[e.n]) and not coalesce(known ? e.n::text, false)) said
-    left join lateral (select r.per, r.max_running, r.when_full from fairmill.key_rule r where r.kind = said.kind) rule on true) given;
+    left join lateral (select r.per, r.max_running, r.when_full from fairmill.rule_in_force r where r.kind = said.kind) rule on true) given;
 
   if exists (select from unnest(v_keys) as k (name) where octet_length(k.name) > 1500) then
     raise exception 'the key of a limited job is too long' using errcode = 'FM001', hint = 'Kind, tenant and key together have room for about 1,500 bytes. Pass a digest of it.';

@@ -46,7 +46,7 @@ begin
 
   update fairmill.job j
   set state = 'ready', worker = null, started_at = null, crashes = j.crashes + 1,
-      failures = coalesce(j.failures, '[]') || fairmill.crash_v1(j.attempt, j.lease_no, j.worker, j.started_at, v_at)
+      failures = fairmill.add_attempt_v1(j.failures, fairmill.crash_v1(j.attempt, j.lease_no, j.worker, j.started_at, v_at))
   where j.id = any (v_back);
   recovered := cardinality(v_back);
   select e.ended, e.freed, e.members into ended, keys, members from fairmill.end_jobs_v1(v_cancel, 'cancelled', null, true) e;

@@ -2,7 +2,7 @@
 -- not depend on it stay as they are. Callbacks that were enqueued are not enqueued again.
 --   node_name  null: from every node that failed or was cancelled
 -- Result: started, and how many nodes run again; running (one of them runs at the moment: cancel it, or wait), nothing (no such node), not_found.
--- Locks: the tree, then as advance_batches_v1.
+-- Locks: the tree, the accounts of its nodes and callbacks by name, then as advance_batches_v1.
 -- Plan expected: the primary keys of batch and batch_edge, batch_inside.
 create or replace function fairmill.retry_flow_v1(flow_id bigint, node_name text default null, out answer text, out nodes integer)
 language plpgsql
@@ -50,6 +50,8 @@ begin
   -- Batches that a member had opened are no part of the plan: they are over, and the member will open new ones.
   v_inner := fairmill.trees_below_v1(v_again);
   v_inner := array(select b.id from fairmill.batch b where b.id = any (v_inner) and b.role = 'node' and b.id <> all (v_again));
+  -- Nodes start level by level: what all of them need of accounts is locked before the first.
+  perform fairmill.lock_accounts_v1(fairmill.tree_accounts_v1(array[flow_id]));
   v_level := fairmill.open_again_v1(array[flow_id]);
   perform fairmill.wait_again_v1(v_again || v_inner);
   select * into v_nodes from fairmill.start_nodes_v1(array(select n.id from fairmill.batch n where n.id = any (v_again || v_level) and n.waits = 0));

@@ -1,104 +1,17 @@
 -- Says what limits the keys of a kind have; null: none any more. The library calls it for every definition with limits, once per process.
 --   rule  per: key | tenant | kind;  max_running, when_full: wait | refuse;  rate: {limit, per_ms, how, at}
 -- How many of a whole kind are active, where others wait, is a cap on what runs: it stands in the gate of the kind, not here (set_gate_v1).
--- Jobs that are enqueued from then on obey it; for those that wait already, only the numbers change. Result: whether it is new.
--- Who was put back by a rate that is another one now is due at once: to be promoted, to ask the new rate, and to be given a moment by it.
--- Who waits for its time and holds a place of a kind that refused gives it up when the kind does not refuse any more. Upkeep does the rest.
--- Locks: if it changes, with a cap the meter of the kind, the rule's row, then the meters of all its keys, by name, then those jobs, skipping those that somebody else holds.
--- Plan expected: a range of meter; if the rate is another one a range of job_throttled, if it refused before one of job_slot; a probe of
--- job_blocked for each meter.
+-- Result: whether it is new. In a transaction that goes on for a while call tell_key_rule_v1 instead: others wait for this one's commit.
+-- Locks: as change_key_rule_v1; none if the rule is in force.
 create or replace function fairmill.set_key_rule_v1(kind text, rule jsonb)
 returns boolean
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan
-set jit = off
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_sort = off
 as $$
-#variable_conflict use_column
 declare
-  v_new     fairmill.key_rule;
-  v_old     fairmill.key_rule;
-  v_rate    jsonb := nullif(rule -> 'rate', 'null');
-  v_unknown text;
-  -- All keys of the kind: the text of a key is its JSON, a quotation mark ends the kind, and the next character after that is #.
-  v_from    constant text := '[' || to_jsonb(set_key_rule_v1.kind)::text;
-  v_to      constant text := left(v_from, -1) || '#';
-  v_at      constant timestamptz := clock_timestamp();
-  v_is_paced_anew boolean;
-  v_is_due  boolean := false;
-  v_cap     integer;   -- of the whole kind
-  v_old_cap integer;
+  v_told fairmill.told_rule := fairmill.read_key_rule_v1(kind, rule);
 begin
-  select k into v_unknown from jsonb_object_keys(nullif(rule, 'null')) k where k not in ('per', 'max_running', 'when_full', 'rate') limit 1;
-  if v_unknown is not null then
-    raise exception 'unknown setting "%"', v_unknown using errcode = 'FM001', hint = 'Known: per, max_running, when_full, rate.';
-  end if;
-  perform fairmill.check_rate_v1(v_rate);
-  v_new := (kind, coalesce(rule ->> 'per', 'key'), (rule ->> 'max_running')::integer, coalesce(rule ->> 'when_full', 'wait'),
-    (v_rate ->> 'limit')::integer, (v_rate ->> 'per_ms')::bigint, case when v_rate is not null then coalesce(v_rate ->> 'how', 'window') end,
-    case when v_rate is not null then coalesce(v_rate ->> 'at', 'start') end)::fairmill.key_rule;
-  if v_new.per = 'kind' and v_new.when_full = 'wait' then
-    v_cap := v_new.max_running;
-    v_new.max_running := null;
-  end if;
-  select * into v_old from fairmill.key_rule r where r.kind = set_key_rule_v1.kind;
-  v_old_cap := (select g.rule_max_running from fairmill.gate g where g.scope = 'kind' and g.name = set_key_rule_v1.kind);
-  if v_old_cap is not distinct from v_cap
-     and (v_old is not distinct from v_new or v_old.kind is null and v_new.max_running is null and v_new.rate_limit is null) then
-    return false;
-  end if;
-  if v_old_cap is distinct from v_cap then
-    perform fairmill.lock_meters_v1('start', 'kind', array[set_key_rule_v1.kind]);
-  end if;
-  if v_new.max_running is null and v_new.rate_limit is null then
-    delete from fairmill.key_rule r where r.kind = set_key_rule_v1.kind;
-  else
-    insert into fairmill.key_rule values (v_new.*)
-    on conflict on constraint key_rule_pkey do update
-    set per = excluded.per, max_running = excluded.max_running, when_full = excluded.when_full, rate_limit = excluded.rate_limit,
-        rate_per_ms = excluded.rate_per_ms, rate_how = excluded.rate_how, rate_at = excluded.rate_at;
-  end if;
-  v_is_paced_anew := (v_old.rate_limit, v_old.rate_per_ms, v_old.rate_how, v_old.rate_at)
-    is distinct from (v_new.rate_limit, v_new.rate_per_ms, v_new.rate_how, v_new.rate_at);
-  -- All keys are locked first and looked at afterwards, in statements of their own: whoever counted under one of these locks by the old
-  -- rule has committed then, and nothing is overlooked.
-  if v_old.max_running is not null or v_is_paced_anew and v_old.rate_at = 'start' then
-    perform fairmill.lock_meters_v1('start', 'key', array(
-      select x.name from fairmill.meter x where x.use = 'start' and x.scope = 'key' and x.name >= v_from and x.name < v_to));
-  end if;
-  -- Here and below: said with an order that no other index has, so that statistics cannot talk the planner out of this one.
-  if v_is_paced_anew then
-    update fairmill.job j set run_at = v_at
-    where j.ctid = any (array(
-      select w.ctid from fairmill.job w
-      where w.limit_key >= v_from and w.limit_key < v_to and w.aside = 'scheduled' and w.put_back and w.run_at > v_at
-      order by w.limit_key for update skip locked));
-    v_is_due := found;
-  end if;
-  if v_old.max_running is not null and v_old.when_full = 'refuse' and (v_new.max_running is null or v_new.when_full <> 'refuse') then
-    update fairmill.job j set slot = null
-    where j.ctid = any (array(
-      select h.ctid from fairmill.job h
-      where h.slot is not null and h.limit_key >= v_from and h.limit_key < v_to and h.aside = 'scheduled' and h.put_back is not true
-      order by h.limit_key for update skip locked));
-  end if;
-  -- More places, or none to count: who is blocked is looked at by the next upkeep.
-  if v_old.max_running is not null then
-    update fairmill.meter m set recheck = true
-    where m.use = 'start' and m.scope = 'key' and m.name >= v_from and m.name < v_to and not m.recheck
-      and (select b.id from fairmill.job b where b.aside = 'blocked' and b.limit_key = m.name limit 1) is not null;
-    v_is_due := v_is_due or found;
-  end if;
-  if v_is_due then
-    perform fairmill.wake_v1(null, 0);
-  end if;
-  -- Last, because it raises the marks of queues.
-  if v_old_cap is distinct from v_cap then
-    perform fairmill.set_gate_v1('kind', set_key_rule_v1.kind, jsonb_build_object('rule_max_running', v_cap));
-  end if;
-  return true;
+  v_told.told_at := clock_timestamp();
+  return fairmill.change_key_rule_v1(v_told);
 end
 $$;

@@ -92,8 +92,8 @@ begin
         throttled, hold, outbox, batch, worker, created_at, run_at, expire_at, started_at, ended_at, payload, progress, failures, result, error, rerun_of)
       select e.id, e.lease_no, e.priority, e.attempt, e.crashes, e.max_attempts, coalesce(v_verdict, v_verdicts[e.n]), e.queue, e.tenant, e.kind, e.key, e.limit_key,
         e.throttled, e.hold, e.outbox, e.batch, e.worker, e.created_at, e.run_at, e.expire_at, e.started_at, v_at, e.payload, e.progress,
-        case when v_verdicts[e.n] <> 'done' and details -> (e.n - 1) ? 'error' then coalesce(e.failures, '[]') || fairmill.failure_v1(
-          e.attempt, e.lease_no, e.worker, e.started_at, v_at, details -> (e.n - 1) ->> 'outcome', details -> (e.n - 1) -> 'error') else e.failures end,
+        case when v_verdicts[e.n] <> 'done' and details -> (e.n - 1) ? 'error' then fairmill.add_attempt_v1(e.failures, fairmill.failure_v1(
+          e.attempt, e.lease_no, e.worker, e.started_at, v_at, details -> (e.n - 1) ->> 'outcome', details -> (e.n - 1) -> 'error')) else e.failures end,
         details -> (e.n - 1) -> 'result', case when v_verdicts[e.n] <> 'done' then details -> (e.n - 1) -> 'error' end, e.rerun_of
       from ended e)
     select count(*), array_agg(e.limit_key) filter (where e.slot is not null),

@@ -37,8 +37,8 @@ begin
                 from (select case when j.started_at < v_at - interval '10 seconds' then 1
                                   else coalesce((j.released -> 'times')::integer, 0) + 1 end as times offset 0) again offset 0) waits),
         attempt = case when v.verdict = 'retry' then j.attempt else j.attempt - 1 end,
-        failures = case when v.verdict = 'retry' then coalesce(j.failures, '[]') || fairmill.failure_v1(
-          j.attempt, j.lease_no, j.worker, j.started_at, v_at, v.detail ->> 'outcome', v.detail -> 'error') else j.failures end,
+        failures = case when v.verdict = 'retry' then fairmill.add_attempt_v1(j.failures, fairmill.failure_v1(
+          j.attempt, j.lease_no, j.worker, j.started_at, v_at, v.detail ->> 'outcome', v.detail -> 'error')) else j.failures end,
         worker = null, started_at = null
     from (select u.id, u.lease_no, u.verdict, details -> (u.n - 1)::integer as detail
           from unnest(ids, leases, verdicts) with ordinality as u (id, lease_no, verdict, n)) v

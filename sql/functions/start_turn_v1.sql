@@ -10,11 +10,11 @@ as $$
 #variable_conflict use_column
 declare
   v_row  fairmill.outbox;
-  v_rule fairmill.key_rule;
+  v_rule fairmill.rule_in_force;
   v_made record;
 begin
   select * into v_row from fairmill.outbox o where o.id = message_id;
-  select * into v_rule from fairmill.key_rule r where r.kind = v_row.waiting ->> 'kind';
+  select * into v_rule from fairmill.rule_in_force r where r.kind = v_row.waiting ->> 'kind';
   insert into fairmill.job (kind, payload, tenant, queue, priority, max_attempts, key, outbox, run_at, expire_at, limit_key, state, aside)
   select said.kind, '{}', v_row.tenant, said.queue, coalesce((v_row.waiting ->> 'priority')::smallint, 0::smallint),
     coalesce((v_row.waiting ->> 'max_attempts')::smallint, 3::smallint), said.key, v_row.id, coalesce(said.run_at, now()),

@@ -2,6 +2,8 @@
 -- Result: what was done, and when the next thing falls due (a scheduled job, a lease that ends, a time to live, a batch to look at, the tick
 -- of a schedule): call again then. Ticks are reckoned by workers, see tick_schedule_v1.
 -- batches: those that are over because nobody holds them any more and no member was added for long enough.
+-- A rule that a caller's transaction told (tell_key_rule_v1) is taken over by a call of its own, which does nothing else and asks to be
+-- called again at once: a change of a rule locks what the rest takes in another order.
 -- Locks: rows that nobody else holds; then as pass_on_v1, once for everything, so that two who do upkeep cannot wait for each other.
 create or replace function fairmill.tick_upkeep_v1(jobs_max integer default 1000, crashes_max integer default 3, history_keep interval default '30 days',
   out promoted integer, out expired integer, out recovered integer, out ended integer, out removed integer, out next_in_ms float8, out batches bigint[])
@@ -23,6 +25,16 @@ declare
   v_batches  record;
   v_turns    record;
 begin
+  if fairmill.take_over_rule_v1() is not null then
+    promoted := 0;
+    expired := 0;
+    recovered := 0;
+    ended := 0;
+    removed := 0;
+    next_in_ms := 0;
+    batches := '{}';
+    return;
+  end if;
   select * into v_due from fairmill.promote_rows_v1(jobs_max);
   select * into v_expired from fairmill.expire_rows_v1(jobs_max);
   select * into v_held from fairmill.recover_rows_v1(jobs_max, crashes_max);

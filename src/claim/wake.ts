@@ -3,6 +3,7 @@
 // Behind a transaction pooler notifications never arrive: the test at the start notices, and the worker polls faster instead.
 import type { Clock } from "../model/clock.js";
 import { sleep } from "../model/clock.js";
+import { RetryPause } from "../model/retry-pause.js";
 import type { Database } from "../store/database.js";
 import { type Ear, notify, openEar } from "../store/listen.js";
 
@@ -20,7 +21,7 @@ export interface WakeOptions {
 
 const ANSWER_MS_MAX = 2_000;
 const TEST_EVERY_MS = 30_000;
-const REOPEN_AFTER_MS = 1_000;
+const REOPEN = { firstMs: 1_000, maxMs: 15_000 };
 const CANCEL = "!cancel ";
 const DUE = "!due ";
 const TEST = "!test ";
@@ -58,11 +59,13 @@ export class WakeUp {
 
   async #listen(): Promise<void> {
     const { signal } = this.#stop;
+    const pause = new RetryPause(this.#clock, REOPEN);
     while (!signal.aborted) {
       try {
         this.#ear = await openEar(this.#db, (payload) => this.#hear(payload));
         while (!signal.aborted && (await this.#test())) {
           this.#say(true);
+          pause.succeeded();
           await Promise.race([sleep(this.#clock, TEST_EVERY_MS, signal), this.#ear.lost]);
         }
       } catch (error) {
@@ -70,7 +73,7 @@ export class WakeUp {
       }
       this.#say(false);
       await this.#ear?.close();
-      await sleep(this.#clock, REOPEN_AFTER_MS * (1 + this.#clock.random()), signal);
+      await pause.wait(signal);
     }
   }
 

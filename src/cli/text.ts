@@ -59,3 +59,7 @@ function cutTo(text: string, width: number): string {
   }
   return fitTo(`${kept}…`, width);
 }
+
+/** For the gap in a list of attempts: the database keeps the first and the last of them. */
+export const droppedText = (count: number): string =>
+  count === 1 ? "1 attempt is not kept" : `${count} attempts are not kept`;

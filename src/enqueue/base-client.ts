@@ -4,6 +4,7 @@ import { type Clock, systemClock } from "../model/clock.js";
 import { type Codec, checkCodec } from "../model/codec.js";
 import { FairmillError } from "../model/errors.js";
 import { refuseUnknown, wholeNumber } from "../model/settings.js";
+import { readBatchEnds } from "../store/batches.js";
 import { Database, type Pool, type Queryable } from "../store/database.js";
 import { explainFailure } from "../store/failures.js";
 import { migrate, pendingMigrations } from "../store/migrate.js";
@@ -13,6 +14,7 @@ import { usedBy } from "./default-chain.js";
 import { KeyRules } from "./key-rules.js";
 import { type EnqueueMiddleware, enqueueChain } from "./middleware.js";
 import { Sender } from "./sender.js";
+import { SharedLook } from "./shared-look.js";
 
 export interface ClientOptions {
   /** PostgreSQL's address; default DATABASE_URL. */
@@ -33,6 +35,7 @@ export interface ClientOptions {
 
 /** What the calls of a client are made of. */
 export interface ClientTools extends BatchTools {
+  readonly rules: KeyRules;
   /** The database in the shape of a transaction. */
   readonly ask: Queryable;
   /** For open batches that say nothing about it. */
@@ -61,6 +64,7 @@ export class BaseClient {
     });
     const during = <T>(work: () => Promise<T>) => this.#during(work);
     const explained = <T>(work: () => Promise<T>) => explain(db, work);
+    const call = <T>(work: () => Promise<T>) => during(() => explained(work));
     this.tools = {
       db,
       clock,
@@ -71,7 +75,12 @@ export class BaseClient {
       chain: enqueueChain(middlewares),
       window: windowIn(middlewares),
       sender: new Sender(db, clock),
-      call: (work) => during(() => explained(work)),
+      call,
+      batchEnds: new SharedLook(clock, {
+        idsMax: 1_000,
+        look: (ids) => call(() => readBatchEnds(db, ids)),
+        isOver: ({ isOver }) => isOver,
+      }),
       ask: { query: async (text, values) => ({ rows: await db.query(text, values) }) },
     };
   }

@@ -40,6 +40,7 @@ import { PAGE_ROWS_MAX } from "../store/read-jobs.js";
 import { newCallbacks } from "./callbacks.js";
 import { type JobMakers, newJob } from "./new-job.js";
 import type { Sender } from "./sender.js";
+import type { SharedLook } from "./shared-look.js";
 import { onceOnly } from "./unknown-outcome.js";
 
 /** What a batch needs of its client. */
@@ -47,6 +48,8 @@ export interface BatchTools extends JobMakers {
   readonly db: Database;
   readonly clock: Clock;
   readonly sender: Sender;
+  /** All callers that wait for batches and flows look together. */
+  readonly batchEnds: SharedLook<{ readonly isOver: boolean }>;
   /** Runs a call of the client: counted, and its errors explained. */
   readonly call: <T>(work: () => Promise<T>) => Promise<T>;
 }
@@ -95,16 +98,11 @@ export class Batches {
   /** Waits until a batch or a flow is over, and returns it; throws when the time is. It goes on in any case. */
   async wait(id: string, options: { readonly timeout?: Duration } = {}): Promise<Batch> {
     refuseUnknown(options, ["timeout"], "batches.wait");
-    const { db, clock, call } = this.#tools;
-    const endMs = clock.monotonic() + toMs(options.timeout ?? "30s", "timeout");
-    for (let pauseMs = 10; ; pauseMs = Math.min(500, pauseMs * 1.5)) {
-      const batch = await call(() => readBatch(db, checkBatchId(id)));
-      if (!batch) throw new BatchNotFoundError("batch", id);
-      if (batch.endedAt !== null) return batch;
-      const leftMs = endMs - clock.monotonic();
-      if (leftMs <= 0) throw new BatchTimeoutError(batch);
-      await sleep(clock, Math.min(pauseMs, leftMs));
-    }
+    await this.#tools.batchEnds.wait(checkBatchId(id), toMs(options.timeout ?? "30s", "timeout"));
+    const batch = await this.get(id);
+    if (!batch) throw new BatchNotFoundError("batch", id);
+    if (batch.endedAt === null) throw new BatchTimeoutError(batch);
+    return batch;
   }
 
   /** Cancels what is left of a batch or a flow: what waits ends, what runs is told. Resolves when every member has been told. */

@@ -12,7 +12,7 @@ import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
 import { uniqueKeyOf } from "../model/unique.js";
 import { validateInput } from "../model/validate-input.js";
-import type { KeyRules } from "./key-rules.js";
+import type { RuleTeller } from "./key-rules.js";
 import type { EnqueueChain, JobDraft } from "./middleware.js";
 
 export type { EnqueueOptions };
@@ -21,7 +21,7 @@ export type EnqueueItem<In> = EnqueueOptions & { readonly input: In };
 
 /** What jobs are made with. */
 export interface JobMakers {
-  readonly rules: KeyRules;
+  readonly rules: RuleTeller;
   readonly codec: Codec | undefined;
   readonly chain: EnqueueChain | undefined;
 }

@@ -1,6 +1,6 @@
 // From what the caller says to the message that is stored: validated, checked, with what the channel says of its delivery.
 import type { ChannelTarget } from "../model/channel.js";
-import { type Clock, sleep } from "../model/clock.js";
+import type { Clock } from "../model/clock.js";
 import { type Codec, sealJson } from "../model/codec.js";
 import { channelName, DELIVERY_KIND } from "../model/delivery.js";
 import { toMs } from "../model/duration.js";
@@ -8,6 +8,7 @@ import { ConfigError } from "../model/errors.js";
 import { serializeInput } from "../model/json-content.js";
 import { momentOf } from "../model/moment.js";
 import type { NewMessage, Published, PublishOptions } from "../model/new-message.js";
+import { RetryPause } from "../model/retry-pause.js";
 import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
 import { validateInput } from "../model/validate-input.js";
 import type { Queryable } from "../store/database.js";
@@ -68,16 +69,17 @@ export async function newMessage<In>(
 }
 
 const TRIES_MAX = 5;
-const RETRY_MS = 100;
+const RETRY = { firstMs: 100, maxMs: 1_600 };
 
 /** Repeated until it is answered: its key makes that safe. */
 export async function publish(db: Queryable, clock: Clock, message: NewMessage): Promise<Published> {
+  const pause = new RetryPause(clock, RETRY);
   for (let tries = 1; ; tries++) {
     try {
       return (await publishMessages(db, (text) => text, [message]))[0]!;
     } catch (error) {
       if (!isTransient(error) || tries === TRIES_MAX) throw error;
-      await sleep(clock, RETRY_MS * 2 ** (tries - 1) * (0.5 + clock.random()));
+      await pause.wait();
     }
   }
 }

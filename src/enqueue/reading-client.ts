@@ -1,6 +1,5 @@
 // What a client tells: jobs, why they do not run, their results; tenants, queues and kinds; messages.
 import { checkBatchId } from "../model/batch.js";
-import { sleep } from "../model/clock.js";
 import { openJson } from "../model/codec.js";
 import { type Duration, toMs } from "../model/duration.js";
 import { FairmillError, JobNotFoundError } from "../model/errors.js";
@@ -25,13 +24,30 @@ import {
   readTenants,
   type TenantOverview,
 } from "../store/overviews.js";
-import { type Job, type JobDetail, type JobFilter, readJob, readJobDetail, readJobs } from "../store/read-jobs.js";
+import {
+  type Job,
+  type JobDetail,
+  type JobEnd,
+  type JobFilter,
+  readEnds,
+  readJob,
+  readJobDetail,
+  readJobs,
+} from "../store/read-jobs.js";
 import { readSteps, type Step } from "../store/steps.js";
 import { readWhy, type Why } from "../store/why.js";
 import { BaseClient } from "./base-client.js";
 import { openJob, openMessage, openStep } from "./open-job.js";
+import { SharedLook } from "./shared-look.js";
 
 export class ReadingClient extends BaseClient {
+  /** All callers that wait for results look together. */
+  readonly #ends = new SharedLook(this.tools.clock, {
+    idsMax: 1_000,
+    look: (ids) => this.tools.call(() => readEnds(this.tools.db, ids)),
+    isOver: ({ state }) => isEnded(state),
+  });
+
   /** The job as it stands, live or ended; undefined when there is none. */
   job(id: string): Promise<JobDetail | undefined> {
     return this.tools.call(async () => {
@@ -68,29 +84,23 @@ export class ReadingClient extends BaseClient {
   }
 
   /** Waits for the job's end and returns its result; throws when it ended otherwise, or when the time is over. */
-  async result(id: string, options: { timeout?: Duration } = {}): Promise<unknown> {
-    refuseUnknown(options, ["timeout"], "result");
-    const endMs = this.tools.clock.monotonic() + toMs(options.timeout ?? "30s", "timeout");
-    for (let pauseMs = 10; ; pauseMs = Math.min(500, pauseMs * 1.5)) {
-      const job = await this.tools.call(() => readJob(this.tools.db, checkJobId(id)));
-      if (!job) throw new JobNotFoundError(id);
-      // Who asks for the result and has the codec gets what was sealed, or hears why not.
-      if (job.state === "done" && this.tools.codec !== undefined && job.result !== null)
-        return openJson(this.tools.codec, job.result, job, "result");
-      if (job.state === "done") return job.result;
-      if (isEnded(job.state))
-        throw new FairmillError(
-          "FAIRMILL_JOB_FAILED",
-          `Job ${id} ended as ${job.state}${job.error ? `: ${job.error.message}` : "."}`,
-        );
-      const leftMs = endMs - this.tools.clock.monotonic();
-      if (leftMs <= 0)
-        throw new FairmillError(
-          "FAIRMILL_RESULT_TIMEOUT",
-          `Job ${id} is still ${job.state}; it goes on, only the waiting ended.`,
-        );
-      await sleep(this.tools.clock, Math.min(pauseMs, leftMs));
-    }
+  async result(id: string, options: { timeout?: Duration; signal?: AbortSignal } = {}): Promise<unknown> {
+    refuseUnknown(options, ["timeout", "signal"], "result");
+    const job = await this.#ends.wait(checkJobId(id), toMs(options.timeout ?? "30s", "timeout"), options.signal);
+    if (!job) throw new JobNotFoundError(id);
+    // Who asks for the result and has the codec gets what was sealed, or hears why not.
+    if (job.state === "done" && this.tools.codec !== undefined && job.result !== null)
+      return openJson(this.tools.codec, job.result, job as JobEnd, "result");
+    if (job.state === "done") return job.result;
+    if (isEnded(job.state))
+      throw new FairmillError(
+        "FAIRMILL_JOB_FAILED",
+        `Job ${id} ended as ${job.state}${job.error ? `: ${job.error.message}` : "."}`,
+      );
+    throw new FairmillError(
+      "FAIRMILL_RESULT_TIMEOUT",
+      `Job ${id} is still ${job.state}; it goes on, only the waiting ended.`,
+    );
   }
 
   /** A page of tenants by name, with their limits and what waits and runs. */

@@ -10,7 +10,7 @@ import { isEnded } from "../model/states.js";
 import type { Database } from "../store/database.js";
 import { rerunJob } from "../store/dead-jobs.js";
 import { type Job, readJob } from "../store/read-jobs.js";
-import type { KeyRules } from "./key-rules.js";
+import type { RuleTeller } from "./key-rules.js";
 import type { EnqueueChain } from "./middleware.js";
 import { type EnqueueOptions, newJob } from "./new-job.js";
 
@@ -23,7 +23,7 @@ export interface RerunOptions<In = unknown> extends Omit<EnqueueOptions, "tenant
 
 export async function rerun<In>(
   db: Database,
-  rules: KeyRules,
+  rules: RuleTeller,
   codec: Codec | undefined,
   id: string,
   options: RerunOptions<In>,

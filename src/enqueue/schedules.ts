@@ -25,7 +25,7 @@ import {
   type ScheduleDefinition,
   setSchedule,
 } from "../store/schedules.js";
-import type { KeyRules } from "./key-rules.js";
+import type { RuleTeller } from "./key-rules.js";
 import type { EnqueueChain } from "./middleware.js";
 import { type EnqueueOptions, type JobMakers, newJob } from "./new-job.js";
 
@@ -60,7 +60,7 @@ const RUNS_MAX = 1_000;
 
 export class ScheduleBook {
   readonly #db: Database;
-  readonly #rules: KeyRules;
+  readonly #rules: RuleTeller;
   readonly #codec: Codec | undefined;
   readonly #chain: EnqueueChain | undefined;
 

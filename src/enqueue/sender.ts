@@ -6,10 +6,11 @@
 //  2. Its jobs are sent again, those that need the same together: most of them need not wait.
 //  3. Who has to wait goes to the patient lines, and so does whoever comes later and needs the same.
 import { Batcher } from "../model/batcher.js";
-import { type Clock, sleep } from "../model/clock.js";
+import type { Clock } from "../model/clock.js";
 import { DatabaseError } from "../model/errors.js";
 import { CreditsExhaustedError } from "../model/limit-errors.js";
 import type { Enqueued, JobList, NewJob } from "../model/new-job.js";
+import { RetryPause } from "../model/retry-pause.js";
 import { type Database, NotSentError } from "../store/database.js";
 import { countOf, type Stored, storeJobs, storeJobsOfSeveral } from "../store/enqueue.js";
 import { explainFailure, isConnectionLoss, isHeldUp, isTransient, wasRolledBack } from "../store/failures.js";
@@ -17,7 +18,7 @@ import { PatientLines } from "./patient-lines.js";
 import { OUTCOME_UNKNOWN } from "./unknown-outcome.js";
 
 const TRIES_MAX = 5;
-const RETRY_MS = 100;
+const RETRY = { firstMs: 100, maxMs: 1_600 };
 const ITEMS_MAX = 1_000;
 
 /** Of the names in a group that had to wait, so many are sent at a time. */
@@ -203,6 +204,7 @@ export class Sender {
     store: () => Promise<One[]>,
     isHasty = false,
   ): Promise<One[]> {
+    const pause = new RetryPause(this.#clock, RETRY);
     for (let tries = 1; ; tries++) {
       try {
         return await store();
@@ -213,7 +215,7 @@ export class Sender {
         const maySendAgain = mayConnect || wasRolledBack(error) || (isRepeatable && isConnectionLoss(error));
         if (!maySendAgain || tries === TRIES_MAX)
           throw maySendAgain ? explainFailure(error, this.#db.schema) : this.#final(error);
-        await sleep(this.#clock, RETRY_MS * 2 ** (tries - 1) * (0.5 + this.#clock.random()));
+        await pause.wait();
       }
     }
   }

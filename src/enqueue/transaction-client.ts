@@ -1,6 +1,6 @@
-// What a client offers inside a transaction of the caller: what it does is done when that commits, and never was when it does not.
+// What a client offers inside a transaction of the caller: what it does is done when that commits, and never was when it does not. All of
+// it goes over the caller's connection: the client's pool may be the caller's, and all its connections may be in such transactions.
 import { type BatchOptions, checkBatchOptions } from "../model/batch.js";
-
 import type { ChannelTarget } from "../model/channel.js";
 import { ConfigError } from "../model/errors.js";
 import type { FlowDefinition } from "../model/flow.js";
@@ -48,13 +48,16 @@ export interface TransactionClient {
 
 export function transactionClient(
   tx: Queryable,
-  { db: { schema }, rules, codec, chain, during }: Pick<ClientTools, "db" | "rules" | "codec" | "chain" | "during">,
+  tools: Pick<ClientTools, "db" | "rules" | "codec" | "chain" | "during">,
 ): TransactionClient {
   if (typeof tx?.query !== "function")
     throw new ConfigError(
       "tx",
       "client.in(tx): tx must have a query(text, values) method, like a pg client inside a transaction. For transactions of other libraries there are adapters: fairmill/adapters/postgres-js, drizzle, kysely, prisma.",
     );
+  const { codec, chain, during } = tools;
+  const { schema } = tools.db;
+  const rules = tools.rules.within(tx);
   // A call of the client like any other: refused once that is closed.
   const explained = <T>(work: () => Promise<T>): Promise<T> =>
     during(async () => {
@@ -68,7 +71,6 @@ export function transactionClient(
   const credits = new Credits(tx, (text) => qualify(text, schema));
   const store = (definition: Ruled, jobs: JobList) =>
     explained(async () => {
-      // Over a connection of ours: the rule stays, whatever becomes of the transaction.
       await rules.tell(definition);
       return storeJobsIn(tx, schema, jobs);
     });

@@ -2,6 +2,7 @@
 // signs of life; when the loop hangs for longer than allowed, the beats stop, the lease ends, and others take the jobs over.
 import { parentPort, workerData } from "node:worker_threads";
 import { type Clock, sleep, systemClock } from "../model/clock.js";
+import { RetryPause } from "../model/retry-pause.js";
 import { openSingle, type SingleConnection } from "../store/single-connection.js";
 import type { BeatReport, BeatSettings, Pulse } from "./heartbeat.js";
 
@@ -43,10 +44,14 @@ async function beat(): Promise<void> {
 }
 
 async function loop(): Promise<void> {
+  // After a failure the next try comes sooner, because the lease is running out; while it lasts, no more often than heartbeats do.
+  const pause = new RetryPause(clock, { firstMs: Math.min(settings.beatMs, 250), maxMs: settings.beatMs });
   while (!stop.signal.aborted) {
     await beat();
-    // After a failure the next try comes sooner: the lease is running out.
-    await sleep(clock, connection ? settings.beatMs : Math.min(settings.beatMs, 500), stop.signal);
+    if (connection) {
+      pause.succeeded();
+      await sleep(clock, settings.beatMs, stop.signal);
+    } else await pause.wait(stop.signal);
   }
   connection?.close();
   port.close();

@@ -1,8 +1,9 @@
 // Settles jobs inside transactions of their handlers, and asks afterwards whether these committed.
 import type { Claim } from "../model/claim.js";
-import { type Clock, sleep } from "../model/clock.js";
+import type { Clock } from "../model/clock.js";
 import type { CompletedAnswer, Completer, Effects } from "../model/effects.js";
 import type { Queryable } from "../model/queryable.js";
+import { RetryPause } from "../model/retry-pause.js";
 import type { Database } from "../store/database.js";
 import { completeJob, wasCompleted } from "../store/effects.js";
 import { isTransient } from "../store/failures.js";
@@ -15,8 +16,7 @@ export interface JobCompleterOptions {
   readonly onTrouble: (error: unknown) => void;
 }
 
-const RETRY_MS_MIN = 100;
-const RETRY_MS_MAX = 3_000;
+const RETRY = { firstMs: 100, maxMs: 3_000 };
 
 export class JobCompleter implements Completer {
   readonly #db: Database;
@@ -38,13 +38,14 @@ export class JobCompleter implements Completer {
 
   /** Waits for nobody: a transaction that is still open has not committed. */
   async isSettled(claim: Claim, isOver: () => boolean): Promise<boolean> {
-    for (let delayMs = RETRY_MS_MIN; ; delayMs = Math.min(RETRY_MS_MAX, delayMs * 2)) {
+    const pause = new RetryPause(this.#clock, RETRY);
+    for (;;) {
       try {
         return await wasCompleted(this.#db, claim);
       } catch (error) {
         if (!isTransient(error) || isOver()) throw error;
         this.#options.onTrouble(error);
-        await sleep(this.#clock, delayMs * (0.5 + this.#clock.random()));
+        await pause.wait();
       }
     }
   }

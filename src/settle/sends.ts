@@ -2,16 +2,16 @@
 // repeat, so a connection that broke is no drama: it is sent again until the database has answered or the run is over.
 import { Batcher } from "../model/batcher.js";
 import type { Claim } from "../model/claim.js";
-import { type Clock, sleep } from "../model/clock.js";
+import type { Clock } from "../model/clock.js";
 import type { Begun, SendKeeper } from "../model/delivery.js";
+import { RetryPause } from "../model/retry-pause.js";
 import type { Database } from "../store/database.js";
 import { explainFailure, isTransient } from "../store/failures.js";
 import { type BeginAnswer, type BeginItem, beginSends } from "../store/outbox.js";
 
 const GROUP_MAX = 500;
 const GROUPS_IN_FLIGHT_MAX = 2;
-const RETRY_MS_MIN = 50;
-const RETRY_MS_MAX = 3_000;
+const RETRY = { firstMs: 50, maxMs: 3_000 };
 
 type Answer = BeginAnswer & { readonly askedAtMs: number };
 
@@ -33,7 +33,8 @@ export class SendStore implements SendKeeper {
   }
 
   async begin(claim: Claim, run: string, resend: boolean, isOver: () => boolean): Promise<Begun> {
-    for (let delayMs = RETRY_MS_MIN; ; delayMs = Math.min(RETRY_MS_MAX, delayMs * 2)) {
+    const pause = new RetryPause(this.#clock, RETRY);
+    for (;;) {
       try {
         const { answer, ...begun } = await this.#batcher.add({ claim, run, resend });
         // Somebody has the job locked, to cancel it, say: those beside it did not wait, this one does.
@@ -43,7 +44,7 @@ export class SendStore implements SendKeeper {
         if (!isTransient(error) || isOver()) throw explainFailure(error, this.#db.schema);
         this.#onTrouble(error);
       }
-      await sleep(this.#clock, delayMs * (0.5 + this.#clock.random()));
+      await pause.wait();
     }
   }
 

@@ -3,10 +3,11 @@
 // database does not take, or takes no decision about again and again, is split until the culprit is alone: nobody waits for it. That one is
 // settled without what its handler said, if the database refuses it. Except where the handler asked for effects: without them the job
 // must not be settled, so its attempt has failed.
-import { type Clock, sleep } from "../model/clock.js";
+import type { Clock } from "../model/clock.js";
 import { EffectsFailedError } from "../model/effect-errors.js";
 import type { FairmillError } from "../model/errors.js";
 import type { Verdict } from "../model/outcome.js";
+import { RetryPause } from "../model/retry-pause.js";
 import type { Database } from "../store/database.js";
 import { refusedEffects } from "../store/effects.js";
 import { isServersTrouble, isTransient } from "../store/failures.js";
@@ -31,8 +32,7 @@ export interface SettlerOptions<Item extends Settlement> {
 
 /** Transactions on their way at once: while one waits for the disk, another one is prepared. */
 const GROUPS_IN_FLIGHT_MAX = 2;
-const RETRY_MS_MIN = 100;
-const RETRY_MS_MAX = 3_000;
+const RETRY = { firstMs: 100, maxMs: 3_000 };
 /** So often a group is sent as it is when a conflict, a lock or a time-out kept it from being written; then it is split. */
 const GROUP_TRIES_MAX = 3;
 
@@ -43,6 +43,8 @@ interface Group<Item> {
   readonly failures: number;
   /** Without what the handler said: the database has refused that. */
   readonly isBare?: boolean;
+  /** Between two tries. */
+  readonly pause?: RetryPause;
 }
 
 export class Settler<Item extends Settlement> {
@@ -141,7 +143,8 @@ export class Settler<Item extends Settlement> {
 
   /** While the server itself is in trouble the group keeps its way: others would fare no better. */
   async #write(group: Group<Item>): Promise<void> {
-    for (let failures = 1; ; failures++) {
+    const pause = new RetryPause(this.#clock, RETRY);
+    for (;;) {
       try {
         return this.#answered(group, await this.#send(group));
       } catch (error) {
@@ -150,7 +153,7 @@ export class Settler<Item extends Settlement> {
         if (refused) return this.#without(group, refused);
         this.#options.onTrouble(error);
         if (!this.#isGivenUp && !isServersTrouble(error)) return this.#notWritten(group, error);
-        if (!this.#isGivenUp) await this.#sleep(failures);
+        if (!this.#isGivenUp) await pause.wait(this.#giveUp.signal);
         if (this.#isGivenUp) return this.#options.onAbandoned(group.items, error);
       }
     }
@@ -188,13 +191,16 @@ export class Settler<Item extends Settlement> {
       this.#options.onFailed(items[0]!, new EffectsFailedError(error));
     // Alone, and still refused: the job's fate matters more than what its handler said about it. After that only time helps
     // (somebody may be changing the schema or the rights).
-    else void this.#rest({ items, failures, isBare: group.isBare || isRefused }, error);
+    else {
+      const pause = group.pause ?? new RetryPause(this.#clock, RETRY);
+      void this.#rest({ items, failures, isBare: group.isBare || isRefused, pause }, pause, error);
+    }
   }
 
   /** Sends the group again after a while. It is ours until then, but does not hold up the others. */
-  async #rest(group: Group<Item>, error: unknown): Promise<void> {
+  async #rest(group: Group<Item>, pause: RetryPause, error: unknown): Promise<void> {
     this.#resting++;
-    await this.#sleep(group.failures);
+    await pause.wait(this.#giveUp.signal);
     this.#resting--;
     if (this.#isGivenUp) this.#options.onAbandoned(group.items, error);
     else this.#groups.push(group);
@@ -214,11 +220,6 @@ export class Settler<Item extends Settlement> {
 
   get #isGivenUp(): boolean {
     return this.#giveUp.signal.aborted;
-  }
-
-  #sleep(failures: number): Promise<void> {
-    const delayMs = Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** Math.min(failures - 1, 10));
-    return sleep(this.#clock, delayMs * (0.5 + this.#clock.random()), this.#giveUp.signal);
   }
 }
 

@@ -2,8 +2,9 @@
 // fenced and safe to repeat, so a connection that broke is no drama: it is sent again until the database has answered or the run is over.
 import { Batcher } from "../model/batcher.js";
 import type { Claim } from "../model/claim.js";
-import { type Clock, sleep } from "../model/clock.js";
+import type { Clock } from "../model/clock.js";
 import { type Codec, openJson, sealJson } from "../model/codec.js";
+import { RetryPause } from "../model/retry-pause.js";
 import type { DoneStep, KnownStep, Pause, PauseAnswer, StepAnswer, StepKeeper } from "../model/step.js";
 import type { Database, Statement } from "../store/database.js";
 import { explainFailure, isTransient } from "../store/failures.js";
@@ -22,8 +23,7 @@ export interface StepStoreOptions {
 /** Steps of one job go the same way, one after the other: so they are finished in the order in which their handler is told. */
 const WAYS = 3;
 const GROUP_STEPS_MAX = 50;
-const RETRY_MS_MIN = 100;
-const RETRY_MS_MAX = 3_000;
+const RETRY = { firstMs: 100, maxMs: 3_000 };
 
 interface Rows {
   readonly rows: readonly unknown[];
@@ -85,13 +85,14 @@ export class StepStore implements StepKeeper {
   }
 
   async #repeatedly<T>(isOver: () => boolean, send: () => Promise<T>): Promise<T> {
-    for (let delayMs = RETRY_MS_MIN; ; delayMs = Math.min(RETRY_MS_MAX, delayMs * 2)) {
+    const pause = new RetryPause(this.#clock, RETRY);
+    for (;;) {
       try {
         return await send();
       } catch (error) {
         if (!isTransient(error) || isOver()) throw explainFailure(error, this.#db.schema);
         this.#options.onTrouble(error);
-        await sleep(this.#clock, delayMs * (0.5 + this.#clock.random()));
+        await pause.wait();
       }
     }
   }

@@ -90,6 +90,8 @@ const READ = `select ${BATCH} from fairmill.batch b ${COUNTS} where b.id = $1`;
 const LIST = `select ${BATCH} from (select * from fairmill.batch x where x.role <> 'node' and ($1::text is null or x.role = $1) and ($2::text is null or x.state = $2)
   and ($3::text is null or x.tenant = $3) and ($4::bigint is null or x.id < $4) order by x.id desc limit $5) b ${COUNTS} order by b.id desc`;
 
+const ENDS = 'select id::text as id, ended_at is not null as "isOver" from fairmill.batch where id = any ($1)';
+
 const CALLER = `select id::text as batch, 'success' as event from fairmill.batch where success_job = $1
   union all select id::text, 'complete' from fairmill.batch where complete_job = $1
   union all select id::text, 'death' from fairmill.batch where death_job = $1 limit 1`;
@@ -180,6 +182,12 @@ export async function readCaller(db: Database, jobId: string): Promise<BatchCall
 export async function readBatch(db: Database, id: string): Promise<Batch | undefined> {
   const [row] = await db.query<Batch>(READ, [id]);
   return row;
+}
+
+/** Which of these batches exist, and whether each is over. */
+export async function readBatchEnds(db: Database, ids: readonly string[]): Promise<Map<string, { isOver: boolean }>> {
+  const rows = await db.query<{ id: string; isOver: boolean }>(ENDS, [ids]);
+  return new Map(rows.map(({ id, isOver }) => [id, { isOver }]));
 }
 
 export function readBatches(db: Database, filter: BatchFilter, limit: number): Promise<Batch[]> {

@@ -36,7 +36,7 @@ export type Statement = readonly [text: string, values: readonly unknown[], rows
 const TEXTS = { rowMode: "array", types: { getTypeParser: () => (text: string) => text } } as const;
 
 /** Statements that got no answer in this time have lost their connection: a half-open one would otherwise hold their caller for ever. */
-const ANSWER_MS_MAX = 60_000;
+export const ANSWER_MS_MAX = 60_000;
 const CONNECT_MS_MAX = 10_000;
 /**
  * Has the server's process take two megabytes and give them back. The C library of Linux learns from that: from then on it keeps as much
@@ -76,6 +76,12 @@ export class Database {
   readonly #roomy = new WeakSet<pg.PoolClient>();
   /** By connection: whether a transaction that says nothing of its level is READ COMMITTED. */
   readonly #isReadCommitted = new WeakMap<pg.PoolClient, boolean>();
+  /** Raised when a connection has gone silent. What took that one has often taken those that are idle as well. */
+  #silences = 0;
+  /** Connections whose statement may take longer than others, and does. */
+  readonly #overdue = new Set<pg.PoolClient>();
+  /** How many silences there had been when the connection last answered. */
+  readonly #answeredAfter = new WeakMap<pg.PoolClient, number>();
   /** Connections to hang up on when nobody waits for answers any more. Of a pool of the caller's only those that are checked out. */
   readonly #open = new Set<Line>();
   #closed: Promise<void> | undefined;
@@ -116,13 +122,19 @@ export class Database {
     if (on && !listeners?.call(this.#pool, "error").includes(ignore)) on.call(this.#pool, "error", ignore);
   }
 
+  /** How long an answer is waited for, unless a statement says otherwise. */
+  get answerMsMax(): number {
+    return this.#answerMsMax;
+  }
+
   /** As many statements as can be under way at once. */
   get connectionsMax(): number {
     return (this.#pool as unknown as { options?: { max?: number } }).options?.max ?? 10;
   }
 
-  async query<Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
-    const [result] = await this.together([[text, values]]);
+  /** `answerMsMax`: of a statement that may take longer than others, for good reasons. */
+  async query<Row>(text: string, values: readonly unknown[] = [], answerMsMax?: number): Promise<Row[]> {
+    const [result] = await this.#send(await this.#checkOut(), [[text, values]], answerMsMax).all;
     if (result!.status === "rejected") throw result!.reason;
     return result!.value as Row[];
   }
@@ -149,14 +161,14 @@ export class Database {
   }
 
   /** The connection goes back when everything is answered, whoever waits for it. */
-  #send(client: pg.PoolClient, statements: readonly Statement[]) {
+  #send(client: pg.PoolClient, statements: readonly Statement[], answerMsMax = this.#answerMsMax) {
     const ask = this.#isReadCommitted.get(client) === false ? askReadCommitted : askAsItIs;
     const answers = statements.map(([text, values, rows]) => {
       const query = { text: qualify(text, this.schema), values: values as unknown[] };
       const rules = rows === "texts" ? TEXTS : PARSED;
       return ask(client, { ...query, ...rules }).then((result) => result.rows as unknown[]);
     });
-    const answered = this.#expectAnswer(client);
+    const answered = this.#expectAnswer(client, answerMsMax);
     const all = Promise.allSettled(answers).then((results) => {
       answered();
       let broken: Error | undefined;
@@ -176,15 +188,32 @@ export class Database {
   }
 
   /** By the machine's clock, whatever the worker's is: it is the line that is timed, not the work. */
-  #expectAnswer(client: pg.PoolClient): () => void {
-    return systemClock.after(this.#answerMsMax, () => hangUp(client, unanswered()));
+  #expectAnswer(client: pg.PoolClient, answerMsMax = this.#answerMsMax): () => void {
+    const quickMs = Math.min(answerMsMax, this.#answerMsMax);
+    const sentAfter = this.#silences;
+    let forget = systemClock.after(quickMs, () => {
+      // One that may take longer is given its time, unless others have gone silent since it was sent.
+      if (quickMs === answerMsMax || this.#silences !== sentAfter) return this.#giveUp(client);
+      this.#overdue.add(client);
+      forget = systemClock.after(answerMsMax - quickMs, () => this.#giveUp(client));
+    });
+    return () => {
+      forget();
+      this.#overdue.delete(client);
+    };
+  }
+
+  #giveUp(client: pg.PoolClient): void {
+    this.#silences++;
+    for (const silent of [client, ...this.#overdue]) hangUp(silent, unanswered());
+    this.#overdue.clear();
   }
 
   /** A failure here is a failure before anything was sent: whoever asked may ask again. */
   async #checkOut(): Promise<pg.PoolClient> {
     try {
       if (this.#isAbandoned) throw abandoned();
-      const client = await this.#pool.connect();
+      const client = await this.#connectTrusted();
       if (this.#isAbandoned) {
         client.release(true);
         throw abandoned();
@@ -210,7 +239,17 @@ export class Database {
     }
   }
 
+  /** Not one that was idle while another went silent: it would have to be waited for as long, and so would the next. */
+  async #connectTrusted(): Promise<pg.PoolClient> {
+    for (;;) {
+      const client = await this.#pool.connect();
+      if ((this.#answeredAfter.get(client) ?? this.#silences) === this.#silences) return client;
+      client.release(true);
+    }
+  }
+
   #checkIn(client: pg.PoolClient, broken: Error | undefined): void {
+    if (!broken) this.#answeredAfter.set(client, this.#silences);
     if (!this.#owned) this.#open.delete(client);
     client.release(broken);
     client.off("error", ignore);

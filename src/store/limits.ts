@@ -3,7 +3,8 @@ import { BatchEndedError } from "../model/batch.js";
 import type { FairmillError } from "../model/errors.js";
 import { ActiveLimitError, CreditsExhaustedError, DuplicateJobError, RateLimitError } from "../model/limit-errors.js";
 import type { GateScope, KeyRule } from "../model/limits.js";
-import type { Database } from "./database.js";
+import type { Database, Queryable } from "./database.js";
+import { qualify } from "./schema-name.js";
 
 /** A definition, as far as its limits go. */
 export interface Ruled {
@@ -22,6 +23,25 @@ export async function setKeyRules(db: Database, definitions: readonly Ruled[]): 
     ]),
   );
   for (const result of results) if (result.status === "rejected") throw result.reason;
+}
+
+const TELL =
+  "select is_settled::text as settled, first_told_at::text as at from fairmill.tell_key_rule_v1($1, $2, $3::text::timestamptz)";
+
+/**
+ * The same inside a transaction of the caller, whose commit nobody waits for. `firstToldAt`: what the first call for this definition
+ * answered. `isSettled`: the rule is in force, or a later one is.
+ */
+export async function tellKeyRuleIn(
+  tx: Queryable,
+  schema: string,
+  { kind, limits }: Ruled,
+  firstToldAt: string | undefined,
+): Promise<{ readonly isSettled: boolean; readonly firstToldAt: string }> {
+  const values = [kind, JSON.stringify(limits ?? null), firstToldAt ?? null];
+  const { rows } = await tx.query(qualify(TELL, schema), values);
+  const { settled, at } = rows[0] as { settled: string; at: string };
+  return { isSettled: settled === "true", firstToldAt: at };
 }
 
 export async function setGate(

@@ -23,6 +23,8 @@ export interface DeliveryAttempt {
   readonly as?: "sent" | "failed" | "resend";
   readonly by?: string;
   readonly reason?: string;
+  /** So many attempts before this one are not kept; missing: none. */
+  readonly dropped?: number;
 }
 
 /** A message in the outbox. */
@@ -68,7 +70,7 @@ const BEGIN = `select job_id as "jobId", answer, message_id as "messageId", idem
 const COLUMNS = `id, tenant, channel, idempotency_key as "idempotencyKey", order_key as "orderKey", status, job_id as "jobId",
   created_at as "createdAt", ended_at as "endedAt"`;
 const DETAIL = `select ${COLUMNS}, payload, answer, attempts from fairmill.outbox where id = $1`;
-const LIST = `select ${COLUMNS}, jsonb_array_length(attempts) as attempts from fairmill.outbox
+const LIST = `select ${COLUMNS}, jsonb_array_length(attempts) + coalesce(jsonb_path_query_first(attempts, '$[*].dropped')::integer, 0) as attempts from fairmill.outbox
   where id > $1 and ($2::text is null or status = $2) and ($3::text is null or channel = $3) and ($4::text is null or tenant = $4)
   order by id limit $5`;
 const RESOLVE = "select fairmill.resolve_delivery_v1($1, $2, $3, $4) as answer";

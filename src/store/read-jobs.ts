@@ -30,7 +30,7 @@ export interface Job {
   readonly progress: unknown;
   readonly result: unknown;
   readonly error: ErrorRecord | null;
-  /** Every attempt that did not succeed, oldest first. */
+  /** Attempts that did not succeed, oldest first: of many the first three and the last ones, at most 50 and 64 KiB. */
   readonly failures: readonly Failure[];
   /** The job that this one repeats with other input; retention may have removed it. */
   readonly rerunOf: string | null;
@@ -62,6 +62,8 @@ export interface Failure {
   readonly endedAt: Date;
   readonly outcome: string;
   readonly error: ErrorRecord | null;
+  /** So many attempts before this one are not kept; missing: none. */
+  readonly dropped?: number;
 }
 
 /** With a word about error or end, only ended jobs are found. */
@@ -142,6 +144,7 @@ interface Row {
         ended_at: string;
         outcome: string;
         error: ErrorRecord | null;
+        dropped?: number;
       }[]
     | null;
   rerun_of: string | null;
@@ -164,6 +167,37 @@ export async function readJobDetail(db: Database, id: string): Promise<JobDetail
 /** Those of these jobs that have ended, by id. */
 export async function readJobsById(db: Database, ids: readonly string[]): Promise<Job[]> {
   return ids.length === 0 ? [] : (await db.query<Row>(ENDED_BY_ID, [ids])).map(toJob);
+}
+
+/** A job as whoever waits for its end needs it. */
+export interface JobEnd {
+  readonly id: string;
+  readonly state: JobState;
+  readonly kind: string;
+  readonly tenant: string;
+  readonly result: unknown;
+  readonly error: ErrorRecord | null;
+}
+
+/** Of most that are waited for there is nothing to tell but that they live. */
+const LIVE_STATES = "select id::text as id, state from fairmill.job where id = any ($1)";
+/** Both tables in one statement: a job moves from one to the other. */
+const ENDS = `select id, state, kind, tenant, null::jsonb as result, null::jsonb as error from fairmill.job where id = any ($1)
+  union all select id, state, kind, tenant, result, error from fairmill.job_history where id = any ($1)`;
+/** Results may be large. */
+const ENDS_MAX = 100;
+
+/** What became of these jobs, live or ended; without those that do not exist. Of a live one only id and state are told. */
+export async function readEnds(
+  db: Database,
+  ids: readonly string[],
+): Promise<Map<string, Pick<JobEnd, "id" | "state"> & Partial<JobEnd>>> {
+  const live = await db.query<Pick<JobEnd, "id" | "state">>(LIVE_STATES, [ids]);
+  const seen = new Map<string, Pick<JobEnd, "id" | "state"> & Partial<JobEnd>>(live.map((job) => [job.id, job]));
+  const gone = ids.filter((id) => !seen.has(id));
+  for (let from = 0; from < gone.length; from += ENDS_MAX)
+    for (const job of await db.query<JobEnd>(ENDS, [gone.slice(from, from + ENDS_MAX)])) seen.set(job.id, job);
+  return seen;
 }
 
 export async function readJobs(db: Database, filter: JobFilter, why: CheckedErrorFilter): Promise<Job[]> {
@@ -215,6 +249,7 @@ const toJob = (row: Row): Job => ({
     endedAt: new Date(failure.ended_at),
     outcome: failure.outcome,
     error: failure.error,
+    ...(failure.dropped !== undefined && { dropped: failure.dropped }),
   })),
   rerunOf: row.rerun_of,
   batch: row.batch,

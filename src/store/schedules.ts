@@ -2,7 +2,7 @@
 import type { FairmillError } from "../model/errors.js";
 import type { Enqueued } from "../model/new-job.js";
 import { type Missed, missedOf, type Tick } from "../model/schedule.js";
-import type { Database } from "./database.js";
+import { ANSWER_MS_MAX, type Database } from "./database.js";
 import { type Refusal, toError } from "./limits.js";
 import type { NamePage } from "./overviews.js";
 
@@ -226,13 +226,18 @@ export async function tickSchedule(
     ticked: boolean;
     jobs: string[];
     refusals: { tick_at: string; refused: Refusal }[] | null;
-  }>("select * from fairmill.tick_schedule_v1($1, $2, $3, $4, $5)", [
-    name,
-    revision,
-    ticks.map(({ atMs }) => new Date(atMs).toISOString()),
-    ticks.map(({ delayMs }) => delayMs),
-    new Date(nextMs).toISOString(),
-  ]);
+  }>(
+    "select * from fairmill.tick_schedule_v1($1, $2, $3, $4, $5)",
+    [
+      name,
+      revision,
+      ticks.map(({ atMs }) => new Date(atMs).toISOString()),
+      ticks.map(({ delayMs }) => delayMs),
+      new Date(nextMs).toISOString(),
+    ],
+    // The enqueue may have to wait for a transaction of a caller.
+    ANSWER_MS_MAX,
+  );
   const { ticked, jobs, refusals } = row!;
   return {
     ticked,

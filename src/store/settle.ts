@@ -4,7 +4,7 @@ import type { Effects } from "../model/effects.js";
 import { compareIds, isSortedById } from "../model/job-id.js";
 import { serializeResult } from "../model/json-content.js";
 import type { Verdict } from "../model/outcome.js";
-import type { Database } from "./database.js";
+import { ANSWER_MS_MAX, type Database } from "./database.js";
 import { effectsText } from "./effects.js";
 import { type Admitted, type Returned, toReturned } from "./returned.js";
 
@@ -32,6 +32,9 @@ interface SettleRow {
 const SETTLE = "select accepted, refused, admitted from fairmill.settle_v1($1, $2, $3, $4, $5)";
 const PROGRESS = "select fairmill.progress_v1($1, $2, $3, $4) as refused";
 
+/** It enqueues, itself or by the callbacks and nodes of its batch: for that it may have to wait for a transaction of a caller. */
+const mayWait = ({ claim, effects }: Settlement) => effects !== undefined || claim.batch !== null;
+
 const idOf = ({ claim }: Settlement) => claim.id;
 
 /** What is kept instead of a result's JSON; undefined when it cannot be kept. */
@@ -50,13 +53,14 @@ export async function settleJobs(
     : settlements.toSorted((a, b) => compareIds(a.claim.id, b.claim.id));
   const details = sorted.map(({ claim, verdict, effects }) => withEffects(detailOf(claim, verdict, seal), effects));
   // Array literals are written by hand: ids, numbers and verdicts contain nothing that would have to be quoted.
-  const [row] = await db.query<SettleRow>(SETTLE, [
+  const values = [
     worker,
     `{${sorted.map(({ claim }) => claim.id).join()}}`,
     `{${sorted.map(({ claim }) => claim.leaseNo).join()}}`,
     `{${sorted.map(({ verdict }) => verdict.verdict).join()}}`,
     details.some((detail) => detail !== "null") ? `[${details.join()}]` : null,
-  ]);
+  ];
+  const [row] = await db.query<SettleRow>(SETTLE, values, sorted.some(mayWait) ? ANSWER_MS_MAX : undefined);
   if (!row || row.accepted + row.refused.length !== sorted.length)
     throw new Error(`settle_v1 answered for ${row?.accepted} + ${row?.refused.length} jobs, not for ${sorted.length}.`);
   return { refused: row.refused, returned: toReturned(row.admitted ?? []) };

@@ -18,10 +18,11 @@ export interface UpkeepSettings {
   readonly historyKeepMs: number;
 }
 
-export async function tickUpkeep(db: Database, settings: UpkeepSettings): Promise<UpkeepReport> {
+export async function tickUpkeep(db: Database, settings: UpkeepSettings, answerMsMax: number): Promise<UpkeepReport> {
   const [row] = await db.query<Omit<UpkeepReport, "nextInMs"> & { next_in_ms: number | null }>(
     "select * from fairmill.tick_upkeep_v1(crashes_max => $1, history_keep => $2 * interval '1 millisecond')",
     [settings.crashesMax, settings.historyKeepMs],
+    answerMsMax,
   );
   const { next_in_ms, ...counts } = row!;
   return { ...counts, nextInMs: next_in_ms ?? undefined };

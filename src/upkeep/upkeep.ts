@@ -2,7 +2,9 @@
 // partitions. One bounded call; the database answers when the next thing falls due, and the loop sleeps until then. What only this side
 // can reckon, ticks of schedules, is a duty of its own, done when the database says that something is still due.
 import { type Clock, sleep } from "../model/clock.js";
-import type { Database } from "../store/database.js";
+import { RetryPause } from "../model/retry-pause.js";
+import { ANSWER_MS_MAX, type Database } from "../store/database.js";
+import { isConnectionLoss } from "../store/failures.js";
 import { tickUpkeep, type UpkeepReport, type UpkeepSettings } from "../store/upkeep.js";
 import { Schedules, type SchedulesOptions } from "./schedules.js";
 
@@ -18,6 +20,8 @@ export interface UpkeepOptions extends UpkeepSettings {
 const SPREAD_MS = 20;
 /** Pause before another look at what is due but locked by somebody. */
 const LOCKED_MS = 100;
+/** Between tries of what failed, whatever is announced meanwhile: an error that lasts must not be repeated with every announcement. */
+const RETRY = { firstMs: 500, maxMs: 15_000 };
 
 export class Upkeep {
   readonly #db: Database;
@@ -25,8 +29,11 @@ export class Upkeep {
   readonly #options: UpkeepOptions;
   readonly #schedules: Schedules;
   readonly #stop = new AbortController();
+  #answerMsMax: number;
   #nap: AbortController | undefined;
   #wakeAtMs = Number.POSITIVE_INFINITY;
+  /** After a failure nothing wakes it before this moment. */
+  #notBeforeMs = Number.NEGATIVE_INFINITY;
   #loop: Promise<void> | undefined;
 
   constructor(db: Database, clock: Clock, options: UpkeepOptions) {
@@ -34,6 +41,7 @@ export class Upkeep {
     this.#clock = clock;
     this.#options = options;
     this.#schedules = new Schedules(db, options.schedules);
+    this.#answerMsMax = db.answerMsMax;
   }
 
   start(): void {
@@ -48,7 +56,7 @@ export class Upkeep {
 
   /** One round: everything that is due now. Returns when the next round should be, in milliseconds. */
   async runOnce(): Promise<number> {
-    const report = await tickUpkeep(this.#db, this.#options);
+    const report = await this.#tick();
     this.#options.onReport(report);
     const { promoted, expired, recovered, ended, removed, nextInMs = Number.POSITIVE_INFINITY } = report;
     const ticked = nextInMs <= 0 ? await this.#schedules.runOnce() : 0;
@@ -57,9 +65,24 @@ export class Upkeep {
     return Math.min(this.#options.everyMs, Math.max(soonestMs, nextInMs));
   }
 
+  /**
+   * It may have much to remove, and then takes its time; or nobody hears it any more, and then nothing is promoted or recovered until it is
+   * repeated. So it is waited for as long as for anything else, and twice as long after each time that this was not enough.
+   */
+  async #tick(): Promise<UpkeepReport> {
+    try {
+      const report = await tickUpkeep(this.#db, this.#options, this.#answerMsMax);
+      this.#answerMsMax = Math.max(this.#db.answerMsMax, this.#answerMsMax / 2);
+      return report;
+    } catch (error) {
+      if (isConnectionLoss(error)) this.#answerMsMax = Math.min(ANSWER_MS_MAX, this.#answerMsMax * 2);
+      throw error;
+    }
+  }
+
   /** Something falls due in `ms`: do not sleep longer than that. */
   dueIn(ms: number): void {
-    const atMs = this.#clock.monotonic() + ms;
+    const atMs = Math.max(this.#notBeforeMs, this.#clock.monotonic() + ms);
     if (atMs >= this.#wakeAtMs) return;
     this.#wakeAtMs = atMs;
     this.#nap?.abort();
@@ -67,15 +90,19 @@ export class Upkeep {
 
   async #run(): Promise<void> {
     const { signal } = this.#stop;
+    const pause = new RetryPause(this.#clock, RETRY);
     while (!signal.aborted) {
       // What is announced from here on may not be seen by the round that begins now.
       this.#wakeAtMs = Number.POSITIVE_INFINITY;
       let nextMs = this.#options.everyMs;
       try {
         nextMs = await this.runOnce();
+        pause.succeeded();
       } catch (error) {
         this.#options.onTrouble(error);
-        nextMs = Math.min(nextMs, 1_000);
+        nextMs = pause.failed();
+        this.#notBeforeMs = this.#clock.monotonic() + nextMs;
+        this.#wakeAtMs = Math.max(this.#wakeAtMs, this.#notBeforeMs);
       }
       if (nextMs > 0) nextMs += SPREAD_MS * this.#clock.random();
       this.#wakeAtMs = Math.min(this.#wakeAtMs, this.#clock.monotonic() + nextMs);

@@ -4,12 +4,12 @@
 //  2. Silence for longer than the lease: whoever runs must stop, because others may start.
 //  3. Declared dead by the database: begin a new life under a new name.
 import { hostname } from "node:os";
-import { sleep } from "../model/clock.js";
+import { RetryPause } from "../model/retry-pause.js";
 import { VERSION } from "../model/version.js";
 import { newWorkerId } from "../model/worker-id.js";
 import { Heartbeat } from "../settle/heartbeat.js";
 import { registerWorker, stopWorker } from "../store/workers.js";
-import { type Parts, RETRY_MS } from "./parts.js";
+import { type Parts, RETRY } from "./parts.js";
 
 export interface IncarnationOptions {
   readonly stats: () => object;
@@ -136,7 +136,8 @@ export class Incarnation {
   async #beReborn(): Promise<void> {
     const { clock, trouble } = this.#parts;
     const { signal } = this.#stopping;
-    for (let retryMs: number = RETRY_MS.min; !signal.aborted; retryMs = Math.min(RETRY_MS.max, retryMs * 2)) {
+    const pause = new RetryPause(clock, RETRY);
+    while (!signal.aborted) {
       try {
         this.#id = this.#newId();
         await this.#register();
@@ -146,7 +147,7 @@ export class Incarnation {
         return;
       } catch (error) {
         trouble("registering", error);
-        await sleep(clock, retryMs, signal);
+        await pause.wait(signal);
       }
     }
   }

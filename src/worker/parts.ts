@@ -17,4 +17,4 @@ export interface Parts {
 }
 
 /** Pauses between tries of what failed. */
-export const RETRY_MS = { min: 100, max: 5_000 } as const;
+export const RETRY = { firstMs: 100, maxMs: 5_000 } as const;

@@ -5,13 +5,14 @@
 import type { Claimer } from "../claim/claimer.js";
 import type { Claim } from "../model/claim.js";
 import { sleep } from "../model/clock.js";
+import { RetryPause } from "../model/retry-pause.js";
 import { isTransient } from "../store/failures.js";
 import type { Returned } from "../store/settle.js";
 import { releaseUnknown, setListening } from "../store/workers.js";
 import { Doorbell } from "./doorbell.js";
 import type { Hands } from "./hands.js";
 import type { Incarnation } from "./incarnation.js";
-import { type Parts, RETRY_MS } from "./parts.js";
+import { type Parts, RETRY } from "./parts.js";
 
 export interface WorkLoopOptions {
   readonly claimer: Claimer;
@@ -81,21 +82,21 @@ export class WorkLoop {
   async #run(): Promise<void> {
     const { clock, trouble } = this.#parts;
     const { signal } = this.#stopping;
-    let retryMs: number = RETRY_MS.min;
+    const pause = new RetryPause(clock, RETRY);
     while (!signal.aborted) {
       try {
         await this.#options.incarnation.alive();
         if (signal.aborted) return;
         await this.#reconcile();
         await this.#turn();
-        retryMs = RETRY_MS.min;
+        pause.succeeded();
       } catch (error) {
         trouble("claiming", error);
         // The claim may have happened although its answer did not arrive.
         this.#reconcileUntilMs = clock.monotonic() + RECONCILE_FOR_MS;
         this.#options.claimer.markStale();
-        await sleep(clock, retryMs * (0.5 + clock.random()), signal);
-        retryMs = isTransient(error) ? Math.min(RETRY_MS.max, retryMs * 2) : RETRY_MS.max;
+        await pause.wait(signal);
+        if (!isTransient(error)) pause.giveItTime();
       }
     }
   }

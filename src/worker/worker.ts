@@ -21,7 +21,7 @@ import { JobCompleter } from "../settle/completer.js";
 import { ProgressKeeper } from "../settle/progress.js";
 import { SendStore } from "../settle/sends.js";
 import { StepStore } from "../settle/steps.js";
-import { Database } from "../store/database.js";
+import { ANSWER_MS_MAX, Database } from "../store/database.js";
 import { explainFailure } from "../store/failures.js";
 import { type Ruled, setKeyRules } from "../store/limits.js";
 import { readTick, type Ticked } from "../store/schedules.js";
@@ -41,6 +41,8 @@ import { WorkLoop } from "./work-loop.js";
 /** While busy, look at all lanes this often. */
 const RESCAN_MS = 2_000;
 const UPKEEP_MS = 5_000;
+/** A short lease is no reason to give up a database that is slow. */
+const ANSWER_MS_MIN = 5_000;
 /** How long a stop may take beyond the times that jobs are given to end: to write the last verdicts, and to say goodbye. */
 const LAST_WORDS_MS = 10_000;
 /** How much of that is for the verdicts. */
@@ -67,7 +69,12 @@ export class Worker {
     const queues = [...settings.concurrency.keys()];
     const clock = options.clock ?? systemClock;
     const log = options.logger ?? createLogger();
-    const db = new Database(options, { connectionsMax: 4 + queues.length, applicationName: "fairmill worker" });
+    const db = new Database(options, {
+      connectionsMax: 4 + queues.length,
+      applicationName: "fairmill worker",
+      // Who has no answer for as long as a lease lasts has lost the connection. Work would stand still for any longer.
+      answerMsMax: Math.min(ANSWER_MS_MAX, Math.max(ANSWER_MS_MIN, settings.leaseMs)),
+    });
     const trouble = (doing: string, error: unknown) => {
       log.warn(
         { worker: this.id, doing, error: error instanceof Error ? error.message : String(error) },

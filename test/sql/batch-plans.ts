@@ -109,6 +109,11 @@ export const BATCH_CALLS: Record<string, BatchCall> = {
     ways: ["job_batch", "job_batch backward", "job_pkey"],
     batchWays: ["batch_inside", "batch_inside backward", "batch_pkey"],
   },
+  tree_accounts_v1: {
+    statement: "select fairmill.tree_accounts_v1(array[20001::bigint])",
+    ways: [],
+    batchWays: ["batch_inside", "batch_pkey"],
+  },
   trees_below_v1: {
     statement: "select fairmill.trees_below_v1(array[20000::bigint])",
     ways: [],

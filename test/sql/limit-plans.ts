@@ -127,16 +127,16 @@ export const LIMIT_CALLS: Record<string, Call> = {
     before: RATED,
     ways: ["Tid Scan", "job_throttled backward"],
   },
-  "set_key_rule_v1 of a kind with a thousand keys": {
+  "change_key_rule_v1 for set_key_rule_v1 of a kind with a thousand keys": {
     statement: `select fairmill.set_key_rule_v1('limited', '{"max_running": 3}')`,
     ways: ["job_blocked"],
   },
-  "set_key_rule_v1 with a new rate, and a thousand put back": {
+  "change_key_rule_v1 for set_key_rule_v1 with a new rate, and a thousand put back": {
     statement: `select fairmill.set_key_rule_v1('rated', '{"rate": {"limit": 6, "per_ms": 60000}}')`,
     before: RATED,
     ways: ["Tid Scan", "job_throttled"],
   },
-  "set_key_rule_v1 of a kind that refused, with a thousand keys": {
+  "change_key_rule_v1 for set_key_rule_v1 of a kind that refused, with a thousand keys": {
     statement: `select fairmill.set_key_rule_v1('limited', '{"max_running": 2}')`,
     before: `update fairmill.key_rule set when_full = 'refuse' where kind = 'limited';
       update fairmill.job set slot = 3 where kind = 'limited' and state = 'scheduled'`,

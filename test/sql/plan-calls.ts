@@ -186,6 +186,10 @@ export const CALLS: Record<string, Call> = {
     ways: [],
     historyWays: "primary keys",
   },
+  hold_again_v1: {
+    statement: "select fairmill.hold_again_v1(array[1, 2], array[1, 2], array['nobody'])",
+    ways: [],
+  },
   rerun_v1: {
     statement: "select * from fairmill.rerun_v1($1)",
     values: ({ dead }) => [dead],

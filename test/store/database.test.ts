@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { Database, type Queryable } from "../../src/store/database.js";
 import { isConnectionLoss } from "../../src/store/failures.js";
 import { useDatabase } from "../support/database.js";
+import { TcpProxy } from "../support/tcp-proxy.js";
 
 const db = useDatabase();
 /** Longer than anybody here is patient. */
@@ -54,6 +55,27 @@ test("what waits behind a silent statement is lost with it, each for itself", as
     ["select 3", []],
   ]);
   expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected"]);
+});
+
+test("when one has gone silent, those that were idle meanwhile are not trusted: the next statement has a new one", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  const database = new Database(
+    { databaseUrl: proxy.url },
+    { connectionsMax: 3, applicationName: "silence", answerMsMax: 1_000 },
+  );
+  onTestFinished(() => database.close());
+  await Promise.all([1, 2, 3].map(() => database.query("select pg_sleep(0.1)")));
+  expect(proxy.connectionsOf("silence")).toBe(3);
+  proxy.silence();
+  await expect(database.query("select 1")).rejects.toMatchObject({ code: "ETIMEDOUT" });
+  expect(await database.query("select 1 as one")).toEqual([{ one: 1 }]);
+  expect(await database.query("select 1 as one")).toEqual([{ one: 1 }]);
+});
+
+test("a statement that may take longer says so, and is waited for", async () => {
+  const database = openDatabase(50);
+  await expect(database.query("select pg_sleep(0.3)")).rejects.toMatchObject({ code: "ETIMEDOUT" });
+  expect(await database.query("select pg_sleep(0.3)", [], 60_000)).toHaveLength(1);
 });
 
 describe("large statements", () => {

@@ -53,6 +53,7 @@ const TABLES = [
   "unique_period",
   "gate",
   "key_rule",
+  "told_rule",
   "meter",
   "credit_pending",
   "credit_entry",

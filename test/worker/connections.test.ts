@@ -61,6 +61,16 @@ describe("the ear", () => {
     await again;
   });
 
+  test("P9: when all connections of a worker have gone silent, it works again after its lease, not after a minute", async () => {
+    const proxy = await TcpProxy.before(db.url);
+    await using client = createClient({ databaseUrl: db.url });
+    await using worker = await startWorker(proxy.url, [handle(job, () => "ran")], { lease: "2s" });
+    await eventOf(worker, "idle");
+    proxy.silence("fairmill worker");
+    const { id } = await client.enqueue(job, { n: 1 });
+    expect(await endOf(client, id, 25_000)).toMatchObject({ state: "done" });
+  });
+
   test("F13: behind a transaction pooler, where it hears nothing, the worker polls every second", async () => {
     const proxy = await TcpProxy.before(db.url);
     proxy.isDeaf = true;

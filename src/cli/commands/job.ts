@@ -10,7 +10,7 @@ import { jobId } from "../arguments.js";
 import { colourOfState } from "../colours.js";
 import { defineCommand } from "../command.js";
 import { findTarget, withClient } from "../target.js";
-import { indented, manyLines, oneLine, toJson } from "../text.js";
+import { droppedText, indented, manyLines, oneLine, toJson } from "../text.js";
 import { relative, spanOf } from "../times.js";
 
 export const job = defineCommand<object, [id: string]>({
@@ -69,7 +69,11 @@ function detailOf(job: JobDetail, steps: readonly Step[], nowMs: number, coloure
 }
 
 function attemptsOf(job: Job): string[] {
-  const lines = job.failures.flatMap((failure) => [`  ${headOf(failure)}`, ...errorOf(failure.error)]);
+  const lines = job.failures.flatMap((failure) => [
+    ...(failure.dropped === undefined ? [] : [`  …  ${droppedText(failure.dropped)}`]),
+    `  ${headOf(failure)}`,
+    ...errorOf(failure.error),
+  ]);
   // What ended the job may be no attempt of its own: it expired, or somebody cancelled it with a reason.
   const isNews = job.error !== null && job.error.message !== job.failures.at(-1)?.error?.message;
   return [

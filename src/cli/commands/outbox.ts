@@ -15,7 +15,7 @@ import { type Call, defineCommand } from "../command.js";
 import { type ExitCode, UsageError } from "../failure.js";
 import { tableOf } from "../table.js";
 import { findTarget, withClient } from "../target.js";
-import { oneLine } from "../text.js";
+import { droppedText, oneLine } from "../text.js";
 import { relative } from "../times.js";
 
 interface Options {
@@ -118,11 +118,14 @@ function shownMessage(message: MessageDetail, columnsMax: number): string {
     `  payload  ${oneLine(JSON.stringify(message.payload))}`,
     ...(message.answer === null ? [] : [`  answer   ${oneLine(JSON.stringify(message.answer))}`]),
   ];
-  const rows = message.attempts.map((attempt) => [
-    relative(new Date(attempt.at), nowMs),
-    attempt.outcome === "resolved" ? `resolved as ${attempt.as}` : (attempt.outcome ?? "began, and nothing after"),
-    attempt.by ?? attempt.worker ?? "",
-    attempt.reason ?? attempt.error?.message ?? "",
+  const rows = message.attempts.flatMap((attempt) => [
+    ...(attempt.dropped === undefined ? [] : [["…", droppedText(attempt.dropped), "", ""]]),
+    [
+      relative(new Date(attempt.at), nowMs),
+      attempt.outcome === "resolved" ? `resolved as ${attempt.as}` : (attempt.outcome ?? "began, and nothing after"),
+      attempt.by ?? attempt.worker ?? "",
+      attempt.reason ?? attempt.error?.message ?? "",
+    ],
   ]);
   const table = rows.length === 0 ? "" : `\n\n${tableOf(["WHEN", "ATTEMPT", "BY", "WHY"], rows, columnsMax)}`;
   const advice =

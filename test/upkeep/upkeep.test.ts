@@ -1,0 +1,72 @@
+// The loop of upkeep while what it does fails and goes on failing: by a clock of the test's own.
+import { expect, test } from "vitest";
+import type { Clock } from "../../src/model/clock.js";
+import { Database } from "../../src/store/database.js";
+import { Upkeep } from "../../src/upkeep/upkeep.js";
+import { useDatabase } from "../support/database.js";
+import { waitUntil } from "../support/wait.js";
+
+const db = useDatabase();
+
+/** A clock that stands still until it is moved. */
+class ManualClock implements Clock {
+  nowMs = 0;
+  readonly timers = new Set<{ readonly atMs: number; readonly then: () => void }>();
+  now = () => this.nowMs;
+  monotonic = () => this.nowMs;
+  random = () => 0.5;
+  after = (ms: number, then: () => void) => {
+    const timer = { atMs: this.nowMs + ms, then };
+    this.timers.add(timer);
+    return () => void this.timers.delete(timer);
+  };
+  move(ms: number): void {
+    this.nowMs += ms;
+    for (const timer of [...this.timers])
+      if (timer.atMs <= this.nowMs) {
+        this.timers.delete(timer);
+        timer.then();
+      }
+  }
+}
+
+test("an error that lasts is repeated less and less often, however often something is announced; what passes is done at once again", async () => {
+  const clock = new ManualClock();
+  const database = new Database({ databaseUrl: db.url }, { connectionsMax: 1, applicationName: "fairmill upkeep" });
+  let troubles = 0;
+  let reports = 0;
+  const upkeep = new Upkeep(database, clock, {
+    crashesMax: 3,
+    historyKeepMs: 86_400_000,
+    everyMs: 5_000,
+    schedules: { onTicked: () => {}, onTrouble: () => {} },
+    onReport: () => void reports++,
+    onTrouble: () => void troubles++,
+  });
+  /** Twenty announcements a second. */
+  const pass = async (seconds: number) => {
+    for (let n = 0; n < seconds * 20; n++) {
+      clock.move(50);
+      upkeep.dueIn(0);
+      await waitUntil("upkeep sleeps", () => clock.timers.size > 0);
+    }
+  };
+  await db.query("alter function fairmill.tick_upkeep_v1 rename to tick_upkeep_away");
+  try {
+    upkeep.start();
+    await waitUntil("the first round has failed", () => troubles === 1 && clock.timers.size > 0);
+    await pass(60);
+    // After 0.5, 1, 2, 4, 8 seconds, then every 15.
+    expect(troubles).toBeGreaterThanOrEqual(6);
+    expect(troubles).toBeLessThanOrEqual(9);
+  } finally {
+    await db.query("alter function fairmill.tick_upkeep_away rename to tick_upkeep_v1");
+  }
+  await pass(16);
+  expect(reports).toBeGreaterThan(0);
+  const before = reports;
+  await pass(1);
+  expect(reports - before).toBeGreaterThan(5);
+  await upkeep.stop();
+  await database.close();
+});
