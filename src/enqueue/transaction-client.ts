@@ -48,7 +48,14 @@ export interface TransactionClient {
 
 export function transactionClient(
   tx: Queryable,
-  { db: { schema }, rules, codec, chain, during }: Pick<ClientTools, "db" | "rules" | "codec" | "chain" | "during">,
+  {
+    db: { schema },
+    fit,
+    rules,
+    codec,
+    chain,
+    during,
+  }: Pick<ClientTools, "db" | "fit" | "rules" | "codec" | "chain" | "during">,
 ): TransactionClient {
   if (typeof tx?.query !== "function")
     throw new ConfigError(
@@ -59,6 +66,7 @@ export function transactionClient(
   const explained = <T>(work: () => Promise<T>): Promise<T> =>
     during(async () => {
       try {
+        fit.checkBeside();
         return await work();
       } catch (error) {
         throw explainFailure(error, schema, driversError(error));
