@@ -231,7 +231,9 @@ describe("the check compares tables with what the last migration left", () => {
     expect(await pendingMigrations(db)).toEqual([]);
     await ask.query(OTHER_LISTENING);
     await migrate(db);
-    await ask.query("drop index fairmill.of_mine; drop table fairmill.table_of_mine; alter table fairmill.job drop of_mine");
+    await ask.query(
+      "drop index fairmill.of_mine; drop table fairmill.table_of_mine; alter table fairmill.job drop of_mine",
+    );
     expect(await pendingMigrations(db)).toEqual([]);
   });
 

@@ -1,0 +1,30 @@
+// A database as an older release left it: the script that release printed (`fairmill migrate --print`), run as it is.
+import { readFile } from "node:fs/promises";
+import pg from "pg";
+import { database } from "./databases.js";
+
+const fixture = (name: string) => readFile(new URL(`./fixtures/${name}.sql`, import.meta.url), "utf8");
+
+/** The release whose newest migration was this one. */
+export async function olderSchema(last: "0011"): Promise<{ url: string }> {
+  const { url } = await database();
+  await run(url, await fixture(`schema-${last}`));
+  return { url };
+}
+
+/** The same, with jobs in every state, put there by the functions of that release. */
+export async function olderSchemaWithJobs(last: "0011"): Promise<{ url: string }> {
+  const { url } = await olderSchema(last);
+  await run(url, await fixture(`jobs-${last}`));
+  return { url };
+}
+
+async function run(url: string, script: string): Promise<void> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    await client.query(script);
+  } finally {
+    await client.end();
+  }
+}
