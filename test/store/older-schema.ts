@@ -8,22 +8,23 @@ const fixture = (name: string) => readFile(new URL(`./fixtures/${name}.sql`, imp
 /** The release whose newest migration was this one. */
 export async function olderSchema(last: "0011"): Promise<{ url: string }> {
   const { url } = await database();
-  await run(url, await fixture(`schema-${last}`));
+  await run(url, [await fixture(`schema-${last}`)]);
   return { url };
 }
 
 /** The same, with jobs in every state, put there by the functions of that release. */
 export async function olderSchemaWithJobs(last: "0011"): Promise<{ url: string }> {
   const { url } = await olderSchema(last);
-  await run(url, await fixture(`jobs-${last}`));
+  await run(url, (await fixture(`jobs-${last}`)).split(/(?<=;)\n/));
   return { url };
 }
 
-async function run(url: string, script: string): Promise<void> {
+/** Each statement, or script, is a transaction of its own. */
+async function run(url: string, statements: readonly string[]): Promise<void> {
   const client = new pg.Client(url);
   await client.connect();
   try {
-    await client.query(script);
+    for (const statement of statements) await client.query(statement);
   } finally {
     await client.end();
   }
