@@ -19,6 +19,13 @@ export async function olderSchemaWithJobs(last: "0011"): Promise<{ url: string }
   return { url };
 }
 
+/** The functions of that release: name, text. */
+export async function olderFunctions(last: "0011"): Promise<{ name: string; text: string }[]> {
+  const script = await fixture(`schema-${last}`);
+  const parts = script.matchAll(/^-- (functions\/\w+)\n(.*?)^insert into fairmill\.migration \(name, checksum\)/gms);
+  return [...parts].map(([, name, text]) => ({ name: name!, text: text! }));
+}
+
 /** Each statement, or script, is a transaction of its own. */
 async function run(url: string, statements: readonly string[]): Promise<void> {
   const client = new pg.Client(url);
