@@ -8,7 +8,7 @@
 import { type Clock, systemClock } from "../model/clock.js";
 import { functionName, isFunction, type Objects, PIN_PATH, readObjects, SNAPSHOT } from "./catalog.js";
 import type { Database, Queryable } from "./database.js";
-import { lockTables, type MigrationWait, repeatWhileBusy } from "./migration-locks.js";
+import { LIMIT_WAITS, lockTables, type MigrationWait, repeatWhileBusy } from "./migration-locks.js";
 import { look, namesOf, type Plan } from "./migration-plan.js";
 import { readFunctions, replaceFunctions } from "./replace-functions.js";
 import { checkSchemaName, qualify } from "./schema-name.js";
@@ -82,11 +82,11 @@ export async function migrate(db: Database, options: MigrateOptions & Surroundin
   const shipped = options.shipped ?? (await readShipped());
   if ((await pendingMigrations(db, { shipped })).length === 0) return [];
   // Patient: an index of a large table takes its time, and so does another process that migrates.
-  const run = () => db.transaction((tx) => apply(tx, shipped, db.schema), { isPatient: true });
+  const run = (isLong: boolean) => db.transaction((tx) => apply(tx, shipped, db.schema, isLong), { isPatient: true });
   return repeatWhileBusy(db, { clock, onWait, waitMsMax }, run);
 }
 
-async function apply(tx: Queryable, shipped: Shipped, schema: string): Promise<string[]> {
+async function apply(tx: Queryable, shipped: Shipped, schema: string, isLong: boolean): Promise<string[]> {
   await tx.query(BEGIN);
   await tx.query("select pg_advisory_xact_lock(hashtext('fairmill.migrate'))");
   // Asked again under the lock: another process may have been here in the meantime.
@@ -94,10 +94,13 @@ async function apply(tx: Queryable, shipped: Shipped, schema: string): Promise<s
   const pending = namesOf(plan);
   if (pending.length === 0) return [];
   const atFirst = await readFunctions(tx);
-  if (plan.migrations.length > 0) await lockTables(tx);
+  await tx.query(LIMIT_WAITS);
+  if (plan.migrations.length > 0) await lockTables(tx, isLong);
   await tx.query(LEDGER);
   await tx.query(`set local fairmill.generation = '${shipped.generation}'`);
   for (const { text } of plan.migrations) await tx.query(text);
+  // A migration may have said otherwise for itself.
+  await tx.query(LIMIT_WAITS);
   const { ours, expected } = plan;
   const dropped = await replaceFunctions(tx, shipped, { atFirst, ours, expected });
   await enter(tx, [...plan.migrations, ...plan.functions], shipped);

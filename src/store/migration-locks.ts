@@ -15,6 +15,10 @@ export interface MigrationWait {
 
 /** So long one attempt stands in line: shorter than the server waits before it looks for deadlocks, so that none is ever found. */
 const ATTEMPT_MS = 400;
+/** For what has to be waited for after that: rows of the catalog that another session is changing. */
+export const LIMIT_WAITS = `set local lock_timeout = ${ATTEMPT_MS}`;
+/** So often a vacuum may be in the way before it is waited for. */
+const VACUUM_ATTEMPTS = 3;
 const WAIT_MS_MAX = 60_000;
 const PAUSE_MS = { min: 50, max: 2_000 } as const;
 
@@ -22,23 +26,25 @@ class TablesBusyError extends Error {}
 
 /** The order is by name, the parts of the history come with their parent. */
 const TABLES = `select string_agg(format('fairmill.%I', c.relname), ', ' order by c.relname) as tables,
-  least(${ATTEMPT_MS}, (select s.setting::integer / 2 from pg_settings s where s.name = 'deadlock_timeout')) as attempt_ms
+  (select s.setting::integer from pg_settings s where s.name = 'deadlock_timeout') as deadlock_ms
 from pg_class c where c.relnamespace = to_regnamespace('fairmill') and c.relkind in ('r', 'p') and not c.relispartition`;
 
-export async function lockTables(tx: Queryable): Promise<void> {
-  const { tables, attempt_ms: attemptMs } = (await tx.query(TABLES)).rows[0] as {
+/** `isLong`: stays until the server has looked for deadlocks, which is when it cancels an autovacuum that is in the way. */
+export async function lockTables(tx: Queryable, isLong: boolean): Promise<void> {
+  const { tables, deadlock_ms: deadlockMs } = (await tx.query(TABLES)).rows[0] as {
     tables: string | null;
-    attempt_ms: number;
+    deadlock_ms: number;
   };
   if (tables === null) return;
+  const attemptMs = isLong ? deadlockMs + ATTEMPT_MS : Math.max(1, Math.min(ATTEMPT_MS, Math.floor(deadlockMs / 2)));
   // Of the statement, not of each lock: it is the sum that others wait for.
-  await tx.query(`set local statement_timeout = ${Math.max(1, attemptMs)}`);
+  await tx.query(`set local statement_timeout = ${attemptMs}; set local lock_timeout = 0`);
   try {
     await tx.query(`lock table ${tables} in access exclusive mode`);
   } catch (error) {
     throw isTimeout(error) ? new TablesBusyError("the tables are busy", { cause: error }) : error;
   }
-  await tx.query("set local statement_timeout = 0");
+  await tx.query(`set local statement_timeout = 0; ${LIMIT_WAITS}`);
 }
 
 const codeOf = (error: unknown) => (error as { code?: unknown } | undefined)?.code;
@@ -61,16 +67,19 @@ export interface RepeatOptions {
 export async function repeatWhileBusy<T>(
   db: Database,
   { clock, onWait, waitMsMax = WAIT_MS_MAX }: RepeatOptions,
-  run: () => Promise<T>,
+  run: (isLong: boolean) => Promise<T>,
 ): Promise<T> {
   const beganMs = clock.monotonic();
+  let isLong = false;
   for (let attempts = 1; ; attempts++) {
     try {
-      return await run();
+      return await run(isLong);
     } catch (error) {
       if (!isPassing(error)) throw error;
       const waitedMs = clock.monotonic() - beganMs;
-      const blocker = await findBlocker(db).catch(() => undefined);
+      const { blocker, isVacuum } = await findBlocker(db).catch(() => NOBODY);
+      // Most vacuums are over in a moment, and a long attempt may cost a worker a deadlock, after which it tries again.
+      isLong = isVacuum && attempts >= VACUUM_ATTEMPTS;
       if (waitedMs >= waitMsMax) throw blocked(db.schema, waitedMs, blocker, error);
       onWait?.({ attempts, waitedMs, blocker });
       const pauseMs = Math.min(PAUSE_MS.max, PAUSE_MS.min * 2 ** (attempts - 1));
@@ -79,22 +88,26 @@ export async function repeatWhileBusy<T>(
   }
 }
 
-const BLOCKER = `select a.pid, coalesce(nullif(a.application_name, ''), 'no application name') as application, a.state,
-  extract(epoch from clock_timestamp() - a.xact_start)::integer as seconds
-from pg_stat_activity a
-where a.pid <> pg_backend_pid() and a.xact_start is not null and exists (
-  select from pg_locks l join pg_class c on c.oid = l.relation
-  where l.pid = a.pid and l.granted and l.database = (select d.oid from pg_database d where d.datname = current_database())
-    and c.relnamespace = to_regnamespace('fairmill'))
+interface Blocker {
+  readonly blocker: string | undefined;
+  readonly isVacuum: boolean;
+}
+
+const NOBODY: Blocker = { blocker: undefined, isVacuum: false };
+
+/** Of sessions of other roles only the process is seen, unless the role may read all statistics. A vacuum is known by its kind of lock. */
+const BLOCKER = `with holder as (
+  select l.pid, bool_or(l.mode = 'ShareUpdateExclusiveLock') as is_vacuum from pg_locks l join pg_class c on c.oid = l.relation
+  where l.granted and l.pid <> pg_backend_pid() and l.database = (select d.oid from pg_database d where d.datname = current_database())
+    and c.relnamespace = to_regnamespace('fairmill') and c.relkind in ('r', 'p')
+  group by l.pid)
+select concat_ws(', in a transaction for ', format('process %s (%s)', h.pid, concat_ws(', ', coalesce(nullif(a.application_name, ''), a.backend_type, 'another role'), a.state)),
+    extract(epoch from clock_timestamp() - a.xact_start)::integer || ' s') as blocker,
+  (select bool_or(v.is_vacuum) from holder v) as "isVacuum"
+from holder h join pg_stat_activity a on a.pid = h.pid
 order by a.xact_start limit 1`;
 
-async function findBlocker(db: Database): Promise<string | undefined> {
-  type Row = { pid: number; application: string; state: string | null; seconds: number };
-  const [row] = await db.query<Row>(BLOCKER);
-  return (
-    row && `process ${row.pid} (${row.application}, ${row.state ?? "unknown"}), in a transaction for ${row.seconds} s`
-  );
-}
+const findBlocker = async (db: Database): Promise<Blocker> => (await db.query<Blocker>(BLOCKER))[0] ?? NOBODY;
 
 const blocked = (schema: string, waitedMs: number, blocker: string | undefined, cause: unknown) =>
   new DatabaseError(

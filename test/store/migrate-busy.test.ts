@@ -194,6 +194,53 @@ describe("a transaction that is in the way", () => {
     expect(await pendingMigrations(open(url))).toEqual([]);
   });
 
+  test("vacuums one of the tables: after some attempts one stays until the server has looked for deadlocks, which is when it ends autovacuums", async () => {
+    const { url } = await database({});
+    const shipped = await later(["alter table fairmill.job add column novelty integer"]);
+    const vacuum = await session(url);
+    await vacuum.query("begin; lock table fairmill.job in share update exclusive mode");
+    const waits: MigrationWait[] = [];
+    const migrating = migrate(open(url), { shipped, onWait: (wait) => void waits.push(wait) });
+    await waitUntil("it has come in vain", () => waits.length === 4);
+    await vacuum.query("commit");
+    await migrating;
+    expect(waits[3]!.waitedMs - waits[2]!.waitedMs).toBeGreaterThan(1_000);
+  });
+
+  test("changes the same function: the migration gives up, and comes again when that is over", async () => {
+    const { url } = await database({});
+    const other = await session(url);
+    const ask = await session(url);
+    await other.query("begin");
+    await other.query("grant execute on function fairmill.listening_v1(text, boolean) to pg_monitor");
+    await ask.query("drop function fairmill.wake_v1(text[], float8)");
+    const waits: MigrationWait[] = [];
+    const migrating = migrate(open(url), { onWait: (wait) => void waits.push(wait) });
+    await waitUntil("it has come in vain", () => waits.length > 0);
+    await other.query("commit");
+    expect(await migrating).toEqual(["functions/wake_v1"]);
+  });
+
+  test("changes the same function and ends while the migration waits for it: PostgreSQL's refusal does not reach the caller", async () => {
+    const { url } = await database({});
+    const other = await session(url);
+    const ask = await session(url);
+    await ask.query("drop function fairmill.wake_v1(text[], float8)");
+    for (let round = 0; round < 5; round++) {
+      await other.query("begin");
+      await other.query("grant execute on function fairmill.listening_v1(text, boolean) to pg_monitor");
+      await ask.query("drop function if exists fairmill.wake_v1(text[], float8)");
+      const migrating = migrate(open(url));
+      await waitUntil(
+        "it waits for the row",
+        async () =>
+          (await ask.query("select from pg_locks where locktype = 'transactionid' and not granted")).length > 0,
+      );
+      await other.query("commit");
+      expect(await migrating).toEqual(["functions/wake_v1"]);
+    }
+  });
+
   test("is no obstacle where only functions are new", async () => {
     const { url } = await database({});
     await inTheWay(url);
