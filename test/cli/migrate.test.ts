@@ -5,7 +5,7 @@ import { freshDatabase } from "../support/database.js";
 import { cli, jsonOf } from "./cli.js";
 
 /** A migrated database of the test's own, and what was done to it. */
-async function after(change: string): Promise<{ env: Record<string, string>; admin: pg.Client }> {
+async function changed(change: string): Promise<{ env: Record<string, string>; admin: pg.Client }> {
   const { url, drop } = await freshDatabase();
   const admin = new pg.Client(url);
   admin.on("error", () => {});
@@ -23,7 +23,7 @@ describe("a schema that a newer version made", () => {
     "update fairmill.schema_state set generation = 99, version = '9.1.0', shipped = 'newer', libraries_from = ";
 
   test.each([["migrate"], ["migrate --check"]])("%s applies nothing, and says which version may", async (line) => {
-    const { env } = await after(`${NEWER} 0`);
+    const { env } = await changed(`${NEWER} 0`);
     const { code, stdout, stderr } = await cli(line.split(" "), { env });
     expect(code).toBe(1);
     expect(stdout).toBe("");
@@ -34,7 +34,7 @@ describe("a schema that a newer version made", () => {
   });
 
   test("other commands work where it lets this one, and say so where it does not", async () => {
-    const { env, admin } = await after(`${NEWER} 0`);
+    const { env, admin } = await changed(`${NEWER} 0`);
     expect((await cli(["jobs"], { env })).code).toBe(0);
     await admin.query(`${NEWER} 99`);
     const { code, stderr } = await cli(["jobs"], { env });
@@ -44,7 +44,7 @@ describe("a schema that a newer version made", () => {
 });
 
 test("what was changed by hand is listed by --check, and put right by migrate", async () => {
-  const { env } = await after("drop function fairmill.listening_v1(text, boolean)");
+  const { env } = await changed("drop function fairmill.listening_v1(text, boolean)");
   const check = await cli(["migrate", "--check"], { env });
   expect(check.code).toBe(1);
   expect(check.stdout).toMatch(/^Missing or changed in .*:\n {2}functions\/listening_v1\nApply it with/);
@@ -53,7 +53,7 @@ test("what was changed by hand is listed by --check, and put right by migrate", 
 });
 
 test("a table that was changed is an error that shows what it was", async () => {
-  const { env } = await after("drop index fairmill.job_unique");
+  const { env } = await changed("drop index fairmill.job_unique");
   const { code, stderr } = await cli(["migrate", "--check"], { env });
   expect(code).toBe(1);
   expect(stderr).toContain("index job_unique is missing (it was: CREATE UNIQUE INDEX job_unique ON fairmill.job");
