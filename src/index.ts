@@ -153,6 +153,7 @@ export type { CancelAnswer, RetryAnswer } from "./store/control-jobs.js";
 export type { Balance, CreditEntry, StatementPage } from "./store/credits.js";
 export type { Pool } from "./store/database.js";
 export type { FlowNodeInfo, RetryFlowAnswer } from "./store/flows.js";
+export type { MigrateOptions, MigrationWait } from "./store/migrate.js";
 export type {
   DeliveryAttempt,
   Message,

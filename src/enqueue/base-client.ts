@@ -7,7 +7,8 @@ import { refuseUnknown, wholeNumber } from "../model/settings.js";
 import { readBatchEnds } from "../store/batches.js";
 import { Database, type Pool, type Queryable } from "../store/database.js";
 import { explainFailure } from "../store/failures.js";
-import { migrate, pendingMigrations } from "../store/migrate.js";
+import { type MigrateOptions, migrate, pendingMigrations } from "../store/migrate.js";
+import { SchemaFit } from "../store/schema-fit.js";
 import { windowIn } from "./batch-coordination.js";
 import type { BatchTools } from "./batches.js";
 import { usedBy } from "./default-chain.js";
@@ -42,6 +43,8 @@ export interface ClientTools extends BatchTools {
   readonly window: Window | undefined;
   /** Counts a call: closing waits for it. */
   readonly during: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Whether the schema fits this library: asked once, before the first call. */
+  readonly fit: SchemaFit;
   /** Says of what the database threw what it means. */
   readonly explained: <T>(work: () => Promise<T>) => Promise<T>;
 }
@@ -63,10 +66,12 @@ export class BaseClient {
       applicationName: "fairmill client",
     });
     const during = <T>(work: () => Promise<T>) => this.#during(work);
-    const explained = <T>(work: () => Promise<T>) => explain(db, work);
+    const fit = new SchemaFit(db);
+    const explained = <T>(work: () => Promise<T>) => explain(db, fit.isKnown ? work : () => fit.check().then(work));
     const call = <T>(work: () => Promise<T>) => during(() => explained(work));
     this.tools = {
       db,
+      fit,
       clock,
       codec,
       during,
@@ -86,13 +91,19 @@ export class BaseClient {
   }
 
   /** Brings the schema up to date; safe to call at every start, from several processes at once. Returns what was applied. */
-  migrate(): Promise<string[]> {
-    return this.tools.call(() => migrate(this.tools.db));
+  migrate(options: MigrateOptions = {}): Promise<string[]> {
+    const { db, clock } = this.tools;
+    return this.#during(() =>
+      explain(db, async () => {
+        refuseUnknown(options, ["onWait"], "migrate");
+        return migrate(db, { ...options, clock });
+      }),
+    );
   }
 
-  /** What `migrate` would apply. */
+  /** What `migrate` would apply or put right. */
   pendingMigrations(): Promise<string[]> {
-    return this.tools.call(() => pendingMigrations(this.tools.db));
+    return this.#during(() => explain(this.tools.db, () => pendingMigrations(this.tools.db)));
   }
 
   /** Waits for what is under way and closes the client's own connections; a second call returns the same promise. */

@@ -50,6 +50,7 @@ export class Client extends SteeringClient {
     try {
       const made = newJob(definition, input, options, this.tools.codec, this.tools.chain);
       const job = made instanceof Promise ? await made : made;
+      if (!this.tools.fit.isKnown) await this.tools.fit.check();
       if (!this.tools.rules.knows(definition)) await this.tools.rules.tell(definition);
       return await this.tools.sender.one(job);
     } finally {

@@ -48,7 +48,7 @@ export interface TransactionClient {
 
 export function transactionClient(
   tx: Queryable,
-  tools: Pick<ClientTools, "db" | "rules" | "codec" | "chain" | "during">,
+  tools: Pick<ClientTools, "db" | "fit" | "rules" | "codec" | "chain" | "during">,
 ): TransactionClient {
   if (typeof tx?.query !== "function")
     throw new ConfigError(
@@ -62,6 +62,7 @@ export function transactionClient(
   const explained = <T>(work: () => Promise<T>): Promise<T> =>
     during(async () => {
       try {
+        tools.fit.checkBeside();
         return await work();
       } catch (error) {
         throw explainFailure(error, schema, driversError(error));

@@ -1,114 +1,157 @@
-// Brings the schema up to date. Migrations are numbered, forward only, applied once and guarded by a checksum; functions are created
-// anew when their text changed. Everything happens in one transaction under one lock, so two processes may migrate at once.
-import { createHash } from "node:crypto";
-import { readdir, readFile } from "node:fs/promises";
-import { DatabaseError } from "../model/errors.js";
+// Brings the schema up to date. Migrations are numbered, forward only, applied once and guarded by a checksum; functions are left exactly
+// as the package brings them. Everything happens in one transaction under one lock, so two processes may migrate at once.
+//
+//  1. Look: what the ledger says, what the catalog says, and whether this package may migrate at all.
+//  2. Migrations: lock every table first, then apply them in order.
+//  3. Functions: create all, drop what is left of others.
+//  4. Take down what is there now, so that the next look can tell what was changed by others.
+import { type Clock, systemClock } from "../model/clock.js";
+import { functionName, isFunction, type Objects, PIN_PATH, readObjects, SNAPSHOT } from "./catalog.js";
 import type { Database, Queryable } from "./database.js";
+import { LIMIT_WAITS, lockTables, type MigrationWait, repeatWhileBusy } from "./migration-locks.js";
+import { look, namesOf, type Plan } from "./migration-plan.js";
+import { readFunctions, replaceFunctions } from "./replace-functions.js";
 import { checkSchemaName, qualify } from "./schema-name.js";
+import { functionsIn, MIGRATIONS, type Piece, readShipped, type Shipped } from "./shipped.js";
 
-interface Piece {
-  /** "migrations/0001_core" or "functions/claim_v1". */
-  readonly name: string;
-  readonly text: string;
-  readonly checksum: string;
+export type { MigrationWait };
+
+export interface MigrateOptions {
+  /** Called each time that the tables could not be had, before the next attempt. */
+  readonly onWait?: (wait: MigrationWait) => void;
 }
 
-const sqlFolder = new URL("../../sql/", import.meta.url);
-
-async function readPieces(folder: "migrations" | "functions"): Promise<Piece[]> {
-  const files = (await readdir(new URL(`${folder}/`, sqlFolder))).filter((file) => file.endsWith(".sql")).sort();
-  return Promise.all(
-    files.map(async (file) => {
-      const text = await readFile(new URL(`${folder}/${file}`, sqlFolder), "utf8");
-      return {
-        name: `${folder}/${file.slice(0, -4)}`,
-        text,
-        checksum: createHash("sha256").update(text).digest("hex"),
-      };
-    }),
-  );
+/** What tests put in place of the package's own. */
+interface Surroundings {
+  readonly shipped?: Shipped;
+  readonly clock?: Clock;
+  readonly waitMsMax?: number;
 }
 
-/** Migration 0013 went out in two texts. This is the other one; what it did besides, 0016 does for both. */
-const OTHER_0013 = "9b1fd3c613d499a03a8a15f9ca5cc7df1f26daef7057526f2f79a74e4406b9a1";
+/** The level whatever the role's default is: what is read after a lock must be what was committed before it. */
+const BEGIN = `set transaction isolation level read committed;
+set local lock_timeout = 0;
+set local statement_timeout = 0;
+set local idle_in_transaction_session_timeout = 0;
+${PIN_PATH}`;
 
 /** Bodies are not checked while they are created: functions call each other, whatever order the files have. */
 const LEDGER = `set local check_function_bodies = off;
 create schema if not exists fairmill;
 revoke all on schema fairmill from public;
 create table if not exists fairmill.migration (
-  name text primary key, checksum text not null, applied_at timestamptz not null default now());`;
+  name text primary key, checksum text not null, applied_at timestamptz not null default now());
+create table if not exists fairmill.schema_state (
+  only_row       boolean primary key default true constraint schema_state_is_one check (only_row),
+  version        text        not null,  -- of the package that migrated last
+  generation     integer     not null,
+  libraries_from integer     not null,  -- libraries of an older generation do not work with this schema
+  shipped        text        not null,  -- a digest of that package's SQL
+  server_major   integer     not null,  -- of PostgreSQL, when objects was taken down
+  objects        jsonb,                 -- what the migration left, by the catalog; null: whatever is there is right
+  migrated_at    timestamptz not null default now());`;
 
 /** Nobody but the owner may do anything: not even call a function. Rights are granted on purpose, never by default. */
-const CLOSE = `revoke all on all tables in schema fairmill from public;
-revoke all on all sequences in schema fairmill from public;
-revoke all on all functions in schema fairmill from public;`;
+const CLOSE = `do $$
+declare
+  v_open text;
+begin
+  for v_open in
+    select 'routine ' || p.oid::regprocedure from pg_proc p
+    where p.pronamespace = 'fairmill'::regnamespace and exists (select from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a where a.grantee = 0)
+    union all
+    select case c.relkind when 'S' then 'sequence ' else 'table ' end || c.oid::regclass from pg_class c
+    where c.relnamespace = 'fairmill'::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S') and exists (select from aclexplode(c.relacl) a where a.grantee = 0)
+  loop
+    execute 'revoke all on ' || v_open || ' from public';
+  end loop;
+end
+$$;
+create or replace trigger migration_guard before insert on fairmill.migration for each row execute function fairmill.guard_ledger_v1();
+select fairmill.history_partitions_v1();`;
 
-/** What must still be applied; empty when the schema is up to date. Changes nothing. */
-export async function pendingMigrations(db: Database): Promise<string[]> {
-  return (await pendingPieces(db, await appliedPieces(db))).map((piece) => piece.name);
+/** What must still be applied or put right; empty when the schema is up to date. Changes nothing. */
+export async function pendingMigrations(db: Database, { shipped }: Surroundings = {}): Promise<string[]> {
+  const mine = shipped ?? (await readShipped());
+  return namesOf(await db.transaction((tx) => look(tx, mine, db.schema)));
 }
 
-async function appliedPieces(db: Pick<Database, "query">): Promise<Map<string, string>> {
-  const [row] = await db.query<{ found: boolean }>("select to_regclass('fairmill.migration') is not null as found");
-  if (!row?.found) return new Map();
-  const rows = await db.query<{ name: string; checksum: string }>("select name, checksum from fairmill.migration");
-  return new Map(rows.map((applied) => [applied.name, applied.checksum]));
+/** Applies what is missing, puts right what was changed, and returns the names of it. Safe to run twice, and by two processes at once. */
+export async function migrate(db: Database, options: MigrateOptions & Surroundings = {}): Promise<string[]> {
+  const { onWait, waitMsMax, clock = systemClock } = options;
+  const shipped = options.shipped ?? (await readShipped());
+  if ((await pendingMigrations(db, { shipped })).length === 0) return [];
+  // Patient: an index of a large table takes its time, and so does another process that migrates.
+  const run = (isLong: boolean) => db.transaction((tx) => apply(tx, shipped, db.schema, isLong), { isPatient: true });
+  return repeatWhileBusy(db, { clock, onWait, waitMsMax }, run);
 }
 
-async function pendingPieces(db: Pick<Database, "schema">, applied: Map<string, string>): Promise<Piece[]> {
-  const migrations = await readPieces("migrations");
-  for (const { name, checksum } of migrations) {
-    const known = applied.get(name) ?? checksum;
-    if (known !== checksum && known !== OTHER_0013)
-      throw new DatabaseError(
-        "FAIRMILL_MIGRATION_CHANGED",
-        `Migration ${name} was applied to schema "${db.schema}" with other contents. Applied migrations are never edited: install the version of Fairmill that made this schema, or restore the file.`,
-      );
-  }
-  return [
-    ...migrations.filter(({ name }) => !applied.has(name)),
-    ...(await readPieces("functions")).filter((f) => applied.get(f.name) !== f.checksum),
-  ];
+async function apply(tx: Queryable, shipped: Shipped, schema: string, isLong: boolean): Promise<string[]> {
+  await tx.query(BEGIN);
+  await tx.query("select pg_advisory_xact_lock(hashtext('fairmill.migrate'))");
+  // Asked again under the lock: another process may have been here in the meantime.
+  const plan = await look(tx, shipped, schema);
+  const pending = namesOf(plan);
+  if (pending.length === 0) return [];
+  const atFirst = await readFunctions(tx);
+  await tx.query(LIMIT_WAITS);
+  if (plan.migrations.length > 0) await lockTables(tx, isLong);
+  await tx.query(LEDGER);
+  await tx.query(`set local fairmill.generation = '${shipped.generation}'`);
+  for (const { text } of plan.migrations) await tx.query(text);
+  // A migration may have said otherwise for itself.
+  await tx.query(LIMIT_WAITS);
+  const { ours, expected } = plan;
+  const dropped = await replaceFunctions(tx, shipped, { atFirst, ours, expected });
+  await enter(tx, [...plan.migrations, ...plan.functions], shipped);
+  await tx.query(CLOSE);
+  await storeState(tx, shipped, leftBy(plan, await readObjects(tx), shipped));
+  return [...new Set([...pending, ...dropped.map((object) => `drop ${object}`)])];
 }
 
-/** Applies what is missing and returns its names. Safe to run twice, and by two processes at once. */
-export async function migrate(db: Database): Promise<string[]> {
-  if ((await pendingPieces(db, await appliedPieces(db))).length === 0) return [];
-  const work = async (tx: Queryable) => {
-    await tx.query(`select pg_advisory_xact_lock(hashtext('fairmill.migrate'))`);
-    await tx.query(LEDGER);
-    // Asked again under the lock: another process may have been here in the meantime.
-    const ask = { query: async <Row>(text: string) => (await tx.query(text)).rows as Row[] };
-    const pieces = await pendingPieces(db, await appliedPieces(ask as Pick<Database, "query">));
-    for (const piece of pieces) await apply(tx, piece);
-    await tx.query(CLOSE);
-    if (pieces.length > 0) await tx.query("select fairmill.history_partitions_v1()");
-    return pieces.map((piece) => piece.name);
+const ENTER = `insert into fairmill.migration (name, checksum) select * from unnest($1::text[], $2::text[])
+on conflict (name) do update set checksum = excluded.checksum, applied_at = now()`;
+
+/** The ledger says what is there: functions that are gone leave it. */
+async function enter(tx: Queryable, applied: readonly Piece[], { functions }: Shipped): Promise<void> {
+  await tx.query(ENTER, [applied.map(({ name }) => name), applied.map(({ checksum }) => checksum)]);
+  await tx.query(`delete from fairmill.migration where name not like '${MIGRATIONS}%' and name <> all($1::text[])`, [
+    functions.map(({ name }) => name),
+  ]);
+}
+
+/** Of what is there now, what is ours: expected before, or made by this migration. An index of the operator's is not. */
+function leftBy(plan: Plan, now: Objects, shipped: Shipped): Objects {
+  const functions = functionsIn([...shipped.migrations, ...shipped.functions]);
+  const isOurs = (object: string) => {
+    if (isFunction(object)) return functions.has(functionName(object));
+    return plan.expected === undefined || object in plan.expected || plan.now[object] !== now[object];
   };
-  // An index of a large table takes its time, and so does another process that migrates.
-  return db.transaction(work, { isPatient: true });
+  return Object.fromEntries(Object.entries(now).filter(([object]) => isOurs(object)));
 }
 
-async function apply(tx: Queryable, piece: Piece): Promise<void> {
-  await tx.query(piece.text);
-  await tx.query(
-    "insert into fairmill.migration (name, checksum) values ($1, $2) on conflict (name) do update set checksum = $2, applied_at = now()",
-    [piece.name, piece.checksum],
-  );
+const STORE = `insert into fairmill.schema_state (version, generation, libraries_from, shipped, server_major, objects)
+values ($1, $2, $3, $4, current_setting('server_version_num')::integer / 10000, $5)
+on conflict (only_row) do update set version = excluded.version, generation = excluded.generation, libraries_from = excluded.libraries_from,
+  shipped = excluded.shipped, server_major = excluded.server_major, objects = excluded.objects, migrated_at = now()`;
+
+async function storeState(tx: Queryable, shipped: Shipped, objects: Objects): Promise<void> {
+  const { version, generation, librariesFrom, digest } = shipped;
+  await tx.query(STORE, [version, generation, librariesFrom, digest, JSON.stringify(objects)]);
 }
 
-/** The whole schema as one SQL script, for those who review or apply it by hand. */
+/** The whole schema as one SQL script, for those who review it or apply it to an empty database by hand. */
 export async function printMigrations(schema: string): Promise<string> {
   // The name becomes part of a script that somebody runs: it must be a name and nothing else.
   checkSchemaName(schema);
-  const pieces = [...(await readPieces("migrations")), ...(await readPieces("functions"))];
-  const parts = pieces.map(
-    (piece) =>
-      `-- ${piece.name}\n${piece.text}\ninsert into fairmill.migration (name, checksum) values ('${piece.name}', '${piece.checksum}')\non conflict (name) do update set checksum = excluded.checksum, applied_at = now();\n`,
+  const { version, generation, librariesFrom, digest, migrations, functions } = await readShipped();
+  const parts = [...migrations, ...functions].map(
+    ({ name, text, checksum }) =>
+      `-- ${name}\n${text}\ninsert into fairmill.migration (name, checksum) values ('${name}', '${checksum}')\non conflict (name) do update set checksum = excluded.checksum, applied_at = now();\n`,
   );
-  return qualify(
-    ["begin;", LEDGER, ...parts, CLOSE, "select fairmill.history_partitions_v1();", "commit;\n"].join("\n"),
-    schema,
-  );
+  const state = `insert into fairmill.schema_state (version, generation, libraries_from, shipped, server_major, objects)
+select '${version}', ${generation}, ${librariesFrom}, '${digest}', current_setting('server_version_num')::integer / 10000, jsonb_object_agg(s.object, s.definition)
+from (${SNAPSHOT}) s;`;
+  const script = ["begin;", `${PIN_PATH};`, LEDGER, ...parts, CLOSE, state, "commit;\n"];
+  return qualify(script.join("\n"), schema);
 }

@@ -1,6 +1,7 @@
 // A worker process: claims, runs and settles until it is stopped. This file only wires the parts together.
 //
-//  start  1. say what limits the handlers' kinds have;
+//  start  1. see whether the schema fits this library;
+//            say what limits the handlers' kinds have;
 //            register an incarnation                  stop  1. claim no more
 //         2. begin heartbeats, upkeep, the ear              2. let running jobs end within the grace period
 //         3. loop: demand → claim → run → settle            3. abort the rest, release them without spending an attempt
@@ -22,9 +23,10 @@ import { ProgressKeeper } from "../settle/progress.js";
 import { SendStore } from "../settle/sends.js";
 import { StepStore } from "../settle/steps.js";
 import { ANSWER_MS_MAX, Database } from "../store/database.js";
-import { explainFailure } from "../store/failures.js";
+import { explainFailure, isUnmigrated } from "../store/failures.js";
 import { type Ruled, setKeyRules } from "../store/limits.js";
 import { readTick, type Ticked } from "../store/schedules.js";
+import { SchemaFit } from "../store/schema-fit.js";
 import type { UpkeepReport } from "../store/upkeep.js";
 import { cancelRequests } from "../store/workers.js";
 import { Upkeep } from "../upkeep/upkeep.js";
@@ -54,6 +56,7 @@ export class Worker {
   readonly events = new WorkerEmitter();
   readonly #parts: Parts;
   readonly #definitions: readonly Ruled[];
+  readonly #fit: SchemaFit;
   readonly #incarnation: Incarnation;
   readonly #hands: Hands;
   readonly #loop: WorkLoop;
@@ -81,7 +84,10 @@ export class Worker {
         "Trouble, will try again",
       );
       this.events.emit("trouble", { doing, error });
+      // A function that is gone: the schema may have been migrated beyond this library since the start.
+      if (isUnmigrated(error)) void this.#fit.retell((misfit) => trouble("checking the schema", misfit));
     };
+    this.#fit = new SchemaFit(db);
     const sends = new SendStore(db, clock, (error) => trouble("beginning to send", error));
     const { leaseMs, codec } = settings;
     const deliveries = (options.channels ?? []).map((channel): Handler => {
@@ -185,6 +191,7 @@ export class Worker {
 
   async #start(): Promise<this> {
     try {
+      await this.#fit.check();
       // Before the first claim, so that it obeys what this code says.
       await setKeyRules(this.#parts.db, this.#definitions);
       await this.#incarnation.start();

@@ -79,6 +79,7 @@ describe("settings.md lists exactly the settings that are known", () => {
 
   test.each([
     ["createClient", () => createClient({ databaseUrl: url, ...nope })],
+    ["migrate", () => client.migrate(nope)],
     ["createWorker", () => createWorker({ databaseUrl: url, handlers, ...nope })],
     ["createCodec", () => createCodec({ ...nope } as CodecOptions)],
     ["queues", () => createWorker({ databaseUrl: url, handlers, queues: { default: nope } })],

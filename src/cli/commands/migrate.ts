@@ -1,6 +1,6 @@
 // `fairmill migrate`: brings the schema up to date, or says what that would do.
 import { Option } from "commander";
-import { printMigrations } from "../../store/migrate.js";
+import { type MigrationWait, printMigrations } from "../../store/migrate.js";
 import { DEFAULT_SCHEMA } from "../../store/schema-name.js";
 import { defineCommand, type GlobalOptions } from "../command.js";
 import { findConfig, loadConfig } from "../config-file.js";
@@ -16,14 +16,14 @@ export const migrate = defineCommand<Options>({
   summary: "bring the schema in the database up to date",
   description: "Safe to run at every deployment, also by several processes at once.",
   examples: [
-    ["fairmill migrate", "apply what is missing"],
-    ["fairmill migrate --check", "exit with 1 when something is missing, and change nothing"],
+    ["fairmill migrate", "apply what is missing, and put right what was changed"],
+    ["fairmill migrate --check", "exit with 1 when something is missing or was changed, and change nothing"],
     ["fairmill migrate --print > fairmill.sql", "the whole schema as SQL, without a database"],
   ],
   declare: (command) =>
     void command
       .addOption(new Option("--print", "write the whole SQL script, without a database").conflicts("check"))
-      .option("--check", "list what is missing; exit with 1 when there is something"),
+      .option("--check", "list what is missing or was changed; exit with 1 when there is something"),
   run: async ({ options, out }) => {
     if (options.print) {
       const sql = await printMigrations((await schemaAlone(options)) ?? DEFAULT_SCHEMA);
@@ -34,11 +34,11 @@ export const migrate = defineCommand<Options>({
     const where = `schema "${target.schema ?? DEFAULT_SCHEMA}" of ${shownUrl(target.databaseUrl)}`;
     if (options.check) {
       const pending = await withClient(target, (client) => client.pendingMigrations());
-      const list = `Missing in ${where}:\n${linesOf(pending)}\nApply it with \`fairmill migrate\`.`;
+      const list = `Missing or changed in ${where}:\n${linesOf(pending)}\nApply it with \`fairmill migrate\`.`;
       out.result({ pending }, pending.length === 0 ? `Up to date: ${where}.` : list);
       return pending.length === 0 ? 0 : 1;
     }
-    const applied = await withClient(target, (client) => client.migrate());
+    const applied = await withClient(target, (client) => client.migrate({ onWait: (wait) => out.note(waiting(wait)) }));
     out.result(
       { applied },
       applied.length === 0 ? `Up to date: ${where}.` : `Applied to ${where}:\n${linesOf(applied)}`,
@@ -46,6 +46,9 @@ export const migrate = defineCommand<Options>({
     return 0;
   },
 });
+
+const waiting = ({ attempts, waitedMs, blocker }: MigrationWait) =>
+  `Waiting for the tables, attempt ${attempts} after ${Math.round(waitedMs / 1000)} s${blocker ? `: ${blocker} uses them` : ""} …`;
 
 const linesOf = (pieces: readonly string[]) => pieces.map((piece) => `  ${piece}`).join("\n");
 
