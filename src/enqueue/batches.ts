@@ -3,7 +3,6 @@
 //   client.batch(options, fill)   everything known now: collected, stored in one transaction
 //   client.openBatch(options)     others add to it, from anywhere, until it is closed
 import {
-  BATCH_STATES,
   BatchEndedError,
   BatchNotFoundError,
   type BatchOptions,
@@ -21,7 +20,7 @@ import { type Duration, toMs } from "../model/duration.js";
 import { ConfigError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { EnqueueOptions, NewJob } from "../model/new-job.js";
-import { oneOf, refuseUnknown, wholeNumber } from "../model/settings.js";
+import { refuseUnknown } from "../model/settings.js";
 import {
   type Batch,
   type BatchFilter,
@@ -36,8 +35,8 @@ import {
   releaseBatch,
 } from "../store/batches.js";
 import type { Database } from "../store/database.js";
-import { PAGE_ROWS_MAX } from "../store/read-jobs.js";
 import { newCallbacks } from "./callbacks.js";
+import { checkBatchFilter } from "./filters.js";
 import { type JobMakers, newJob } from "./new-job.js";
 import type { Sender } from "./sender.js";
 import { onceOnly } from "./unknown-outcome.js";
@@ -84,12 +83,8 @@ export class Batches {
 
   /** A page of batches and flows, newest first. */
   async list(filter: BatchFilter = {}): Promise<Batch[]> {
-    refuseUnknown(filter, ["role", "state", "tenant", "before", "limit"], "batches.list");
-    if (filter.role !== undefined) oneOf(filter.role, ["batch", "flow"], "role", "batches.list");
-    if (filter.state !== undefined) oneOf(filter.state, BATCH_STATES, "state", "batches.list");
-    if (filter.before !== undefined) checkBatchId(filter.before);
-    const limit = wholeNumber(filter.limit ?? 50, 1, PAGE_ROWS_MAX, "limit");
-    return this.#tools.call(() => readBatches(this.#tools.db, filter, limit));
+    const wanted = checkBatchFilter(filter);
+    return this.#tools.call(() => readBatches(this.#tools.db, wanted));
   }
 
   /** Waits until a batch or a flow is over, and returns it; throws when the time is. It goes on in any case. */

@@ -3,7 +3,6 @@ import type { BatchOptions, OpenBatchOptions } from "../model/batch.js";
 import type { ChannelTarget } from "../model/channel.js";
 import type { FlowDefinition } from "../model/flow.js";
 import type { JobDefinition } from "../model/job-definition.js";
-import { checkJobId } from "../model/job-id.js";
 import type { Enqueued } from "../model/new-job.js";
 import type { Published } from "../model/new-message.js";
 import type { Balance, CreditEntry, StatementPage } from "../store/credits.js";
@@ -163,7 +162,7 @@ export class Client extends SteeringClient {
 
   /** Gives credits to an account, which is made if it does not exist. */
   async grant(account: string, amount: number, options?: GrantOptions): Promise<Granted> {
-    return this.tools.call(() => this.#credits.grant(account, amount, options));
+    return this.tools.call(async () => this.#credits.grant(account, amount, options));
   }
 
   /** What an account has free, and what jobs hold of it. */
@@ -173,8 +172,7 @@ export class Client extends SteeringClient {
 
   /** The movements of an account, newest first. */
   async statement(account: string, page: StatementPage = {}): Promise<CreditEntry[]> {
-    if (page.before !== undefined) checkJobId(page.before);
-    return this.tools.call(() => this.#credits.statement(account, page));
+    return this.tools.call(async () => this.#credits.statement(account, page));
   }
 }
 

@@ -1,21 +1,12 @@
 // What a client tells: jobs, why they do not run, their results; tenants, queues and kinds; messages.
-import { checkBatchId } from "../model/batch.js";
 import { sleep } from "../model/clock.js";
 import { openJson } from "../model/codec.js";
 import { type Duration, toMs } from "../model/duration.js";
 import { FairmillError, JobNotFoundError } from "../model/errors.js";
 import { checkJobId } from "../model/job-id.js";
-import { checkErrorFilter, ERROR_FIELDS } from "../model/redrive-filter.js";
-import { oneOf, refuseUnknown } from "../model/settings.js";
-import { isEnded, JOB_STATES } from "../model/states.js";
-import {
-  MESSAGE_STATUSES,
-  type Message,
-  type MessageDetail,
-  type MessageFilter,
-  readMessage,
-  readMessages,
-} from "../store/outbox.js";
+import { refuseUnknown } from "../model/settings.js";
+import { isEnded } from "../model/states.js";
+import { type Message, type MessageDetail, type MessageFilter, readMessage, readMessages } from "../store/outbox.js";
 import {
   type KindOverview,
   type NamePage,
@@ -29,6 +20,7 @@ import { type Job, type JobDetail, type JobFilter, readJob, readJobDetail, readJ
 import { readSteps, type Step } from "../store/steps.js";
 import { readWhy, type Why } from "../store/why.js";
 import { BaseClient } from "./base-client.js";
+import { checkJobFilter, checkMessageFilter, checkNamePage } from "./filters.js";
 import { openJob, openMessage, openStep } from "./open-job.js";
 
 export class ReadingClient extends BaseClient {
@@ -42,13 +34,9 @@ export class ReadingClient extends BaseClient {
 
   /** A page of jobs, newest first. */
   async jobs(filter: JobFilter = {}): Promise<Job[]> {
-    refuseUnknown(filter, ["state", "queue", "kind", "tenant", "batch", "before", "limit", ...ERROR_FIELDS], "jobs");
-    if (filter.state !== undefined) oneOf(filter.state, JOB_STATES, "state", "jobs");
-    if (filter.batch !== undefined) checkBatchId(filter.batch);
-    if (filter.before !== undefined) checkJobId(filter.before);
-    const why = checkErrorFilter(filter);
+    const { filter: wanted, why } = checkJobFilter(filter);
     return this.tools.call(async () => {
-      const page = await readJobs(this.tools.db, filter, why);
+      const page = await readJobs(this.tools.db, wanted, why);
       return this.tools.codec === undefined ? page : page.map((job) => openJob(this.tools.codec, job));
     });
   }
@@ -95,25 +83,23 @@ export class ReadingClient extends BaseClient {
 
   /** A page of tenants by name, with their limits and what waits and runs. */
   tenants(page: NamePage = {}): Promise<TenantOverview[]> {
-    return this.tools.call(() => readTenants(this.tools.db, page));
+    return this.tools.call(async () => readTenants(this.tools.db, checkNamePage(page, "tenants")));
   }
 
   /** A page of queues by name. */
   queues(page: NamePage = {}): Promise<QueueOverview[]> {
-    return this.tools.call(() => readQueues(this.tools.db, page));
+    return this.tools.call(async () => readQueues(this.tools.db, checkNamePage(page, "queues")));
   }
 
   /** A page of kinds by name: those that have limits or that a living worker handles. */
   kinds(page: NamePage = {}): Promise<KindOverview[]> {
-    return this.tools.call(() => readKinds(this.tools.db, page));
+    return this.tools.call(async () => readKinds(this.tools.db, checkNamePage(page, "kinds")));
   }
 
   /** A page of messages, oldest first. */
   async outbox(filter: MessageFilter = {}): Promise<Message[]> {
-    refuseUnknown(filter, ["status", "channel", "tenant", "after", "limit"], "outbox");
-    if (filter.after !== undefined) checkJobId(filter.after);
-    if (filter.status !== undefined) oneOf(filter.status, MESSAGE_STATUSES, "status", "outbox");
-    return this.tools.call(() => readMessages(this.tools.db, filter));
+    const wanted = checkMessageFilter(filter);
+    return this.tools.call(() => readMessages(this.tools.db, wanted));
   }
 
   /** A message with its attempts and what the receiver said; undefined when there is none. */

@@ -73,7 +73,12 @@ export async function redrive(
   const batch = options.batch === undefined ? 500 : wholeNumber(options.batch, 1, BATCH_MAX, "batch");
   // A batch larger than the rate would be a burst of that size.
   const jobsMax = Math.min(batch, rate?.limit ?? batch);
-  let done: Redriven = { redriven: 0, seen: 0, after: checkJobId(options.after ?? "0"), complete: false };
+  let done: Redriven = {
+    redriven: 0,
+    seen: 0,
+    after: options.after === undefined ? "0" : checkJobId(options.after, "after"),
+    complete: false,
+  };
   while (!signal?.aborted) {
     const one = await redriveBatch(db, wanted, jobsMax, done.after);
     done = {
@@ -106,7 +111,7 @@ export async function previewRedrive(
   const samples: string[] = [];
   let count = 0;
   let seen = 0;
-  let after = checkJobId(options.after ?? "0");
+  let after = options.after === undefined ? "0" : checkJobId(options.after, "after");
   let more = true;
   while (more && count < COUNT_MAX && seen < LOOKS_MAX) {
     const one = await countDead(db, wanted, LOOKS_AT_ONCE, after);

@@ -12,7 +12,7 @@ import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
 import type { Database } from "../store/database.js";
 import { jobText } from "../store/enqueue.js";
-import { NAMES_MAX, type NamePage } from "../store/overviews.js";
+import type { NamePage } from "../store/overviews.js";
 import {
   pauseSchedule,
   readFingerprint,
@@ -25,6 +25,7 @@ import {
   type ScheduleDefinition,
   setSchedule,
 } from "../store/schedules.js";
+import { checkNamePage } from "./filters.js";
 import type { KeyRules } from "./key-rules.js";
 import type { EnqueueChain } from "./middleware.js";
 import { type EnqueueOptions, type JobMakers, newJob } from "./new-job.js";
@@ -126,11 +127,7 @@ export class ScheduleBook {
   }
 
   list(page: NamePage): Promise<Schedule[]> {
-    refuseUnknown(page, ["after", "limit"], "schedules");
-    return readSchedules(this.#db, {
-      after: page.after ?? "",
-      limit: wholeNumber(page.limit ?? 50, 1, NAMES_MAX, "limit"),
-    });
+    return readSchedules(this.#db, checkNamePage(page, "schedules"));
   }
 
   /** Of a schedule by its name, or of any expression. By the database's clock. */

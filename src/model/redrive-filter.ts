@@ -47,7 +47,7 @@ export function checkRedriveFilter(filter: RedriveFilter, where: string): Record
     kind: kind === undefined ? undefined : nameOf(kind, "kind"),
     queue: queue === undefined ? undefined : nameOf(queue, "queue"),
     tenant: tenant === undefined ? undefined : nameOf(tenant, "tenant"),
-    ids: ids?.map((id: string) => checkJobId(id)),
+    ids: ids?.map((id: string) => checkJobId(id, "ids")),
     ...checkErrorFilter(filter),
   };
 }

@@ -34,6 +34,13 @@ export function nameOf(value: unknown, setting: string): string {
   throw new ConfigError(setting, `${setting}: ${showValue(value)} is not a name of 1 to 200 bytes.`);
 }
 
+/** The member, checked, or none: undefined means that it was not given. Nothing else means that. */
+export const ifGiven = <const Name extends string, Given, Checked>(
+  name: Name,
+  value: Given | undefined,
+  check: (value: Given) => Checked,
+): { [N in Name]?: Checked } => (value === undefined ? {} : ({ [name]: check(value) } as { [N in Name]: Checked }));
+
 /** Throws unless the value is one of these. */
 export function oneOf<const T extends string>(value: unknown, known: readonly T[], setting: string, where?: string): T {
   if (known.includes(value as T)) return value as T;

@@ -182,7 +182,7 @@ export async function readBatch(db: Database, id: string): Promise<Batch | undef
   return row;
 }
 
-export function readBatches(db: Database, filter: BatchFilter, limit: number): Promise<Batch[]> {
-  const { role, state, tenant, before } = filter;
+export function readBatches(db: Database, filter: BatchFilter & { limit: number }): Promise<Batch[]> {
+  const { role, state, tenant, before, limit } = filter;
   return db.query<Batch>(LIST, [role ?? null, state ?? null, tenant ?? null, before ?? null, limit]);
 }

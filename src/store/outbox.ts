@@ -134,13 +134,13 @@ export async function beginSends(db: Database, worker: string, items: readonly B
 }
 
 /** A page of messages, oldest first. */
-export function readMessages(db: Database, filter: MessageFilter): Promise<Message[]> {
+export function readMessages(db: Database, filter: MessageFilter & { limit: number }): Promise<Message[]> {
   return db.query<Message>(LIST, [
     filter.after ?? "0",
     filter.status ?? null,
     filter.channel ?? null,
     filter.tenant ?? null,
-    Math.min(MESSAGES_MAX, Math.max(1, filter.limit ?? 50)),
+    filter.limit,
   ]);
 }
 

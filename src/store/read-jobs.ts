@@ -166,15 +166,18 @@ export async function readJobsById(db: Database, ids: readonly string[]): Promis
   return ids.length === 0 ? [] : (await db.query<Row>(ENDED_BY_ID, [ids])).map(toJob);
 }
 
-export async function readJobs(db: Database, filter: JobFilter, why: CheckedErrorFilter): Promise<Job[]> {
-  const limit = Math.min(PAGE_ROWS_MAX, Math.max(1, filter.limit ?? 50));
+export async function readJobs(
+  db: Database,
+  filter: JobFilter & { limit: number },
+  why: CheckedErrorFilter,
+): Promise<Job[]> {
   const rows = await db.query<Row>(filter.batch === undefined ? PAGE : PAGE_OF_BATCH, [
     filter.state ?? null,
     filter.queue ?? null,
     filter.kind ?? null,
     filter.tenant ?? null,
     filter.before ?? null,
-    limit,
+    filter.limit,
     why.error_code ?? null,
     why.error_text ?? null,
     why.ended_since ?? null,
