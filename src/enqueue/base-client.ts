@@ -1,11 +1,11 @@
 // What every call of a client stands on: its settings, its connections, its middlewares, and how it begins and ends.
 import type { Window } from "../model/batch.js";
-import { type Clock, systemClock } from "../model/clock.js";
+import { type Clock, checkClock, systemClock } from "../model/clock.js";
 import { type Codec, checkCodec } from "../model/codec.js";
 import { FairmillError } from "../model/errors.js";
 import { refuseUnknown, wholeNumber } from "../model/settings.js";
 import { Database, type Pool, type Queryable } from "../store/database.js";
-import { explainFailure } from "../store/failures.js";
+import { explaining } from "../store/explain-failure.js";
 import { migrate, pendingMigrations } from "../store/migrate.js";
 import { windowIn } from "./batch-coordination.js";
 import type { BatchTools } from "./batches.js";
@@ -54,13 +54,13 @@ export class BaseClient {
     refuseUnknown(options, ["databaseUrl", "db", "schema", "connectionsMax", "codec", "use", "clock"], "createClient");
     const codec = checkCodec(options.codec);
     const middlewares = usedBy(options.use);
-    const clock = options.clock ?? systemClock;
+    const clock = options.clock === undefined ? systemClock : checkClock(options.clock);
     const db = new Database(options, {
       connectionsMax: wholeNumber(options.connectionsMax ?? 10, 1, 10_000, "connectionsMax"),
       applicationName: "fairmill client",
     });
     const during = <T>(work: () => Promise<T>) => this.#during(work);
-    const explained = <T>(work: () => Promise<T>) => explain(db, work);
+    const explained = <T>(work: () => Promise<T>) => explaining(db.schema, work);
     this.tools = {
       db,
       clock,
@@ -118,13 +118,5 @@ export class BaseClient {
     } finally {
       this.end();
     }
-  }
-}
-
-async function explain<T>(db: Database, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw explainFailure(error, db.schema);
   }
 }

@@ -64,6 +64,7 @@ export interface StoredBatch {
 
 /** Jobs that are collected before the first of them are stored. */
 const COLLECTED_MAX = 5_000;
+const OF_MEMBER = ["tenant", "priority", "runAt", "delay", "idempotencyKey", "key"] as const;
 const HOLD = "10m";
 /** While the members of a large batch are being stored. */
 const FILLING_MS = 600_000;
@@ -171,6 +172,7 @@ export class OpenBatch extends BatchHold implements BatchAdder {
   add<In>(definition: JobDefinition<In, unknown>, input: In, options: EnqueueOptions = {}): Promise<void> {
     const { call, codec, chain, rules, sender } = this.#tools;
     return call(async () => {
+      refuseUnknown(options, OF_MEMBER, "batch.add");
       const job = await newJob(definition, input, { tenant: this.#tenant, ...options, batch: this.id }, codec, chain);
       await rules.tell(definition);
       await sender.one(job);
@@ -207,7 +209,7 @@ export async function newBatch(makers: JobMakers, options: BatchOptions): Promis
   return {
     name: options.name,
     tenant,
-    parent: options.parent,
+    parent: options.parent === undefined ? undefined : checkBatchId(options.parent, "parent"),
     callbacks: await newCallbacks(options, tenant, makers),
   };
 }
@@ -236,11 +238,7 @@ export class BatchFiller implements BatchAdder {
   }
 
   async add<In>(definition: JobDefinition<In, unknown>, input: In, options: EnqueueOptions = {}): Promise<void> {
-    refuseUnknown(
-      options,
-      ["tenant", "priority", "runAt", "delay", "idempotencyKey", "key"],
-      `batch.add("${definition?.kind}")`,
-    );
+    refuseUnknown(options, OF_MEMBER, "batch.add");
     const { rules, codec, chain } = this.#tools;
     const job = newJob(definition, input, { tenant: this.#tenant, ...options }, codec, chain);
     const made = job instanceof Promise ? await job : job;

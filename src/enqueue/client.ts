@@ -5,6 +5,7 @@ import type { FlowDefinition } from "../model/flow.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { Enqueued } from "../model/new-job.js";
 import type { Published } from "../model/new-message.js";
+import { readable } from "../model/settings.js";
 import type { Balance, CreditEntry, StatementPage } from "../store/credits.js";
 import type { Queryable } from "../store/database.js";
 import type { NamePage } from "../store/overviews.js";
@@ -49,7 +50,7 @@ export class Client extends SteeringClient {
     try {
       const made = newJob(definition, input, options, this.tools.codec, this.tools.chain);
       const job = made instanceof Promise ? await made : made;
-      if (!this.tools.rules.knows(definition)) await this.tools.rules.tell(definition);
+      if (!this.tools.rules.knows(definition)) await this.tools.explained(() => this.tools.rules.tell(definition));
       return await this.tools.sender.one(job);
     } finally {
       this.end();
@@ -178,6 +179,13 @@ export class Client extends SteeringClient {
 
 /** Whatever is neither a list nor a stream is refused as a list. */
 const isStream = <T>(items: Iterable<T> | AsyncIterable<T>): items is AsyncIterable<T> =>
-  typeof items === "object" && items !== null && Symbol.asyncIterator in items;
+  readable(
+    "jobs",
+    "enqueueMany",
+    () =>
+      typeof items === "object" &&
+      items !== null &&
+      typeof (items as AsyncIterable<T>)[Symbol.asyncIterator] === "function",
+  );
 
 export const createClient = (options?: ClientOptions): Client => new Client(options);

@@ -4,7 +4,7 @@ import { ConfigError } from "../model/errors.js";
 import { checkJobId } from "../model/job-id.js";
 import { checkRate, type Rate } from "../model/limits.js";
 import { checkRedriveFilter, type RedriveFilter } from "../model/redrive-filter.js";
-import { refuseUnknown, wholeNumber } from "../model/settings.js";
+import { readable, refuseUnknown, wholeNumber } from "../model/settings.js";
 import type { Database } from "../store/database.js";
 import { countDead, redriveBatch } from "../store/dead-jobs.js";
 import { type Job, readJobsById } from "../store/read-jobs.js";
@@ -69,7 +69,9 @@ export async function redrive(
   const { onProgress, signal } = options;
   if (onProgress !== undefined && typeof onProgress !== "function")
     throw new ConfigError("onProgress", "onProgress: pass a function.");
-  const rate = options.rate && pace(options.rate);
+  if (signal !== undefined && !readable("signal", "redrive", () => isSignal(signal)))
+    throw new ConfigError("signal", "signal: must be the signal of an AbortController.");
+  const rate = options.rate === undefined ? undefined : pace(options.rate);
   const batch = options.batch === undefined ? 500 : wholeNumber(options.batch, 1, BATCH_MAX, "batch");
   // A batch larger than the rate would be a burst of that size.
   const jobsMax = Math.min(batch, rate?.limit ?? batch);
@@ -93,6 +95,9 @@ export async function redrive(
   }
   return done;
 }
+
+const isSignal = (signal: AbortSignal | null) =>
+  typeof signal?.aborted === "boolean" && typeof signal.addEventListener === "function";
 
 function pace(rate: Pick<Rate, "limit" | "per">): { limit: number; eachMs: number } {
   if (typeof rate === "object" && rate !== null) refuseUnknown(rate, ["limit", "per"], "rate");

@@ -8,7 +8,7 @@ import { ConfigError, ScheduleNotFoundError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { Enqueued, NewJob } from "../model/new-job.js";
 import { checkJitter, checkMissed, type Missed } from "../model/schedule.js";
-import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
+import { nameOf, readable, refuseUnknown, wholeNumber } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
 import type { Database } from "../store/database.js";
 import { jobText } from "../store/enqueue.js";
@@ -93,7 +93,7 @@ export class ScheduleBook {
       throw new ConfigError("options", `${where}: pass an object, like { cron: "0 3 * * *", job, input: {} }.`);
     refuseUnknown(options, KNOWN, where);
     const { job, input, tenant, priority, key, paused } = options;
-    if (typeof job?.kind !== "string")
+    if (!readable("job", where, () => typeof job?.kind === "string"))
       throw new ConfigError("job", `${where}: job must be what defineJob(…) returned.`);
     if (paused !== undefined && typeof paused !== "boolean")
       throw new ConfigError("paused", `${where}: paused: ${showValue(paused)} is neither true nor false.`);

@@ -4,7 +4,7 @@ import { ConfigError, FairmillError } from "./errors.js";
 import type { JobDefinition } from "./job-definition.js";
 import { idOf } from "./job-id.js";
 import type { EnqueueOptions } from "./new-job.js";
-import { nameOf, refuseUnknown, wholeNumber } from "./settings.js";
+import { nameOf, readable, refuseUnknown, wholeNumber } from "./settings.js";
 import { showValue } from "./show-value.js";
 
 /** A job that is enqueued when something has happened to a batch or a flow. */
@@ -87,7 +87,7 @@ export function checkCallbacks(options: Callbacks<unknown, unknown, unknown>, wh
   for (const [setting] of CALLBACKS) {
     const callback = options[setting];
     if (callback === undefined) continue;
-    if (typeof callback?.job?.kind !== "string")
+    if (!readable(setting, where, () => typeof callback?.job?.kind === "string"))
       throw new ConfigError(setting, `${where}: ${setting} must be { job, input }, with a job made by defineJob.`);
     refuseUnknown(callback, OF_CALLBACK, `${where}: ${setting}`);
   }

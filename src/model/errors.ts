@@ -104,9 +104,15 @@ export class JobNotEndedError extends FairmillError {
   }
 }
 
-/** The database could not be reached, or the connection broke in a place where repeating was not safe. */
+/** PostgreSQL refused, or could not be asked: `code` says what it means for the caller. */
 export class DatabaseError extends FairmillError {
   override readonly name: string = "DatabaseError";
+  /** What PostgreSQL called it, like "40001"; undefined when it did not get to say anything. */
+  readonly sqlState: string | undefined;
+  constructor(code: string, message: string, options?: { cause?: unknown; sqlState?: string | undefined }) {
+    super(code, message, options);
+    this.sqlState = options?.sqlState;
+  }
 }
 
 /** There is no schedule of this name. */

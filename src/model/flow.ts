@@ -4,7 +4,7 @@ import { type BatchCall, type Callbacks, checkCallbacks } from "./batch.js";
 import type { Claim } from "./claim.js";
 import { ConfigError, FairmillError } from "./errors.js";
 import { defineJob, type JobDefinition, type JobOptions } from "./job-definition.js";
-import { nameOf, oneOf, refuseUnknown } from "./settings.js";
+import { nameOf, oneOf, readable, refuseUnknown } from "./settings.js";
 import { showValue } from "./show-value.js";
 import type { SchemaInput, StandardSchema } from "./standard-schema.js";
 import { isThenable } from "./thenable.js";
@@ -104,9 +104,13 @@ const ON_FAILURE = ["fail", "skip", "continue"] as const;
 
 /** Throws unless it is a flow. */
 export function checkFlow(flow: unknown, where: string): void {
-  const { name, nodes } = (flow ?? {}) as Partial<FlowDefinition>;
-  if (typeof name !== "string" || !Array.isArray(nodes))
+  if (!readable("flow", where, () => isFlow(flow)))
     throw new ConfigError("flow", `${where}: ${showValue(flow)} is no flow: pass what defineFlow(…) returned.`);
+}
+
+function isFlow(flow: unknown): boolean {
+  const { name, nodes, callbacks } = (flow ?? {}) as Partial<FlowDefinition>;
+  return typeof name === "string" && Array.isArray(nodes) && typeof callbacks === "function";
 }
 
 /** Collects what `declare` says. */
@@ -119,9 +123,9 @@ export function buildFlow<In, Context>(
       "options",
       `defineFlow(${showValue(options)}): pass { name } and a function that declares the nodes.`,
     );
+  refuseUnknown(options, ["name", "input", "callbacks"], "defineFlow");
   const name = nameOf(options.name, "name");
   const where = `defineFlow("${name}")`;
-  refuseUnknown(options, ["name", "input", "callbacks"], where);
   const nodes: FlowNode[] = [];
   const places = new Map<NodeRef, number>();
   let isDeclared = false;

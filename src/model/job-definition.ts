@@ -4,7 +4,7 @@ import { checkJobCredits, type JobCredits } from "./credits.js";
 import { type Duration, toMs } from "./duration.js";
 import { ConfigError } from "./errors.js";
 import { checkJobLimits, type JobLimits, type KeyRule } from "./limits.js";
-import { nameOf, refuseUnknown, wholeNumber } from "./settings.js";
+import { nameOf, readable, refuseUnknown, wholeNumber } from "./settings.js";
 import { showValue } from "./show-value.js";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./standard-schema.js";
 import { type UniqueRule, type UniqueSettings, uniqueRuleOf } from "./unique.js";
@@ -74,6 +74,11 @@ export function defineJob<Input = unknown>(
 ): JobDefinition<Input, Input>;
 // biome-ignore lint/suspicious/noExplicitAny: the overloads above are what callers see.
 export function defineJob(options: JobOptions<any, any>): JobDefinition<any, any> {
+  return readable("options", "defineJob", () => declareJob(options));
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: see above.
+function declareJob(options: JobOptions<any, any>): JobDefinition<any, any> {
   if (typeof options !== "object" || options === null)
     throw new ConfigError("options", `defineJob(${showValue(options)}): pass an object, like { kind: "mail.send" }.`);
   const where = `defineJob(${showValue(options.kind)})`;

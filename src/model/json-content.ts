@@ -1,5 +1,6 @@
 // What PostgreSQL can keep as JSON, and what it cannot. Input is refused with the path of the fault; results are cleaned.
-import { InputInvalidError, type InputIssue, PayloadTooLargeError } from "./errors.js";
+import { FairmillError, InputInvalidError, type InputIssue, PayloadTooLargeError } from "./errors.js";
+import { reasonOf } from "./settings.js";
 
 export const PAYLOAD_BYTES_MAX = 1024 * 1024;
 export const PAYLOAD_DEPTH_MAX = 64;
@@ -17,11 +18,21 @@ export function cleanText(text: string): string {
 /** Serialises a job's input, or throws: InputInvalidError names the place, PayloadTooLargeError the limit. */
 export function serializeInput(kind: string, input: unknown): string {
   const value = input === undefined ? {} : input;
-  const text = serializePlain(value) ?? serializeInspected(kind, value);
+  const text = textOf(kind, value);
   const bytes = text.length > PAYLOAD_BYTES_MAX / 3 ? Buffer.byteLength(text) : text.length;
   if (bytes > PAYLOAD_BYTES_MAX)
     throw new PayloadTooLargeError(kind, `${bytes} bytes of JSON where ${PAYLOAD_BYTES_MAX} are kept`);
   return text;
+}
+
+function textOf(kind: string, value: unknown): string {
+  try {
+    return serializePlain(value) ?? serializeInspected(kind, value);
+  } catch (error) {
+    if (error instanceof FairmillError) throw error;
+    // A getter or a proxy of the caller's.
+    throw new InputInvalidError(kind, [{ path: "", message: `it cannot be read: ${reasonOf(error)}` }]);
+  }
 }
 
 /**
@@ -175,15 +186,6 @@ export function serializeResult(value: unknown): { json: string | undefined; pro
     return { json: /\\u(?:0000|d[89a-f])/.test(json) ? JSON.stringify(cleanValue(JSON.parse(json))) : json };
   } catch (error) {
     return { json: undefined, problem: reasonOf(error) };
-  }
-}
-
-/** What was thrown may be anything, and reading it may throw again. */
-function reasonOf(thrown: unknown): string {
-  try {
-    return String(thrown instanceof Error ? thrown.message : thrown);
-  } catch {
-    return "an error that cannot be read";
   }
 }
 

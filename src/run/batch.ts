@@ -3,6 +3,7 @@ import type { Claim } from "../model/claim.js";
 import type { NodeReader, NodeRef } from "../model/flow.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { EnqueueOptions } from "../model/new-job.js";
+import { nameOf, readable } from "../model/settings.js";
 
 /** The batch of which a job is a member. */
 export interface JobBatch {
@@ -28,8 +29,9 @@ export const batchOf = (id: string, enqueue: Enqueue): JobBatch => ({
 });
 
 export const flowOf = (claim: Claim, reader: NodeReader): JobFlow => ({
-  result: async <T>(node: NodeRef<T> | string) => (await reader.result(claim, nameOf(node))) as T | undefined,
-  results: (node) => reader.results(claim, nameOf(node)),
+  result: async <T>(node: NodeRef<T> | string) => (await reader.result(claim, nodeName(node))) as T | undefined,
+  results: async (node) => reader.results(claim, nodeName(node)),
 });
 
-const nameOf = (node: NodeRef | string) => (typeof node === "string" ? node : node.name);
+const nodeName = (node: NodeRef | string) =>
+  readable("node", "ctx.flow", () => nameOf(typeof node === "string" ? node : node?.name, "node"));

@@ -13,7 +13,7 @@ import type { Queryable } from "../model/queryable.js";
 import type { Tick } from "../model/schedule.js";
 import type { Logger } from "../observe/log.js";
 import { batchOf, flowOf, type JobBatch, type JobFlow } from "./batch.js";
-import type { Completion, RunEffects } from "./effects.js";
+import { type Completion, type RunEffects, rejected } from "./effects.js";
 import type { Steps, WaitOptions } from "./steps.js";
 
 export interface JobContext<Input = unknown> {
@@ -154,7 +154,8 @@ export class RunContext<Input, Run extends { readonly claim: Claim }> implements
 
   get progress(): JobContext["progress"] {
     return (value) => {
-      this.#effects?.refuseCompleted("ctx.progress");
+      const refusal = this.#effects?.refusal("ctx.progress");
+      if (refusal !== undefined) throw refusal;
       this.#tools.report(this.#claim, value);
     };
   }
@@ -164,15 +165,15 @@ export class RunContext<Input, Run extends { readonly claim: Claim }> implements
   }
 
   get step(): JobContext["step"] {
-    return (name, run) => this.#ownSteps("ctx.step").step(name, run);
+    return (name, run) => this.#inSteps("ctx.step", (steps) => steps.step(name, run));
   }
 
   get sleep(): JobContext["sleep"] {
-    return (name, duration) => this.#ownSteps("ctx.sleep").sleep(name, duration);
+    return (name, duration) => this.#inSteps("ctx.sleep", (steps) => steps.sleep(name, duration));
   }
 
   get waitFor(): JobContext["waitFor"] {
-    return (name, options) => this.#ownSteps("ctx.waitFor").waitFor(name, options);
+    return (name, options) => this.#inSteps("ctx.waitFor", (steps) => steps.waitFor(name, options));
   }
 
   get enqueue(): JobContext["enqueue"] {
@@ -187,10 +188,11 @@ export class RunContext<Input, Run extends { readonly claim: Claim }> implements
     return (tx, result) => this.#ownEffects().complete(tx, result);
   }
 
-  #ownSteps(what: string): Steps {
-    this.#effects?.refuseCompleted(what);
+  #inSteps<T>(what: string, call: (steps: Steps) => Promise<T>): Promise<T> {
+    const refusal = this.#effects?.refusal(what);
+    if (refusal !== undefined) return rejected(refusal);
     this.#steps ??= this.#tools.makeSteps(this.#run);
-    return this.#steps;
+    return call(this.#steps);
   }
 
   #ownEffects(): RunEffects {

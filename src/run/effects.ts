@@ -7,7 +7,7 @@ import type { ChannelTarget } from "../model/channel.js";
 import type { Claim } from "../model/claim.js";
 import { EffectsLimitError, JobCompletedError } from "../model/effect-errors.js";
 import type { CompletedAnswer, Completer, EffectMaker, Effects } from "../model/effects.js";
-import { ConfigError, LeaseLostError } from "../model/errors.js";
+import { LeaseLostError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { EnqueueOptions, NewJob } from "../model/new-job.js";
 import type { NewMessage, PublishOptions } from "../model/new-message.js";
@@ -78,12 +78,8 @@ export class RunEffects {
   }
 
   complete(tx: Queryable, result: unknown): Promise<void> {
-    this.refuseCompleted("ctx.complete");
-    if (typeof tx?.query !== "function")
-      throw new ConfigError(
-        "tx",
-        "ctx.complete(tx): tx must have a query(text, values) method, like a pg client inside a transaction. For transactions of other libraries there are adapters: fairmill/adapters/postgres-js, drizzle, kysely, prisma.",
-      );
+    const refusal = this.refusal("ctx.complete");
+    if (refusal !== undefined) return rejected(refusal);
     const completing = this.#complete(tx, result);
     const over = () => {
       this.#completing = undefined;
@@ -108,8 +104,8 @@ export class RunEffects {
   }
 
   /** Once the job is settled, nothing more can be said of it. */
-  refuseCompleted(what: string): void {
-    if (this.#completing || this.#completion) throw new JobCompletedError(what);
+  refusal(what: string): JobCompletedError | undefined {
+    return this.#completing || this.#completion ? new JobCompletedError(what) : undefined;
   }
 
   #checked(): Promise<unknown> | undefined {
@@ -126,7 +122,8 @@ export class RunEffects {
   }
 
   async #keep<One extends Sized>(what: string, list: (One | undefined)[], make: Make<One>): Promise<void> {
-    this.refuseCompleted(what);
+    const refusal = this.refusal(what);
+    if (refusal !== undefined) throw refusal;
     try {
       if (this.#run.isOver())
         throw new LeaseLostError("The run has ended: effects belong to a handler that still runs.");
@@ -144,6 +141,13 @@ export class RunEffects {
       throw error;
     }
   }
+}
+
+/** A promise that may be left alone: a refusal that nobody awaits must not end the process. */
+export function rejected(reason: Error): Promise<never> {
+  const promise = Promise.reject(reason);
+  promise.catch(() => {});
+  return promise;
 }
 
 interface Sized {

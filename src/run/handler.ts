@@ -4,7 +4,7 @@ import type { Delivered } from "../model/delivery.js";
 import { ConfigError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { AddedBy } from "../model/middleware.js";
-import { refuseUnknown } from "../model/settings.js";
+import { readable, refuseUnknown } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
 import type { JobContext } from "./context.js";
 import { type RunMiddleware, surround } from "./middleware.js";
@@ -35,7 +35,7 @@ export function handle<In, Out, const Needs extends readonly RunMiddleware[] = [
   run: HandlerFunction<Out, AddedBy<Needs>>,
   options: HandleOptions<Needs> = {},
 ): Handler<AddedBy<Needs>> {
-  if (typeof definition?.kind !== "string")
+  if (!readable("handlers", "handle", () => typeof definition?.kind === "string"))
     throw new ConfigError("handlers", `handle(${showValue(definition)}): pass what defineJob(…) returned.`);
   if (typeof run !== "function")
     throw new ConfigError("handlers", `handle("${definition.kind}"): the second argument must be a function.`);

@@ -6,7 +6,7 @@
 import type { Claim } from "../model/claim.js";
 import type { Clock } from "../model/clock.js";
 import { DURATION_MS_MAX, type Duration, toMs } from "../model/duration.js";
-import { LeaseLostError } from "../model/errors.js";
+import { ConfigError, LeaseLostError } from "../model/errors.js";
 import { serializeResult } from "../model/json-content.js";
 import { nameOf, refuseUnknown } from "../model/settings.js";
 import {
@@ -79,7 +79,13 @@ export class Steps {
   }
 
   step<T>(name: string, run: () => T | Promise<T>): Promise<T> {
-    return quiet(this.#call(name, "run", (position, known) => this.#do(name, position, known, run)));
+    return quiet(
+      this.#call(name, "run", (position, known) => {
+        if (typeof run !== "function")
+          throw new ConfigError("step", `ctx.step("${name}"): the second argument must be a function that does it.`);
+        return this.#do(name, position, known, run);
+      }),
+    );
   }
 
   sleep(name: string, duration: Duration): Promise<void> {

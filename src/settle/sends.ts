@@ -5,7 +5,8 @@ import type { Claim } from "../model/claim.js";
 import { type Clock, sleep } from "../model/clock.js";
 import type { Begun, SendKeeper } from "../model/delivery.js";
 import type { Database } from "../store/database.js";
-import { explainFailure, isTransient } from "../store/failures.js";
+import { explainFailure } from "../store/explain-failure.js";
+import { isTransient } from "../store/failures.js";
 import { type BeginAnswer, type BeginItem, beginSends } from "../store/outbox.js";
 
 const GROUP_MAX = 500;

@@ -3,7 +3,7 @@ import type { BatchCall, BatchState, Window } from "../model/batch.js";
 import type { NewJob } from "../model/new-job.js";
 import type { Database, Queryable } from "./database.js";
 import { jobsText, jobText, storeJobsIn } from "./enqueue.js";
-import { type Refusal, toError } from "./limits.js";
+import { type Refusal, toError } from "./refusal.js";
 import { qualify } from "./schema-name.js";
 
 /** A batch that is to be opened. */

@@ -5,7 +5,7 @@ import type { ErrorRecord } from "../model/error-record.js";
 import { compareIds } from "../model/job-id.js";
 import type { NewMessage, Published } from "../model/new-message.js";
 import type { Database, Queryable } from "./database.js";
-import { type Refusal, toError } from "./limits.js";
+import { type Refusal, toError } from "./refusal.js";
 
 export const MESSAGE_STATUSES = ["pending", "sending", "sent", "failed", "skipped", "unknown"] as const;
 export type MessageStatus = (typeof MESSAGE_STATUSES)[number];

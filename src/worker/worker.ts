@@ -22,7 +22,7 @@ import { ProgressKeeper } from "../settle/progress.js";
 import { SendStore } from "../settle/sends.js";
 import { StepStore } from "../settle/steps.js";
 import { Database } from "../store/database.js";
-import { explainFailure } from "../store/failures.js";
+import { explainFailure, explaining } from "../store/explain-failure.js";
 import { type Ruled, setKeyRules } from "../store/limits.js";
 import { readTick, type Ticked } from "../store/schedules.js";
 import type { UpkeepReport } from "../store/upkeep.js";
@@ -122,7 +122,7 @@ export class Worker {
         sealResult,
         onTrouble: (error) => trouble("asking whether a job was completed", error),
       }),
-      tickOf: ({ id }) => readTick(db, id),
+      tickOf: ({ id }) => explaining(db.schema, () => readTick(db, id)),
       onDue: (ms) => this.#upkeep.dueIn(ms),
       onEnded: (claims) => this.#loop.freed(claims),
       onReturned: (jobs) => this.#loop.returned(jobs),
