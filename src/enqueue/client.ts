@@ -41,24 +41,27 @@ export class Client extends SteeringClient {
   }
 
   /** Stores a job, durably. Concurrent calls of one process share transactions. */
-  async enqueue<In>(
-    definition: JobDefinition<In, unknown>,
+  async enqueue<In, Result>(
+    definition: JobDefinition<In, unknown, Result>,
     input: In,
     options: EnqueueOptions = {},
-  ): Promise<Enqueued> {
+  ): Promise<Enqueued<Result>> {
     this.begin();
     try {
       const made = newJob(definition, input, options, this.tools.codec, this.tools.chain);
       const job = made instanceof Promise ? await made : made;
       if (!this.tools.rules.knows(definition)) await this.tools.explained(() => this.tools.rules.tell(definition));
-      return await this.tools.sender.one(job);
+      return (await this.tools.sender.one(job)) as Enqueued<Result>;
     } finally {
       this.end();
     }
   }
 
   /** Stores many jobs in one transaction. Nothing is stored when one of them is not valid. */
-  enqueueMany<In>(definition: JobDefinition<In, unknown>, items: Iterable<EnqueueItem<In>>): Promise<Enqueued[]>;
+  enqueueMany<In, Result>(
+    definition: JobDefinition<In, unknown, Result>,
+    items: Iterable<EnqueueItem<In>>,
+  ): Promise<Enqueued<Result>[]>;
   /** Stores a stream of jobs, a few thousand at a time, in bounded memory. What was stored before an error stays. */
   enqueueMany<In>(
     definition: JobDefinition<In, unknown>,

@@ -1,11 +1,12 @@
 // What a client tells: jobs, why they do not run, their results; tenants, queues and kinds; messages.
 import { sleep } from "../model/clock.js";
-import { openJson } from "../model/codec.js";
-import { type Duration, toMs } from "../model/duration.js";
-import { FairmillError, JobNotFoundError } from "../model/errors.js";
+import { toMs } from "../model/duration.js";
+import { JobNotFoundError } from "../model/errors.js";
+import type { JobDefinition } from "../model/job-definition.js";
 import { checkJobId } from "../model/job-id.js";
-import { refuseUnknown } from "../model/settings.js";
-import { isEnded } from "../model/states.js";
+import type { JobResult } from "../model/jsonify.js";
+import type { Enqueued } from "../model/new-job.js";
+import { ResultTimeoutError } from "../model/result-errors.js";
 import { type Message, type MessageDetail, type MessageFilter, readMessage, readMessages } from "../store/outbox.js";
 import {
   type KindOverview,
@@ -22,6 +23,7 @@ import { readWhy, type Why } from "../store/why.js";
 import { BaseClient } from "./base-client.js";
 import { checkJobFilter, checkMessageFilter, checkNamePage } from "./filters.js";
 import { openJob, openMessage, openStep } from "./open-job.js";
+import { type Asked, askedResult, type ResultOptions, resultOf } from "./result.js";
 
 export class ReadingClient extends BaseClient {
   /** The job as it stands, live or ended; undefined when there is none. */
@@ -55,29 +57,29 @@ export class ReadingClient extends BaseClient {
     });
   }
 
-  /** Waits for the job's end and returns its result; throws when it ended otherwise, or when the time is over. */
-  async result(id: string, options: { timeout?: Duration } = {}): Promise<unknown> {
-    refuseUnknown(options, ["timeout"], "result");
-    const endMs = this.tools.clock.monotonic() + toMs(options.timeout ?? "30s", "timeout");
+  /**
+   * Waits for the job's end and returns its result, typed by what enqueue returned or by the definition. Throws JobFailedError or
+   * ResultCancelledError when it ended otherwise, ResultTimeoutError when the time is over.
+   */
+  result<Result>(enqueued: Enqueued<Result>, options?: ResultOptions): Promise<JobResult<Result>>;
+  result<In, Result>(
+    definition: JobDefinition<In, unknown, Result>,
+    id: string | Enqueued,
+    options?: ResultOptions,
+  ): Promise<JobResult<Result>>;
+  result(id: string, options?: ResultOptions): Promise<unknown>;
+  async result(of: Asked, second?: unknown, third?: unknown): Promise<unknown> {
+    const { id, kind, options } = askedResult(of, second, third);
+    const { call, clock, codec, db } = this.tools;
+    const endMs = clock.monotonic() + toMs(options.timeout ?? "30s", "timeout");
     for (let pauseMs = 10; ; pauseMs = Math.min(500, pauseMs * 1.5)) {
-      const job = await this.tools.call(() => readJob(this.tools.db, checkJobId(id)));
+      const job = await call(() => readJob(db, id));
       if (!job) throw new JobNotFoundError(id);
-      // Who asks for the result and has the codec gets what was sealed, or hears why not.
-      if (job.state === "done" && this.tools.codec !== undefined && job.result !== null)
-        return openJson(this.tools.codec, job.result, job, "result");
-      if (job.state === "done") return job.result;
-      if (isEnded(job.state))
-        throw new FairmillError(
-          "FAIRMILL_JOB_FAILED",
-          `Job ${id} ended as ${job.state}${job.error ? `: ${job.error.message}` : "."}`,
-        );
-      const leftMs = endMs - this.tools.clock.monotonic();
-      if (leftMs <= 0)
-        throw new FairmillError(
-          "FAIRMILL_RESULT_TIMEOUT",
-          `Job ${id} is still ${job.state}; it goes on, only the waiting ended.`,
-        );
-      await sleep(this.tools.clock, Math.min(pauseMs, leftMs));
+      const ended = resultOf(codec, job, kind);
+      if (ended) return ended.result;
+      const leftMs = endMs - clock.monotonic();
+      if (leftMs <= 0) throw new ResultTimeoutError(id, job.state);
+      await sleep(clock, Math.min(pauseMs, leftMs));
     }
   }
 

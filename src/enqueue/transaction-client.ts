@@ -27,8 +27,15 @@ import { checkSignal, sealSignal } from "./signals.js";
 
 /** Enqueues inside a transaction of the caller: the jobs exist when it commits, and never did when it does not. */
 export interface TransactionClient {
-  enqueue<In>(definition: JobDefinition<In, unknown>, input: In, options?: EnqueueOptions): Promise<Enqueued>;
-  enqueueMany<In>(definition: JobDefinition<In, unknown>, items: Iterable<EnqueueItem<In>>): Promise<Enqueued[]>;
+  enqueue<In, Result>(
+    definition: JobDefinition<In, unknown, Result>,
+    input: In,
+    options?: EnqueueOptions,
+  ): Promise<Enqueued<Result>>;
+  enqueueMany<In, Result>(
+    definition: JobDefinition<In, unknown, Result>,
+    items: Iterable<EnqueueItem<In>>,
+  ): Promise<Enqueued<Result>[]>;
   /** Stores a batch with everything that `fill` adds. */
   batch<Success, Complete, Death>(
     options: BatchOptions<Success, Complete, Death>,
@@ -51,15 +58,18 @@ export function transactionClient(
   const tx = explainedTransaction(given, schema, "client.in(tx)");
   const makers = { rules, codec, chain };
   const credits = new Credits(tx, (text) => qualify(text, schema));
-  const store = (definition: Ruled, jobs: JobList) =>
+  const store = <Result>(definition: Ruled, jobs: JobList): Promise<Enqueued<Result>[]> =>
     call(async () => {
       // Over a connection of ours: the rule stays, whatever becomes of the transaction.
       await rules.tell(definition);
-      return storeJobsIn(tx, schema, jobs);
+      return (await storeJobsIn(tx, schema, jobs)) as Enqueued<Result>[];
     });
   return {
-    enqueue: async (definition, input, options = {}) =>
-      (await store(definition, [await newJob(definition, input, options, codec, chain)]))[0]!,
+    enqueue: async <In, Result>(
+      definition: JobDefinition<In, unknown, Result>,
+      input: In,
+      options: EnqueueOptions = {},
+    ) => (await store<Result>(definition, [await newJob(definition, input, options, codec, chain)]))[0]!,
     enqueueMany: async (definition, items) => store(definition, await newJobs(definition, items, codec, chain)),
     batch: async (options, fill) => {
       checkBatchOptions(options as BatchOptions, "batch");

@@ -91,16 +91,20 @@ export class NonRetryableError extends FairmillError {
 /** No such job, or it was removed by retention. */
 export class JobNotFoundError extends FairmillError {
   override readonly name = "JobNotFoundError";
+  readonly jobId: string;
   constructor(id: string) {
     super("FAIRMILL_JOB_NOT_FOUND", `There is no job ${id}: the id is wrong, or retention removed the job.`);
+    this.jobId = id;
   }
 }
 
 /** Only a job that has ended is repeated as a new one: a live one would run beside its repetition. */
 export class JobNotEndedError extends FairmillError {
   override readonly name = "JobNotEndedError";
+  readonly jobId: string;
   constructor(id: string, state: string) {
     super("FAIRMILL_JOB_NOT_ENDED", `Job ${id} is ${state}: it has not ended. Cancel it first, or wait for its end.`);
+    this.jobId = id;
   }
 }
 

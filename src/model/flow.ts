@@ -73,19 +73,19 @@ export interface FlowOptions<In, Schema extends StandardSchema | undefined> {
 /** Declares the nodes. `Context` is what a function gets that a node runs. */
 export interface FlowBuilder<In, Context> {
   /** A node that is one job. */
-  job<JobIn>(
+  job<JobIn, Result>(
     name: string,
-    definition: JobDefinition<JobIn, unknown>,
+    definition: JobDefinition<JobIn, unknown, Result>,
     input: (input: In) => JobIn,
     options?: NodeOptions,
-  ): NodeRef;
+  ): NodeRef<Result>;
   /** A node that is several jobs of one kind. */
-  jobs<JobIn>(
+  jobs<JobIn, Result>(
     name: string,
-    definition: JobDefinition<JobIn, unknown>,
+    definition: JobDefinition<JobIn, unknown, Result>,
     inputs: (input: In) => readonly JobIn[],
     options?: NodeOptions,
-  ): NodeRef;
+  ): NodeRef<Result>;
   /** A node that runs a function in a worker. Jobs that it adds to `ctx.batch` belong to the node. */
   run<Result>(name: string, run: (ctx: Context) => Promise<Result> | Result, options?: RunOptions): NodeRef<Result>;
   /** A node that is a whole flow. */
@@ -130,11 +130,11 @@ export function buildFlow<In, Context>(
   const places = new Map<NodeRef, number>();
   let isDeclared = false;
 
-  const add = (
+  const add = <Result>(
     nodeName: string,
     given: NodeOptions,
     part: Partial<Pick<FlowNode, "jobs" | "run" | "flow">>,
-  ): NodeRef => {
+  ): NodeRef<Result> => {
     const at = `${where}, node ${showValue(nodeName)}`;
     nameOf(nodeName, "node");
     if (isDeclared)
@@ -163,7 +163,7 @@ export function buildFlow<In, Context>(
       flow: undefined,
       ...part,
     });
-    const ref: NodeRef = Object.freeze({ name: nodeName });
+    const ref: NodeRef<Result> = Object.freeze({ name: nodeName });
     places.set(ref, nodes.length - 1);
     return ref;
   };

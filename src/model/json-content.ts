@@ -40,13 +40,18 @@ function textOf(kind: string, value: unknown): string {
  * list may be longer than so many letters.
  */
 export function serializePlainList(inputs: readonly unknown[], charsMax: number): string | undefined {
-  let weight = 0;
-  for (const input of inputs) {
-    const own = weighPlain(input, 1);
-    weight += own;
-    if (own > PLAIN_WEIGHT_MAX || weight > charsMax / BYTES_PER_WEIGHT) return undefined;
+  try {
+    let weight = 0;
+    for (const input of inputs) {
+      const own = weighPlain(input, 1);
+      weight += own;
+      if (own > PLAIN_WEIGHT_MAX || weight > charsMax / BYTES_PER_WEIGHT) return undefined;
+    }
+    return "toJSON" in inputs ? undefined : textWithoutEscapes(inputs);
+  } catch {
+    // One of them cannot be read: whoever makes it by itself finds out which.
+    return undefined;
   }
-  return "toJSON" in inputs ? undefined : textWithoutEscapes(inputs);
 }
 
 /** The JSON of what is surely right, which nearly all input is; undefined when it takes a closer look. */
@@ -94,7 +99,8 @@ function weighPlain(value: unknown, depth: number): number {
     if (member !== undefined) weight += key.length + 1 + weighPlain(member, depth + 1);
     if (weight > PLAIN_WEIGHT_MAX) return weight;
   }
-  return weight;
+  // Asked of those without members only, which are few.
+  return weight === NUMBER_WEIGHT && emptiedBy(value) !== undefined ? Number.POSITIVE_INFINITY : weight;
 }
 
 function serializeInspected(kind: string, value: unknown): string {
@@ -152,7 +158,10 @@ function inspect(walk: Walk, value: unknown, path: string, depth: number): boole
     }
     return bad;
   }
-  for (const key of Object.keys(value)) {
+  const keys = Object.keys(value);
+  const lost = keys.length === 0 ? emptiedBy(value) : undefined;
+  if (lost !== undefined) return fault(issues, path, `a ${lost} is not JSON: it would be stored as {}`);
+  for (const key of keys) {
     const at = path === "" ? key : `${path}.${key}`;
     if (key === "__proto__") bad = fault(issues, at, "the key __proto__ is refused") || bad;
     else if (isBadText(key)) bad = fault(issues, path, "a key with NUL or half a surrogate pair") || bad;
@@ -166,7 +175,19 @@ function inspect(walk: Walk, value: unknown, path: string, depth: number): boole
   return bad;
 }
 
-const isBadText = (text: string) => SUSPECT.test(text) && (text.includes("\u0000") || !text.isWellFormed());
+/** JSON takes these out of their boxes. */
+const BOXES = ["Object", "String", "Number", "Boolean"];
+
+/**
+ * What kind of thing this object without members is, when its contents lie where JSON does not look: a Map, a Set, an Error, a Promise that was
+ * not awaited. Undefined for plain objects and for classes of the application.
+ */
+export function emptiedBy(value: object): string | undefined {
+  const tag = Object.prototype.toString.call(value).slice("[object ".length, -1);
+  return BOXES.includes(tag) ? undefined : tag;
+}
+
+export const isBadText = (text: string) => SUSPECT.test(text) && (text.includes("\u0000") || !text.isWellFormed());
 
 function fault(issues: InputIssue[], path: string, message: string): true {
   issues.push({ path, message });

@@ -20,7 +20,18 @@ export interface EffectsOfRun {
   readonly completer: Completer;
   /** The run is decided: whatever comes now comes too late. */
   readonly isOver: () => boolean;
+  /** What is kept of a result, or throws when it does not fit. */
+  readonly checkResult: (result: unknown) => unknown;
 }
+
+declare const COMPLETED: unique symbol;
+
+/** What `ctx.complete` resolves with. A handler may return it in place of a result. */
+export interface Completed {
+  readonly [COMPLETED]?: never;
+}
+
+export const completed: Completed = Object.freeze({});
 
 /** The job was settled in the handler's transaction; whether that committed is another question. */
 export interface Completion {
@@ -77,7 +88,7 @@ export class RunEffects {
     return this.#completing ?? this.#checked();
   }
 
-  complete(tx: Queryable, result: unknown): Promise<void> {
+  complete(tx: Queryable, result: unknown): Promise<Completed> {
     const refusal = this.refusal("ctx.complete");
     if (refusal !== undefined) return rejected(refusal);
     const completing = this.#complete(tx, result);
@@ -88,14 +99,16 @@ export class RunEffects {
     return completing;
   }
 
-  async #complete(tx: Queryable, result: unknown): Promise<void> {
-    const { claim, completer, isOver } = this.#run;
+  async #complete(tx: Queryable, given: unknown): Promise<Completed> {
+    const { claim, completer, isOver, checkResult } = this.#run;
     try {
       await this.#checked();
       if (this.#lost !== undefined) throw this.#lost;
       if (isOver()) throw new LeaseLostError("The run has ended: its job is settled or released. Roll back.");
+      const result = await checkResult(given);
       const returned = await completer.complete(claim, tx, result, this.collected);
       this.#completion = { result, returned };
+      return completed;
     } catch (error) {
       // Unless another try succeeds: who goes on after this has not done what he said.
       this.#uncompleted = error;

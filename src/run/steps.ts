@@ -8,6 +8,7 @@ import type { Clock } from "../model/clock.js";
 import { DURATION_MS_MAX, type Duration, toMs } from "../model/duration.js";
 import { ConfigError, LeaseLostError } from "../model/errors.js";
 import { serializeResult } from "../model/json-content.js";
+import type { Jsonify } from "../model/jsonify.js";
 import { nameOf, refuseUnknown } from "../model/settings.js";
 import {
   type DoneStep,
@@ -40,6 +41,8 @@ export interface StepsOfRun {
   readonly isOver: () => boolean;
   readonly onLost: (reason: LeaseLostError) => void;
   readonly onPaused: (delayMs: number, waits: readonly string[]) => void;
+  /** A value is kept as JSON. */
+  readonly onKept: (what: string, value: unknown) => void;
 }
 
 /** While a transaction that sends the signal is open, the job asks again after so long. */
@@ -78,7 +81,7 @@ export class Steps {
     return this.#fault;
   }
 
-  step<T>(name: string, run: () => T | Promise<T>): Promise<T> {
+  step<T>(name: string, run: () => T | Promise<T>): Promise<Jsonify<T>> {
     return quiet(
       this.#call(name, "run", (position, known) => {
         if (typeof run !== "function")
@@ -97,7 +100,7 @@ export class Steps {
     );
   }
 
-  waitFor<T>(name: string, options: WaitOptions = {}): Promise<T> {
+  waitFor<T>(name: string, options: WaitOptions = {}): Promise<Jsonify<T>> {
     return quiet(
       this.#call(name, "wait", (position, known) => {
         const where = `ctx.waitFor("${name}")`;
@@ -105,7 +108,7 @@ export class Steps {
         const waitMs = options.timeout === undefined ? undefined : toMs(options.timeout, `${where}: timeout`);
         return this.#pause({ name, position, kind: "wait", waitMs }, known, (signalled, result) => {
           if (!signalled) throw new WaitTimeoutError(name);
-          return result as T;
+          return result as Jsonify<T>;
         });
       }),
     );
@@ -161,13 +164,19 @@ export class Steps {
     return this.#loading;
   }
 
-  async #do<T>(name: string, position: number, known: KnownStep | undefined, run: () => T | Promise<T>): Promise<T> {
-    if (known) return this.#hand(name, () => known.result as T);
+  async #do<T>(
+    name: string,
+    position: number,
+    known: KnownStep | undefined,
+    run: () => T | Promise<T>,
+  ): Promise<Jsonify<T>> {
+    if (known) return this.#hand(name, () => known.result as Jsonify<T>);
     const { claim, clock, keeper, isOver } = this.#run;
     const startMs = clock.monotonic();
     const value = await run();
     const { json, problem } = serializeResult(value);
     if (problem !== undefined) throw new StepResultError(name, problem);
+    this.#run.onKept(`step "${name}"`, value);
     const done: DoneStep = { name, position, json, tookMs: clock.monotonic() - startMs };
     const { answer, kind, result } = await keeper.store(claim, done, isOver);
     switch (answer) {
@@ -180,10 +189,10 @@ export class Steps {
       case "known":
         // Somebody was here before: a signal of this name, or this very call, whose answer was lost on the way.
         if (kind !== "run") throw new StepChangedError(name, `it was a ${kind} and is a run now`);
-        return this.#hand(name, () => result as T);
+        return this.#hand(name, () => result as Jsonify<T>);
       case "stored":
         // As the next run will get it.
-        return this.#hand(name, () => (json === undefined ? undefined : JSON.parse(json)) as T);
+        return this.#hand(name, () => (json === undefined ? undefined : JSON.parse(json)) as Jsonify<T>);
     }
   }
 

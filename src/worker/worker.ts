@@ -28,6 +28,7 @@ import { readTick, type Ticked } from "../store/schedules.js";
 import type { UpkeepReport } from "../store/upkeep.js";
 import { cancelRequests } from "../store/workers.js";
 import { Upkeep } from "../upkeep/upkeep.js";
+import { ContentReports } from "./content-reports.js";
 import { WorkerEffects } from "./effect-maker.js";
 import { Hands } from "./hands.js";
 import { Incarnation } from "./incarnation.js";
@@ -104,11 +105,16 @@ export class Worker {
       onDue: (ms) => this.#upkeep.dueIn(ms),
     });
     this.#progress = new ProgressKeeper(db, clock, (error) => trouble("keeping progress", error), settings.codec);
+    const contents = new ContentReports(log, this.events);
     const sealResult = settings.codec && resultSealer(settings.codec, log);
     this.#hands = new Hands(this.#parts, {
       handlers,
       sealResult,
-      onProgress: (claim, value) => this.#progress.report(claim, value),
+      onProgress: (claim, value) => {
+        contents.look(claim, "progress", value);
+        this.#progress.report(claim, value);
+      },
+      onKept: (claim, what, value) => contents.look(claim, what, value),
       steps: new StepStore(db, clock, {
         stepsMax: settings.stepsMax,
         bytesMax: settings.stepsBytesMax,
