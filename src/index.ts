@@ -47,6 +47,7 @@ export type { EnqueueItem } from "./enqueue/new-job.js";
 export type { ResolveOptions } from "./enqueue/publish.js";
 export type { RedriveGroup, Redriven, RedriveOptions, RedrivePreview } from "./enqueue/redrive.js";
 export type { RerunOptions } from "./enqueue/rerun.js";
+export type { ResultOptions } from "./enqueue/result.js";
 export type { CronSpec, Scheduled, ScheduleOptions } from "./enqueue/schedules.js";
 export type { EnqueuedCount } from "./enqueue/stream.js";
 export type { TransactionClient } from "./enqueue/transaction-client.js";
@@ -69,6 +70,7 @@ export type { Claim } from "./model/claim.js";
 export type { Clock } from "./model/clock.js";
 export type { Codec, SealContext } from "./model/codec.js";
 export { KeyUnknownError, NotSealedError, SealBrokenError, SealedError } from "./model/codec-errors.js";
+export type { ContentChange } from "./model/content-changes.js";
 export type { JobCredits } from "./model/credits.js";
 export {
   DeliveryJobError,
@@ -112,6 +114,7 @@ export {
   type RunOptions,
 } from "./model/flow.js";
 export { defineJob, type JobDefinition, type JobOptions } from "./model/job-definition.js";
+export type { JobResult, Jsonify } from "./model/jsonify.js";
 export { ActiveLimitError, CreditsExhaustedError, DuplicateJobError, RateLimitError } from "./model/limit-errors.js";
 export type { GateName, GateSettings, JobLimits, KeyRule, Rate, StoredRate, TenantSettings } from "./model/limits.js";
 export { type AddedBy, Chain, MiddlewareError } from "./model/middleware.js";
@@ -121,6 +124,12 @@ export type { Published, PublishOptions } from "./model/new-message.js";
 export { cancel, snooze, type Verdict } from "./model/outcome.js";
 export type { Queryable } from "./model/queryable.js";
 export type { ErrorFilter, RedriveFilter } from "./model/redrive-filter.js";
+export {
+  JobFailedError,
+  ResultCancelledError,
+  ResultInvalidError,
+  ResultTimeoutError,
+} from "./model/result-errors.js";
 export type { Missed, Tick } from "./model/schedule.js";
 export type { StandardSchema } from "./model/standard-schema.js";
 export { type JobState, TRANSITIONS } from "./model/states.js";
@@ -144,8 +153,9 @@ export type { WorkerEvents } from "./observe/events.js";
 export { createLogger, type Logger, silentLogger } from "./observe/log.js";
 export type { JobBatch, JobFlow } from "./run/batch.js";
 export type { JobContext } from "./run/context.js";
+export type { Completed } from "./run/effects.js";
 export { defineFlow, handleFlow } from "./run/flow.js";
-export { type HandleOptions, type Handler, type HandlerFunction, handle } from "./run/handler.js";
+export { type HandleOptions, type Handler, type HandlerAnswer, type HandlerFunction, handle } from "./run/handler.js";
 export type { Next, RunMiddleware, RunPart } from "./run/middleware.js";
 export type { WaitOptions } from "./run/steps.js";
 export type { Batch, BatchFilter } from "./store/batches.js";

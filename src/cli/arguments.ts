@@ -5,6 +5,7 @@ import { Cron } from "../model/cron.js";
 import { type Duration, toMs } from "../model/duration.js";
 import { ConfigError } from "../model/errors.js";
 import { checkGateSettings, checkRate, type Rate } from "../model/limits.js";
+import { parseIso } from "../model/moment.js";
 import { nameOf, wholeNumber } from "../model/settings.js";
 import { checkSchemaName } from "../store/schema-name.js";
 import { UsageError } from "./failure.js";
@@ -72,9 +73,11 @@ export const weight =
 export const moment =
   (option: string): Parser<Date> =>
   (text) => {
-    const date = new Date(text);
-    if (/^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(date.getTime())) return date;
-    throw new UsageError(`${option}: ${JSON.stringify(text)} is not a moment. Write it like 2030-01-31T09:00:00Z.`);
+    const date = parseIso(text);
+    if (date !== undefined) return date;
+    throw new UsageError(
+      `${option}: ${JSON.stringify(text)} is not a moment. Write it with its zone, like 2030-01-31T09:00:00Z.`,
+    );
   };
 
 /** A moment, or a duration back from now. */

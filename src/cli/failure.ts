@@ -1,6 +1,5 @@
 // How a failure ends a command: which exit code, which code for programs, which one or two lines for people.
 import { FairmillError } from "../model/errors.js";
-import { NotSentError } from "../store/database.js";
 import type { Output } from "./output.js";
 import { manyLines } from "./text.js";
 
@@ -25,33 +24,13 @@ export function reportFailure(thrown: unknown, out: Output, help: string): ExitC
 }
 
 function explain(thrown: unknown): { code: string; message: string } {
-  // PostgreSQL answered, and would not let us in: its own reason says what to do.
-  if (thrown instanceof NotSentError && isFromPostgres(thrown.cause) && thrown.cause.code in ADVICE)
-    return explain(thrown.cause);
   if (thrown instanceof FairmillError) return { code: thrown.code, message: thrown.message };
-  if (isFromPostgres(thrown))
-    return {
-      code: "FAIRMILL_DATABASE",
-      message: `PostgreSQL refused: ${thrown.message} (${thrown.code}). ${ADVICE[thrown.code] ?? "Its log may say more."}`,
-    };
   const message = thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
   return {
     code: "FAIRMILL_UNEXPECTED",
     message: `${message}${/[.!?]$/.test(message) ? "" : "."} Set FAIRMILL_LOG_LEVEL=debug to see where it comes from.`,
   };
 }
-
-/** What to do about the refusals that people meet first. */
-const ADVICE: Readonly<Record<string, string>> = {
-  "28P01": "Check user and password in the database URL.",
-  "28000": "Check the user in the database URL, and who may connect in pg_hba.conf.",
-  "3D000": "Create the database first, or correct its name in the database URL.",
-  "42501": "Connect as a role that owns the schema, or ask its owner for the right.",
-  "53300": "Close some connections or raise max_connections.",
-};
-
-const isFromPostgres = (thrown: unknown): thrown is Error & { code: string } =>
-  thrown instanceof Error && "severity" in thrown && "code" in thrown && typeof thrown.code === "string";
 
 function stackOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);

@@ -5,7 +5,7 @@ import { channelName, DELIVERY_ATTEMPTS, DELIVERY_KIND, DELIVERY_QUEUE } from ".
 import { type Duration, toMs } from "../model/duration.js";
 import { ConfigError } from "../model/errors.js";
 import { defineOwnJob, type JobDefinition, type JobOptions } from "../model/job-definition.js";
-import { refuseUnknown } from "../model/settings.js";
+import { readable, refuseUnknown } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "../model/standard-schema.js";
 import type { Logger } from "../observe/log.js";
@@ -82,6 +82,11 @@ export function defineChannel<Input = unknown>(
 ): Channel<Input, Input>;
 // biome-ignore lint/suspicious/noExplicitAny: the overloads above are what callers see.
 export function defineChannel(options: ChannelOptions<any, any, any>): Channel<any, any> {
+  return readable("options", "defineChannel", () => declareChannel(options));
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: see above.
+function declareChannel(options: ChannelOptions<any, any, any>): Channel<any, any> {
   if (typeof options !== "object" || options === null)
     throw new ConfigError("options", `defineChannel(${showValue(options)}): pass an object, like { name: "mail", … }.`);
   const where = `defineChannel(${showValue(options.name)})`;

@@ -1,12 +1,12 @@
 // What every call of a client stands on: its settings, its connections, its middlewares, and how it begins and ends.
 import type { Window } from "../model/batch.js";
-import { type Clock, systemClock } from "../model/clock.js";
+import { type Clock, checkClock, systemClock } from "../model/clock.js";
 import { type Codec, checkCodec } from "../model/codec.js";
 import { FairmillError } from "../model/errors.js";
 import { refuseUnknown, wholeNumber } from "../model/settings.js";
 import { readBatchEnds } from "../store/batches.js";
 import { Database, type Pool, type Queryable } from "../store/database.js";
-import { explainFailure } from "../store/failures.js";
+import { explaining } from "../store/explain-failure.js";
 import { type MigrateOptions, migrate, pendingMigrations } from "../store/migrate.js";
 import { SchemaFit } from "../store/schema-fit.js";
 import { windowIn } from "./batch-coordination.js";
@@ -60,14 +60,15 @@ export class BaseClient {
     refuseUnknown(options, ["databaseUrl", "db", "schema", "connectionsMax", "codec", "use", "clock"], "createClient");
     const codec = checkCodec(options.codec);
     const middlewares = usedBy(options.use);
-    const clock = options.clock ?? systemClock;
+    const clock = options.clock === undefined ? systemClock : checkClock(options.clock);
     const db = new Database(options, {
       connectionsMax: wholeNumber(options.connectionsMax ?? 10, 1, 10_000, "connectionsMax"),
       applicationName: "fairmill client",
     });
     const during = <T>(work: () => Promise<T>) => this.#during(work);
     const fit = new SchemaFit(db);
-    const explained = <T>(work: () => Promise<T>) => explain(db, fit.isKnown ? work : () => fit.check().then(work));
+    const explained = <T>(work: () => Promise<T>) =>
+      explaining(db.schema, fit.isKnown ? work : () => fit.check().then(work));
     const call = <T>(work: () => Promise<T>) => during(() => explained(work));
     this.tools = {
       db,
@@ -94,7 +95,7 @@ export class BaseClient {
   migrate(options: MigrateOptions = {}): Promise<string[]> {
     const { db, clock } = this.tools;
     return this.#during(() =>
-      explain(db, async () => {
+      explaining(db.schema, async () => {
         refuseUnknown(options, ["onWait"], "migrate");
         return migrate(db, { ...options, clock });
       }),
@@ -103,7 +104,7 @@ export class BaseClient {
 
   /** What `migrate` would apply or put right. */
   pendingMigrations(): Promise<string[]> {
-    return this.#during(() => explain(this.tools.db, () => pendingMigrations(this.tools.db)));
+    return this.#during(() => explaining(this.tools.db.schema, () => pendingMigrations(this.tools.db)));
   }
 
   /** Waits for what is under way and closes the client's own connections; a second call returns the same promise. */
@@ -138,13 +139,5 @@ export class BaseClient {
     } finally {
       this.end();
     }
-  }
-}
-
-async function explain<T>(db: Database, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw explainFailure(error, db.schema);
   }
 }

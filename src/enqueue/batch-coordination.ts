@@ -1,8 +1,9 @@
 // The coordination of producers from outside, as a middleware that can be set, replaced or removed. Its part at enqueue sees registrations; the
 // waiting is done by the database: upkeep looks at the batch when its window is over, so nobody waits in a worker's slot.
 import { type Stability, type Window, windowOf } from "../model/batch.js";
+import { ConfigError } from "../model/errors.js";
 import { refuseUnknown } from "../model/settings.js";
-import type { Logger } from "../observe/log.js";
+import { checkLogger, type Logger } from "../observe/log.js";
 import { type EnqueueMiddleware, SILENT } from "./middleware.js";
 
 export interface Registration {
@@ -32,12 +33,11 @@ interface Coordination extends EnqueueMiddleware {
 export function batchCoordination(
   options: BatchCoordinationOptions = {},
 ): EnqueueMiddleware & { readonly run?: never } {
+  refuseUnknown(options, ["stabilityWindow", "maxWait", "pollInterval", "onRegistered", "logger"], "batchCoordination");
   const { onRegistered, logger, ...stability } = options;
-  refuseUnknown(
-    stability,
-    ["stabilityWindow", "maxWait", "pollInterval", "onRegistered", "logger"],
-    "batchCoordination",
-  );
+  if (onRegistered !== undefined && typeof onRegistered !== "function")
+    throw new ConfigError("onRegistered", "onRegistered: must be a function of a registration.");
+  if (logger !== undefined) checkLogger(logger);
   const member: Coordination = {
     name: BATCH_COORDINATION,
     enqueue: ({ kind, options: { batch } }) => {

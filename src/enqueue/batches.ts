@@ -3,7 +3,6 @@
 //   client.batch(options, fill)   everything known now: collected, stored in one transaction
 //   client.openBatch(options)     others add to it, from anywhere, until it is closed
 import {
-  BATCH_STATES,
   BatchEndedError,
   BatchNotFoundError,
   type BatchOptions,
@@ -21,7 +20,7 @@ import { type Duration, toMs } from "../model/duration.js";
 import { ConfigError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { EnqueueOptions, NewJob } from "../model/new-job.js";
-import { oneOf, refuseUnknown, wholeNumber } from "../model/settings.js";
+import { refuseUnknown } from "../model/settings.js";
 import {
   type Batch,
   type BatchFilter,
@@ -36,8 +35,8 @@ import {
   releaseBatch,
 } from "../store/batches.js";
 import type { Database } from "../store/database.js";
-import { PAGE_ROWS_MAX } from "../store/read-jobs.js";
 import { newCallbacks } from "./callbacks.js";
+import { checkBatchFilter } from "./filters.js";
 import { type JobMakers, newJob } from "./new-job.js";
 import type { Sender } from "./sender.js";
 import type { SharedLook } from "./shared-look.js";
@@ -68,6 +67,7 @@ export interface StoredBatch {
 
 /** Jobs that are collected before the first of them are stored. */
 const COLLECTED_MAX = 5_000;
+const OF_MEMBER = ["tenant", "priority", "runAt", "delay", "idempotencyKey", "key"] as const;
 const HOLD = "10m";
 /** While the members of a large batch are being stored. */
 const FILLING_MS = 600_000;
@@ -87,12 +87,8 @@ export class Batches {
 
   /** A page of batches and flows, newest first. */
   async list(filter: BatchFilter = {}): Promise<Batch[]> {
-    refuseUnknown(filter, ["role", "state", "tenant", "before", "limit"], "batches.list");
-    if (filter.role !== undefined) oneOf(filter.role, ["batch", "flow"], "role", "batches.list");
-    if (filter.state !== undefined) oneOf(filter.state, BATCH_STATES, "state", "batches.list");
-    if (filter.before !== undefined) checkBatchId(filter.before);
-    const limit = wholeNumber(filter.limit ?? 50, 1, PAGE_ROWS_MAX, "limit");
-    return this.#tools.call(() => readBatches(this.#tools.db, filter, limit));
+    const wanted = checkBatchFilter(filter);
+    return this.#tools.call(() => readBatches(this.#tools.db, wanted));
   }
 
   /** Waits until a batch or a flow is over, and returns it; throws when the time is. It goes on in any case. */
@@ -174,6 +170,7 @@ export class OpenBatch extends BatchHold implements BatchAdder {
   add<In>(definition: JobDefinition<In, unknown>, input: In, options: EnqueueOptions = {}): Promise<void> {
     const { call, codec, chain, rules, sender } = this.#tools;
     return call(async () => {
+      refuseUnknown(options, OF_MEMBER, "batch.add");
       const job = await newJob(definition, input, { tenant: this.#tenant, ...options, batch: this.id }, codec, chain);
       await rules.tell(definition);
       await sender.one(job);
@@ -210,7 +207,7 @@ export async function newBatch(makers: JobMakers, options: BatchOptions): Promis
   return {
     name: options.name,
     tenant,
-    parent: options.parent,
+    parent: options.parent === undefined ? undefined : checkBatchId(options.parent, "parent"),
     callbacks: await newCallbacks(options, tenant, makers),
   };
 }
@@ -239,11 +236,7 @@ export class BatchFiller implements BatchAdder {
   }
 
   async add<In>(definition: JobDefinition<In, unknown>, input: In, options: EnqueueOptions = {}): Promise<void> {
-    refuseUnknown(
-      options,
-      ["tenant", "priority", "runAt", "delay", "idempotencyKey", "key"],
-      `batch.add("${definition?.kind}")`,
-    );
+    refuseUnknown(options, OF_MEMBER, "batch.add");
     const { rules, codec, chain } = this.#tools;
     const job = newJob(definition, input, { tenant: this.#tenant, ...options }, codec, chain);
     const made = job instanceof Promise ? await job : job;

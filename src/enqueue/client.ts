@@ -3,9 +3,9 @@ import type { BatchOptions, OpenBatchOptions } from "../model/batch.js";
 import type { ChannelTarget } from "../model/channel.js";
 import type { FlowDefinition } from "../model/flow.js";
 import type { JobDefinition } from "../model/job-definition.js";
-import { checkJobId } from "../model/job-id.js";
 import type { Enqueued } from "../model/new-job.js";
 import type { Published } from "../model/new-message.js";
+import { readable } from "../model/settings.js";
 import type { Balance, CreditEntry, StatementPage } from "../store/credits.js";
 import type { Queryable } from "../store/database.js";
 import type { NamePage } from "../store/overviews.js";
@@ -41,25 +41,28 @@ export class Client extends SteeringClient {
   }
 
   /** Stores a job, durably. Concurrent calls of one process share transactions. */
-  async enqueue<In>(
-    definition: JobDefinition<In, unknown>,
+  async enqueue<In, Result>(
+    definition: JobDefinition<In, unknown, Result>,
     input: In,
     options: EnqueueOptions = {},
-  ): Promise<Enqueued> {
+  ): Promise<Enqueued<Result>> {
     this.begin();
     try {
       const made = newJob(definition, input, options, this.tools.codec, this.tools.chain);
       const job = made instanceof Promise ? await made : made;
       if (!this.tools.fit.isKnown) await this.tools.fit.check();
-      if (!this.tools.rules.knows(definition)) await this.tools.rules.tell(definition);
-      return await this.tools.sender.one(job);
+      if (!this.tools.rules.knows(definition)) await this.tools.explained(() => this.tools.rules.tell(definition));
+      return (await this.tools.sender.one(job)) as Enqueued<Result>;
     } finally {
       this.end();
     }
   }
 
   /** Stores many jobs in one transaction. Nothing is stored when one of them is not valid. */
-  enqueueMany<In>(definition: JobDefinition<In, unknown>, items: Iterable<EnqueueItem<In>>): Promise<Enqueued[]>;
+  enqueueMany<In, Result>(
+    definition: JobDefinition<In, unknown, Result>,
+    items: Iterable<EnqueueItem<In>>,
+  ): Promise<Enqueued<Result>[]>;
   /** Stores a stream of jobs, a few thousand at a time, in bounded memory. What was stored before an error stays. */
   enqueueMany<In>(
     definition: JobDefinition<In, unknown>,
@@ -164,7 +167,7 @@ export class Client extends SteeringClient {
 
   /** Gives credits to an account, which is made if it does not exist. */
   async grant(account: string, amount: number, options?: GrantOptions): Promise<Granted> {
-    return this.tools.call(() => this.#credits.grant(account, amount, options));
+    return this.tools.call(async () => this.#credits.grant(account, amount, options));
   }
 
   /** What an account has free, and what jobs hold of it. */
@@ -174,13 +177,19 @@ export class Client extends SteeringClient {
 
   /** The movements of an account, newest first. */
   async statement(account: string, page: StatementPage = {}): Promise<CreditEntry[]> {
-    if (page.before !== undefined) checkJobId(page.before);
-    return this.tools.call(() => this.#credits.statement(account, page));
+    return this.tools.call(async () => this.#credits.statement(account, page));
   }
 }
 
 /** Whatever is neither a list nor a stream is refused as a list. */
 const isStream = <T>(items: Iterable<T> | AsyncIterable<T>): items is AsyncIterable<T> =>
-  typeof items === "object" && items !== null && Symbol.asyncIterator in items;
+  readable(
+    "jobs",
+    "enqueueMany",
+    () =>
+      typeof items === "object" &&
+      items !== null &&
+      typeof (items as AsyncIterable<T>)[Symbol.asyncIterator] === "function",
+  );
 
 export const createClient = (options?: ClientOptions): Client => new Client(options);

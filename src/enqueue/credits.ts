@@ -11,6 +11,7 @@ import {
   type StatementPage,
 } from "../store/credits.js";
 import type { Queryable } from "../store/database.js";
+import { checkStatementPage } from "./filters.js";
 import { idempotencyKey } from "./new-job.js";
 
 export interface GrantOptions {
@@ -51,7 +52,6 @@ export class Credits {
   }
 
   statement(account: string, page: StatementPage): Promise<CreditEntry[]> {
-    refuseUnknown(page, ["before", "limit"], "statement");
-    return readStatement(this.#query, checkAccount(account), page);
+    return readStatement(this.#query, checkAccount(account), checkStatementPage(page));
   }
 }

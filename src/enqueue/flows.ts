@@ -147,7 +147,7 @@ export async function newFlow<In>(
   return {
     name: definition.name,
     tenant,
-    parent: options.parent === undefined ? undefined : checkBatchId(options.parent),
+    parent: options.parent === undefined ? undefined : checkBatchId(options.parent, "parent"),
     callbacks: await newCallbacks(definition.callbacks(input), tenant, makers),
     nodes,
   };

@@ -5,12 +5,12 @@ import { ConfigError } from "../model/errors.js";
 import { type JobDefinition, refuseReserved } from "../model/job-definition.js";
 import { serializePlainList } from "../model/json-content.js";
 import type { AlikeJobs, JobList, NewJob } from "../model/new-job.js";
-import { nameOf } from "../model/settings.js";
+import { nameOf, readable } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
 import { validateInput } from "../model/validate-input.js";
 import { STATEMENT_CHARS_MAX, STATEMENT_ROWS_MAX } from "../store/enqueue.js";
 import type { EnqueueChain } from "./middleware.js";
-import { type EnqueueItem, newJobOf } from "./new-job.js";
+import { checkDefinition, type EnqueueItem, newJobOf } from "./new-job.js";
 
 export async function newJobs<In>(
   definition: JobDefinition<In, unknown>,
@@ -18,9 +18,10 @@ export async function newJobs<In>(
   codec: Codec | undefined,
   chain?: EnqueueChain,
 ): Promise<JobList> {
-  if (typeof items?.[Symbol.iterator] !== "function")
+  if (!readable("jobs", "enqueueMany", () => typeof items?.[Symbol.iterator] === "function"))
     throw new ConfigError("jobs", `${showValue(items)} is no list of jobs: pass [{ input, … }, …].`);
   const list = [...items];
+  checkDefinition(definition);
   const isSeen = codec !== undefined || chain !== undefined;
   const alike = isSeen || hasOwnFields(definition) ? undefined : await alikeJobs(definition, list);
   if (alike !== undefined) return alike;
@@ -33,11 +34,8 @@ export async function newJobs<In>(
 }
 
 /** Whether each job of this kind has more to it than payload and tenant, made from its input. */
-const hasOwnFields = <In>(definition: JobDefinition<In, unknown> | undefined) =>
-  typeof definition?.kind !== "string" ||
-  definition.key !== undefined ||
-  definition.unique !== undefined ||
-  definition.credits !== undefined;
+const hasOwnFields = <In>(definition: JobDefinition<In, unknown>) =>
+  definition.key !== undefined || definition.unique !== undefined || definition.credits !== undefined;
 
 /** Undefined when a job has more to it than input and tenant, or has an input that takes a closer look: then each is made by itself. */
 async function alikeJobs<In>(
@@ -60,9 +58,14 @@ async function alikeJobs<In>(
 
 /** Has nothing else. Asked of every job, so without a list of its keys. */
 function hasInputAndTenant(item: EnqueueItem<unknown>): boolean {
-  if (typeof item !== "object" || item === null || Object.getPrototypeOf(item) !== Object.prototype) return false;
-  for (const key in item) if (key !== "input" && key !== "tenant") return false;
-  return true;
+  try {
+    if (typeof item !== "object" || item === null || Object.getPrototypeOf(item) !== Object.prototype) return false;
+    for (const key in item) if (key !== "input" && key !== "tenant") return false;
+    // Read here, where a getter that throws only means that this is none of them.
+    return item.tenant === undefined || item.input !== item;
+  } catch {
+    return false;
+  }
 }
 
 function tenantsOf(items: readonly EnqueueItem<unknown>[]): string | readonly string[] {

@@ -8,7 +8,7 @@ import { type JobDefinition, refuseReserved } from "../model/job-definition.js";
 import { serializeInput } from "../model/json-content.js";
 import { momentOf } from "../model/moment.js";
 import type { EnqueueOptions, NewJob, UniqueClaim } from "../model/new-job.js";
-import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
+import { nameOf, readable, refuseUnknown, wholeNumber } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
 import { uniqueKeyOf } from "../model/unique.js";
 import { validateInput } from "../model/validate-input.js";
@@ -29,7 +29,11 @@ export interface JobMakers {
 const KNOWN = ["tenant", "priority", "runAt", "delay", "idempotencyKey", "key", "batch"] as const;
 const KNOWN_OF_ITEMS = ["input", ...KNOWN] as const;
 
-const isJob = (definition: { readonly kind?: unknown } | undefined) => typeof definition?.kind === "string";
+/** Throws unless it is what defineJob returned. */
+export function checkDefinition(definition: unknown): void {
+  const isJob = readable("job", "job", () => typeof (definition as JobDefinition | undefined)?.kind === "string");
+  if (!isJob) throw new ConfigError("job", `${showValue(definition)} is no job: pass what defineJob(…) returned.`);
+}
 
 /** Synchronous where the schema and the middlewares are, so that bulk enqueues do not pay a promise per job. */
 export function newJob<In>(
@@ -39,8 +43,7 @@ export function newJob<In>(
   codec: Codec | undefined,
   chain?: EnqueueChain,
 ): NewJob | Promise<NewJob> {
-  if (!isJob(definition))
-    throw new ConfigError("job", `${showValue(definition)} is no job: pass what defineJob(…) returned.`);
+  checkDefinition(definition);
   if (chain === undefined) return validJob(definition, input, options, codec);
   const made = (job: JobDraft) => validJob(definition, job.input as In, job.options, codec);
   const draft = chain({ kind: definition.kind, queue: definition.queue, input, options });
@@ -54,7 +57,8 @@ function validJob<In>(
   codec: Codec | undefined,
   known: readonly string[] = KNOWN,
 ): NewJob | Promise<NewJob> {
-  const valid = validateInput(definition, input);
+  // Without a schema the input is not touched here: it may be anything.
+  const valid = definition.schema === undefined ? undefined : validateInput(definition, input);
   return valid instanceof Promise
     ? valid.then(() => build(definition, input, options, codec, known))
     : build(definition, input, options, codec, known);
@@ -67,11 +71,18 @@ export function newJobOf<In>(
   codec: Codec | undefined,
   chain: EnqueueChain | undefined,
 ): NewJob | Promise<NewJob> {
+  checkDefinition(definition);
   if (typeof item !== "object" || item === null)
     throw new ConfigError("jobs", `${showValue(item)} is no job of a list: pass { input, … } for each.`);
-  if (chain === undefined && isJob(definition) && Object.getPrototypeOf(item) === Object.prototype)
-    return validJob(definition, item.input, item, codec, KNOWN_OF_ITEMS);
-  const { input, ...options } = item;
+  const { input, isPlain } = readable("jobs", "a job of a list", () => ({
+    input: item.input,
+    isPlain: Object.getPrototypeOf(item) === Object.prototype,
+  }));
+  if (chain === undefined && isPlain) return validJob(definition, input, item, codec, KNOWN_OF_ITEMS);
+  const options = readable("jobs", "a job of a list", () => {
+    const { input: _, ...others } = item;
+    return others;
+  });
   return newJob(definition, input, options, codec, chain);
 }
 
@@ -83,36 +94,62 @@ function build<In>(
   known: readonly string[],
 ): NewJob {
   refuseReserved(definition.kind, "enqueue");
-  if (hasOthers(options, known)) refuseUnknown(options, known, `enqueue("${definition.kind}")`);
-  if (options.runAt !== undefined && options.delay !== undefined)
+  const {
+    tenant = "default",
+    priority,
+    runAt,
+    delay,
+    idempotencyKey: once,
+    key,
+    batch,
+  } = read(definition, options, known);
+  if (runAt !== undefined && delay !== undefined)
     throw new ConfigError("delay", `enqueue("${definition.kind}"): give runAt or delay, not both.`);
-  const timed = options.runAt !== undefined ? "runAt" : options.delay !== undefined ? "delay" : undefined;
+  const timed = runAt !== undefined ? "runAt" : delay !== undefined ? "delay" : undefined;
   if (timed !== undefined && definition.unique?.debounceMs !== undefined)
     throw new ConfigError(timed, `enqueue("${definition.kind}"): debounce says when the job runs; leave ${timed} out.`);
-  const key = options.key ?? definition.key?.(input);
+  const ownKey = key === undefined ? definition.key?.(input) : key;
   // What is stored is what was given, not what the schema made of it: the handler validates it again.
   const json = serializeInput(definition.kind, input);
-  const tenant = options.tenant === undefined ? "default" : nameOf(options.tenant, "tenant");
+  nameOf(tenant, "tenant");
   const hold = definition.credits && holdOf(definition.credits, input);
   return {
     kind: definition.kind,
     queue: definition.queue,
     tenant,
-    priority:
-      options.priority === undefined ? definition.priority : wholeNumber(options.priority, -1000, 1000, "priority"),
+    priority: priority === undefined ? definition.priority : wholeNumber(priority, -1000, 1000, "priority"),
     attemptsMax: definition.attemptsMax,
     expireMs: definition.expireMs,
-    key: key === undefined ? undefined : nameOf(key, "key"),
-    runAt: options.runAt === undefined ? undefined : momentOf(options.runAt, "runAt"),
-    delayMs: options.delay === undefined ? undefined : toMs(options.delay, "delay"),
-    idempotencyKey: options.idempotencyKey === undefined ? undefined : idempotencyKey(options.idempotencyKey),
-    batch: options.batch === undefined ? undefined : checkBatchId(options.batch),
+    key: ownKey === undefined ? undefined : nameOf(ownKey, "key"),
+    runAt: runAt === undefined ? undefined : momentOf(runAt, "runAt"),
+    delayMs: delay === undefined ? undefined : toMs(delay, "delay"),
+    idempotencyKey: once === undefined ? undefined : idempotencyKey(once),
+    batch: batch === undefined ? undefined : checkBatchId(batch),
     unique: definition.unique && uniqueClaim(definition, input, json, tenant, codec),
     account: hold?.account,
     amount: hold?.amount,
     payload: codec === undefined ? json : sealJson(codec, json, { kind: definition.kind, tenant }, "payload"),
   };
 }
+
+/** Each option is read once. Done for every job, so without a copy, and without a text to say whose they are. */
+function read(
+  definition: { readonly kind: string },
+  options: EnqueueOptions,
+  known: readonly string[],
+): EnqueueOptions {
+  try {
+    if (!hasOthers(options, known)) {
+      const { tenant, priority, runAt, delay, idempotencyKey, key, batch } = options as AnyOptions;
+      return { tenant, priority, runAt, delay, idempotencyKey, key, batch } as EnqueueOptions;
+    }
+  } catch {}
+  // Says what is wrong with them.
+  refuseUnknown(options, known, `enqueue("${definition.kind}")`);
+  throw new ConfigError("options", `enqueue("${definition.kind}"): the options cannot be read.`);
+}
+
+type AnyOptions = { [Name in keyof EnqueueOptions]?: unknown };
 
 /** Asked of every job, so without a list of its keys and a text to say whose they are. */
 function hasOthers(options: EnqueueOptions, known: readonly string[]): boolean {

@@ -9,10 +9,10 @@ import { serializeInput } from "../model/json-content.js";
 import { momentOf } from "../model/moment.js";
 import type { NewMessage, Published, PublishOptions } from "../model/new-message.js";
 import { RetryPause } from "../model/retry-pause.js";
-import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
+import { nameOf, readable, refuseUnknown, wholeNumber } from "../model/settings.js";
 import { validateInput } from "../model/validate-input.js";
 import type { Queryable } from "../store/database.js";
-import { isTransient } from "../store/failures.js";
+import { isWorthRepeating } from "../store/failures.js";
 import { publishMessages } from "../store/outbox.js";
 import { idempotencyKey } from "./new-job.js";
 
@@ -33,8 +33,7 @@ export async function newMessage<In>(
   options: PublishOptions,
   codec: Codec | undefined,
 ): Promise<NewMessage> {
-  const target = typeof channel === "string" ? undefined : channel;
-  const name = channelName(typeof channel === "string" ? channel : channel?.name);
+  const { target, name } = readable("channel", "publish", () => targetOf(channel));
   const where = `publish("${name}")`;
   if (typeof options !== "object" || options === null)
     throw new ConfigError(
@@ -48,9 +47,9 @@ export async function newMessage<In>(
   if (definition !== undefined) await validateInput(definition, message);
   const kind = DELIVERY_KIND + name;
   const tenant = options.tenant === undefined ? "default" : nameOf(options.tenant, "tenant");
-  const key = options.key ?? definition?.key?.(message);
-  const queue = options.queue ?? definition?.queue;
-  const priority = options.priority ?? definition?.priority;
+  const key = options.key === undefined ? definition?.key?.(message) : options.key;
+  const queue = options.queue === undefined ? definition?.queue : options.queue;
+  const priority = options.priority === undefined ? definition?.priority : options.priority;
   // What is stored is what was given, not what the schema made of it: it is validated again before it is sent.
   return {
     channel: name,
@@ -68,6 +67,17 @@ export async function newMessage<In>(
   };
 }
 
+function targetOf<In>(channel: string | ChannelTarget<In>): { target: ChannelTarget<In> | undefined; name: string } {
+  if (typeof channel === "string") return { target: undefined, name: channelName(channel) };
+  const name = channelName(channel?.name);
+  if (typeof channel.definition?.kind !== "string")
+    throw new ConfigError(
+      "channel",
+      `channel: "${name}" is no channel: pass its name, or what defineChannel(…) returned.`,
+    );
+  return { target: channel, name };
+}
+
 const TRIES_MAX = 5;
 const RETRY = { firstMs: 100, maxMs: 1_600 };
 
@@ -78,7 +88,7 @@ export async function publish(db: Queryable, clock: Clock, message: NewMessage):
     try {
       return (await publishMessages(db, (text) => text, [message]))[0]!;
     } catch (error) {
-      if (!isTransient(error) || tries === TRIES_MAX) throw error;
+      if (!isWorthRepeating(error) || tries === TRIES_MAX) throw error;
       await pause.wait();
     }
   }

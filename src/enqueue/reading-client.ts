@@ -1,20 +1,13 @@
 // What a client tells: jobs, why they do not run, their results; tenants, queues and kinds; messages.
-import { checkBatchId } from "../model/batch.js";
-import { openJson } from "../model/codec.js";
-import { type Duration, toMs } from "../model/duration.js";
-import { FairmillError, JobNotFoundError } from "../model/errors.js";
+import { toMs } from "../model/duration.js";
+import { JobNotFoundError } from "../model/errors.js";
+import type { JobDefinition } from "../model/job-definition.js";
 import { checkJobId } from "../model/job-id.js";
-import { checkErrorFilter, ERROR_FIELDS } from "../model/redrive-filter.js";
-import { oneOf, refuseUnknown } from "../model/settings.js";
-import { isEnded, JOB_STATES } from "../model/states.js";
-import {
-  MESSAGE_STATUSES,
-  type Message,
-  type MessageDetail,
-  type MessageFilter,
-  readMessage,
-  readMessages,
-} from "../store/outbox.js";
+import type { JobResult } from "../model/jsonify.js";
+import type { Enqueued } from "../model/new-job.js";
+import { ResultTimeoutError } from "../model/result-errors.js";
+import { isEnded } from "../model/states.js";
+import { type Message, type MessageDetail, type MessageFilter, readMessage, readMessages } from "../store/outbox.js";
 import {
   type KindOverview,
   type NamePage,
@@ -27,7 +20,6 @@ import {
 import {
   type Job,
   type JobDetail,
-  type JobEnd,
   type JobFilter,
   readEnds,
   readJob,
@@ -37,7 +29,9 @@ import {
 import { readSteps, type Step } from "../store/steps.js";
 import { readWhy, type Why } from "../store/why.js";
 import { BaseClient } from "./base-client.js";
+import { checkJobFilter, checkMessageFilter, checkNamePage } from "./filters.js";
 import { openJob, openMessage, openStep } from "./open-job.js";
+import { type Asked, askedResult, type ResultOptions, resultOf } from "./result.js";
 import { SharedLook } from "./shared-look.js";
 
 export class ReadingClient extends BaseClient {
@@ -58,13 +52,9 @@ export class ReadingClient extends BaseClient {
 
   /** A page of jobs, newest first. */
   async jobs(filter: JobFilter = {}): Promise<Job[]> {
-    refuseUnknown(filter, ["state", "queue", "kind", "tenant", "batch", "before", "limit", ...ERROR_FIELDS], "jobs");
-    if (filter.state !== undefined) oneOf(filter.state, JOB_STATES, "state", "jobs");
-    if (filter.batch !== undefined) checkBatchId(filter.batch);
-    if (filter.before !== undefined) checkJobId(filter.before);
-    const why = checkErrorFilter(filter);
+    const { filter: wanted, why } = checkJobFilter(filter);
     return this.tools.call(async () => {
-      const page = await readJobs(this.tools.db, filter, why);
+      const page = await readJobs(this.tools.db, wanted, why);
       return this.tools.codec === undefined ? page : page.map((job) => openJob(this.tools.codec, job));
     });
   }
@@ -83,47 +73,45 @@ export class ReadingClient extends BaseClient {
     });
   }
 
-  /** Waits for the job's end and returns its result; throws when it ended otherwise, or when the time is over. */
-  async result(id: string, options: { timeout?: Duration; signal?: AbortSignal } = {}): Promise<unknown> {
-    refuseUnknown(options, ["timeout", "signal"], "result");
-    const job = await this.#ends.wait(checkJobId(id), toMs(options.timeout ?? "30s", "timeout"), options.signal);
+  /**
+   * Waits for the job's end and returns its result, typed by what enqueue returned or by the definition. Throws JobFailedError or
+   * ResultCancelledError when it ended otherwise, ResultTimeoutError when the time is over.
+   */
+  result<Result>(enqueued: Enqueued<Result>, options?: ResultOptions): Promise<JobResult<Result>>;
+  result<In, Result>(
+    definition: JobDefinition<In, unknown, Result>,
+    id: string | Enqueued,
+    options?: ResultOptions,
+  ): Promise<JobResult<Result>>;
+  result(id: string, options?: ResultOptions): Promise<unknown>;
+  async result(of: Asked, second?: unknown, third?: unknown): Promise<unknown> {
+    const { id, kind, options } = askedResult(of, second, third);
+    const job = await this.#ends.wait(id, toMs(options.timeout ?? "30s", "timeout"), options.signal);
     if (!job) throw new JobNotFoundError(id);
-    // Who asks for the result and has the codec gets what was sealed, or hears why not.
-    if (job.state === "done" && this.tools.codec !== undefined && job.result !== null)
-      return openJson(this.tools.codec, job.result, job as JobEnd, "result");
-    if (job.state === "done") return job.result;
-    if (isEnded(job.state))
-      throw new FairmillError(
-        "FAIRMILL_JOB_FAILED",
-        `Job ${id} ended as ${job.state}${job.error ? `: ${job.error.message}` : "."}`,
-      );
-    throw new FairmillError(
-      "FAIRMILL_RESULT_TIMEOUT",
-      `Job ${id} is still ${job.state}; it goes on, only the waiting ended.`,
-    );
+    const ended = resultOf(this.tools.codec, job, kind);
+    if (!ended) throw new ResultTimeoutError(id, job.state);
+    return ended.result;
   }
 
   /** A page of tenants by name, with their limits and what waits and runs. */
   tenants(page: NamePage = {}): Promise<TenantOverview[]> {
-    return this.tools.call(() => readTenants(this.tools.db, page));
+    return this.tools.call(async () => readTenants(this.tools.db, checkNamePage(page, "tenants")));
   }
 
   /** A page of queues by name. */
   queues(page: NamePage = {}): Promise<QueueOverview[]> {
-    return this.tools.call(() => readQueues(this.tools.db, page));
+    return this.tools.call(async () => readQueues(this.tools.db, checkNamePage(page, "queues")));
   }
 
   /** A page of kinds by name: those that have limits or that a living worker handles. */
   kinds(page: NamePage = {}): Promise<KindOverview[]> {
-    return this.tools.call(() => readKinds(this.tools.db, page));
+    return this.tools.call(async () => readKinds(this.tools.db, checkNamePage(page, "kinds")));
   }
 
   /** A page of messages, oldest first. */
   async outbox(filter: MessageFilter = {}): Promise<Message[]> {
-    refuseUnknown(filter, ["status", "channel", "tenant", "after", "limit"], "outbox");
-    if (filter.after !== undefined) checkJobId(filter.after);
-    if (filter.status !== undefined) oneOf(filter.status, MESSAGE_STATUSES, "status", "outbox");
-    return this.tools.call(() => readMessages(this.tools.db, filter));
+    const wanted = checkMessageFilter(filter);
+    return this.tools.call(() => readMessages(this.tools.db, wanted));
   }
 
   /** A message with its attempts and what the receiver said; undefined when there is none. */

@@ -4,7 +4,7 @@ import { ConfigError } from "../model/errors.js";
 import { checkJobId } from "../model/job-id.js";
 import { checkRate, type Rate } from "../model/limits.js";
 import { checkRedriveFilter, type RedriveFilter } from "../model/redrive-filter.js";
-import { refuseUnknown, wholeNumber } from "../model/settings.js";
+import { readable, refuseUnknown, wholeNumber } from "../model/settings.js";
 import type { Database } from "../store/database.js";
 import { countDead, redriveBatch } from "../store/dead-jobs.js";
 import { type Job, readJobsById } from "../store/read-jobs.js";
@@ -69,11 +69,18 @@ export async function redrive(
   const { onProgress, signal } = options;
   if (onProgress !== undefined && typeof onProgress !== "function")
     throw new ConfigError("onProgress", "onProgress: pass a function.");
-  const rate = options.rate && pace(options.rate);
+  if (signal !== undefined && !readable("signal", "redrive", () => isSignal(signal)))
+    throw new ConfigError("signal", "signal: must be the signal of an AbortController.");
+  const rate = options.rate === undefined ? undefined : pace(options.rate);
   const batch = options.batch === undefined ? 500 : wholeNumber(options.batch, 1, BATCH_MAX, "batch");
   // A batch larger than the rate would be a burst of that size.
   const jobsMax = Math.min(batch, rate?.limit ?? batch);
-  let done: Redriven = { redriven: 0, seen: 0, after: checkJobId(options.after ?? "0"), complete: false };
+  let done: Redriven = {
+    redriven: 0,
+    seen: 0,
+    after: options.after === undefined ? "0" : checkJobId(options.after, "after"),
+    complete: false,
+  };
   while (!signal?.aborted) {
     const one = await redriveBatch(db, wanted, jobsMax, done.after);
     done = {
@@ -88,6 +95,9 @@ export async function redrive(
   }
   return done;
 }
+
+const isSignal = (signal: AbortSignal | null) =>
+  typeof signal?.aborted === "boolean" && typeof signal.addEventListener === "function";
 
 function pace(rate: Pick<Rate, "limit" | "per">): { limit: number; eachMs: number } {
   if (typeof rate === "object" && rate !== null) refuseUnknown(rate, ["limit", "per"], "rate");
@@ -106,7 +116,7 @@ export async function previewRedrive(
   const samples: string[] = [];
   let count = 0;
   let seen = 0;
-  let after = checkJobId(options.after ?? "0");
+  let after = options.after === undefined ? "0" : checkJobId(options.after, "after");
   let more = true;
   while (more && count < COUNT_MAX && seen < LOOKS_MAX) {
     const one = await countDead(db, wanted, LOOKS_AT_ONCE, after);

@@ -8,11 +8,11 @@ import { ConfigError, ScheduleNotFoundError } from "../model/errors.js";
 import { type JobDefinition, refuseReserved } from "../model/job-definition.js";
 import type { Enqueued, NewJob } from "../model/new-job.js";
 import { checkJitter, checkMissed, type Missed } from "../model/schedule.js";
-import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
+import { nameOf, readable, refuseUnknown, wholeNumber } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
 import type { Database } from "../store/database.js";
 import { jobText } from "../store/enqueue.js";
-import { NAMES_MAX, type NamePage } from "../store/overviews.js";
+import type { NamePage } from "../store/overviews.js";
 import {
   pauseSchedule,
   readFingerprint,
@@ -25,6 +25,7 @@ import {
   type ScheduleDefinition,
   setSchedule,
 } from "../store/schedules.js";
+import { checkNamePage } from "./filters.js";
 import type { RuleTeller } from "./key-rules.js";
 import type { EnqueueChain } from "./middleware.js";
 import { type EnqueueOptions, type JobMakers, newJob } from "./new-job.js";
@@ -92,7 +93,7 @@ export class ScheduleBook {
       throw new ConfigError("options", `${where}: pass an object, like { cron: "0 3 * * *", job, input: {} }.`);
     refuseUnknown(options, KNOWN, where);
     const { job, input, tenant, priority, key, paused } = options;
-    if (typeof job?.kind !== "string")
+    if (!readable("job", where, () => typeof job?.kind === "string"))
       throw new ConfigError("job", `${where}: job must be what defineJob(…) returned.`);
     refuseReserved(job.kind, where);
     if (paused !== undefined && typeof paused !== "boolean")
@@ -127,11 +128,7 @@ export class ScheduleBook {
   }
 
   list(page: NamePage): Promise<Schedule[]> {
-    refuseUnknown(page, ["after", "limit"], "schedules");
-    return readSchedules(this.#db, {
-      after: page.after ?? "",
-      limit: wholeNumber(page.limit ?? 50, 1, NAMES_MAX, "limit"),
-    });
+    return readSchedules(this.#db, checkNamePage(page, "schedules"));
   }
 
   /** Of a schedule by its name, or of any expression. By the database's clock. */

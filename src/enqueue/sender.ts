@@ -13,7 +13,8 @@ import type { Enqueued, JobList, NewJob } from "../model/new-job.js";
 import { RetryPause } from "../model/retry-pause.js";
 import { type Database, NotSentError } from "../store/database.js";
 import { countOf, type Stored, storeJobs, storeJobsOfSeveral } from "../store/enqueue.js";
-import { explainFailure, isConnectionLoss, isHeldUp, isTransient, wasRolledBack } from "../store/failures.js";
+import { explainFailure, isOfContent } from "../store/explain-failure.js";
+import { isConnectionLoss, isHeldUp, isWorthRepeating, wasRolledBack } from "../store/failures.js";
 import { PatientLines } from "./patient-lines.js";
 import { OUTCOME_UNKNOWN } from "./unknown-outcome.js";
 
@@ -147,7 +148,7 @@ export class Sender {
       return await this.#sendUnpaid(jobs, await this.#store(jobs, isHasty), isHasty);
     } catch (error) {
       if (jobs.length === 1 || (isHasty && isHeldUp(error))) throw error;
-      if (error instanceof DatabaseError) return this.#repeatKeyed(jobs, error);
+      if (error instanceof DatabaseError && !isOfContent(error)) return this.#repeatKeyed(jobs, error);
       if (jobs[0]!.unique !== undefined) {
         const answers: (Answer | Waits)[] = [];
         for (const job of jobs) answers.push(await this.#sendAlone(job, isHasty));
@@ -210,9 +211,10 @@ export class Sender {
         return await store();
       } catch (error) {
         if (isHasty && isHeldUp(error)) throw error;
-        // Nothing was sent, and it may work the next time: a wrong password will not.
-        const mayConnect = error instanceof NotSentError && isTransient(error.cause);
-        const maySendAgain = mayConnect || wasRolledBack(error) || (isRepeatable && isConnectionLoss(error));
+        const maySendAgain =
+          error instanceof NotSentError
+            ? isWorthRepeating(error)
+            : wasRolledBack(error) || (isRepeatable && isConnectionLoss(error));
         if (!maySendAgain || tries === TRIES_MAX)
           throw maySendAgain ? explainFailure(error, this.#db.schema) : this.#final(error);
         await pause.wait();

@@ -1,5 +1,6 @@
 // Signals to waiting jobs: their value is checked like a step's result, and sealed as one, because it is kept as one.
 import { type Codec, sealJson } from "../model/codec.js";
+import { changesIn } from "../model/content-changes.js";
 import { checkJobId } from "../model/job-id.js";
 import { serializeResult } from "../model/json-content.js";
 import { nameOf } from "../model/settings.js";
@@ -19,6 +20,9 @@ export function checkSignal(jobId: string, name: string, value: unknown): Signal
   const checked = nameOf(name, "signal");
   const { json, problem } = serializeResult(value);
   if (problem !== undefined) throw new StepResultError(checked, problem);
+  // Whoever sends it stands here, and can send something else: nothing is changed in silence.
+  const [change] = changesIn(value);
+  if (change !== undefined) throw new StepResultError(checked, `${change.path || "the value"}: in JSON ${change.what}`);
   return { jobId: checkJobId(jobId), name: checked, json };
 }
 

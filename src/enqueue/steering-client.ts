@@ -1,4 +1,6 @@
+import { checkReason } from "../model/credits.js";
 import { MessageNotFoundError } from "../model/delivery-errors.js";
+import { ConfigError } from "../model/errors.js";
 import { checkJobId } from "../model/job-id.js";
 import {
   checkGateName,
@@ -11,6 +13,7 @@ import {
 import type { Enqueued } from "../model/new-job.js";
 import type { RedriveFilter } from "../model/redrive-filter.js";
 import { nameOf, oneOf, refuseUnknown } from "../model/settings.js";
+import { showValue } from "../model/show-value.js";
 import { type CancelAnswer, cancelJob, type RetryAnswer, retryFromStart, retryJob } from "../store/control-jobs.js";
 import { setGate } from "../store/limits.js";
 import { type ResolveAnswer, resolveMessage } from "../store/outbox.js";
@@ -30,6 +33,11 @@ export class SteeringClient extends ReadingClient {
   /** Runs a dead or cancelled job again, or a waiting one now: behind its finished steps, or `fromStart` without any. */
   async retry(id: string, options: { readonly fromStart?: boolean } = {}): Promise<RetryAnswer> {
     refuseUnknown(options, ["fromStart"], "retry");
+    if (options.fromStart !== undefined && typeof options.fromStart !== "boolean")
+      throw new ConfigError(
+        "fromStart",
+        `retry: fromStart: ${showValue(options.fromStart)} is neither true nor false.`,
+      );
     const retry = options.fromStart ? retryFromStart : retryJob;
     return this.tools.call(() => retry(this.tools.db, checkJobId(id)));
   }
@@ -71,7 +79,8 @@ export class SteeringClient extends ReadingClient {
   ): Promise<Exclude<ResolveAnswer, "not_found">> {
     refuseUnknown(options, ["by", "reason"], "resolveDelivery");
     oneOf(verdict, ["sent", "failed", "resend"], "verdict", "resolveDelivery");
-    const { by, reason } = options;
+    const by = options.by === undefined ? undefined : nameOf(options.by, "by");
+    const reason = options.reason === undefined ? undefined : checkReason(options.reason);
     const answer = await this.tools.call(() => resolveMessage(this.tools.db, checkJobId(id), verdict, by, reason));
     if (answer === "not_found") throw new MessageNotFoundError(id);
     return answer;

@@ -2,22 +2,20 @@
 // it goes over the caller's connection: the client's pool may be the caller's, and all its connections may be in such transactions.
 import { type BatchOptions, checkBatchOptions } from "../model/batch.js";
 import type { ChannelTarget } from "../model/channel.js";
-import { ConfigError } from "../model/errors.js";
 import type { FlowDefinition } from "../model/flow.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { Enqueued, JobList } from "../model/new-job.js";
 import type { Published } from "../model/new-message.js";
 import { openBatchIn } from "../store/batches.js";
+import { explainedTransaction } from "../store/callers-transaction.js";
 import type { Balance } from "../store/credits.js";
 import type { Queryable } from "../store/database.js";
 import { storeJobsIn } from "../store/enqueue.js";
-import { explainFailure } from "../store/failures.js";
 import { createFlowIn } from "../store/flows.js";
 import type { Ruled } from "../store/limits.js";
 import { publishMessages } from "../store/outbox.js";
 import { qualify } from "../store/schema-name.js";
 import { type SignalAnswer, sendSignalIn } from "../store/steps.js";
-import { driversError } from "../store/wrapped-error.js";
 import type { ClientTools } from "./base-client.js";
 import { type BatchAdder, BatchFiller, checkFill, newBatch, type StoredBatch } from "./batches.js";
 import { Credits, type Granted, type GrantOptions } from "./credits.js";
@@ -29,8 +27,15 @@ import { checkSignal, sealSignal } from "./signals.js";
 
 /** Enqueues inside a transaction of the caller: the jobs exist when it commits, and never did when it does not. */
 export interface TransactionClient {
-  enqueue<In>(definition: JobDefinition<In, unknown>, input: In, options?: EnqueueOptions): Promise<Enqueued>;
-  enqueueMany<In>(definition: JobDefinition<In, unknown>, items: Iterable<EnqueueItem<In>>): Promise<Enqueued[]>;
+  enqueue<In, Result>(
+    definition: JobDefinition<In, unknown, Result>,
+    input: In,
+    options?: EnqueueOptions,
+  ): Promise<Enqueued<Result>>;
+  enqueueMany<In, Result>(
+    definition: JobDefinition<In, unknown, Result>,
+    items: Iterable<EnqueueItem<In>>,
+  ): Promise<Enqueued<Result>[]>;
   /** Stores a batch with everything that `fill` adds. */
   batch<Success, Complete, Death>(
     options: BatchOptions<Success, Complete, Death>,
@@ -47,42 +52,37 @@ export interface TransactionClient {
 }
 
 export function transactionClient(
-  tx: Queryable,
+  given: Queryable,
   tools: Pick<ClientTools, "db" | "fit" | "rules" | "codec" | "chain" | "during">,
 ): TransactionClient {
-  if (typeof tx?.query !== "function")
-    throw new ConfigError(
-      "tx",
-      "client.in(tx): tx must have a query(text, values) method, like a pg client inside a transaction. For transactions of other libraries there are adapters: fairmill/adapters/postgres-js, drizzle, kysely, prisma.",
-    );
   const { codec, chain, during } = tools;
   const { schema } = tools.db;
+  const tx = explainedTransaction(given, schema, "client.in(tx)");
   const rules = tools.rules.within(tx);
-  // A call of the client like any other: refused once that is closed.
-  const explained = <T>(work: () => Promise<T>): Promise<T> =>
+  // A call of the client like any other: refused once that is closed. What does not fit is asked beside it, over no connection of the caller's.
+  const call = <T>(work: () => Promise<T>): Promise<T> =>
     during(async () => {
-      try {
-        tools.fit.checkBeside();
-        return await work();
-      } catch (error) {
-        throw explainFailure(error, schema, driversError(error));
-      }
+      tools.fit.checkBeside();
+      return work();
     });
   const makers = { rules, codec, chain };
   const credits = new Credits(tx, (text) => qualify(text, schema));
-  const store = (definition: Ruled, jobs: JobList) =>
-    explained(async () => {
+  const store = <Result>(definition: Ruled, jobs: JobList): Promise<Enqueued<Result>[]> =>
+    call(async () => {
       await rules.tell(definition);
-      return storeJobsIn(tx, schema, jobs);
+      return (await storeJobsIn(tx, schema, jobs)) as Enqueued<Result>[];
     });
   return {
-    enqueue: async (definition, input, options = {}) =>
-      (await store(definition, [await newJob(definition, input, options, codec, chain)]))[0]!,
+    enqueue: async <In, Result>(
+      definition: JobDefinition<In, unknown, Result>,
+      input: In,
+      options: EnqueueOptions = {},
+    ) => (await store<Result>(definition, [await newJob(definition, input, options, codec, chain)]))[0]!,
     enqueueMany: async (definition, items) => store(definition, await newJobs(definition, items, codec, chain)),
     batch: async (options, fill) => {
       checkBatchOptions(options as BatchOptions, "batch");
       checkFill(fill);
-      return explained(async () => {
+      return call(async () => {
         const batch = await newBatch(makers, options as BatchOptions);
         const filler = new BatchFiller(makers, batch.tenant);
         await fill(filler);
@@ -91,23 +91,23 @@ export function transactionClient(
       });
     },
     flow: async (definition, input, options = {}) =>
-      explained(async () => ({
+      call(async () => ({
         id: await createFlowIn(tx, schema, await newFlow(makers, definition, input, options)),
       })),
     publish: async (channel, message, options) => {
       const checked = await newMessage(channel, message, options, codec);
-      return explained(async () => {
+      return call(async () => {
         if (typeof channel !== "string") await rules.tell(channel.definition);
         return (await publishMessages(tx, (text) => qualify(text, schema), [checked]))[0]!;
       });
     },
     signal: async (id, name, value) => {
       const signal = checkSignal(id, name, value);
-      return explained(async () =>
+      return call(async () =>
         sendSignalIn(tx, schema, signal.jobId, signal.name, await sealSignal(tx, schema, codec, signal)),
       );
     },
-    grant: (account, amount, options) => explained(() => credits.grant(account, amount, options)),
-    balance: (account) => explained(() => credits.balance(account)),
+    grant: (account, amount, options) => call(() => credits.grant(account, amount, options)),
+    balance: (account) => call(() => credits.balance(account)),
   };
 }

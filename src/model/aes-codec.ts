@@ -12,7 +12,7 @@ import {
 import { type Codec, isKeyId, isSealed, keyIdOf, SEALED, type SealContext } from "./codec.js";
 import { KeyUnknownError, NotSealedError, SealBrokenError, SealedError } from "./codec-errors.js";
 import { ConfigError } from "./errors.js";
-import { refuseUnknown } from "./settings.js";
+import { readable, refuseUnknown } from "./settings.js";
 
 export interface CodecOptions {
   /** Keys by name, each of 32 bytes: a Buffer, or its text in base64. */
@@ -132,7 +132,9 @@ function bytesOf(text: unknown): Buffer | undefined {
   return bytes.toString("base64") === text ? bytes : undefined;
 }
 
-function readKeys(keys: unknown): ReadonlyMap<string, KeyObject> {
+const readKeys = (keys: unknown): ReadonlyMap<string, KeyObject> => readable("keys", "createCodec", () => keysIn(keys));
+
+function keysIn(keys: unknown): ReadonlyMap<string, KeyObject> {
   if (typeof keys !== "object" || keys === null || Array.isArray(keys))
     throw new ConfigError("keys", 'keys: must be an object of keys by name, like { "2026-11": key }.');
   const entries = Object.entries(keys);

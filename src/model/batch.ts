@@ -2,8 +2,9 @@
 import { type Duration, toMs } from "./duration.js";
 import { ConfigError, FairmillError } from "./errors.js";
 import type { JobDefinition } from "./job-definition.js";
+import { idOf } from "./job-id.js";
 import type { EnqueueOptions } from "./new-job.js";
-import { nameOf, refuseUnknown, wholeNumber } from "./settings.js";
+import { nameOf, readable, refuseUnknown, wholeNumber } from "./settings.js";
 import { showValue } from "./show-value.js";
 
 /** A job that is enqueued when something has happened to a batch or a flow. */
@@ -78,7 +79,7 @@ export function checkBatchOptions(options: OpenBatchOptions, where: string, more
   refuseUnknown(options, [...OF_BATCH, ...more], where);
   if (options.name !== undefined) nameOf(options.name, "name");
   if (options.tenant !== undefined) nameOf(options.tenant, "tenant");
-  if (options.parent !== undefined) checkBatchId(options.parent);
+  if (options.parent !== undefined) checkBatchId(options.parent, "parent");
   checkCallbacks(options, where);
 }
 
@@ -86,7 +87,7 @@ export function checkCallbacks(options: Callbacks<unknown, unknown, unknown>, wh
   for (const [setting] of CALLBACKS) {
     const callback = options[setting];
     if (callback === undefined) continue;
-    if (typeof callback?.job?.kind !== "string")
+    if (!readable(setting, where, () => typeof callback?.job?.kind === "string"))
       throw new ConfigError(setting, `${where}: ${setting} must be { job, input }, with a job made by defineJob.`);
     refuseUnknown(callback, OF_CALLBACK, `${where}: ${setting}`);
   }
@@ -110,9 +111,10 @@ export function windowOf(stability: Stability, where: string): Window {
 }
 
 /** Throws unless the value is the id of a batch. */
-export function checkBatchId(id: string): string {
-  if (/^\d{1,18}$/.test(String(id))) return String(id);
-  throw new ConfigError("batch", `${showValue(id)} is not the id of a batch: ids are whole numbers.`);
+export function checkBatchId(id: string, setting = "batch"): string {
+  const text = idOf(id);
+  if (text !== undefined) return text;
+  throw new ConfigError(setting, `${setting}: ${showValue(id)} is not the id of a batch: ids are whole numbers.`);
 }
 
 /** A job was not taken: its batch takes no more. */

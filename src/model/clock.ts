@@ -1,4 +1,6 @@
 // The only place that reads the machine's clock, sets timers or rolls dice. Everything else is handed a `Clock`.
+import { ConfigError } from "./errors.js";
+import { readable } from "./settings.js";
 
 export interface Clock {
   /** Milliseconds since 1970: for people and logs. */
@@ -9,6 +11,17 @@ export interface Clock {
   after(ms: number, then: () => void): () => void;
   /** A number in [0, 1). */
   random(): number;
+}
+
+/** Throws unless it is a clock. */
+export function checkClock(clock: unknown): Clock {
+  const isClock = readable("clock", "clock", () =>
+    (["now", "monotonic", "after", "random"] as const).every(
+      (name) => typeof (clock as Partial<Clock> | null)?.[name] === "function",
+    ),
+  );
+  if (isClock) return clock as Clock;
+  throw new ConfigError("clock", "clock: must have now, monotonic, after and random. Leave it out outside of tests.");
 }
 
 /** Timers take at most this many milliseconds (2^31 - 1): a longer one would fire at once. */

@@ -1,7 +1,9 @@
 // What stands between a job's contents and the database: payloads, results, progress and steps go through a codec where one is set, so that
 // the tables hold only what the codec made of them. This file is the seam; `aes-codec.ts` is the codec that comes with the package.
+
 import { SealedError } from "./codec-errors.js";
 import { ConfigError, FairmillError } from "./errors.js";
+import { readable } from "./settings.js";
 
 /** What a sealed value belongs to. A codec binds the value to it, so that it means nothing in any other place. */
 export interface SealContext {
@@ -65,15 +67,18 @@ type Owner = Pick<SealContext, "kind" | "tenant">;
 /** Throws unless the value is a codec. Never shows it: whoever passes keys instead of a codec must not read them in a log. */
 export function checkCodec(codec: unknown): Codec | undefined {
   if (codec === undefined) return undefined;
-  const { encode, decode, fingerprint } = (codec ?? {}) as Partial<Codec>;
-  if (
-    typeof encode === "function" &&
-    typeof decode === "function" &&
-    (fingerprint === undefined || typeof fingerprint === "function")
-  )
-    return codec as Codec;
+  if (readable("codec", "codec", () => isCodec(codec))) return codec as Codec;
   throw new ConfigError(
     "codec",
     "codec: pass what createCodec({ keys, current }) returns, or encode and decode of yours.",
+  );
+}
+
+function isCodec(codec: unknown): boolean {
+  const { encode, decode, fingerprint } = (codec ?? {}) as Partial<Codec>;
+  return (
+    typeof encode === "function" &&
+    typeof decode === "function" &&
+    (fingerprint === undefined || typeof fingerprint === "function")
   );
 }

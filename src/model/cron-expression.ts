@@ -39,15 +39,18 @@ const MONTH: Field = { name: "month", min: 1, max: 12, names: ["", ...MONTHS] };
 /** 7 is Sunday, too. */
 const WEEKDAY: Field = { name: "day of the week", min: 0, max: 7, names: WEEKDAYS };
 
-const NICKNAMES: Readonly<Record<string, string>> = {
-  "@yearly": "0 0 1 1 *",
-  "@annually": "0 0 1 1 *",
-  "@monthly": "0 0 1 * *",
-  "@weekly": "0 0 * * 0",
-  "@daily": "0 0 * * *",
-  "@midnight": "0 0 * * *",
-  "@hourly": "0 * * * *",
-};
+/** A map, because a text of the caller is looked up: an object would know "__proto__". */
+const NICKNAMES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+  }),
+);
 const CHARS_MAX = 500;
 
 /** Throws a ConfigError that says which field is wrong. */
@@ -60,9 +63,9 @@ export function parseCron(expression: unknown, setting = "cron"): CronFields {
   };
   if (typeof expression !== "string" || expression.length > CHARS_MAX) return wrong("this is not a cron expression");
   const text = expression.trim().toLowerCase();
-  const words = (NICKNAMES[text] ?? text).split(/\s+/);
-  if (text.startsWith("@") && !(text in NICKNAMES))
-    return wrong(`the names that are known are ${Object.keys(NICKNAMES).join(", ")}`);
+  const words = (NICKNAMES.get(text) ?? text).split(/\s+/);
+  if (text.startsWith("@") && !NICKNAMES.has(text))
+    return wrong(`the names that are known are ${[...NICKNAMES.keys()].join(", ")}`);
   if (words.length !== 5 && words.length !== 6) return wrong("this has not five or six fields");
   const [second, minute, hour, day, month, weekday] = (words.length === 5 ? ["0", ...words] : words) as [
     string,

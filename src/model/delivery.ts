@@ -3,6 +3,7 @@ import type { Claim } from "./claim.js";
 import type { DeliveryMark } from "./delivery-mark.js";
 import { ConfigError } from "./errors.js";
 import type { Outcome } from "./outcome.js";
+import { showValue } from "./show-value.js";
 
 /** A delivery job is of this kind, with the channel's name behind it: so limits and pauses of kinds are those of channels. */
 export const DELIVERY_KIND = "fairmill.deliver.";
@@ -42,6 +43,6 @@ export function channelName(name: unknown): string {
   if (typeof name === "string" && /^[\x21-\x7e]{1,180}$/.test(name)) return name;
   throw new ConfigError(
     "channel",
-    `channel: ${JSON.stringify(name)} is not the name of a channel: 1 to 180 letters, digits and signs, without spaces.`,
+    `channel: ${showValue(name)} is not the name of a channel: 1 to 180 letters, digits and signs, without spaces.`,
   );
 }

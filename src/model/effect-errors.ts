@@ -44,14 +44,14 @@ export class NotCommittedError extends FairmillError {
   }
 }
 
-/** ctx.complete(tx) in a transaction that does not see what others commit. */
+/** A call in a transaction that does not see what others commit. */
 export class IsolationError extends FairmillError {
   override readonly name = "IsolationError";
   readonly retryable = false;
-  constructor(cause: unknown) {
+  constructor(cause: unknown, said: string) {
     super(
       "FAIRMILL_ISOLATION",
-      "ctx.complete(tx) needs a READ COMMITTED transaction: in another one it would overlook jobs that wait for a place. Begin the transaction as READ COMMITTED.",
+      `This needs a READ COMMITTED transaction, because in another one it would overlook what others have committed: ${said}. Begin the transaction as READ COMMITTED, or set default_transaction_isolation for the role.`,
       { cause },
     );
   }

@@ -91,22 +91,32 @@ export class NonRetryableError extends FairmillError {
 /** No such job, or it was removed by retention. */
 export class JobNotFoundError extends FairmillError {
   override readonly name = "JobNotFoundError";
+  readonly jobId: string;
   constructor(id: string) {
     super("FAIRMILL_JOB_NOT_FOUND", `There is no job ${id}: the id is wrong, or retention removed the job.`);
+    this.jobId = id;
   }
 }
 
 /** Only a job that has ended is repeated as a new one: a live one would run beside its repetition. */
 export class JobNotEndedError extends FairmillError {
   override readonly name = "JobNotEndedError";
+  readonly jobId: string;
   constructor(id: string, state: string) {
     super("FAIRMILL_JOB_NOT_ENDED", `Job ${id} is ${state}: it has not ended. Cancel it first, or wait for its end.`);
+    this.jobId = id;
   }
 }
 
-/** The database could not be reached, or the connection broke in a place where repeating was not safe. */
+/** PostgreSQL refused, or could not be asked: `code` says what it means for the caller. */
 export class DatabaseError extends FairmillError {
   override readonly name: string = "DatabaseError";
+  /** What PostgreSQL called it, like "40001"; undefined when it did not get to say anything. */
+  readonly sqlState: string | undefined;
+  constructor(code: string, message: string, options?: { cause?: unknown; sqlState?: string | undefined }) {
+    super(code, message, options);
+    this.sqlState = options?.sqlState;
+  }
 }
 
 /** There is no schedule of this name. */

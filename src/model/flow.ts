@@ -4,7 +4,7 @@ import { type BatchCall, type Callbacks, checkCallbacks } from "./batch.js";
 import type { Claim } from "./claim.js";
 import { ConfigError, FairmillError } from "./errors.js";
 import { defineJob, type JobDefinition, type JobOptions } from "./job-definition.js";
-import { nameOf, oneOf, refuseUnknown } from "./settings.js";
+import { nameOf, oneOf, readable, refuseUnknown } from "./settings.js";
 import { showValue } from "./show-value.js";
 import type { SchemaInput, StandardSchema } from "./standard-schema.js";
 import { isThenable } from "./thenable.js";
@@ -73,19 +73,19 @@ export interface FlowOptions<In, Schema extends StandardSchema | undefined> {
 /** Declares the nodes. `Context` is what a function gets that a node runs. */
 export interface FlowBuilder<In, Context> {
   /** A node that is one job. */
-  job<JobIn>(
+  job<JobIn, Result>(
     name: string,
-    definition: JobDefinition<JobIn, unknown>,
+    definition: JobDefinition<JobIn, unknown, Result>,
     input: (input: In) => JobIn,
     options?: NodeOptions,
-  ): NodeRef;
+  ): NodeRef<Result>;
   /** A node that is several jobs of one kind. */
-  jobs<JobIn>(
+  jobs<JobIn, Result>(
     name: string,
-    definition: JobDefinition<JobIn, unknown>,
+    definition: JobDefinition<JobIn, unknown, Result>,
     inputs: (input: In) => readonly JobIn[],
     options?: NodeOptions,
-  ): NodeRef;
+  ): NodeRef<Result>;
   /** A node that runs a function in a worker. Jobs that it adds to `ctx.batch` belong to the node. */
   run<Result>(name: string, run: (ctx: Context) => Promise<Result> | Result, options?: RunOptions): NodeRef<Result>;
   /** A node that is a whole flow. */
@@ -104,9 +104,13 @@ const ON_FAILURE = ["fail", "skip", "continue"] as const;
 
 /** Throws unless it is a flow. */
 export function checkFlow(flow: unknown, where: string): void {
-  const { name, nodes } = (flow ?? {}) as Partial<FlowDefinition>;
-  if (typeof name !== "string" || !Array.isArray(nodes))
+  if (!readable("flow", where, () => isFlow(flow)))
     throw new ConfigError("flow", `${where}: ${showValue(flow)} is no flow: pass what defineFlow(…) returned.`);
+}
+
+function isFlow(flow: unknown): boolean {
+  const { name, nodes, callbacks } = (flow ?? {}) as Partial<FlowDefinition>;
+  return typeof name === "string" && Array.isArray(nodes) && typeof callbacks === "function";
 }
 
 /** Collects what `declare` says. */
@@ -119,18 +123,18 @@ export function buildFlow<In, Context>(
       "options",
       `defineFlow(${showValue(options)}): pass { name } and a function that declares the nodes.`,
     );
+  refuseUnknown(options, ["name", "input", "callbacks"], "defineFlow");
   const name = nameOf(options.name, "name");
   const where = `defineFlow("${name}")`;
-  refuseUnknown(options, ["name", "input", "callbacks"], where);
   const nodes: FlowNode[] = [];
   const places = new Map<NodeRef, number>();
   let isDeclared = false;
 
-  const add = (
+  const add = <Result>(
     nodeName: string,
     given: NodeOptions,
     part: Partial<Pick<FlowNode, "jobs" | "run" | "flow">>,
-  ): NodeRef => {
+  ): NodeRef<Result> => {
     const at = `${where}, node ${showValue(nodeName)}`;
     nameOf(nodeName, "node");
     if (isDeclared)
@@ -159,7 +163,7 @@ export function buildFlow<In, Context>(
       flow: undefined,
       ...part,
     });
-    const ref: NodeRef = Object.freeze({ name: nodeName });
+    const ref: NodeRef<Result> = Object.freeze({ name: nodeName });
     places.set(ref, nodes.length - 1);
     return ref;
   };

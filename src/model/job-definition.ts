@@ -4,17 +4,23 @@ import { checkJobCredits, type JobCredits } from "./credits.js";
 import { type Duration, toMs } from "./duration.js";
 import { ConfigError } from "./errors.js";
 import { checkJobLimits, type JobLimits, type KeyRule } from "./limits.js";
-import { nameOf, refuseUnknown, wholeNumber } from "./settings.js";
+import { nameOf, readable, refuseUnknown, wholeNumber } from "./settings.js";
 import { showValue } from "./show-value.js";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./standard-schema.js";
 import { type UniqueRule, type UniqueSettings, uniqueRuleOf } from "./unique.js";
 
 /** `unique`, `debounce`, `throttle`: see UniqueSettings. One of them, or none. */
-export interface JobOptions<Schema extends StandardSchema | undefined, Input> extends UniqueSettings<Input> {
+export interface JobOptions<
+  Schema extends StandardSchema | undefined,
+  Input,
+  Output extends StandardSchema | undefined = undefined,
+> extends UniqueSettings<Input> {
   /** The name under which enqueue and handler find each other. */
   readonly kind: string;
   /** Validates the input at enqueue and again at run: any Standard Schema library. */
   readonly input?: Schema;
+  /** Validates what the handler returns, before it is kept: any Standard Schema library. What does not fit is a failed attempt. */
+  readonly output?: Output;
   /** Default "default". */
   readonly queue?: string;
   /** -1000 to 1000, higher goes first; default 0. */
@@ -32,8 +38,11 @@ export interface JobOptions<Schema extends StandardSchema | undefined, Input> ex
   readonly credits?: JobCredits<Input>;
 }
 
-/** A checked definition. `In` is what enqueue takes, `Out` what the handler gets (they differ where the schema transforms). */
-export interface JobDefinition<In = unknown, Out = In> {
+/**
+ * A checked definition. `In` is what enqueue takes, `Out` what the handler gets (they differ where the schema transforms); `Returned` is what the
+ * handler returns, `Result` what is kept of it.
+ */
+export interface JobDefinition<In = unknown, Out = In, Result = unknown, Returned = unknown> {
   readonly kind: string;
   readonly queue: string;
   readonly priority: number;
@@ -47,11 +56,16 @@ export interface JobDefinition<In = unknown, Out = In> {
   /** What `unique`, `debounce` or `throttle` came to. */
   readonly unique: UniqueRule<In> | undefined;
   readonly schema: StandardSchema<In, Out> | undefined;
+  readonly output: StandardSchema<Returned, Result> | undefined;
+  /** Only types. */
+  readonly "~result"?: Result;
+  readonly "~returned"?: Returned;
 }
 
 const KNOWN = [
   "kind",
   "input",
+  "output",
   "queue",
   "priority",
   "timeout",
@@ -77,15 +91,31 @@ export function refuseReserved(kind: unknown, where: string): void {
     );
 }
 
-/** Declares a kind of job. Without a schema, name the input's type: `defineJob<{ userId: string }>({ kind: "…" })`. */
+/**
+ * Declares a kind of job. Without schemas, name the types of input and result: `defineJob<{ userId: string }, { sent: boolean }>({ kind: "…" })`.
+ */
+export function defineJob<Schema extends StandardSchema, Output extends StandardSchema>(
+  options: JobOptions<Schema, SchemaInput<Schema>, Output> & { readonly input: Schema; readonly output: Output },
+): JobDefinition<SchemaInput<Schema>, SchemaOutput<Schema>, SchemaOutput<Output>, SchemaInput<Output>>;
 export function defineJob<Schema extends StandardSchema>(
-  options: JobOptions<Schema, SchemaInput<Schema>> & { readonly input: Schema },
+  options: JobOptions<Schema, SchemaInput<Schema>, undefined> & {
+    readonly input: Schema;
+    readonly output?: undefined;
+  },
 ): JobDefinition<SchemaInput<Schema>, SchemaOutput<Schema>>;
-export function defineJob<Input = unknown>(
-  options: JobOptions<undefined, Input> & { readonly input?: undefined },
-): JobDefinition<Input, Input>;
+export function defineJob<Input = unknown, Result = unknown>(
+  options: JobOptions<undefined, Input, undefined> & { readonly input?: undefined; readonly output?: undefined },
+): JobDefinition<Input, Input, Result, Result>;
+export function defineJob<Output extends StandardSchema>(
+  options: JobOptions<undefined, unknown, Output> & { readonly input?: undefined; readonly output: Output },
+): JobDefinition<unknown, unknown, SchemaOutput<Output>, SchemaInput<Output>>;
 // biome-ignore lint/suspicious/noExplicitAny: the overloads above are what callers see.
-export function defineJob(options: JobOptions<any, any>): JobDefinition<any, any> {
+export function defineJob(options: JobOptions<any, any, any>): JobDefinition<any, any, any, any> {
+  return readable("options", "defineJob", () => declareJob(options));
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: see above.
+function declareJob(options: JobOptions<any, any, any>): JobDefinition<any, any, any, any> {
   if (typeof options !== "object" || options === null)
     throw new ConfigError("options", `defineJob(${showValue(options)}): pass an object, like { kind: "mail.send" }.`);
   const where = `defineJob(${showValue(options.kind)})`;
@@ -95,19 +125,20 @@ export function defineJob(options: JobOptions<any, any>): JobDefinition<any, any
 
 /** The same for a kind of Fairmill's own. */
 // biome-ignore lint/suspicious/noExplicitAny: as above.
-export function defineOwnJob(options: JobOptions<any, any>): JobDefinition<any, any> {
+export function defineOwnJob(options: JobOptions<any, any, any>): JobDefinition<any, any, any, any> {
   return checkDefinition(options, `defineJob(${showValue(options.kind)})`);
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: as above.
-function checkDefinition(options: JobOptions<any, any>, where: string): JobDefinition<any, any> {
+function checkDefinition(options: JobOptions<any, any, any>, where: string): JobDefinition<any, any, any, any> {
   refuseUnknown(options, KNOWN, where);
   if (options.retry !== undefined) refuseUnknown(options.retry, ["attempts", "backoff"], `${where}.retry`);
-  if (options.input !== undefined && typeof options.input?.["~standard"]?.validate !== "function")
-    throw new ConfigError(
-      "input",
-      `${where}: input is not a Standard Schema. Use zod, valibot, arktype or another library that is.`,
-    );
+  for (const setting of ["input", "output"] as const)
+    if (options[setting] !== undefined && typeof options[setting]?.["~standard"]?.validate !== "function")
+      throw new ConfigError(
+        setting,
+        `${where}: ${setting} is not a Standard Schema. Use zod, valibot, arktype or another library that is.`,
+      );
   if (options.key !== undefined && typeof options.key !== "function")
     throw new ConfigError("key", `${where}: key must be a function that makes a text of the input.`);
   if (options.retry?.backoff !== undefined && typeof options.retry.backoff !== "function")
@@ -125,5 +156,6 @@ function checkDefinition(options: JobOptions<any, any>, where: string): JobDefin
     credits: checkJobCredits(options.credits, where),
     unique: uniqueRuleOf(options, where),
     schema: options.input,
+    output: options.output,
   });
 }

@@ -3,10 +3,23 @@
 import { ConfigError } from "./errors.js";
 import { showValue } from "./show-value.js";
 
-/** Throws unless the value is a job id. */
-export function checkJobId(id: string): string {
-  if (/^\d{1,18}$/.test(String(id))) return String(id);
-  throw new ConfigError("id", `${showValue(id)} is not a job id: ids are whole numbers, as enqueue returned them.`);
+/** The id as text, where a value is one: texts, and numbers that are exact. A list of one id is none, though its text looks like one. */
+export function idOf(value: unknown): string | undefined {
+  const text = typeof value === "string" ? value : isNumber(value) ? String(value) : "";
+  return /^\d{1,18}$/.test(text) ? text : undefined;
+}
+
+const isNumber = (value: unknown) => typeof value === "bigint" || Number.isSafeInteger(value);
+
+/** Throws unless the value is a job id. `setting` is where it was given. */
+export function checkJobId(id: string, setting = "id"): string {
+  const text = idOf(id);
+  if (text !== undefined) return text;
+  const where = setting === "id" ? "" : `${setting}: `;
+  throw new ConfigError(
+    setting,
+    `${where}${showValue(id)} is not a job id: ids are whole numbers, as enqueue returned them.`,
+  );
 }
 
 /** Orders ids like the numbers they are. */

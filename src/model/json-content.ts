@@ -1,5 +1,6 @@
 // What PostgreSQL can keep as JSON, and what it cannot. Input is refused with the path of the fault; results are cleaned.
-import { InputInvalidError, type InputIssue, PayloadTooLargeError } from "./errors.js";
+import { FairmillError, InputInvalidError, type InputIssue, PayloadTooLargeError } from "./errors.js";
+import { reasonOf } from "./settings.js";
 
 export const PAYLOAD_BYTES_MAX = 1024 * 1024;
 export const PAYLOAD_DEPTH_MAX = 64;
@@ -17,11 +18,21 @@ export function cleanText(text: string): string {
 /** Serialises a job's input, or throws: InputInvalidError names the place, PayloadTooLargeError the limit. */
 export function serializeInput(kind: string, input: unknown): string {
   const value = input === undefined ? {} : input;
-  const text = serializePlain(value) ?? serializeInspected(kind, value);
+  const text = textOf(kind, value);
   const bytes = text.length > PAYLOAD_BYTES_MAX / 3 ? Buffer.byteLength(text) : text.length;
   if (bytes > PAYLOAD_BYTES_MAX)
     throw new PayloadTooLargeError(kind, `${bytes} bytes of JSON where ${PAYLOAD_BYTES_MAX} are kept`);
   return text;
+}
+
+function textOf(kind: string, value: unknown): string {
+  try {
+    return serializePlain(value) ?? serializeInspected(kind, value);
+  } catch (error) {
+    if (error instanceof FairmillError) throw error;
+    // A getter or a proxy of the caller's.
+    throw new InputInvalidError(kind, [{ path: "", message: `it cannot be read: ${reasonOf(error)}` }]);
+  }
 }
 
 /**
@@ -29,13 +40,18 @@ export function serializeInput(kind: string, input: unknown): string {
  * list may be longer than so many letters.
  */
 export function serializePlainList(inputs: readonly unknown[], charsMax: number): string | undefined {
-  let weight = 0;
-  for (const input of inputs) {
-    const own = weighPlain(input, 1);
-    weight += own;
-    if (own > PLAIN_WEIGHT_MAX || weight > charsMax / BYTES_PER_WEIGHT) return undefined;
+  try {
+    let weight = 0;
+    for (const input of inputs) {
+      const own = weighPlain(input, 1);
+      weight += own;
+      if (own > PLAIN_WEIGHT_MAX || weight > charsMax / BYTES_PER_WEIGHT) return undefined;
+    }
+    return "toJSON" in inputs ? undefined : textWithoutEscapes(inputs);
+  } catch {
+    // One of them cannot be read: whoever makes it by itself finds out which.
+    return undefined;
   }
-  return "toJSON" in inputs ? undefined : textWithoutEscapes(inputs);
 }
 
 /** The JSON of what is surely right, which nearly all input is; undefined when it takes a closer look. */
@@ -83,7 +99,8 @@ function weighPlain(value: unknown, depth: number): number {
     if (member !== undefined) weight += key.length + 1 + weighPlain(member, depth + 1);
     if (weight > PLAIN_WEIGHT_MAX) return weight;
   }
-  return weight;
+  // Asked of those without members only, which are few.
+  return weight === NUMBER_WEIGHT && emptiedBy(value) !== undefined ? Number.POSITIVE_INFINITY : weight;
 }
 
 function serializeInspected(kind: string, value: unknown): string {
@@ -141,7 +158,10 @@ function inspect(walk: Walk, value: unknown, path: string, depth: number): boole
     }
     return bad;
   }
-  for (const key of Object.keys(value)) {
+  const keys = Object.keys(value);
+  const lost = keys.length === 0 ? emptiedBy(value) : undefined;
+  if (lost !== undefined) return fault(issues, path, `a ${lost} is not JSON: it would be stored as {}`);
+  for (const key of keys) {
     const at = path === "" ? key : `${path}.${key}`;
     if (key === "__proto__") bad = fault(issues, at, "the key __proto__ is refused") || bad;
     else if (isBadText(key)) bad = fault(issues, path, "a key with NUL or half a surrogate pair") || bad;
@@ -155,7 +175,19 @@ function inspect(walk: Walk, value: unknown, path: string, depth: number): boole
   return bad;
 }
 
-const isBadText = (text: string) => SUSPECT.test(text) && (text.includes("\u0000") || !text.isWellFormed());
+/** JSON takes these out of their boxes. */
+const BOXES = ["Object", "String", "Number", "Boolean"];
+
+/**
+ * What kind of thing this object without members is, when its contents lie where JSON does not look: a Map, a Set, an Error, a Promise that was
+ * not awaited. Undefined for plain objects and for classes of the application.
+ */
+export function emptiedBy(value: object): string | undefined {
+  const tag = Object.prototype.toString.call(value).slice("[object ".length, -1);
+  return BOXES.includes(tag) ? undefined : tag;
+}
+
+export const isBadText = (text: string) => SUSPECT.test(text) && (text.includes("\u0000") || !text.isWellFormed());
 
 function fault(issues: InputIssue[], path: string, message: string): true {
   issues.push({ path, message });
@@ -175,15 +207,6 @@ export function serializeResult(value: unknown): { json: string | undefined; pro
     return { json: /\\u(?:0000|d[89a-f])/.test(json) ? JSON.stringify(cleanValue(JSON.parse(json))) : json };
   } catch (error) {
     return { json: undefined, problem: reasonOf(error) };
-  }
-}
-
-/** What was thrown may be anything, and reading it may throw again. */
-function reasonOf(thrown: unknown): string {
-  try {
-    return String(thrown instanceof Error ? thrown.message : thrown);
-  } catch {
-    return "an error that cannot be read";
   }
 }
 

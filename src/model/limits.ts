@@ -1,7 +1,7 @@
 // Limits as people write them, checked and in the form that is stored: rates, places per key, settings of tenants, queues and kinds.
 import { type Duration, toMs } from "./duration.js";
 import { ConfigError } from "./errors.js";
-import { oneOf, refuseUnknown, wholeNumber } from "./settings.js";
+import { oneOf, readable, refuseUnknown, wholeNumber } from "./settings.js";
 import { showValue } from "./show-value.js";
 
 /** At most `limit` in every span of `per`. */
@@ -114,7 +114,9 @@ function checkWeight(weight: unknown): number {
 
 /** One of `{ queue }`, `{ kind }`, `{ tenant }`. */
 export function checkGateName(name: GateName, where: string): { scope: GateScope; name: string } {
-  const entries = typeof name === "object" && name !== null ? Object.entries(name) : [];
+  const entries = readable("name", where, () =>
+    typeof name === "object" && name !== null ? Object.entries(name) : [],
+  );
   if (entries.length === 1) {
     refuseUnknown(name, ["queue", "kind", "tenant"], where);
     const [scope, value] = entries[0]!;

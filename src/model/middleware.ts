@@ -1,6 +1,6 @@
 // Middlewares are named and stand in a line: this is the line. It never changes; adding and removing make another one.
 import { ConfigError, FairmillError } from "./errors.js";
-import { nameOf, refuseUnknown } from "./settings.js";
+import { nameOf, readable, refuseUnknown } from "./settings.js";
 import { showValue } from "./show-value.js";
 
 declare const ADDS: unique symbol;
@@ -45,7 +45,11 @@ export class Chain<Member extends NamedMiddleware = NamedMiddleware, Added = unk
   readonly #members: readonly Member[];
 
   constructor(members: Iterable<Member>) {
-    this.#members = [...members].map((member, i) => checked(member, `use[${i}]`));
+    this.#members = readable("use", "use", () => {
+      if (typeof members?.[Symbol.iterator] !== "function")
+        throw new ConfigError("use", `use: ${showValue(members)} is no list of middlewares.`);
+      return [...members].map((member, i) => checked(member, `use[${i}]`));
+    });
     const names = this.names;
     const twice = names.find((name, i) => names.indexOf(name) !== i);
     if (twice !== undefined)
@@ -91,9 +95,11 @@ export class Chain<Member extends NamedMiddleware = NamedMiddleware, Added = unk
 /** The setting `use`: a list, or a chain that is made already. */
 export function chainOf<Member extends NamedMiddleware>(use: Iterable<Member> | undefined): Chain<Member> | undefined {
   if (use === undefined) return undefined;
-  if (use instanceof Chain) return use as Chain<Member>;
-  if (!Array.isArray(use)) throw new ConfigError("use", "use: must be a list of middlewares, or a chain of them.");
-  return new Chain<Member>(use as readonly Member[]);
+  return readable("use", "use", () => {
+    if (use instanceof Chain) return use as Chain<Member>;
+    if (!Array.isArray(use)) throw new ConfigError("use", "use: must be a list of middlewares, or a chain of them.");
+    return new Chain<Member>(use as readonly Member[]);
+  });
 }
 
 function checked<Member extends NamedMiddleware>(member: Member, where: string): Member {

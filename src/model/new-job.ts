@@ -64,9 +64,11 @@ export interface UniqueClaim {
 }
 
 /** What enqueue answers. `created` is false when the idempotency key was known or the unique key taken: `id` is then the first job's. */
-export interface Enqueued {
+export interface Enqueued<Result = unknown> {
   readonly id: string;
   readonly created: boolean;
   /** The first job was waiting and has this one's input now. */
   readonly replaced?: true;
+  /** Only a type: what `client.result` resolves with. */
+  readonly "~result"?: Result;
 }

@@ -28,7 +28,7 @@ export const cancel = (reason?: string): Directive => ({ [MARK]: "cancel", reaso
 /** `return snooze("1m")`: run again later; the attempt is not spent. */
 export const snooze = (delay: Duration): Directive => ({ [MARK]: "snooze", delayMs: toMs(delay, "snooze") });
 
-const isDirective = (value: unknown): value is Directive =>
+export const isDirective = (value: unknown): value is Directive =>
   typeof value === "object" && value !== null && hasMark(value);
 
 const hasMark = (value: object) => isTrue(() => MARK in value);

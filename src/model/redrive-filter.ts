@@ -2,7 +2,7 @@
 import { ConfigError } from "./errors.js";
 import { checkJobId } from "./job-id.js";
 import { type Moment, momentOf } from "./moment.js";
-import { nameOf, refuseUnknown } from "./settings.js";
+import { nameOf, readable, refuseUnknown } from "./settings.js";
 import { showValue } from "./show-value.js";
 
 /** What is left out is not asked for: an empty filter means every dead job. */
@@ -40,16 +40,20 @@ export function checkRedriveFilter(filter: RedriveFilter, where: string): Record
   const { state, kind, queue, tenant, ids } = filter;
   if (state !== undefined && state !== "dead" && state !== "cancelled")
     throw new ConfigError("state", `state: ${showValue(state)} jobs are not put back. Say "dead" or "cancelled".`);
-  if (ids !== undefined && (!Array.isArray(ids) || ids.length > IDS_MAX))
-    throw new ConfigError("ids", `ids: pass a list of at most ${IDS_MAX} job ids.`);
   return {
     state,
     kind: kind === undefined ? undefined : nameOf(kind, "kind"),
     queue: queue === undefined ? undefined : nameOf(queue, "queue"),
     tenant: tenant === undefined ? undefined : nameOf(tenant, "tenant"),
-    ids: ids?.map((id: string) => checkJobId(id)),
+    ids: ids === undefined ? undefined : readable("ids", where, () => idsOf(ids)),
     ...checkErrorFilter(filter),
   };
+}
+
+function idsOf(ids: unknown): string[] {
+  if (!Array.isArray(ids) || ids.length > IDS_MAX)
+    throw new ConfigError("ids", `ids: pass a list of at most ${IDS_MAX} job ids.`);
+  return ids.map((id: string) => checkJobId(id, "ids"));
 }
 
 export interface CheckedErrorFilter {

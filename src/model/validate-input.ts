@@ -1,6 +1,7 @@
 // Validation of a job's input by the user's schema. Synchronous where the schema is: most are.
 import { FairmillError, InputInvalidError, type InputIssue } from "./errors.js";
 import type { JobDefinition } from "./job-definition.js";
+import { ResultInvalidError } from "./result-errors.js";
 import type { SchemaIssue, SchemaResult } from "./standard-schema.js";
 
 /** The validated value, or throws InputInvalidError. */
@@ -22,6 +23,19 @@ const toIssue = (issue: SchemaIssue): InputIssue => ({
   path: (issue.path ?? []).map((step) => String(typeof step === "object" ? step.key : step)).join("."),
   message: issue.message,
 });
+
+/** What is kept of a handler's result: what the definition's `output` makes of it, or throws ResultInvalidError. */
+export function validateResult(definition: JobDefinition, value: unknown): unknown {
+  const result = definition.output!["~standard"].validate(value);
+  return "then" in result
+    ? Promise.resolve(result).then((r) => acceptResult(definition.kind, r))
+    : acceptResult(definition.kind, result);
+}
+
+function acceptResult(kind: string, result: SchemaResult<unknown>): unknown {
+  if (result.issues === undefined) return result.value;
+  throw new ResultInvalidError(kind, result.issues.map(toIssue));
+}
 
 /** A stored payload that today's schema refuses: trying again cannot help, so the job ends with a code of its own. */
 export class PayloadOutdatedError extends FairmillError {

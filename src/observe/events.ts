@@ -1,6 +1,7 @@
 // What a worker announces while it works. Tests, metrics and dashboards listen; nobody has to.
 import { EventEmitter } from "node:events";
 import type { Claim } from "../model/claim.js";
+import type { ContentChange } from "../model/content-changes.js";
 import type { Verdict } from "../model/outcome.js";
 
 export interface WorkerEvents {
@@ -16,6 +17,8 @@ export interface WorkerEvents {
   running: [{ claim: Claim }];
   /** A handler came to an end and the job's fate is decided, not yet written. */
   ended: [{ claim: Claim; verdict: Verdict; durationMs: number }];
+  /** What a handler returned, or kept as a step or as progress, is kept otherwise than it was: JSON or PostgreSQL does not know it. */
+  changed: [{ claim: Claim; what: string; changes: readonly ContentChange[] }];
   /** The fate of these jobs is written, durably. */
   settled: [{ worker: string; ids: readonly string[] }];
   /** Settles that were refused: somebody else holds or ended these jobs. */

@@ -1,7 +1,7 @@
 // Structured logs: one JSON object a line, and lines for people when the output is a terminal.
 import { pino } from "pino";
 import { ConfigError } from "../model/errors.js";
-import { oneOf } from "../model/settings.js";
+import { oneOf, readable } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
 
 /** What Fairmill needs of a logger; pino's fit, and so does any object of this shape. */
@@ -20,7 +20,7 @@ export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "
 /** What is missing would be noticed at the first line, in the middle of the work. */
 export function checkLogger(logger: Logger): void {
   for (const method of ["debug", "info", "warn", "error", "child"] as const)
-    if (typeof logger?.[method] !== "function")
+    if (!readable("logger", "logger", () => typeof logger?.[method] === "function"))
       throw new ConfigError(
         "logger",
         `logger: ${showValue(logger)} has no ${method}(). A logger has debug, info, warn, error and child; pino's fit.`,

@@ -2,7 +2,9 @@
 import type { Claim } from "../model/claim.js";
 import type { NodeReader, NodeRef } from "../model/flow.js";
 import type { JobDefinition } from "../model/job-definition.js";
+import type { Jsonify } from "../model/jsonify.js";
 import type { EnqueueOptions } from "../model/new-job.js";
+import { nameOf, readable } from "../model/settings.js";
 
 /** The batch of which a job is a member. */
 export interface JobBatch {
@@ -15,9 +17,9 @@ export interface JobBatch {
 /** The flow of which a job's batch is a node. */
 export interface JobFlow {
   /** What the first job of a node returned; undefined when it did not succeed. The node must be over: name it in `after`. */
-  result<T>(node: NodeRef<T> | string): Promise<T | undefined>;
+  result<T>(node: NodeRef<T> | string): Promise<Jsonify<T> | undefined>;
   /** What all jobs of a node returned that succeeded, oldest first, at most 10,000. */
-  results(node: NodeRef | string): Promise<unknown[]>;
+  results<T>(node: NodeRef<T> | string): Promise<Jsonify<T>[]>;
 }
 
 type Enqueue = <In>(definition: JobDefinition<In, unknown>, input: In, options: EnqueueOptions) => Promise<void>;
@@ -28,8 +30,10 @@ export const batchOf = (id: string, enqueue: Enqueue): JobBatch => ({
 });
 
 export const flowOf = (claim: Claim, reader: NodeReader): JobFlow => ({
-  result: async <T>(node: NodeRef<T> | string) => (await reader.result(claim, nameOf(node))) as T | undefined,
-  results: (node) => reader.results(claim, nameOf(node)),
+  result: async <T>(node: NodeRef<T> | string) =>
+    (await reader.result(claim, nodeName(node))) as Jsonify<T> | undefined,
+  results: async <T>(node: NodeRef<T> | string) => (await reader.results(claim, nodeName(node))) as Jsonify<T>[],
 });
 
-const nameOf = (node: NodeRef | string) => (typeof node === "string" ? node : node.name);
+const nodeName = (node: NodeRef | string) =>
+  readable("node", "ctx.flow", () => nameOf(typeof node === "string" ? node : node?.name, "node"));

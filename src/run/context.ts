@@ -7,13 +7,14 @@ import type { Duration } from "../model/duration.js";
 import type { Effects } from "../model/effects.js";
 import type { NodeReader } from "../model/flow.js";
 import type { JobDefinition } from "../model/job-definition.js";
+import type { Jsonify } from "../model/jsonify.js";
 import type { EnqueueOptions } from "../model/new-job.js";
 import type { PublishOptions } from "../model/new-message.js";
 import type { Queryable } from "../model/queryable.js";
 import type { Tick } from "../model/schedule.js";
 import type { Logger } from "../observe/log.js";
 import { batchOf, flowOf, type JobBatch, type JobFlow } from "./batch.js";
-import type { Completion, RunEffects } from "./effects.js";
+import { type Completed, type Completion, type RunEffects, rejected } from "./effects.js";
 import type { Steps, WaitOptions } from "./steps.js";
 
 export interface JobContext<Input = unknown> {
@@ -36,13 +37,13 @@ export interface JobContext<Input = unknown> {
   progress(value: unknown): void;
   /**
    * Does something once: what `run` returns is kept before this resolves, and later runs of the job get it without calling `run`. Give
-   * every step of the job a name of its own.
+   * every step of the job a name of its own. What comes back went through JSON, in the first run as in later ones: a Date is a text.
    */
-  step<T>(name: string, run: () => T | Promise<T>): Promise<T>;
+  step<T>(name: string, run: () => T | Promise<T>): Promise<Jsonify<T>>;
   /** Ends this run; another one goes on behind this line after the time. */
   sleep(name: string, duration: Duration): Promise<void>;
   /** Ends this run until `client.signal(id, name, value)`, before or after; resolves with the value. After `timeout`: WaitTimeoutError. */
-  waitFor<T = unknown>(name: string, options?: WaitOptions): Promise<T>;
+  waitFor<T = unknown>(name: string, options?: WaitOptions): Promise<Jsonify<T>>;
   /**
    * Asks for another job: it is stored with the settle of this one, once, if the handler returns. Nothing is stored before, so there is no
    * id yet. `tenant`: this job's own, unless given.
@@ -61,9 +62,9 @@ export interface JobContext<Input = unknown> {
   readonly flow: JobFlow | null;
   /**
    * Settles this job as done inside a transaction of yours, with what was asked for so far: they commit together. Throws when the
-   * transaction must be rolled back. Commit it before the handler returns.
+   * transaction must be rolled back. Commit it before the handler returns. What it resolves with may be returned in place of a result.
    */
-  complete(tx: Queryable, result?: unknown): Promise<void>;
+  complete(tx: Queryable, result?: unknown): Promise<Completed>;
 }
 
 /** What all contexts share: one is made for every job, so it carries little of its own. */
@@ -154,7 +155,8 @@ export class RunContext<Input, Run extends { readonly claim: Claim }> implements
 
   get progress(): JobContext["progress"] {
     return (value) => {
-      this.#effects?.refuseCompleted("ctx.progress");
+      const refusal = this.#effects?.refusal("ctx.progress");
+      if (refusal !== undefined) throw refusal;
       this.#tools.report(this.#claim, value);
     };
   }
@@ -164,15 +166,15 @@ export class RunContext<Input, Run extends { readonly claim: Claim }> implements
   }
 
   get step(): JobContext["step"] {
-    return (name, run) => this.#ownSteps("ctx.step").step(name, run);
+    return (name, run) => this.#inSteps("ctx.step", (steps) => steps.step(name, run));
   }
 
   get sleep(): JobContext["sleep"] {
-    return (name, duration) => this.#ownSteps("ctx.sleep").sleep(name, duration);
+    return (name, duration) => this.#inSteps("ctx.sleep", (steps) => steps.sleep(name, duration));
   }
 
   get waitFor(): JobContext["waitFor"] {
-    return (name, options) => this.#ownSteps("ctx.waitFor").waitFor(name, options);
+    return (name, options) => this.#inSteps("ctx.waitFor", (steps) => steps.waitFor(name, options));
   }
 
   get enqueue(): JobContext["enqueue"] {
@@ -187,10 +189,11 @@ export class RunContext<Input, Run extends { readonly claim: Claim }> implements
     return (tx, result) => this.#ownEffects().complete(tx, result);
   }
 
-  #ownSteps(what: string): Steps {
-    this.#effects?.refuseCompleted(what);
+  #inSteps<T>(what: string, call: (steps: Steps) => Promise<T>): Promise<T> {
+    const refusal = this.#effects?.refusal(what);
+    if (refusal !== undefined) return rejected(refusal);
     this.#steps ??= this.#tools.makeSteps(this.#run);
-    return this.#steps;
+    return call(this.#steps);
   }
 
   #ownEffects(): RunEffects {

@@ -7,7 +7,7 @@ import type { ChannelTarget } from "../model/channel.js";
 import type { Claim } from "../model/claim.js";
 import { EffectsLimitError, JobCompletedError } from "../model/effect-errors.js";
 import type { CompletedAnswer, Completer, EffectMaker, Effects } from "../model/effects.js";
-import { ConfigError, LeaseLostError } from "../model/errors.js";
+import { LeaseLostError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { EnqueueOptions, NewJob } from "../model/new-job.js";
 import type { NewMessage, PublishOptions } from "../model/new-message.js";
@@ -20,7 +20,18 @@ export interface EffectsOfRun {
   readonly completer: Completer;
   /** The run is decided: whatever comes now comes too late. */
   readonly isOver: () => boolean;
+  /** What is kept of a result, or throws when it does not fit. */
+  readonly checkResult: (result: unknown) => unknown;
 }
+
+declare const COMPLETED: unique symbol;
+
+/** What `ctx.complete` resolves with. A handler may return it in place of a result. */
+export interface Completed {
+  readonly [COMPLETED]?: never;
+}
+
+export const completed: Completed = Object.freeze({});
 
 /** The job was settled in the handler's transaction; whether that committed is another question. */
 export interface Completion {
@@ -77,13 +88,9 @@ export class RunEffects {
     return this.#completing ?? this.#checked();
   }
 
-  complete(tx: Queryable, result: unknown): Promise<void> {
-    this.refuseCompleted("ctx.complete");
-    if (typeof tx?.query !== "function")
-      throw new ConfigError(
-        "tx",
-        "ctx.complete(tx): tx must have a query(text, values) method, like a pg client inside a transaction. For transactions of other libraries there are adapters: fairmill/adapters/postgres-js, drizzle, kysely, prisma.",
-      );
+  complete(tx: Queryable, result: unknown): Promise<Completed> {
+    const refusal = this.refusal("ctx.complete");
+    if (refusal !== undefined) return rejected(refusal);
     const completing = this.#complete(tx, result);
     const over = () => {
       this.#completing = undefined;
@@ -92,14 +99,16 @@ export class RunEffects {
     return completing;
   }
 
-  async #complete(tx: Queryable, result: unknown): Promise<void> {
-    const { claim, completer, isOver } = this.#run;
+  async #complete(tx: Queryable, given: unknown): Promise<Completed> {
+    const { claim, completer, isOver, checkResult } = this.#run;
     try {
       await this.#checked();
       if (this.#lost !== undefined) throw this.#lost;
       if (isOver()) throw new LeaseLostError("The run has ended: its job is settled or released. Roll back.");
+      const result = await checkResult(given);
       const returned = await completer.complete(claim, tx, result, this.collected);
       this.#completion = { result, returned };
+      return completed;
     } catch (error) {
       // Unless another try succeeds: who goes on after this has not done what he said.
       this.#uncompleted = error;
@@ -108,8 +117,8 @@ export class RunEffects {
   }
 
   /** Once the job is settled, nothing more can be said of it. */
-  refuseCompleted(what: string): void {
-    if (this.#completing || this.#completion) throw new JobCompletedError(what);
+  refusal(what: string): JobCompletedError | undefined {
+    return this.#completing || this.#completion ? new JobCompletedError(what) : undefined;
   }
 
   #checked(): Promise<unknown> | undefined {
@@ -126,7 +135,8 @@ export class RunEffects {
   }
 
   async #keep<One extends Sized>(what: string, list: (One | undefined)[], make: Make<One>): Promise<void> {
-    this.refuseCompleted(what);
+    const refusal = this.refusal(what);
+    if (refusal !== undefined) throw refusal;
     try {
       if (this.#run.isOver())
         throw new LeaseLostError("The run has ended: effects belong to a handler that still runs.");
@@ -144,6 +154,13 @@ export class RunEffects {
       throw error;
     }
   }
+}
+
+/** A promise that may be left alone: a refusal that nobody awaits must not end the process. */
+export function rejected(reason: Error): Promise<never> {
+  const promise = Promise.reject(reason);
+  promise.catch(() => {});
+  return promise;
 }
 
 interface Sized {

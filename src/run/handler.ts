@@ -4,18 +4,27 @@ import type { Delivered } from "../model/delivery.js";
 import { ConfigError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import type { AddedBy } from "../model/middleware.js";
-import { refuseUnknown } from "../model/settings.js";
+import type { Directive } from "../model/outcome.js";
+import { readable, refuseUnknown } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
 import type { JobContext } from "./context.js";
+import type { Completed } from "./effects.js";
 import { type RunMiddleware, surround } from "./middleware.js";
 
 /** Returns the job's result, or `cancel(…)` or `snooze(…)`; throws to fail the attempt. `Added` is what middlewares add to the context. */
-export type HandlerFunction<Input, Added = unknown> = (ctx: JobContext<Input> & Added) => unknown;
+export type HandlerFunction<Input, Added = unknown, Returned = unknown> = (
+  ctx: JobContext<Input> & Added,
+) => HandlerAnswer<Returned>;
+
+/** A result of this type, at once or later, or what may stand in its place. Anything, where the definition names no type. */
+export type HandlerAnswer<Returned> = unknown extends Returned
+  ? unknown
+  : Returned | Directive | Completed | PromiseLike<Returned | Directive | Completed>;
 
 /** `Added` is what it needs of middlewares. */
 export interface Handler<Added = unknown> {
   // biome-ignore lint/suspicious/noExplicitAny: a table of handlers holds all kinds; `handle` checks that the two parts fit.
-  readonly definition: JobDefinition<any, any>;
+  readonly definition: JobDefinition<any, any, any, any>;
   // biome-ignore lint/suspicious/noExplicitAny: see above.
   readonly run: HandlerFunction<any, Added>;
   /** The middlewares without which it cannot run. */
@@ -30,17 +39,18 @@ export interface HandleOptions<Needs extends readonly RunMiddleware[]> {
 }
 
 /** Binds a function to a job definition; the types of both must fit. */
-export function handle<In, Out, const Needs extends readonly RunMiddleware[] = []>(
-  definition: JobDefinition<In, Out>,
-  run: HandlerFunction<Out, AddedBy<Needs>>,
+export function handle<In, Out, Returned = unknown, const Needs extends readonly RunMiddleware[] = []>(
+  definition: JobDefinition<In, Out, unknown, Returned>,
+  run: HandlerFunction<Out, AddedBy<Needs>, NoInfer<Returned>>,
   options: HandleOptions<Needs> = {},
 ): Handler<AddedBy<Needs>> {
-  if (typeof definition?.kind !== "string")
+  if (!readable("handlers", "handle", () => typeof definition?.kind === "string"))
     throw new ConfigError("handlers", `handle(${showValue(definition)}): pass what defineJob(…) returned.`);
   if (typeof run !== "function")
     throw new ConfigError("handlers", `handle("${definition.kind}"): the second argument must be a function.`);
   refuseUnknown(options, ["needs"], `handle("${definition.kind}")`);
-  return options.needs === undefined ? { definition, run } : { definition, run, needs: options.needs };
+  const handler: Handler<AddedBy<Needs>> = { definition, run: run as HandlerFunction<unknown, AddedBy<Needs>> };
+  return options.needs === undefined ? handler : { ...handler, needs: options.needs };
 }
 
 /** By kind, each handler inside of the middlewares. */

@@ -10,12 +10,12 @@ import { recordError } from "../model/error-record.js";
 import { type FairmillError, InputInvalidError, NonRetryableError, TimeoutError } from "../model/errors.js";
 import type { NodeReader } from "../model/flow.js";
 import { unspentOf } from "../model/lease-no.js";
-import { decide, decideReturned, type Outcome, type Verdict } from "../model/outcome.js";
+import { decide, decideReturned, isDirective, type Outcome, type Verdict } from "../model/outcome.js";
 import type { Tick } from "../model/schedule.js";
 import type { StepKeeper } from "../model/step.js";
 import { JobPausedError } from "../model/step-errors.js";
 import { isThenable } from "../model/thenable.js";
-import { PayloadOutdatedError, validateInput } from "../model/validate-input.js";
+import { PayloadOutdatedError, validateInput, validateResult } from "../model/validate-input.js";
 import type { Logger } from "../observe/log.js";
 import { RunContext, type RunTools } from "./context.js";
 import { type Completion, RunEffects } from "./effects.js";
@@ -31,6 +31,8 @@ export interface RunnerOptions {
   /** How long a handler may go on after its signal aborted before its job is settled without it. */
   readonly abortGraceMs: number;
   readonly onProgress: (claim: Claim, value: unknown) => void;
+  /** A value of a run is kept as JSON: what of it, and the value as it was. */
+  readonly onKept?: (claim: Claim, what: string, value: unknown) => void;
   readonly steps: StepKeeper;
   readonly nodes: NodeReader;
   readonly effects: EffectMaker;
@@ -109,7 +111,21 @@ export class Runner {
     const early = run.context;
     run.context = this.#contextOf(run, input);
     if (early) run.context.abort(early.abortedBy as Error);
-    return handler.run(run.context);
+    const result = handler.run(run.context);
+    if (handler.definition.output === undefined) return result;
+    return isThenable(result)
+      ? Promise.resolve(result).then((value) => this.#checkReturned(run, value))
+      : this.#checkReturned(run, result);
+  }
+
+  /** What a handler says instead of a result needs no schema; nor does what it returns after ctx.complete. */
+  #checkReturned(run: Run, value: unknown): unknown {
+    return run.isCompleted || isDirective(value) ? value : this.#checkResult(run, value);
+  }
+
+  #checkResult(run: Run, value: unknown): unknown {
+    const definition = this.#options.handlers.get(run.claim.kind)?.definition;
+    return definition?.output === undefined ? value : validateResult(definition, value);
   }
 
   /** A delivery job carries nothing that could be opened: its message lies in the outbox, and the channel opens it. */
@@ -133,7 +149,13 @@ export class Runner {
 
   #effectsOf(run: Run): RunEffects {
     const { effects: maker, completer } = this.#options;
-    return new RunEffects({ claim: run.claim, maker, completer, isOver: () => run.isDecided });
+    return new RunEffects({
+      claim: run.claim,
+      maker,
+      completer,
+      isOver: () => run.isDecided,
+      checkResult: (result) => this.#checkResult(run, result),
+    });
   }
 
   #stepsOf(run: Run): Steps {
@@ -149,6 +171,7 @@ export class Runner {
         this.#decide(run, { type: "paused", delayMs, waits });
         run.context?.abort(new JobPausedError());
       },
+      onKept: (what, value) => this.#options.onKept?.(run.claim, what, value),
     });
   }
 

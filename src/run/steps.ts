@@ -6,8 +6,9 @@
 import type { Claim } from "../model/claim.js";
 import type { Clock } from "../model/clock.js";
 import { DURATION_MS_MAX, type Duration, toMs } from "../model/duration.js";
-import { LeaseLostError } from "../model/errors.js";
+import { ConfigError, LeaseLostError } from "../model/errors.js";
 import { serializeResult } from "../model/json-content.js";
+import type { Jsonify } from "../model/jsonify.js";
 import { claimsOf } from "../model/lease-no.js";
 import { nameOf, refuseUnknown } from "../model/settings.js";
 import {
@@ -41,6 +42,8 @@ export interface StepsOfRun {
   readonly isOver: () => boolean;
   readonly onLost: (reason: LeaseLostError) => void;
   readonly onPaused: (delayMs: number, waits: readonly string[]) => void;
+  /** A value is kept as JSON. */
+  readonly onKept: (what: string, value: unknown) => void;
 }
 
 /** While a transaction that sends the signal is open, the job asks again after so long. */
@@ -79,8 +82,14 @@ export class Steps {
     return this.#fault;
   }
 
-  step<T>(name: string, run: () => T | Promise<T>): Promise<T> {
-    return quiet(this.#call(name, "run", (position, known) => this.#do(name, position, known, run)));
+  step<T>(name: string, run: () => T | Promise<T>): Promise<Jsonify<T>> {
+    return quiet(
+      this.#call(name, "run", (position, known) => {
+        if (typeof run !== "function")
+          throw new ConfigError("step", `ctx.step("${name}"): the second argument must be a function that does it.`);
+        return this.#do(name, position, known, run);
+      }),
+    );
   }
 
   sleep(name: string, duration: Duration): Promise<void> {
@@ -92,7 +101,7 @@ export class Steps {
     );
   }
 
-  waitFor<T>(name: string, options: WaitOptions = {}): Promise<T> {
+  waitFor<T>(name: string, options: WaitOptions = {}): Promise<Jsonify<T>> {
     return quiet(
       this.#call(name, "wait", (position, known) => {
         const where = `ctx.waitFor("${name}")`;
@@ -100,7 +109,7 @@ export class Steps {
         const waitMs = options.timeout === undefined ? undefined : toMs(options.timeout, `${where}: timeout`);
         return this.#pause({ name, position, kind: "wait", waitMs }, known, (signalled, result) => {
           if (!signalled) throw new WaitTimeoutError(name);
-          return result as T;
+          return result as Jsonify<T>;
         });
       }),
     );
@@ -156,13 +165,19 @@ export class Steps {
     return this.#loading;
   }
 
-  async #do<T>(name: string, position: number, known: KnownStep | undefined, run: () => T | Promise<T>): Promise<T> {
-    if (known) return this.#hand(name, () => known.result as T);
+  async #do<T>(
+    name: string,
+    position: number,
+    known: KnownStep | undefined,
+    run: () => T | Promise<T>,
+  ): Promise<Jsonify<T>> {
+    if (known) return this.#hand(name, () => known.result as Jsonify<T>);
     const { claim, clock, keeper, isOver } = this.#run;
     const startMs = clock.monotonic();
     const value = await run();
     const { json, problem } = serializeResult(value);
     if (problem !== undefined) throw new StepResultError(name, problem);
+    this.#run.onKept(`step "${name}"`, value);
     const done: DoneStep = { name, position, json, tookMs: clock.monotonic() - startMs };
     const { answer, kind, result } = await keeper.store(claim, done, isOver);
     switch (answer) {
@@ -175,10 +190,10 @@ export class Steps {
       case "known":
         // Somebody was here before: a signal of this name, or this very call, whose answer was lost on the way.
         if (kind !== "run") throw new StepChangedError(name, `it was a ${kind} and is a run now`);
-        return this.#hand(name, () => result as T);
+        return this.#hand(name, () => result as Jsonify<T>);
       case "stored":
         // As the next run will get it.
-        return this.#hand(name, () => (json === undefined ? undefined : JSON.parse(json)) as T);
+        return this.#hand(name, () => (json === undefined ? undefined : JSON.parse(json)) as Jsonify<T>);
     }
   }
 

@@ -4,6 +4,7 @@ import type { Clock } from "../model/clock.js";
 import type { CompletedAnswer, Completer, Effects } from "../model/effects.js";
 import type { Queryable } from "../model/queryable.js";
 import { RetryPause } from "../model/retry-pause.js";
+import { checkTransaction } from "../store/callers-transaction.js";
 import type { Database } from "../store/database.js";
 import { completeJob, wasCompleted } from "../store/effects.js";
 import { isTransient } from "../store/failures.js";
@@ -31,6 +32,7 @@ export class JobCompleter implements Completer {
 
   async complete(claim: Claim, tx: Queryable, result: unknown, effects: Effects | undefined): Promise<CompletedAnswer> {
     const { progress, sealResult } = this.#options;
+    checkTransaction(tx, "ctx.complete(tx)");
     // From here on the caller's transaction holds the job: progress of others must not wait behind it.
     await progress.dismiss(claim);
     return completeJob(tx, this.#db.schema, claim, detailOfDone(claim, result, effects, sealResult));

@@ -6,7 +6,8 @@ import type { Clock } from "../model/clock.js";
 import type { Begun, SendKeeper } from "../model/delivery.js";
 import { RetryPause } from "../model/retry-pause.js";
 import type { Database } from "../store/database.js";
-import { explainFailure, isTransient } from "../store/failures.js";
+import { explainFailure } from "../store/explain-failure.js";
+import { isTransient } from "../store/failures.js";
 import { type BeginAnswer, type BeginItem, beginSends } from "../store/outbox.js";
 
 const GROUP_MAX = 500;

@@ -7,7 +7,8 @@ import { type Codec, openJson, sealJson } from "../model/codec.js";
 import { RetryPause } from "../model/retry-pause.js";
 import type { DoneStep, KnownStep, Pause, PauseAnswer, StepAnswer, StepKeeper } from "../model/step.js";
 import type { Database, Statement } from "../store/database.js";
-import { explainFailure, isTransient } from "../store/failures.js";
+import { explainFailure } from "../store/explain-failure.js";
+import { isTransient } from "../store/failures.js";
 import { pauseStep, readKnownSteps, storeAnswer, storeStatement } from "../store/steps.js";
 
 export interface StepStoreOptions {

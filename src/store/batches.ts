@@ -3,7 +3,7 @@ import type { BatchCall, BatchState, Window } from "../model/batch.js";
 import type { NewJob } from "../model/new-job.js";
 import type { Database, Queryable } from "./database.js";
 import { jobsText, jobText, storeJobsIn } from "./enqueue.js";
-import { type Refusal, toError } from "./limits.js";
+import { type Refusal, toError } from "./refusal.js";
 import { qualify } from "./schema-name.js";
 
 /** A batch that is to be opened. */
@@ -190,7 +190,7 @@ export async function readBatchEnds(db: Database, ids: readonly string[]): Promi
   return new Map(rows.map(({ id, isOver }) => [id, { isOver }]));
 }
 
-export function readBatches(db: Database, filter: BatchFilter, limit: number): Promise<Batch[]> {
-  const { role, state, tenant, before } = filter;
+export function readBatches(db: Database, filter: BatchFilter & { limit: number }): Promise<Batch[]> {
+  const { role, state, tenant, before, limit } = filter;
   return db.query<Batch>(LIST, [role ?? null, state ?? null, tenant ?? null, before ?? null, limit]);
 }

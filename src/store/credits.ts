@@ -58,8 +58,11 @@ export async function readBalance(query: Query, account: string): Promise<Balanc
   return { available: Number(row!.available), held: Number(row!.held) };
 }
 
-export async function readStatement(query: Query, account: string, page: StatementPage): Promise<CreditEntry[]> {
-  const limit = Math.min(ENTRIES_MAX, Math.max(1, page.limit ?? 50));
+export async function readStatement(
+  query: Query,
+  account: string,
+  page: StatementPage & { limit: number },
+): Promise<CreditEntry[]> {
   const rows = await query<{
     id: string;
     kind: CreditEntry["kind"];
@@ -71,7 +74,7 @@ export async function readStatement(query: Query, account: string, page: Stateme
     // id + 0: as the index has it, for a reason that its migration tells.
     `select id, kind, amount, job_id, reason, created_at from fairmill.credit_entry
      where account = $1 and id + 0 < coalesce($2, 9223372036854775807) order by account desc, id + 0 desc limit $3`,
-    [account, page.before ?? null, limit],
+    [account, page.before ?? null, page.limit],
   );
   return rows.map((row) => ({
     id: row.id,

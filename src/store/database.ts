@@ -2,11 +2,13 @@
 // driver can, and connections of its own for those who listen. Nothing here needs session state.
 import pg from "pg";
 import { systemClock } from "../model/clock.js";
-import { ConfigError, DatabaseError } from "../model/errors.js";
+import { ConfigError } from "../model/errors.js";
 import type { Queryable } from "../model/queryable.js";
+import { markAsOurs, notSent } from "./explain-failure.js";
 import { PARSED } from "./parsers.js";
 import { checkSchemaName, DEFAULT_SCHEMA, qualify } from "./schema-name.js";
 
+export { NotSentError } from "./not-sent-error.js";
 export type { Queryable };
 
 export interface DatabaseOptions {
@@ -53,18 +55,6 @@ const MAKE_ROOM = `select length(repeat(' ', ${2 * 1024 * 1024}))`;
 const LEVEL = "select current_setting('default_transaction_isolation') as level";
 const BEGIN = "begin isolation level read committed";
 const READ_COMMITTED = ["read committed", "read uncommitted"];
-
-/** No connection could be had, so nothing was sent: repeating is safe. */
-export class NotSentError extends DatabaseError {
-  constructor(cause: unknown) {
-    const message = cause instanceof Error ? cause.message || (cause as { code?: string }).code : String(cause);
-    super(
-      "FAIRMILL_DATABASE_UNREACHABLE",
-      `The database could not be reached (${message}). Check that PostgreSQL runs and that the database URL is right.`,
-      { cause },
-    );
-  }
-}
 
 export class Database {
   readonly schema: string;
@@ -224,7 +214,7 @@ export class Database {
       if (!this.#isReadCommitted.has(client)) await this.#learnLevel(client);
       return client;
     } catch (error) {
-      throw new NotSentError(error);
+      throw notSent(error, this.schema);
     }
   }
 
@@ -324,7 +314,7 @@ const ignore = () => {};
 /** By callback: the driver's promise, like its timer, would keep the text of a statement long after the answer, for the collector to carry along. */
 const askAsItIs = (client: pg.PoolClient, query: pg.QueryConfig) =>
   new Promise<pg.QueryResult>((resolve, reject) => {
-    client.query(query, (error, result) => (error ? reject(error) : resolve(result)));
+    client.query(query, (error, result) => (error ? reject(markAsOurs(error)) : resolve(result)));
   });
 
 /** In a transaction of its own; sent together. */

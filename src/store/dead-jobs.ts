@@ -1,6 +1,6 @@
 // The statements about dead letters: what a redrive would put back, the next batch of it, and a job repeated with other input.
 import type { Database } from "./database.js";
-import { type Refusal, toError } from "./limits.js";
+import { type Refusal, toError } from "./refusal.js";
 
 /** As the database reads it: see redrive_v1. */
 export type StoredFilter = Readonly<Record<string, unknown>>;

@@ -1,14 +1,15 @@
 // The statements about effects: how they go with a settle, how they are refused, and the settle inside a caller's transaction.
 import type { Claim } from "../model/claim.js";
-import { EffectsFailedError, IsolationError } from "../model/effect-errors.js";
+import { EffectsFailedError } from "../model/effect-errors.js";
 import type { Effects } from "../model/effects.js";
 import { type FairmillError, LeaseLostError } from "../model/errors.js";
 import type { Queryable } from "../model/queryable.js";
+import { rowsOf } from "./callers-transaction.js";
 import type { Database } from "./database.js";
 import { jobsText } from "./enqueue.js";
-import { explainFailure, isConnectionLoss, wasRolledBack } from "./failures.js";
-import { type Refusal, toError } from "./limits.js";
+import { explainFailure, isOfContent } from "./explain-failure.js";
 import { messagesText } from "./outbox.js";
+import { type Refusal, toError } from "./refusal.js";
 import { type Admitted, type Returned, toReturned } from "./returned.js";
 import { qualify } from "./schema-name.js";
 import { driversError } from "./wrapped-error.js";
@@ -41,13 +42,18 @@ export async function completeJob(
   claim: Claim,
   detail: string | null,
 ): Promise<Returned[]> {
-  let row: { accepted: boolean; refused: string | null; admitted: string | null };
+  let answer: unknown;
   try {
-    const { rows } = await tx.query(qualify(COMPLETE, schema), [claim.worker, claim.id, claim.leaseNo, detail]);
-    row = rows[0] as typeof row;
+    answer = await tx.query(qualify(COMPLETE, schema), [claim.worker, claim.id, claim.leaseNo, detail]);
   } catch (failure) {
     throw toCompleteError(failure, schema);
   }
+  const [row] = rowsOf(answer, "ctx.complete(tx)") as {
+    accepted: boolean;
+    refused: string | null;
+    admitted: string | null;
+  }[];
+  if (row === undefined) throw new EffectsFailedError(new Error("the transaction answered without a row"));
   if (row.refused !== null) throw toError(JSON.parse(row.refused) as Refusal);
   if (!row.accepted)
     throw new LeaseLostError("The lease on this job was lost: another worker may be running it now. Roll back.");
@@ -55,11 +61,8 @@ export async function completeJob(
 }
 
 function toCompleteError(failure: unknown, schema: string): unknown {
-  const error = driversError(failure);
-  if ((error as { code?: unknown })?.code === "FM021") return new IsolationError(failure);
-  const explained = explainFailure(failure, schema, error);
-  if (explained !== failure || wasRolledBack(error) || isConnectionLoss(error)) return explained;
-  return new EffectsFailedError(failure);
+  const explained = explainFailure(failure, schema, driversError(failure));
+  return explained === failure || isOfContent(explained) ? new EffectsFailedError(failure) : explained;
 }
 
 /** Whether the lease was settled as done: the caller's transaction has committed. */

@@ -1,8 +1,8 @@
 // Writing new jobs: the calls of enqueue_payloads_v1 and enqueue_many_v1, with what all jobs have in common sent once.
-import type { FairmillError } from "../model/errors.js";
+import { DatabaseError, type FairmillError } from "../model/errors.js";
 import type { AlikeJobs, Enqueued, JobList, NewJob, UniqueClaim } from "../model/new-job.js";
 import type { Database, Queryable, Statement } from "./database.js";
-import { type Refusal, toError } from "./limits.js";
+import { type Refusal, toError } from "./refusal.js";
 import { qualify } from "./schema-name.js";
 
 /**
@@ -199,7 +199,11 @@ function toStored(rows: readonly unknown[], count: number): Stored[] {
     if (marks === null) return { id, created: true };
     return marks[i] === "r" ? { id, created: false, replaced: true } : { id, created: marks[i] === "1" };
   });
-  if (stored.length !== count) throw new Error(`enqueue_many_v1 answered for ${stored.length} jobs, not for ${count}.`);
+  if (stored.length !== count)
+    throw new DatabaseError(
+      "FAIRMILL_DATABASE",
+      `enqueue_many_v1 answered for ${stored.length} jobs, not for ${count}. Run "fairmill migrate --check".`,
+    );
   return stored;
 }
 

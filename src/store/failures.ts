@@ -1,7 +1,9 @@
 // Which database failures pass by themselves, and which of them leave open whether the statement took effect.
 import { DatabaseError } from "../model/errors.js";
+import { NotSentError } from "./not-sent-error.js";
 
-const code = (error: unknown): string => String((error as { code?: unknown })?.code ?? "");
+/** Of an error that was explained, the state that it stands for. */
+const code = (error: unknown): string => sqlStateOf(error) ?? String((error as { code?: unknown })?.code ?? "");
 const message = (error: unknown): string => String((error as { message?: unknown })?.message ?? "");
 
 /** The transaction was rolled back for certain and may be tried again: conflicts, a server that starts, is full or stands by. */
@@ -24,6 +26,7 @@ export const wasRolledBack = (error: unknown): boolean => ROLLED_BACK.test(code(
 
 /** The server or the connection to it went away; if a statement was under way, nobody knows what became of it. */
 export const isConnectionLoss = (error: unknown): boolean =>
+  error instanceof NotSentError ||
   code(error) === "FAIRMILL_DATABASE_UNREACHABLE" ||
   NETWORK.has(code(error)) ||
   /^(08|57P0[12]|58|XX000$)/.test(code(error)) ||
@@ -41,30 +44,17 @@ export const isServersTrouble = (error: unknown): boolean =>
 /** It was sent, and no answer came for too long. */
 const isUnanswered = (error: unknown): boolean => code(error) === "ETIMEDOUT" && !(error instanceof DatabaseError);
 
+/** As isTransient, for a caller who waits: nothing was sent, and it may work the next time. A wrong password will not. */
+export const isWorthRepeating = (error: unknown): boolean =>
+  isTransient(error instanceof NotSentError ? error.cause : error);
+
+/** PostgreSQL's own word for what happened: five letters and digits. Undefined when it comes from elsewhere. */
+export function sqlStateOf(error: unknown): string | undefined {
+  if (error instanceof DatabaseError) return error.sqlState;
+  const state = (error as { code?: unknown } | undefined)?.code;
+  // Node has codes of five letters, too, and all of them begin with an E: EPIPE. No SQL state does.
+  return typeof state === "string" && /^(?!E)[0-9A-Z]{5}$/.test(state) ? state : undefined;
+}
+
 /** The schema is missing or older than this library. */
 export const isUnmigrated = (error: unknown): boolean => ["3F000", "42P01", "42883", "42703"].includes(code(error));
-
-/** Wraps a failure in an error that says what to do. `error` is what the driver threw, where that lies deeper. */
-export function explainFailure(failure: unknown, schema: string, error: unknown = failure): unknown {
-  if (failure instanceof DatabaseError) return failure;
-  if (isUnmigrated(error))
-    return new DatabaseError(
-      "FAIRMILL_NOT_MIGRATED",
-      `The schema "${schema}" is missing or older than this library (${message(error)}). Run "fairmill migrate" or client.migrate().`,
-      { cause: failure },
-    );
-  if (code(error) === "42501")
-    return new DatabaseError(
-      "FAIRMILL_PERMISSION_DENIED",
-      `The database refused (${message(error)}). Connect as the role that owns the schema "${schema}", or ask its owner for the right.`,
-      { cause: failure },
-    );
-  // 57P03: it starts or stops, and takes no connections yet.
-  if (isConnectionLoss(error) || code(error) === "57P03")
-    return new DatabaseError(
-      "FAIRMILL_DATABASE_UNREACHABLE",
-      `The database did not answer (${message(error) || code(error)}). Check that PostgreSQL runs and that the database URL is right.`,
-      { cause: failure },
-    );
-  return failure;
-}

@@ -4,7 +4,7 @@ import type { NewJob } from "../model/new-job.js";
 import { BATCH, type Batch, COUNTS, callbacksText, type NewCallbacks } from "./batches.js";
 import type { Database, Queryable } from "./database.js";
 import { jobsText } from "./enqueue.js";
-import { type Refusal, toError } from "./limits.js";
+import { type Refusal, toError } from "./refusal.js";
 import { qualify } from "./schema-name.js";
 
 /** A node that is to be made. Positions are those of the flow's list. */

@@ -5,7 +5,7 @@ import type { ErrorRecord } from "../model/error-record.js";
 import { compareIds } from "../model/job-id.js";
 import type { NewMessage, Published } from "../model/new-message.js";
 import type { Database, Queryable } from "./database.js";
-import { type Refusal, toError } from "./limits.js";
+import { type Refusal, toError } from "./refusal.js";
 
 export const MESSAGE_STATUSES = ["pending", "sending", "sent", "failed", "skipped", "unknown"] as const;
 export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
@@ -136,13 +136,13 @@ export async function beginSends(db: Database, worker: string, items: readonly B
 }
 
 /** A page of messages, oldest first. */
-export function readMessages(db: Database, filter: MessageFilter): Promise<Message[]> {
+export function readMessages(db: Database, filter: MessageFilter & { limit: number }): Promise<Message[]> {
   return db.query<Message>(LIST, [
     filter.after ?? "0",
     filter.status ?? null,
     filter.channel ?? null,
     filter.tenant ?? null,
-    Math.min(MESSAGES_MAX, Math.max(1, filter.limit ?? 50)),
+    filter.limit,
   ]);
 }
 

@@ -1,6 +1,5 @@
 // Tenants, queues and kinds at a glance: their limits, and what waits and runs. Pages are cut by name; counts have a bound.
 import type { KeyRule, Rate, StoredRate } from "../model/limits.js";
-import { refuseUnknown, wholeNumber } from "../model/settings.js";
 import type { Database } from "./database.js";
 
 /** How many: counted to a bound. */
@@ -75,9 +74,9 @@ interface GateRow {
 
 type Counted<Name extends string> = { [N in Name]: number } & { [N in `${Name}_full`]: boolean };
 
-export async function readTenants(db: Database, page: NamePage): Promise<TenantOverview[]> {
+export async function readTenants(db: Database, page: Required<NamePage>): Promise<TenantOverview[]> {
   type Row = GateRow & Counted<"ready" | "running"> & { tenant: string; weight: number };
-  const rows = await db.query<Row>(TENANTS, valuesOf(page, "tenants"));
+  const rows = await db.query<Row>(TENANTS, [page.after, page.limit]);
   return rows.map((row) => ({
     tenant: row.tenant,
     weight: row.weight,
@@ -87,9 +86,9 @@ export async function readTenants(db: Database, page: NamePage): Promise<TenantO
   }));
 }
 
-export async function readQueues(db: Database, page: NamePage): Promise<QueueOverview[]> {
+export async function readQueues(db: Database, page: Required<NamePage>): Promise<QueueOverview[]> {
   type Row = GateRow & Counted<"ready" | "running" | "scheduled" | "blocked"> & { queue: string; workers: number };
-  const rows = await db.query<Row>(QUEUES, valuesOf(page, "queues"));
+  const rows = await db.query<Row>(QUEUES, [page.after, page.limit]);
   return rows.map((row) => ({
     queue: row.queue,
     ...limitsOf(row),
@@ -101,14 +100,9 @@ export async function readQueues(db: Database, page: NamePage): Promise<QueueOve
   }));
 }
 
-export async function readKinds(db: Database, page: NamePage): Promise<KindOverview[]> {
-  const rows = await db.query<GateRow & { kind: string; limits: KeyRule | null }>(KINDS, valuesOf(page, "kinds"));
+export async function readKinds(db: Database, page: Required<NamePage>): Promise<KindOverview[]> {
+  const rows = await db.query<GateRow & { kind: string; limits: KeyRule | null }>(KINDS, [page.after, page.limit]);
   return rows.map((row) => ({ kind: row.kind, ...limitsOf(row), limits: row.limits }));
-}
-
-function valuesOf(page: NamePage, where: string): unknown[] {
-  refuseUnknown(page, ["after", "limit"], where);
-  return [page.after ?? "", wholeNumber(page.limit ?? 50, 1, NAMES_MAX, "limit")];
 }
 
 const limitsOf = ({ max_running, rate, paused_at }: GateRow): GateOverview => ({

@@ -1,5 +1,6 @@
 // What PostgreSQL's texts mean, said with every statement: the driver's own parsers belong to the whole process, and applications change them.
 // Numbers of 64 bits stay texts, as ids are.
+import { DatabaseError } from "../model/errors.js";
 
 type Parse = (text: string) => unknown;
 
@@ -11,7 +12,8 @@ function time(text: string): Date | number {
   if (text === "-infinity") return Number.NEGATIVE_INFINITY;
   const match = TIME.exec(text);
   if (!match)
-    throw new Error(
+    throw new DatabaseError(
+      "FAIRMILL_DATABASE",
       `PostgreSQL sent the time "${text}", which is not in the style ISO. Fairmill needs DateStyle ISO: alter database … set datestyle = 'ISO'.`,
     );
   const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [

@@ -169,7 +169,7 @@ export async function readJobsById(db: Database, ids: readonly string[]): Promis
   return ids.length === 0 ? [] : (await db.query<Row>(ENDED_BY_ID, [ids])).map(toJob);
 }
 
-/** A job as whoever waits for its end needs it. */
+/** A job as a caller that waits for its end needs it. */
 export interface JobEnd {
   readonly id: string;
   readonly state: JobState;
@@ -179,36 +179,39 @@ export interface JobEnd {
   readonly error: ErrorRecord | null;
 }
 
+/** Of a live job only this much is told. */
+export type SeenJob = Pick<JobEnd, "id" | "state" | "kind"> & Partial<JobEnd>;
+
 /** Of most that are waited for there is nothing to tell but that they live. */
-const LIVE_STATES = "select id::text as id, state from fairmill.job where id = any ($1)";
+const LIVE_STATES = "select id::text as id, state, kind from fairmill.job where id = any ($1)";
 /** Both tables in one statement: a job moves from one to the other. */
 const ENDS = `select id, state, kind, tenant, null::jsonb as result, null::jsonb as error from fairmill.job where id = any ($1)
   union all select id, state, kind, tenant, result, error from fairmill.job_history where id = any ($1)`;
 /** Results may be large. */
 const ENDS_MAX = 100;
 
-/** What became of these jobs, live or ended; without those that do not exist. Of a live one only id and state are told. */
-export async function readEnds(
-  db: Database,
-  ids: readonly string[],
-): Promise<Map<string, Pick<JobEnd, "id" | "state"> & Partial<JobEnd>>> {
-  const live = await db.query<Pick<JobEnd, "id" | "state">>(LIVE_STATES, [ids]);
-  const seen = new Map<string, Pick<JobEnd, "id" | "state"> & Partial<JobEnd>>(live.map((job) => [job.id, job]));
+/** What became of these jobs, live or ended; without those that do not exist. */
+export async function readEnds(db: Database, ids: readonly string[]): Promise<Map<string, SeenJob>> {
+  const live = await db.query<SeenJob>(LIVE_STATES, [ids]);
+  const seen = new Map<string, SeenJob>(live.map((job) => [job.id, job]));
   const gone = ids.filter((id) => !seen.has(id));
   for (let from = 0; from < gone.length; from += ENDS_MAX)
     for (const job of await db.query<JobEnd>(ENDS, [gone.slice(from, from + ENDS_MAX)])) seen.set(job.id, job);
   return seen;
 }
 
-export async function readJobs(db: Database, filter: JobFilter, why: CheckedErrorFilter): Promise<Job[]> {
-  const limit = Math.min(PAGE_ROWS_MAX, Math.max(1, filter.limit ?? 50));
+export async function readJobs(
+  db: Database,
+  filter: JobFilter & { limit: number },
+  why: CheckedErrorFilter,
+): Promise<Job[]> {
   const rows = await db.query<Row>(filter.batch === undefined ? PAGE : PAGE_OF_BATCH, [
     filter.state ?? null,
     filter.queue ?? null,
     filter.kind ?? null,
     filter.tenant ?? null,
     filter.before ?? null,
-    limit,
+    filter.limit,
     why.error_code ?? null,
     why.error_text ?? null,
     why.ended_since ?? null,

@@ -3,8 +3,8 @@ import type { FairmillError } from "../model/errors.js";
 import type { Enqueued } from "../model/new-job.js";
 import { type Missed, missedOf, type Tick } from "../model/schedule.js";
 import { ANSWER_MS_MAX, type Database } from "./database.js";
-import { type Refusal, toError } from "./limits.js";
 import type { NamePage } from "./overviews.js";
+import { type Refusal, toError } from "./refusal.js";
 
 /** A schedule as it stands. */
 export interface Schedule {

@@ -1,5 +1,7 @@
 // The schema that everything lives in. In SQL files and statements the word `fairmill` means it; here the configured name takes its place.
+
 import { ConfigError } from "../model/errors.js";
+import { showValue } from "../model/show-value.js";
 
 export const DEFAULT_SCHEMA = "fairmill";
 
@@ -19,10 +21,16 @@ const RESERVED = new Set(
 );
 
 export function checkSchemaName(schema: string): string {
-  if (/^[a-z_][a-z0-9_]{0,39}$/.test(schema) && !schema.startsWith("pg_") && !RESERVED.has(schema)) return schema;
+  if (
+    typeof schema === "string" &&
+    /^[a-z_][a-z0-9_]{0,39}$/.test(schema) &&
+    !schema.startsWith("pg_") &&
+    !RESERVED.has(schema)
+  )
+    return schema;
   throw new ConfigError(
     "schema",
-    `schema: ${JSON.stringify(schema)} will not do. Use 1 to 40 of a-z, 0-9 and _, not "public", not "pg_…", and no word that SQL reserves.`,
+    `schema: ${showValue(schema)} will not do. Use 1 to 40 of a-z, 0-9 and _, not "public", not "pg_…", and no word that SQL reserves.`,
   );
 }
 

@@ -4,7 +4,7 @@ import { checkCodec } from "../model/codec.js";
 import { ConfigError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import { type AddedBy, chainOf } from "../model/middleware.js";
-import { refuseUnknown } from "../model/settings.js";
+import { readable, refuseUnknown } from "../model/settings.js";
 import type { Handler } from "../run/handler.js";
 import type { Middleware, Use } from "./middleware.js";
 import { checkQueues, type WorkerOptions } from "./settings.js";
@@ -53,7 +53,10 @@ export function defineConfig<const Used extends Use = []>(config: Config<Used>):
 }
 
 /** Configs may also be plain objects that nobody passed through `defineConfig`. `where` begins the message. */
-export function checkConfig(config: unknown, where: string): Config {
+export const checkConfig = (config: unknown, where: string): Config =>
+  readable("config", where, () => checkedConfig(config, where));
+
+function checkedConfig(config: unknown, where: string): Config {
   if (typeof config !== "object" || config === null || Array.isArray(config))
     throw new ConfigError("config", `${where}: the settings must be an object, like { handlers: [handle(job, run)] }.`);
   refuseUnknown(config, Object.keys(KNOWN), where);

@@ -11,7 +11,7 @@ import type { JobDefinition } from "../model/job-definition.js";
 import type { EnqueueOptions, NewJob } from "../model/new-job.js";
 import type { NewMessage, PublishOptions } from "../model/new-message.js";
 import type { Database } from "../store/database.js";
-import { explainFailure } from "../store/failures.js";
+import { explainFailure } from "../store/explain-failure.js";
 import type { Ruled } from "../store/limits.js";
 import type { WorkerSettings } from "./settings.js";
 

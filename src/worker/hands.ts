@@ -17,7 +17,10 @@ import { Slots } from "./slots.js";
 import { logVerdict } from "./verdict-log.js";
 
 export interface HandsOptions
-  extends Pick<RunnerOptions, "handlers" | "onProgress" | "steps" | "nodes" | "tickOf" | "effects" | "completer"> {
+  extends Pick<
+    RunnerOptions,
+    "handlers" | "onProgress" | "onKept" | "steps" | "nodes" | "tickOf" | "effects" | "completer"
+  > {
   readonly sealResult: SealResult | undefined;
   /** A job waits for another turn: something falls due in so many milliseconds. */
   readonly onDue: (ms: number) => void;
@@ -45,6 +48,7 @@ export class Hands implements RunEnds {
   readonly #onDue: (ms: number) => void;
   readonly #onEnded: (claims: readonly Claim[]) => void;
   readonly #onReturned: (jobs: readonly Returned[]) => void;
+  readonly #onKept: HandsOptions["onKept"];
   readonly #runner: Runner;
   readonly #settlers: Settlers<InHand>;
   readonly #slots: Slots;
@@ -65,6 +69,7 @@ export class Hands implements RunEnds {
     this.#onDue = options.onDue;
     this.#onEnded = options.onEnded;
     this.#onReturned = options.onReturned;
+    this.#onKept = options.onKept;
     this.#slots = new Slots(settings.concurrency, settings.prefetch);
     const { abortGraceMs, codec } = settings;
     this.#runner = new Runner({ ...options, clock, logger: log, abortGraceMs, codec }, this);
@@ -288,6 +293,7 @@ export class Hands implements RunEnds {
     for (const item of accepted) {
       this.#letGo(item);
       this.#count(item.verdict);
+      if (item.verdict.verdict === "done") this.#onKept?.(item.claim, "result", item.verdict.result);
       logVerdict(log, item.claim, item.verdict, item.durationMs);
     }
     for (const item of refused) this.#letGo(item);

@@ -5,6 +5,7 @@ import { type Codec, openJson } from "../model/codec.js";
 import { type NodeReader, NodeResultError } from "../model/flow.js";
 import { readCaller } from "../store/batches.js";
 import type { Database } from "../store/database.js";
+import { explaining } from "../store/explain-failure.js";
 import { type NodeResult, readNodeResult, readNodeResults } from "../store/flows.js";
 
 const RESULTS_MAX = 10_000;
@@ -19,7 +20,7 @@ export class FlowNodeReader implements NodeReader {
   }
 
   async result(claim: Claim, node: string): Promise<unknown> {
-    const found = await readNodeResult(this.#db, claim.batch!, node);
+    const found = await this.#read((db) => readNodeResult(db, claim.batch!, node));
     if (!found) throw new NodeResultError(node, "this job belongs to no flow that has such a node.");
     if (found.state === "waiting" || found.state === "pending")
       throw new NodeResultError(node, 'the node is not over. Name it in the "after" of the node that asks.');
@@ -29,12 +30,16 @@ export class FlowNodeReader implements NodeReader {
   async results(claim: Claim, node: string): Promise<unknown[]> {
     // Also says whether there is such a node, and whether it is over.
     await this.result(claim, node);
-    const found = await readNodeResults(this.#db, claim.batch!, node, RESULTS_MAX);
+    const found = await this.#read((db) => readNodeResults(db, claim.batch!, node, RESULTS_MAX));
     return found.map((one) => this.#open(one));
   }
 
   caller(claim: Claim): Promise<BatchCall | undefined> {
-    return readCaller(this.#db, claim.id);
+    return this.#read((db) => readCaller(db, claim.id));
+  }
+
+  #read<T>(read: (db: Database) => Promise<T>): Promise<T> {
+    return explaining(this.#db.schema, () => read(this.#db));
   }
 
   #open({ result, kind, tenant }: NodeResult): unknown {

@@ -1,11 +1,11 @@
 // The settings of a worker: one object of defaults, everything checked, unknown names refused, frozen.
 import type { Channel } from "../deliver/channel.js";
-import type { Clock } from "../model/clock.js";
+import { type Clock, checkClock } from "../model/clock.js";
 import { type Codec, checkCodec } from "../model/codec.js";
 import { type Duration, toMs } from "../model/duration.js";
 import { ConfigError } from "../model/errors.js";
 import type { AddedBy } from "../model/middleware.js";
-import { nameOf, refuseUnknown, wholeNumber } from "../model/settings.js";
+import { nameOf, readable, refuseUnknown, wholeNumber } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
 import { checkLogger, type Logger } from "../observe/log.js";
 import type { Handler } from "../run/handler.js";
@@ -124,17 +124,21 @@ export interface WorkerSettings {
   readonly codec: Codec | undefined;
 }
 
-export function checkWorkerOptions(options: WorkerOptions): WorkerSettings {
+export const checkWorkerOptions = (options: WorkerOptions): WorkerSettings =>
+  readable("options", "createWorker", () => check(options));
+
+function check(options: WorkerOptions): WorkerSettings {
   refuseUnknown(options, KNOWN, "createWorker");
   checkWork(options);
   if (options.logger !== undefined) checkLogger(options.logger);
+  if (options.clock !== undefined) checkClock(options.clock);
   const leaseMs = toMs(options.lease ?? "15s", "lease");
   const beatMs = options.heartbeat === undefined ? leaseMs / 3 : toMs(options.heartbeat, "heartbeat");
   if (leaseMs < 300) throw new ConfigError("lease", "lease: less than 300 ms leaves no time for a heartbeat.");
   if (beatMs * 2 > leaseMs)
     throw new ConfigError("heartbeat", "heartbeat: must be at most half of the lease, or one lost beat ends it.");
   const lowerShare = options.lowerPriorityShare ?? 0.1;
-  if (!(lowerShare >= 0 && lowerShare <= 0.5))
+  if (!(typeof lowerShare === "number" && lowerShare >= 0 && lowerShare <= 0.5))
     throw new ConfigError("lowerPriorityShare", "lowerPriorityShare: must lie between 0 and 0.5.");
   return Object.freeze({
     ...placesByQueue(options),

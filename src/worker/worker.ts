@@ -23,13 +23,15 @@ import { ProgressKeeper } from "../settle/progress.js";
 import { SendStore } from "../settle/sends.js";
 import { StepStore } from "../settle/steps.js";
 import { ANSWER_MS_MAX, Database } from "../store/database.js";
-import { explainFailure, isUnmigrated } from "../store/failures.js";
+import { explainFailure, explaining } from "../store/explain-failure.js";
+import { isUnmigrated } from "../store/failures.js";
 import { type Ruled, setKeyRules } from "../store/limits.js";
 import { readTick, type Ticked } from "../store/schedules.js";
 import { SchemaFit } from "../store/schema-fit.js";
 import type { UpkeepReport } from "../store/upkeep.js";
 import { cancelRequests } from "../store/workers.js";
 import { Upkeep } from "../upkeep/upkeep.js";
+import { ContentReports } from "./content-reports.js";
 import { WorkerEffects } from "./effect-maker.js";
 import { Hands } from "./hands.js";
 import { Incarnation } from "./incarnation.js";
@@ -117,11 +119,16 @@ export class Worker {
       onDue: (ms) => this.#upkeep.dueIn(ms),
     });
     this.#progress = new ProgressKeeper(db, clock, (error) => trouble("keeping progress", error), settings.codec);
+    const contents = new ContentReports(log, this.events);
     const sealResult = settings.codec && resultSealer(settings.codec, log);
     this.#hands = new Hands(this.#parts, {
       handlers,
       sealResult,
-      onProgress: (claim, value) => this.#progress.report(claim, value),
+      onProgress: (claim, value) => {
+        contents.look(claim, "progress", value);
+        this.#progress.report(claim, value);
+      },
+      onKept: (claim, what, value) => contents.look(claim, what, value),
       steps: new StepStore(db, clock, {
         stepsMax: settings.stepsMax,
         bytesMax: settings.stepsBytesMax,
@@ -135,7 +142,7 @@ export class Worker {
         sealResult,
         onTrouble: (error) => trouble("asking whether a job was completed", error),
       }),
-      tickOf: ({ id }) => readTick(db, id),
+      tickOf: ({ id }) => explaining(db.schema, () => readTick(db, id)),
       onDue: (ms) => this.#upkeep.dueIn(ms),
       onEnded: (claims) => this.#loop.freed(claims),
       onReturned: (jobs) => this.#loop.returned(jobs),

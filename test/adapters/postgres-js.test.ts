@@ -64,7 +64,7 @@ describe("postgres.js without the adapter", () => {
       };
       return client.in(plain).enqueue(defineJob({ kind: "plain" }), {});
     });
-    await expect(call).rejects.toMatchObject({ code: "FM001" });
+    await expect(call).rejects.toMatchObject({ code: "FAIRMILL_DATABASE", sqlState: "FM001" });
     await sql.end();
     await client.close();
   });

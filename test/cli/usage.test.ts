@@ -36,6 +36,8 @@ test.concurrent.each([
   [["enqueue", "a", "{to:1}"], "The payload is not JSON", "fairmill enqueue --help"],
   [["enqueue", "a", "--delay", "5x"], '--delay: "5x" is not a duration', "fairmill enqueue --help"],
   [["enqueue", "a", "--run-at", "soon"], '--run-at: "soon" is not a moment', "fairmill enqueue --help"],
+  [["enqueue", "a", "--run-at", "2030-01-01 5 o'clock"], "is not a moment", "fairmill enqueue --help"],
+  [["redrive", "--since", "2030-02-30"], "is not a moment", "fairmill redrive --help"],
   [["enqueue", "a", "--delay", "1s", "--run-at", "2030-01-01"], "not both", "fairmill enqueue --help"],
   [["migrate", "--print", "--check"], "cannot be used with", "fairmill migrate --help"],
   [["jobs", "--schema", "public"], "will not do", "fairmill jobs --help"],

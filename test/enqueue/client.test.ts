@@ -64,7 +64,10 @@ describe("single calls", () => {
     try {
       const all = await Promise.allSettled(items(20).map(({ input }) => client.enqueue(plain, input)));
       expect(all.map(({ status }, n) => (status === "rejected" ? n : -1)).filter((n) => n >= 0)).toEqual([13]);
-      expect((all[13] as PromiseRejectedResult).reason).toMatchObject({ constraint: "no_thirteen" });
+      expect((all[13] as PromiseRejectedResult).reason).toMatchObject({
+        code: "FAIRMILL_DATABASE",
+        cause: { constraint: "no_thirteen" },
+      });
       expect(await count()).toBe(19);
     } finally {
       await db.query("alter table fairmill.job drop constraint no_thirteen");
@@ -219,7 +222,9 @@ describe("lists", () => {
     await expect(client.enqueueMany(plain, list)).rejects.toMatchObject({ code: "FAIRMILL_INPUT_INVALID" });
     await db.query("alter table fairmill.job add constraint no_late check ((payload ->> 'n')::integer <> 11999)");
     try {
-      await expect(client.enqueueMany(plain, items(12_000))).rejects.toMatchObject({ constraint: "no_late" });
+      await expect(client.enqueueMany(plain, items(12_000))).rejects.toMatchObject({
+        cause: { constraint: "no_late" },
+      });
       expect(await count()).toBe(0);
     } finally {
       await db.query("alter table fairmill.job drop constraint no_late");
@@ -448,7 +453,7 @@ describe("a database that is not there", () => {
     const began = performance.now();
     await expect(client.enqueue(plain, { n: 1 })).rejects.toThrow(/no_such_database/);
     expect(performance.now() - began).toBeLessThan(1_000);
-    const refusal = { code: "FAIRMILL_DATABASE_UNREACHABLE", message: expect.stringContaining("no_such_database") };
+    const refusal = { code: "FAIRMILL_DATABASE_NOT_FOUND", message: expect.stringContaining("no_such_database") };
     await expect(client.enqueueMany(plain, items(2))).rejects.toMatchObject(refusal);
     await expect(client.jobs()).rejects.toMatchObject(refusal);
     await expect(client.migrate()).rejects.toMatchObject(refusal);

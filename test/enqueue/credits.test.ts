@@ -84,7 +84,7 @@ describe("grant, balance, statement", () => {
     ["a reason that is none", (c) => c.grant("ann", 1, { reason: "\0" }), "reason"],
     ["an unknown option", (c) => c.grant("ann", 1, { resaon: "x" } as object), "resaon"],
     ["an unknown option of a page", (c) => c.statement("ann", { after: "1" } as object), "after"],
-    ["a place that is none", (c) => c.statement("ann", { before: "x" }), "id"],
+    ["a place that is none", (c) => c.statement("ann", { before: "x" }), "before"],
   ])("%s is refused by name", async (_, call, setting) => {
     const error = await reasonOf(call(client));
     expect(error).toBeInstanceOf(ConfigError);

@@ -170,6 +170,10 @@ describe("redrive", () => {
       () => client.redrive({ ids: ["x"] }),
       () => client.redrive({ ids: Array.from({ length: 10_001 }, () => "1") }),
       () => client.redrive({ endedSince: "never" }),
+      // Date.parse makes May 2001 of it: every dead job would fit.
+      () => client.redrive({ endedSince: "foo 5" }),
+      () => client.previewRedrive({ endedUntil: "foo 5000" }),
+      () => client.redrive({ tenant: null } as never),
       () => client.redrive(undefined as unknown as object),
       () => client.redrive({}, { batch: 0 }),
       () => client.redrive({}, { batch: 5_001 }),

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { DatabaseError } from "../../src/model/errors.js";
-import { explainFailure } from "../../src/store/failures.js";
+import { explainFailure } from "../../src/store/explain-failure.js";
 import { migrate, pendingMigrations, printMigrations } from "../../src/store/migrate.js";
 import type { Asker } from "../sql/calls.js";
 import { waitUntil } from "../support/wait.js";

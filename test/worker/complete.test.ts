@@ -62,6 +62,27 @@ const bookings = () => db.query("select job, attempt from public.booking order b
 const children = async () => (await db.query("select from fairmill.job where kind = 'child'")).length;
 
 describe("ctx.complete(tx)", () => {
+  test("whatever comes after it rejects, and does not throw where a promise was promised", async () => {
+    const told: unknown[] = [];
+    const { state } = await ended(async (ctx) => {
+      await transaction((tx) => ctx.complete(tx));
+      const calls = [
+        () => ctx.complete(pool),
+        () => ctx.step("late", () => 1),
+        () => ctx.sleep("late", 1),
+        () => ctx.waitFor("late"),
+        () => ctx.enqueue(child, { n: 1 }),
+        () => ctx.publish("late", {}),
+      ];
+      const promises = calls.map((call) => call());
+      // Nobody awaits this one: that must not end the process.
+      void ctx.complete(pool);
+      told.push(...(await Promise.allSettled(promises)).map(({ status, ...rest }) => [status, rest]));
+    });
+    expect(state).toBe("done");
+    expect(told).toEqual(Array.from({ length: 6 }, () => ["rejected", { reason: expect.any(JobCompletedError) }]));
+  });
+
   test("settles the job with the transaction: result, effects and credits", async () => {
     const paid = defineJob({ kind: "booked", credits: { account: () => "u1", amount: 2 } });
     await using client = createClient({ databaseUrl: db.url });

@@ -65,7 +65,7 @@ describe("starting", () => {
     await fresh.drop();
     const gone = createWorker({ databaseUrl: fresh.url, handlers: [handle(job, () => 1)], logger: silentLogger });
     await expect(gone.start()).rejects.toMatchObject({
-      code: "FAIRMILL_DATABASE_UNREACHABLE",
+      code: "FAIRMILL_DATABASE_NOT_FOUND",
       message: expect.stringContaining("does not exist"),
     });
   });

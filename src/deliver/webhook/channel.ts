@@ -3,7 +3,7 @@
 import { NotDeliveredError } from "../../model/delivery-errors.js";
 import { recordError } from "../../model/error-record.js";
 import { ConfigError } from "../../model/errors.js";
-import { refuseUnknown } from "../../model/settings.js";
+import { readable, refuseUnknown } from "../../model/settings.js";
 import { showValue } from "../../model/show-value.js";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "../../model/standard-schema.js";
 import { type Channel, type ChannelOptions, defineChannel, type SendContext } from "../channel.js";
@@ -79,6 +79,11 @@ export function webhookChannel<Input = unknown>(
 ): Channel<Input, Input>;
 // biome-ignore lint/suspicious/noExplicitAny: the overloads above are what callers see.
 export function webhookChannel(options: WebhookChannelOptions<any, any, any>): Channel<any, any> {
+  return readable("options", "webhookChannel", () => declareChannel(options));
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: see above.
+function declareChannel(options: WebhookChannelOptions<any, any, any>): Channel<any, any> {
   refuseUnknown(options, Object.keys(KNOWN), `webhookChannel(${showValue(options.name)})`);
   const { url, secret, body = JSON.stringify, headers, idempotencyKey, webhookLimits, receiver, ...rest } = options;
   const sending: Sending = Object.fromEntries(

@@ -57,7 +57,7 @@ export function destinationOf(address: string | URL, rules: DestinationRules): D
 }
 
 function parse(address: string | URL): URL {
-  const text = String(address);
+  const text = typeof address === "string" || address instanceof URL ? String(address) : "";
   const url = text.length <= URL_CHARS_MAX && URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || url.hostname === "")
     // Not shown: it may hold secrets.

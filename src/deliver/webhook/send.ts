@@ -3,9 +3,9 @@
 import { type ClientRequest, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
-import { type Clock, systemClock } from "../../model/clock.js";
+import { type Clock, checkClock, systemClock } from "../../model/clock.js";
 import { ConfigError } from "../../model/errors.js";
-import { refuseUnknown } from "../../model/settings.js";
+import { readable, refuseUnknown } from "../../model/settings.js";
 import { readAnswer, type WebhookAnswer } from "./answer.js";
 import { Attempt } from "./attempt.js";
 import {
@@ -68,15 +68,9 @@ const BODY_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Resolves with the answer when the receiver took the message; else throws one of the WebhookErrors. */
 export async function sendWebhook(message: WebhookMessage): Promise<WebhookAnswer> {
-  refuseUnknown(message, Object.keys(KNOWN), "sendWebhook");
-  const { clock = systemClock, resolve = systemResolve } = message;
-  const keys = signingKeys(message.secret, "secret");
-  const limits = checkLimits(message.limits);
-  const body = bodyOf(message.body);
-  const rules = rulesOf(message);
-  const destination = destinationOf(message.url, rules);
-  const headers = { ...requestHeaders(message.headers), ...signed(keys, message.idempotencyKey, body, clock) };
-
+  const { clock, resolve, limits, body, rules, destination, headers } = readable("message", "sendWebhook", () =>
+    prepare(message),
+  );
   const attempt = new Attempt(destination.origin, clock, message.signal);
   try {
     attempt.limit(limits.timeoutMs, `no answer within ${limits.timeoutMs} ms`);
@@ -91,6 +85,23 @@ export async function sendWebhook(message: WebhookMessage): Promise<WebhookAnswe
   } finally {
     attempt.end();
   }
+}
+
+/** Everything that can be wrong with a message is known before anything is sent. */
+function prepare(message: WebhookMessage) {
+  refuseUnknown(message, Object.keys(KNOWN), "sendWebhook");
+  const { resolve = systemResolve, signal } = message;
+  const clock = message.clock === undefined ? systemClock : checkClock(message.clock);
+  if (typeof resolve !== "function") throw new ConfigError("resolve", "resolve: must be a function of a name.");
+  if (signal !== undefined && !(signal instanceof AbortSignal))
+    throw new ConfigError("signal", "signal: must be the signal of an AbortController.");
+  const keys = signingKeys(message.secret, "secret");
+  const limits = checkLimits(message.limits);
+  const body = bodyOf(message.body);
+  const rules = rulesOf(message);
+  const destination = destinationOf(message.url, rules);
+  const headers = { ...requestHeaders(message.headers), ...signed(keys, message.idempotencyKey, body, clock) };
+  return { clock, resolve, limits, body, rules, destination, headers };
 }
 
 /** Where it may go. */

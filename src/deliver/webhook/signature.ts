@@ -4,7 +4,7 @@ import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "no
 import { type Clock, systemClock } from "../../model/clock.js";
 import { type Duration, toMs } from "../../model/duration.js";
 import { ConfigError } from "../../model/errors.js";
-import { refuseUnknown } from "../../model/settings.js";
+import { readable, refuseUnknown } from "../../model/settings.js";
 import { WebhookSignatureError } from "./errors.js";
 
 /** `whsec_` and base64, or the bytes themselves. At least 24 bytes. */
@@ -99,7 +99,10 @@ export interface VerifiedWebhook {
 }
 
 /** For receivers: throws a WebhookSignatureError unless who sent this has one of the secrets, and sent it just now. */
-export function verifyWebhook(options: VerifyOptions): VerifiedWebhook {
+export const verifyWebhook = (options: VerifyOptions): VerifiedWebhook =>
+  readable("options", "verifyWebhook", () => verify(options));
+
+function verify(options: VerifyOptions): VerifiedWebhook {
   refuseUnknown(options, ["headers", "body", "secrets", "tolerance", "clock"], "verifyWebhook");
   const keys = signingKeys(options.secrets, "secrets");
   const toleranceMs = toMs(options.tolerance ?? "5m", "tolerance");

@@ -1,0 +1,335 @@
+// Whatever a database does to a call, the caller gets an error of this library: a code, what happened, what to do, and the driver's error as its cause.
+import { type Client, createClient, createWorker, FairmillError, handle, silentLogger } from "fairmill";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cli } from "../cli/cli.js";
+import { freshDatabase } from "../support/database.js";
+import {
+  IN_TRANSACTION,
+  job,
+  knock,
+  limited,
+  missingDoors,
+  ON_BATCHES,
+  ON_CLIENT,
+  ON_FLOWS,
+  ON_OPEN_BATCH,
+} from "../support/doors.js";
+
+/** In place of every function, and in front of every table: raises the SQL state that the setting test.state names. */
+const STAND_IN = `
+  create function fairmill.fail() returns boolean stable language plpgsql as $$
+  begin
+    if current_setting('test.state', true) is null then return true; end if;
+    raise exception 'stands in' using errcode = current_setting('test.state');
+  end $$;
+  do $$
+  declare it record;
+  begin
+    for it in select proname, pg_get_function_arguments(oid) as arguments, pg_get_function_result(oid) as result from pg_proc
+      where pronamespace = 'fairmill'::regnamespace and proname like '%\\_v_' loop
+      execute format('create or replace function fairmill.%I(%s) returns %s language plpgsql as %L',
+        it.proname, it.arguments, it.result, 'begin perform fairmill.fail(); end');
+    end loop;
+    for it in select relname from pg_class where relnamespace = 'fairmill'::regnamespace and relkind in ('r', 'p') and not relispartition loop
+      execute format('alter table fairmill.%1$I rename to %2$I', it.relname, it.relname || '_behind');
+      execute format('create view fairmill.%1$I as select * from fairmill.%2$I where fairmill.fail()', it.relname, it.relname || '_behind');
+    end loop;
+  end $$`;
+
+let failing: Awaited<ReturnType<typeof freshDatabase>>;
+let healthy: Awaited<ReturnType<typeof freshDatabase>>;
+const role = `nobody_${process.pid}`;
+
+const ask = async (url: string, ...statements: string[]) => {
+  const connection = new pg.Client(url);
+  await connection.connect();
+  try {
+    for (const statement of statements) await connection.query(statement);
+  } finally {
+    await connection.end();
+  }
+};
+
+beforeAll(async () => {
+  healthy = await freshDatabase();
+  failing = await freshDatabase();
+  await ask(failing.url, STAND_IN);
+  await ask(healthy.url, `create role ${role} login password 'right'`, `grant usage on schema fairmill to ${role}`);
+});
+
+afterAll(async () => {
+  await ask(healthy.url, `drop owned by ${role}`, `drop role ${role}`);
+  await failing.drop();
+  await healthy.drop();
+});
+
+/** The address with settings of its sessions. */
+function withSettings(url: string, settings: Record<string, string>): string {
+  const changed = new URL(url);
+  const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
+  changed.searchParams.set("options", options.join(" "));
+  return changed.href;
+}
+
+function as(url: string, user: string, password: string): string {
+  const changed = new URL(url);
+  changed.username = user;
+  changed.password = password;
+  return changed.href;
+}
+
+interface Failed {
+  readonly door: string;
+  readonly error: unknown;
+}
+
+/** Calls everything, and returns what failed. A call that throws instead of rejecting is told as such. */
+async function knockEverywhere(client: Client): Promise<Failed[]> {
+  const doors = [
+    ...Object.entries(ON_CLIENT).map(([name, args]) => [name, () => knock(client, name, args)] as const),
+    ...Object.entries(ON_BATCHES).map(
+      ([name, args]) => [`batches.${name}`, () => knock(client.batches, name, args)] as const,
+    ),
+    ...Object.entries(ON_FLOWS).map(
+      ([name, args]) => [`flows.${name}`, () => knock(client.flows, name, args)] as const,
+    ),
+  ];
+  return failuresOf(doors);
+}
+
+async function failuresOf(doors: readonly (readonly [string, () => unknown])[]): Promise<Failed[]> {
+  const failed: Failed[] = [];
+  await Promise.all(
+    doors.map(async ([door, call]) => {
+      let called: unknown;
+      try {
+        called = call();
+      } catch (error) {
+        failed.push({ door, error: `threw before it returned a promise: ${error}` });
+      }
+      await Promise.resolve(called).catch((error: unknown) => void failed.push({ door, error }));
+    }),
+  );
+  return failed;
+}
+
+/** What became of calls that is no error of ours. */
+const foreign = (failed: readonly Failed[]) =>
+  failed
+    .filter(({ error }) => !(error instanceof FairmillError) || !/^FAIRMILL_[A-Z_]+$/.test(error.code))
+    .map(({ door, error }) => `${door}: ${error}`);
+
+const codesOf = (failed: readonly Failed[]) => [...new Set(failed.map(({ error }) => (error as FairmillError).code))];
+
+/** Codes that say that the call itself was answered. */
+const ANSWERS = [
+  "FAIRMILL_JOB_NOT_FOUND",
+  "FAIRMILL_BATCH_NOT_FOUND",
+  "FAIRMILL_BATCH_ENDED",
+  "FAIRMILL_SCHEDULE_NOT_FOUND",
+  "FAIRMILL_MESSAGE_NOT_FOUND",
+];
+
+test("the list of doors leaves none out", async () => {
+  const client = createClient({ databaseUrl: healthy.url });
+  const batch = await client.openBatch();
+  expect(missingDoors(client, batch)).toEqual([]);
+  await batch.close();
+  await client.close();
+});
+
+/** A real failure each: where it can be had, at every door. `all`: no call can succeed. */
+const REAL: Record<string, { url: () => string; code: string; sqlState: string; all: boolean }> = {
+  "a wrong password": {
+    url: () => as(healthy.url, role, "wrong"),
+    code: "FAIRMILL_LOGIN_REFUSED",
+    sqlState: "28P01",
+    all: true,
+  },
+  "a role that may not log in": {
+    url: () => as(healthy.url, "pg_monitor", "x"),
+    code: "FAIRMILL_LOGIN_REFUSED",
+    sqlState: "28",
+    all: true,
+  },
+  "a database that does not exist": {
+    url: () => healthy.url.replace(/\/test_\w+/, "/no_such_database"),
+    code: "FAIRMILL_DATABASE_NOT_FOUND",
+    sqlState: "3D000",
+    all: true,
+  },
+  "a role without rights": {
+    url: () => as(healthy.url, role, "right"),
+    code: "FAIRMILL_PERMISSION_DENIED",
+    sqlState: "42501",
+    all: false,
+  },
+  "a server that is read-only": {
+    url: () => withSettings(healthy.url, { default_transaction_read_only: "on" }),
+    code: "FAIRMILL_READ_ONLY",
+    sqlState: "25006",
+    all: false,
+  },
+};
+
+describe.each(Object.entries(REAL))("%s", (_, { url, code, sqlState, all }) => {
+  test("is explained at every door", async () => {
+    const client = createClient({ databaseUrl: url() });
+    const failed = await knockEverywhere(client);
+    await client.close();
+    expect(foreign(failed)).toEqual([]);
+    const ours = failed.filter(({ error }) => !ANSWERS.includes((error as FairmillError).code));
+    expect(codesOf(ours)).toEqual([code]);
+    expect(ours.map(({ door }) => door)).toEqual(expect.arrayContaining(["enqueue", "enqueueMany", "grant"]));
+    if (all) expect(ours).toHaveLength(Object.keys({ ...ON_CLIENT }).length + 5 + 4);
+    for (const { error } of ours)
+      expect(error).toMatchObject({ sqlState: expect.stringMatching(sqlState), cause: expect.anything() });
+  });
+
+  test("is explained by a worker that starts", async () => {
+    const worker = createWorker({
+      databaseUrl: url(),
+      handlers: [handle(limited, () => {})],
+      logger: silentLogger,
+    });
+    await expect(worker.start()).rejects.toMatchObject({ code, sqlState: expect.stringMatching(sqlState) });
+    await worker.stop();
+  });
+});
+
+describe.each([
+  ["lock_timeout", "FAIRMILL_LOCK_TIMEOUT", "55P03"],
+  ["statement_timeout", "FAIRMILL_STATEMENT_TIMEOUT", "57014"],
+])("tables that another session has locked, and a %s", (setting, code, sqlState) => {
+  test("are explained at every door", async () => {
+    const other = new pg.Client(healthy.url);
+    await other.connect();
+    await other.query("begin");
+    const { rows } = await other.query(
+      "select string_agg(format('fairmill.%I', relname), ', ') as all from pg_class where relnamespace = 'fairmill'::regnamespace and relkind in ('r', 'p') and not relispartition",
+    );
+    await other.query(`lock table ${rows[0].all}`);
+    const client = createClient({ databaseUrl: withSettings(healthy.url, { [setting]: "200ms" }) });
+    const failed = await knockEverywhere(client);
+    await other.query("rollback");
+    await other.end();
+    await client.close();
+    expect(foreign(failed)).toEqual([]);
+    const ours = failed.filter(({ error }) => !ANSWERS.includes((error as FairmillError).code));
+    expect(codesOf(ours)).toEqual([code]);
+    expect(ours.map(({ door }) => door)).toEqual(
+      expect.arrayContaining(["enqueue", "job", "jobs", "result", "cancel"]),
+    );
+    for (const { error } of ours) expect(error).toMatchObject({ sqlState });
+  });
+});
+
+/** What cannot be had at will, raised by SQL. */
+const STATES: readonly (readonly [sqlState: string, code: string])[] = [
+  ["53100", "FAIRMILL_DATABASE_FULL"],
+  ["53200", "FAIRMILL_DATABASE_FULL"],
+  ["53300", "FAIRMILL_TOO_MANY_CONNECTIONS"],
+  ["40001", "FAIRMILL_CONFLICT"],
+  ["40P01", "FAIRMILL_CONFLICT"],
+  ["42725", "FAIRMILL_SCHEMA_MIXED"],
+  ["42883", "FAIRMILL_NOT_MIGRATED"],
+  ["22P05", "FAIRMILL_ENCODING"],
+  ["22021", "FAIRMILL_ENCODING"],
+  ["FM001", "FAIRMILL_DATABASE"],
+  ["FM002", "FAIRMILL_DATABASE"],
+  ["FM003", "FAIRMILL_ISOLATION"],
+  ["FM010", "FAIRMILL_DATABASE"],
+  ["FM020", "FAIRMILL_DATABASE"],
+  ["FM021", "FAIRMILL_ISOLATION"],
+  ["23514", "FAIRMILL_DATABASE"],
+  ["P0001", "FAIRMILL_DATABASE"],
+  ["57P01", "FAIRMILL_DATABASE_UNREACHABLE"],
+  ["57P03", "FAIRMILL_DATABASE_UNREACHABLE"],
+];
+
+/** A call whose answer is lost for certain may have been stored or not. */
+const mayBeUnknown = (code: string) =>
+  code === "FAIRMILL_DATABASE_UNREACHABLE" ? [code, "FAIRMILL_OUTCOME_UNKNOWN"] : [code];
+
+describe.each(STATES)("%s", (sqlState, code) => {
+  const url = () => withSettings(failing.url, { "test.state": sqlState });
+
+  test(`is ${code} at every door, and inside a transaction of the caller`, async () => {
+    const client = createClient({ databaseUrl: url() });
+    const failed = await knockEverywhere(client);
+    expect(foreign(failed)).toEqual([]);
+    const ours = failed.filter(({ error }) => !ANSWERS.includes((error as FairmillError).code));
+    expect(mayBeUnknown(code)).toEqual(expect.arrayContaining(codesOf(ours)));
+    expect(ours.map(({ door }) => door)).toEqual(
+      expect.arrayContaining(["enqueue", "job", "jobs", "migrate", "cancel"]),
+    );
+
+    for (const [name, args] of Object.entries(IN_TRANSACTION)) {
+      const tx = new pg.Client(url());
+      await tx.connect();
+      await tx.query("begin");
+      const [one] = await failuresOf([[name, () => knock(client.in(tx), name, args)]]);
+      expect(one?.error, `in(tx).${name}`).toMatchObject({ code, cause: { code: sqlState } });
+      // Whoever has lost a transaction is told that, and not the first error once more.
+      const [after] = await failuresOf([[name, () => knock(client.in(tx), name, args)]]);
+      expect(after?.error, `in(tx).${name}`).toMatchObject({ code: "FAIRMILL_TRANSACTION_ABORTED", sqlState: "25P02" });
+      await tx.end();
+    }
+    await client.close();
+  });
+});
+
+test("a batch that is open when the server becomes read-only says so at every door", async () => {
+  const client = createClient({ databaseUrl: healthy.url });
+  const batch = await client.openBatch();
+  await ask(
+    healthy.url,
+    `do $$ begin execute format('alter database %I set default_transaction_read_only = on', current_database()); end $$`,
+    "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+  );
+  const failed = await failuresOf(
+    Object.entries(ON_OPEN_BATCH).map(([name, args]) => [name, () => knock(batch, name, args)]),
+  );
+  await ask(
+    healthy.url,
+    "set default_transaction_read_only = off",
+    `do $$ begin execute format('alter database %I reset default_transaction_read_only', current_database()); end $$`,
+  );
+  await client.close();
+  expect(foreign(failed)).toEqual([]);
+  expect(failed.map(({ door }) => door).toSorted()).toEqual(Object.keys(ON_OPEN_BATCH).toSorted());
+});
+
+test("the command says the same, with the code of the library", async () => {
+  const ended = await cli(["jobs", "--json"], {
+    env: { DATABASE_URL: withSettings(failing.url, { "test.state": "53100" }) },
+  });
+  expect(ended.code).toBe(1);
+  expect(JSON.parse(ended.stdout || ended.stderr)).toMatchObject({ error: { code: "FAIRMILL_DATABASE_FULL" } });
+  const refused = await cli(["jobs"], { env: { DATABASE_URL: as(healthy.url, role, "wrong") } });
+  expect(refused.stderr).toMatch(/^error: PostgreSQL refused: .*\(28P01\)\. Check user and password/);
+});
+
+test("what a caller's own code throws inside of a call stays as it is, SQL state and all", async () => {
+  const client = createClient({
+    databaseUrl: healthy.url,
+    use: [
+      {
+        name: "asks",
+        enqueue: ({ input }) => {
+          if ("ask" in (input as object))
+            throw Object.assign(new Error("theirs"), { code: "23505", severity: "ERROR" });
+        },
+      },
+    ],
+  });
+  const theirs = { message: "theirs", code: "23505" };
+  const fill = () => {
+    throw Object.assign(new Error("theirs"), { code: "23505", severity: "ERROR" });
+  };
+  await expect(client.batch({}, fill)).rejects.toMatchObject(theirs);
+  await expect(client.enqueue(job, { ask: 1 })).rejects.toMatchObject(theirs);
+  await expect(client.schedule("s", { cron: "* * * * *", job, input: { ask: 1 } })).rejects.toMatchObject(theirs);
+  await client.close();
+});

@@ -1,0 +1,68 @@
+// What is listed is what was asked for: a filter that cannot be meant is refused, and never means everything.
+import { createClient, defineJob } from "fairmill";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { useDatabase } from "../support/database.js";
+
+const db = useDatabase();
+let client: ReturnType<typeof createClient>;
+beforeEach(() => {
+  client = createClient({ databaseUrl: db.url });
+});
+afterEach(() => client.close());
+
+type Given = Record<string, unknown>;
+
+/** What can be listed, and by which members of its filter. */
+const LISTS: Record<string, { list: (filter: Given) => Promise<unknown[]>; names: string[]; ids: string[] }> = {
+  jobs: {
+    list: (filter) => client.jobs(filter),
+    names: ["tenant", "queue", "kind", "state", "errorCode", "errorText"],
+    ids: ["before", "batch"],
+  },
+  batches: { list: (filter) => client.batches.list(filter), names: ["tenant", "state", "role"], ids: ["before"] },
+  outbox: { list: (filter) => client.outbox(filter), names: ["tenant", "channel", "status"], ids: ["after"] },
+  tenants: { list: (page) => client.tenants(page), names: ["after"], ids: [] },
+  queues: { list: (page) => client.queues(page), names: ["after"], ids: [] },
+  kinds: { list: (page) => client.kinds(page), names: ["after"], ids: [] },
+  schedules: { list: (page) => client.schedules(page), names: ["after"], ids: [] },
+  statement: { list: (page) => client.statement("a", page), names: [], ids: ["before"] },
+};
+
+const refused = (setting: string) => expect.objectContaining({ code: "FAIRMILL_CONFIG", setting });
+
+test.each(Object.keys(LISTS))("%s: null, an empty text and other types are refused by name", async (name) => {
+  const { list, names, ids } = LISTS[name]!;
+  for (const member of [...names, ...ids])
+    for (const value of [null, "", 0.5, [], ["1"], {}, true, "a\0"])
+      await expect(list({ [member]: value }), `${member}: ${JSON.stringify(value)}`).rejects.toEqual(refused(member));
+  for (const limit of [null, 0, 201, -1, 1.5, "5", Number.NaN, Number.POSITIVE_INFINITY])
+    await expect(list({ limit }), `limit ${limit}`).rejects.toEqual(refused("limit"));
+});
+
+test.each(Object.keys(LISTS))(
+  "%s: a member that nobody knows is refused, with the one that was meant",
+  async (name) => {
+    const { list, names, ids } = LISTS[name]!;
+    const member = [...names, ...ids][0]!;
+    await expect(list({ [`${member}s`]: "x" })).rejects.toThrow(`Did you mean "${member}"?`);
+  },
+);
+
+test.each(Object.keys(LISTS))("%s: a member that is undefined is not asked for", async (name) => {
+  const { list, names, ids } = LISTS[name]!;
+  const nothing = Object.fromEntries([...names, ...ids, "limit"].map((member) => [member, undefined]));
+  expect(await list(nothing)).toEqual(await list({}));
+});
+
+test("a tenant that is null lists nobody's jobs, batches and messages", async () => {
+  const job = defineJob<object>({ kind: "j" });
+  await client.enqueue(job, {}, { tenant: "acme" });
+  await client.batch({ tenant: "acme" }, (batch) => batch.add(job, {}));
+  await client.publish("c", {}, { tenant: "acme", idempotencyKey: "k" });
+  for (const list of [client.jobs, client.batches.list, client.outbox] as ((filter: object) => Promise<unknown[]>)[]) {
+    const of = list === client.batches.list ? client.batches : client;
+    expect((await list.call(of, { tenant: "acme" })).length).toBeGreaterThan(0);
+    expect(await list.call(of, { tenant: "bob" })).toEqual([]);
+    await expect(list.call(of, { tenant: null })).rejects.toEqual(refused("tenant"));
+  }
+});
