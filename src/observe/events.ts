@@ -40,27 +40,34 @@ export interface WorkerEvents {
   stopped: [{ worker: string; released: number }];
 }
 
+/**
+ * What a worker's listeners attach to. A plain emitter by its type, although it is more: releases of `@types/node` disagree about the
+ * signature of `emit`, so a declaration that overrides it compiles under some of them only.
+ */
+export type WorkerEmitter = EventEmitter<WorkerEvents>;
+
+export const createWorkerEmitter = (): WorkerEmitter => new SafeEmitter() as unknown as WorkerEmitter;
+
 /** Listeners belong to the user: one that throws or rejects is announced as trouble, and what the worker was about to do goes on. */
-export class WorkerEmitter extends EventEmitter<WorkerEvents> {
+class SafeEmitter extends EventEmitter {
   constructor() {
     super({ captureRejections: true });
   }
 
-  override emit<Name extends keyof WorkerEvents>(name: Name, ...args: WorkerEvents[Name]): boolean;
-  override emit(name: string, ...args: unknown[]): boolean {
+  override emit(name: string | symbol, ...args: unknown[]): boolean {
     try {
-      return (super.emit as (name: string, ...args: unknown[]) => boolean)(name, ...args);
+      return super.emit(name, ...args);
     } catch (error) {
       return this.#announce(name, error);
     }
   }
 
   /** Where Node hands in what asynchronous listeners reject with. */
-  [Symbol.for("nodejs.rejection")](error: unknown, name: string): void {
+  [Symbol.for("nodejs.rejection")](error: unknown, name: string | symbol): void {
     this.#announce(name, error);
   }
 
-  #announce(name: string, error: unknown): boolean {
-    return name !== "trouble" && this.emit("trouble", { doing: `telling listeners of "${name}"`, error });
+  #announce(name: string | symbol, error: unknown): boolean {
+    return name !== "trouble" && this.emit("trouble", { doing: `telling listeners of "${String(name)}"`, error });
   }
 }

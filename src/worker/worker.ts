@@ -14,7 +14,7 @@ import { ConfigError, FairmillError, LeaseLostError, ShutdownError } from "../mo
 import { chainOf } from "../model/middleware.js";
 import { refuseUnknown } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
-import { WorkerEmitter } from "../observe/events.js";
+import { createWorkerEmitter, type WorkerEmitter } from "../observe/events.js";
 import { createLogger } from "../observe/log.js";
 import { type Handler, handlerTable } from "../run/handler.js";
 import { JobCompleter } from "../settle/completer.js";
@@ -49,7 +49,7 @@ const LAST_SETTLE_MS = 8_000;
 const FALL_MS = 500;
 
 export class Worker {
-  readonly events = new WorkerEmitter();
+  readonly events: WorkerEmitter = createWorkerEmitter();
   readonly #parts: Parts;
   readonly #definitions: readonly Ruled[];
   readonly #incarnation: Incarnation;
