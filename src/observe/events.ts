@@ -1,15 +1,20 @@
 // What a worker announces while it works. Tests, metrics and dashboards listen; nobody has to.
 import { EventEmitter } from "node:events";
 import type { Claim } from "../model/claim.js";
+import type { Throttled } from "../model/held.js";
 import type { Verdict } from "../model/outcome.js";
 
 export interface WorkerEvents {
   /** Registered and claiming. */
   started: [{ worker: string }];
+  /** Told at the start: queues of the worker that no handler's job has, and kinds whose queue the worker does not serve. */
+  unserved: [{ worker: string; queues: readonly string[]; kinds: readonly string[] }];
   /** Notifications arrive (true), or only polling finds work (false). */
   listening: [{ working: boolean }];
   /** A claim brought jobs. */
   claimed: [{ worker: string; claims: readonly Claim[] }];
+  /** Limits kept a claim from taking more from a queue: closed ones, whose jobs stay ready, and jobs that the rate of a key put back. */
+  throttled: [{ worker: string } & Throttled];
   /** Nothing was found; the worker sleeps until it is woken or polls. */
   idle: [{ worker: string }];
   /** A handler began. */

@@ -11,6 +11,7 @@ import { Deliverer } from "../deliver/deliverer.js";
 import { enqueueChain } from "../enqueue/middleware.js";
 import { type Clock, sleep, systemClock } from "../model/clock.js";
 import { ConfigError, FairmillError, LeaseLostError, ShutdownError } from "../model/errors.js";
+import type { JobDefinition } from "../model/job-definition.js";
 import { chainOf } from "../model/middleware.js";
 import { refuseUnknown } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
@@ -23,11 +24,12 @@ import { SendStore } from "../settle/sends.js";
 import { StepStore } from "../settle/steps.js";
 import { Database } from "../store/database.js";
 import { explainFailure } from "../store/failures.js";
-import { type Ruled, setKeyRules } from "../store/limits.js";
+import { setKeyRules } from "../store/limits.js";
 import { readTick, type Ticked } from "../store/schedules.js";
 import type { UpkeepReport } from "../store/upkeep.js";
 import { cancelRequests } from "../store/workers.js";
 import { Upkeep } from "../upkeep/upkeep.js";
+import { ThrottleLog } from "./claim-log.js";
 import { WorkerEffects } from "./effect-maker.js";
 import { Hands } from "./hands.js";
 import { Incarnation } from "./incarnation.js";
@@ -36,6 +38,7 @@ import { FlowNodeReader } from "./node-reader.js";
 import type { Parts } from "./parts.js";
 import { resultSealer } from "./seal-result.js";
 import { checkWorkerOptions, type WorkerOptions } from "./settings.js";
+import { sayUnserved, unservedBy } from "./unserved.js";
 import { WorkLoop } from "./work-loop.js";
 
 /** While busy, look at all lanes this often. */
@@ -51,7 +54,7 @@ const FALL_MS = 500;
 export class Worker {
   readonly events: WorkerEmitter = createWorkerEmitter();
   readonly #parts: Parts;
-  readonly #definitions: readonly Ruled[];
+  readonly #definitions: readonly JobDefinition[];
   readonly #incarnation: Incarnation;
   readonly #hands: Hands;
   readonly #loop: WorkLoop;
@@ -94,6 +97,7 @@ export class Worker {
       onReborn: () => this.#loop.wake(),
       onCancelled: (ids) => this.#hands.cancel(this.id, ids),
     });
+    const throttleLog = new ThrottleLog(log, clock);
     const claimer = new Claimer(db, clock, {
       queues,
       kinds,
@@ -102,6 +106,10 @@ export class Worker {
       jobsMax: settings.claimJobsMax,
       tenantJobsMax: settings.claimTenantMax,
       onDue: (ms) => this.#upkeep.dueIn(ms),
+      onThrottled: (throttled) => {
+        throttleLog.add(this.id, throttled);
+        this.events.emit("throttled", { worker: this.id, ...throttled });
+      },
     });
     this.#progress = new ProgressKeeper(db, clock, (error) => trouble("keeping progress", error), settings.codec);
     const sealResult = settings.codec && resultSealer(settings.codec, log);
@@ -191,7 +199,18 @@ export class Worker {
     this.#upkeep.start();
     this.#loop.start();
     this.events.emit("started", { worker: this.id });
+    this.#tellUnserved();
     return this;
+  }
+
+  /** A queue without handlers is most likely a slip; handlers without a queue may well be another worker's. */
+  #tellUnserved(): void {
+    const { log, settings } = this.#parts;
+    const unserved = unservedBy([...settings.concurrency.keys()], this.#definitions);
+    const sentence = sayUnserved(unserved);
+    if (sentence === undefined) return;
+    log[unserved.queues.length > 0 ? "warn" : "info"]({ worker: this.id, ...unserved }, sentence);
+    this.events.emit("unserved", { worker: this.id, ...unserved });
   }
 
   /** Stops gracefully; a second call returns the same promise. `graceMs` overrides the setting. */
@@ -272,7 +291,10 @@ export class Worker {
     if (promoted + expired + recovered + ended + removed + batches.length === 0) return;
     if (batches.length > 0) this.#parts.log.info({ worker: this.id, batches }, "Batches are stable, and over");
     if (recovered + ended > 0)
-      this.#parts.log.warn({ worker: this.id, recovered, ended }, "Took over jobs of dead workers");
+      this.#parts.log.warn(
+        { worker: this.id, recovered, ended },
+        `Reset ${recovered + ended} stuck jobs: their workers are dead`,
+      );
     this.events.emit("upkeep", report);
     if (promoted + recovered > 0) this.#loop.wake();
   }
