@@ -1,6 +1,7 @@
 // The ear of a worker: one connection that listens for notifications. It only shortens waiting; polling finds the work in any case.
 // A connection that is lost is opened again, and whoever listens is told to look, because something may have been missed meanwhile.
-// Behind a transaction pooler notifications never arrive: the test at the start notices, and the worker polls faster instead.
+// Behind a transaction pooler notifications never arrive: that is noticed before listening where the pooler can be told from a server, else by
+// the test at the start, and the worker polls faster instead.
 import type { Clock } from "../model/clock.js";
 import { sleep } from "../model/clock.js";
 import type { Database } from "../store/database.js";
@@ -15,12 +16,16 @@ export interface WakeOptions {
   readonly onCancel: (worker: string) => void;
   /** The ear works again (true) or not (false). */
   readonly onChange: (working: boolean) => void;
+  /** The connection goes through a pooler; told once. */
+  readonly onPooled: () => void;
   readonly onTrouble: (error: unknown) => void;
 }
 
 const ANSWER_MS_MAX = 2_000;
 const TEST_EVERY_MS = 30_000;
 const REOPEN_AFTER_MS = 1_000;
+/** The address may lead elsewhere one day. */
+const POOLED_MS = 60_000;
 const CANCEL = "!cancel ";
 const DUE = "!due ";
 const TEST = "!test ";
@@ -35,6 +40,7 @@ export class WakeUp {
   #tests = 0;
   #loop: Promise<void> | undefined;
   #working = false;
+  #isPooledTold = false;
 
   constructor(db: Database, clock: Clock, options: WakeOptions) {
     this.#db = db;
@@ -59,9 +65,15 @@ export class WakeUp {
   async #listen(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
+      let pauseMs = REOPEN_AFTER_MS;
       try {
-        this.#ear = await openEar(this.#db, (payload) => this.#hear(payload));
-        while (!signal.aborted && (await this.#test())) {
+        const ear = await openEar(this.#db, (payload) => this.#hear(payload));
+        this.#ear = ear === "pooled" ? undefined : ear;
+        if (!this.#ear) {
+          pauseMs = POOLED_MS;
+          this.#tellPooled();
+        }
+        while (this.#ear && !signal.aborted && (await this.#test())) {
           this.#say(true);
           await Promise.race([sleep(this.#clock, TEST_EVERY_MS, signal), this.#ear.lost]);
         }
@@ -70,7 +82,7 @@ export class WakeUp {
       }
       this.#say(false);
       await this.#ear?.close();
-      await sleep(this.#clock, REOPEN_AFTER_MS * (1 + this.#clock.random()), signal);
+      await sleep(this.#clock, pauseMs * (1 + this.#clock.random()), signal);
     }
   }
 
@@ -100,6 +112,11 @@ export class WakeUp {
     } finally {
       this.#heard.delete(payload);
     }
+  }
+
+  #tellPooled(): void {
+    if (!this.#isPooledTold) this.#options.onPooled();
+    this.#isPooledTold = true;
   }
 
   #say(working: boolean): void {

@@ -25,6 +25,10 @@ export interface Pool extends Queryable {
 
 /** A connection outside the pool. */
 export interface DedicatedConnection extends Queryable {
+  /** The server's process, as whoever answered the connection says. */
+  readonly processID?: number | null;
+  /** Whether its address was given for this purpose (DATABASE_DIRECT_URL). */
+  readonly isDirect: boolean;
   on(event: "notification", listener: (message: { payload?: string | undefined }) => void): unknown;
   on(event: "end", listener: () => void): unknown;
   end(): Promise<void>;
@@ -139,11 +143,12 @@ export class Database {
 
   /** The connection goes back when everything is answered, whoever waits for it. */
   #send(client: pg.PoolClient, statements: readonly Statement[]) {
-    const answers = statements.map(([text, values, rows]) => {
+    const sendOne = ([text, values, rows]: Statement) => {
       const query = { text: qualify(text, this.schema), values: values as unknown[] };
       const rules = rows === "texts" ? TEXTS : PARSED;
       return ask(client, { ...query, ...rules }).then((result) => result.rows as unknown[]);
-    });
+    };
+    const answers = isPipelined(client) ? statements.map(sendOne) : inTurn(statements, sendOne);
     const answered = this.#expectAnswer(client);
     const all = Promise.allSettled(answers).then((results) => {
       answered();
@@ -224,7 +229,7 @@ export class Database {
     client.on("end", () => void this.#open.delete(client));
     this.#open.add(client);
     await client.connect();
-    return client;
+    return Object.assign(client, { isDirect: process.env["DATABASE_DIRECT_URL"] !== undefined });
   }
 
   /** How to connect, for a thread that opens a connection itself: plain values only, because functions do not cross over to it. */
@@ -263,6 +268,19 @@ const ask = (client: pg.PoolClient, query: pg.QueryConfig) =>
   new Promise<pg.QueryResult>((resolve, reject) => {
     client.query(query, (error, result) => (error ? reject(error) : resolve(result)));
   });
+
+/** Whether statements may be sent before earlier ones are answered. Those of a caller's pool seldom allow it. */
+const isPipelined = (client: pg.PoolClient) => (client as { pipeline?: boolean }).pipeline === true;
+
+/** Sends each statement when the one before it is answered, whatever that came to: the driver warns of more at a time. */
+function inTurn<T>(statements: readonly Statement[], send: (statement: Statement) => Promise<T>): Promise<T>[] {
+  let before: Promise<unknown> | undefined;
+  return statements.map((statement) => {
+    const answer = before ? before.then(() => send(statement)) : send(statement);
+    before = answer.catch(ignore);
+    return answer;
+  });
+}
 
 /** A client of the driver. */
 type Line = pg.Client | pg.PoolClient;

@@ -155,6 +155,11 @@ export class Worker {
         // Something may have been missed while nobody listened.
         this.#loop.wake();
       },
+      onPooled: () =>
+        log.warn(
+          { worker: this.id },
+          "The database is behind a pooler, which passes no notifications on: polling for work. Set DATABASE_DIRECT_URL to an address without it to start new jobs within milliseconds",
+        ),
       onTrouble: (error) => trouble("listening", error),
     });
     this.#loop = new WorkLoop(this.#parts, {
