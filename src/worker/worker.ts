@@ -142,6 +142,11 @@ export class Worker {
       onReport: (report) => this.#upkept(report),
       schedules: {
         onTicked: (schedule, ticked) => this.#ticked(schedule, ticked),
+        onReset: (schedule, next) =>
+          log.warn(
+            { worker: this.id, schedule, next: next.toISOString() },
+            "The database's clock went back: the schedule's next tick was computed again",
+          ),
         onTrouble: (schedule, error) => trouble(`ticking schedule "${schedule}"`, error),
       },
       onTrouble: (error) => trouble("upkeep", error),
