@@ -1,9 +1,9 @@
 // What a client tells: jobs, why they do not run, their results; tenants, queues and kinds; messages.
-import { checkBatchId } from "../model/batch.js";
+import { type BatchState, checkBatchId } from "../model/batch.js";
 import { sleep } from "../model/clock.js";
 import { openJson } from "../model/codec.js";
 import { type Duration, toMs } from "../model/duration.js";
-import { FairmillError, JobNotFoundError } from "../model/errors.js";
+import { ConfigError, FairmillError, JobNotFoundError } from "../model/errors.js";
 import { checkJobId } from "../model/job-id.js";
 import { checkErrorFilter, ERROR_FIELDS } from "../model/redrive-filter.js";
 import { oneOf, refuseUnknown } from "../model/settings.js";
@@ -13,6 +13,7 @@ import {
   type Message,
   type MessageDetail,
   type MessageFilter,
+  type MessageStatus,
   readMessage,
   readMessages,
 } from "../store/outbox.js";
@@ -27,7 +28,7 @@ import {
 } from "../store/overviews.js";
 import { type Job, type JobDetail, type JobFilter, readJob, readJobDetail, readJobs } from "../store/read-jobs.js";
 import { readSteps, type Step } from "../store/steps.js";
-import { readWhy, type Why } from "../store/why.js";
+import { readWhy, type Why, type WhyTarget } from "../store/why.js";
 import { BaseClient } from "./base-client.js";
 import { openJob, openMessage, openStep } from "./open-job.js";
 
@@ -53,9 +54,23 @@ export class ReadingClient extends BaseClient {
     });
   }
 
-  /** Why a job does not run: every gate on its way, passed or not; undefined when there is no such job. */
-  why(id: string): Promise<Why | undefined> {
-    return this.tools.call(() => readWhy(this.tools.db, checkJobId(id)));
+  /**
+   * Why a job does not run, a node of a flow does not start, or a message of the outbox is not sent: every gate on its way, passed or not;
+   * undefined when there is no such thing.
+   */
+  why(id: string): Promise<Why | undefined>;
+  why(what: { readonly node: string }): Promise<Why<BatchState> | undefined>;
+  why(what: { readonly message: string }): Promise<Why<MessageStatus> | undefined>;
+  async why(what: string | WhyTarget): Promise<Why<string> | undefined> {
+    if (typeof what !== "object" || what === null) {
+      const id = checkJobId(what);
+      return this.tools.call(() => readWhy(this.tools.db, "job", id));
+    }
+    refuseUnknown(what, ["node", "message"], "why");
+    const [subject, id] = "node" in what ? (["node", what.node] as const) : (["message", what.message] as const);
+    if ("node" in what && "message" in what) throw new ConfigError("node", "why: give node or message, not both.");
+    const checked = subject === "node" ? checkBatchId(id) : checkJobId(id);
+    return this.tools.call(() => readWhy<string>(this.tools.db, subject, checked));
   }
 
   /** The steps that a job has come to, and the signals it was sent; empty when there are none. */
