@@ -7,7 +7,7 @@ import { refuseUnknown, wholeNumber } from "../model/settings.js";
 import { Database, type Pool, type Queryable } from "../store/database.js";
 import { explainFailure } from "../store/failures.js";
 import { migrate, pendingMigrations } from "../store/migrate.js";
-import { windowIn } from "./batch-coordination.js";
+import { type Registrar, registrarIn, windowIn } from "./batch-coordination.js";
 import type { BatchTools } from "./batches.js";
 import { usedBy } from "./default-chain.js";
 import { KeyRules } from "./key-rules.js";
@@ -37,6 +37,8 @@ export interface ClientTools extends BatchTools {
   readonly ask: Queryable;
   /** For open batches that say nothing about it. */
   readonly window: Window | undefined;
+  /** Hears of jobs that were added to batches. */
+  readonly registrar: Registrar | undefined;
   /** Counts a call: closing waits for it. */
   readonly during: <T>(work: () => Promise<T>) => Promise<T>;
   /** Says of what the database threw what it means. */
@@ -59,6 +61,7 @@ export class BaseClient {
       connectionsMax: wholeNumber(options.connectionsMax ?? 10, 1, 10_000, "connectionsMax"),
       applicationName: "fairmill client",
     });
+    const registrar = registrarIn(middlewares);
     const during = <T>(work: () => Promise<T>) => this.#during(work);
     const explained = <T>(work: () => Promise<T>) => explain(db, work);
     this.tools = {
@@ -70,7 +73,8 @@ export class BaseClient {
       rules: new KeyRules(db),
       chain: enqueueChain(middlewares),
       window: windowIn(middlewares),
-      sender: new Sender(db, clock),
+      registrar,
+      sender: new Sender(db, clock, registrar),
       call: (work) => during(() => explained(work)),
       ask: { query: async (text, values) => ({ rows: await db.query(text, values) }) },
     };

@@ -19,6 +19,7 @@ import { qualify } from "../store/schema-name.js";
 import { type SignalAnswer, sendSignalIn } from "../store/steps.js";
 import { driversError } from "../store/wrapped-error.js";
 import type { ClientTools } from "./base-client.js";
+import { tellRegistrations } from "./batch-coordination.js";
 import { type BatchAdder, BatchFiller, checkFill, newBatch, type StoredBatch } from "./batches.js";
 import { Credits, type Granted, type GrantOptions } from "./credits.js";
 import { newFlow, type StartFlowOptions } from "./flows.js";
@@ -48,7 +49,14 @@ export interface TransactionClient {
 
 export function transactionClient(
   tx: Queryable,
-  { db: { schema }, rules, codec, chain, during }: Pick<ClientTools, "db" | "rules" | "codec" | "chain" | "during">,
+  {
+    db: { schema },
+    rules,
+    codec,
+    chain,
+    registrar,
+    during,
+  }: Pick<ClientTools, "db" | "rules" | "codec" | "chain" | "registrar" | "during">,
 ): TransactionClient {
   if (typeof tx?.query !== "function")
     throw new ConfigError(
@@ -70,7 +78,9 @@ export function transactionClient(
     explained(async () => {
       // Over a connection of ours: the rule stays, whatever becomes of the transaction.
       await rules.tell(definition);
-      return storeJobsIn(tx, schema, jobs);
+      const stored = await storeJobsIn(tx, schema, jobs);
+      if (!("payloads" in jobs)) tellRegistrations(registrar, jobs, stored);
+      return stored;
     });
   return {
     enqueue: async (definition, input, options = {}) =>

@@ -38,6 +38,8 @@ export interface WorkerEvents {
       batches: readonly string[];
     },
   ];
+  /** Upkeep found a batch over that waited for more registrations: how many there were, and when the last one was. */
+  stable: [{ worker: string; batch: string; registered: number; lastRegisteredAt: Date | null }];
   /** This worker ticked a schedule: the jobs that were made, and how many ticks a limit refused. */
   ticked: [{ schedule: string; jobIds: readonly string[]; refused: number }];
   /** Something failed that will be tried again. */

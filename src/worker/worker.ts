@@ -8,7 +8,6 @@
 import { Claimer } from "../claim/claimer.js";
 import { WakeUp } from "../claim/wake.js";
 import { Deliverer } from "../deliver/deliverer.js";
-import { enqueueChain } from "../enqueue/middleware.js";
 import { type Clock, sleep, systemClock } from "../model/clock.js";
 import { ConfigError, FairmillError, LeaseLostError, ShutdownError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
@@ -22,6 +21,7 @@ import { JobCompleter } from "../settle/completer.js";
 import { ProgressKeeper } from "../settle/progress.js";
 import { SendStore } from "../settle/sends.js";
 import { StepStore } from "../settle/steps.js";
+import { readStable } from "../store/batches.js";
 import { Database } from "../store/database.js";
 import { explainFailure } from "../store/failures.js";
 import { setKeyRules } from "../store/limits.js";
@@ -123,7 +123,7 @@ export class Worker {
         codec: settings.codec,
         onTrouble: (error) => trouble("keeping steps", error),
       }),
-      effects: new WorkerEffects(db, settings, enqueueChain(middlewares)),
+      effects: new WorkerEffects(db, settings, middlewares),
       nodes: new FlowNodeReader(db, settings.codec),
       completer: new JobCompleter(db, clock, {
         progress: this.#progress,
@@ -299,7 +299,7 @@ export class Worker {
   #upkept(report: UpkeepReport): void {
     const { promoted, expired, recovered, ended, removed, batches } = report;
     if (promoted + expired + recovered + ended + removed + batches.length === 0) return;
-    if (batches.length > 0) this.#parts.log.info({ worker: this.id, batches }, "Batches are stable, and over");
+    if (batches.length > 0) void this.#tellStable(batches);
     if (recovered + ended > 0)
       this.#parts.log.warn(
         { worker: this.id, recovered, ended },
@@ -318,6 +318,19 @@ export class Worker {
     if (jobIds.length > 0) this.#parts.log.debug({ worker: this.id, schedule, jobs: jobIds }, "Schedule ticked");
     this.events.emit("ticked", { schedule, jobIds, refused: refusals.length });
     if (jobIds.length > 0) this.#loop.wake();
+  }
+
+  async #tellStable(ids: readonly string[]): Promise<void> {
+    const { db, log, trouble } = this.#parts;
+    try {
+      for (const stable of await readStable(db, ids)) {
+        const facts = { worker: this.id, batch: stable.batch, registered: stable.registered };
+        log.info({ ...facts, lastRegisteredAt: stable.lastRegisteredAt?.toISOString() }, "Batch is stable, and over");
+        this.events.emit("stable", { worker: this.id, ...stable });
+      }
+    } catch (error) {
+      trouble("reading batches that are stable", error);
+    }
   }
 
   async #askForCancels(): Promise<void> {
