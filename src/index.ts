@@ -183,7 +183,7 @@ export type {
 export type { Failure, Job, JobDetail, JobFilter, JobHold } from "./store/read-jobs.js";
 export type { Schedule } from "./store/schedules.js";
 export type { SignalAnswer, Step } from "./store/steps.js";
-export type { Why, WhyGate, WhyGateName } from "./store/why.js";
+export type { Why, WhyGate, WhyGateName, WhyTarget } from "./store/why.js";
 export { type Config, defineConfig } from "./worker/config.js";
 export {
   chain,

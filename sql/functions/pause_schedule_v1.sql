@@ -11,7 +11,9 @@ as $$
 begin
   update fairmill.schedule s set
     paused_at = case when pause_schedule_v1.paused then now() end, held_until = null, revision = s.revision + 1,
-    next_at = case when pause_schedule_v1.paused then s.next_at else greatest(s.next_at, pause_schedule_v1.next_at) end
+    next_at = case when pause_schedule_v1.paused then s.next_at else greatest(s.next_at, pause_schedule_v1.next_at) end,
+    -- One that lies ahead may have been computed by a clock that was.
+    moved_at = case when pause_schedule_v1.paused or s.next_at > pause_schedule_v1.next_at then s.moved_at else clock_timestamp() end
   where s.name = pause_schedule_v1.name and (s.paused_at is not null) <> pause_schedule_v1.paused;
   if found and not pause_schedule_v1.paused then
     perform fairmill.wake_v1('{}', greatest(0, extract(epoch from s.next_at - clock_timestamp()) * 1000)::float8)

@@ -6,6 +6,6 @@ returns void
 language sql
 set search_path = pg_catalog, pg_temp
 as $$
-  update fairmill.schedule s set held_until = now() + hold, last_error = error
+  update fairmill.schedule s set held_until = now() + hold, moved_at = greatest(s.moved_at, clock_timestamp()), last_error = error
   where s.name = postpone_schedule_v1.name and s.revision = postpone_schedule_v1.revision
 $$;

@@ -24,6 +24,7 @@ begin
     jitter_ms = excluded.jitter_ms, held_until = null, last_error = null, updated_at = now(), revision = s.revision + 1,
     -- A tick that is due at this moment is not lost by a change of something else.
     next_at = case when (s.cron, s.timezone) = (excluded.cron, excluded.timezone) and (s.paused_at is null) then s.next_at else excluded.next_at end,
+    moved_at = case when (s.cron, s.timezone) = (excluded.cron, excluded.timezone) and (s.paused_at is null) then s.moved_at else clock_timestamp() end,
     paused_at = case when set_schedule_v1.paused is null then s.paused_at when set_schedule_v1.paused then coalesce(s.paused_at, now()) end
     where s.fingerprint <> excluded.fingerprint
   returning case when s.xmax = 0 then 'created' else 'changed' end into v_answer;

@@ -1,8 +1,9 @@
 -- Why does this job not run? Every gate on its way, in order, each passed or not. The first that is not passed is the reason.
 -- Result, a row per gate: gate, passed, reason (one sentence), detail (facts for programs: names, moments, the jobs that hold a place).
---   state      running and ended jobs have this row alone; it is not passed by a job that ended without success, or whose worker is gone
+--   state      running jobs have this row alone, ended ones this and credits; it is not passed by a job that ended without success, or whose worker is gone
 --   expired    only where the job has a time to live
 --   released   only where workers gave it back again and again: how often, when and why the last time
+--   credits    only where it holds or held units of an account: what it holds, or whether a retry would be refused
 --   scheduled  its time; also why it waits for it: delayed, failed before, put back by the rate of its key, asleep or waiting for a signal
 --   paused     a row for each of its queue, kind and tenant that is paused
 --   tenant cap, queue cap, kind cap, rate, key, worker, turn: see why_gates_v1, why_key_v1 and why_turn_v1
@@ -37,6 +38,9 @@ begin
           else 'It has ended: it is ' || h.state || ' since ' || to_char(h.ended_at, v_iso) || coalesce(' (' || (h.error ->> 'message') || ')', '') || '.' end,
         jsonb_strip_nulls(jsonb_build_object('state', h.state, 'ended_at', h.ended_at, 'code', h.error -> 'code', 'message', h.error -> 'message'))
       from fairmill.job_history h where h.id = job_id limit 1;
+    return query
+      select w.* from (select h.hold, h.error from fairmill.job_history h where h.id = job_id and h.state <> 'done' limit 1) h
+      cross join lateral fairmill.why_credits_v1(h.hold, h.error, false) w;
     return;
   end if;
 
@@ -65,6 +69,9 @@ begin
     return query select 'released', false, 'Workers took it and gave it back ' || (v_job.released ->> 'times') || ' times in a row, the last time at '
         || to_char((v_job.released ->> 'at')::timestamptz, v_iso) || coalesce(' (' || (v_job.released ->> 'reason') || ')', '')
         || ': it waits longer each time.', v_job.released || jsonb_strip_nulls(jsonb_build_object('run_at', v_job.run_at));
+  end if;
+  if v_job.hold is not null then
+    return query select * from fairmill.why_credits_v1(v_job.hold, null, true);
   end if;
 
   select * into v_rule from fairmill.key_rule r where r.kind = v_job.kind;

@@ -1,7 +1,8 @@
 // Sorts the answer of a claim by the lanes that were asked.
 import type { Claim } from "../model/claim.js";
+import type { PutBack } from "../model/held.js";
 import { compareIds, isSortedById } from "../model/job-id.js";
-import type { Late, Probe } from "../store/claim.js";
+import type { Probe } from "../store/claim.js";
 
 /** The claims of each probe, oldest first. */
 export function byLane(probes: readonly Probe[], claims: Claim[]): Claim[][] {
@@ -19,7 +20,7 @@ export function byLane(probes: readonly Probe[], claims: Claim[]): Claim[][] {
 }
 
 /** By probe, how many jobs of its lane were put back. */
-export function lateOf(probes: readonly Probe[], late: readonly Late[]): number[] {
+export function lateOf(probes: readonly Probe[], late: readonly PutBack[]): number[] {
   if (late.length === 0) return probes.map(() => 0);
   const counts = new Map(late.map(({ priority, tenant, count }) => [`${priority} ${tenant}`, count]));
   return probes.map(({ priority, tenant }) => counts.get(`${priority} ${tenant}`) ?? 0);

@@ -5,8 +5,8 @@
 //  3. Tell the rings what came of it and what limits held back, and hand out the claims interleaved by lane.
 import type { Claim } from "../model/claim.js";
 import type { Clock } from "../model/clock.js";
-import type { Held } from "../model/held.js";
-import { claimAlong, type Probe, readLanes } from "../store/claim.js";
+import type { Held, Throttled } from "../model/held.js";
+import { type ClaimAnswer, claimAlong, type Probe, readLanes } from "../store/claim.js";
 import type { Database } from "../store/database.js";
 import type { Returned } from "../store/settle.js";
 import { byLane, lateOf } from "./by-lane.js";
@@ -28,6 +28,8 @@ export interface ClaimerOptions {
   readonly tenantJobsMax: number | undefined;
   /** A job waits for its moment, or for upkeep to find its place: something falls due in so many milliseconds. */
   readonly onDue: (ms: number) => void;
+  /** Limits kept a claim from taking more. */
+  readonly onThrottled?: (throttled: Throttled) => void;
 }
 
 /** A job that has ended: in which list it was, and which limits it may have made room in. */
@@ -157,10 +159,18 @@ export class Claimer {
       late,
     );
     view.hold(closings);
+    this.#tellThrottled(view.name, answer);
     if (news) view.hear(news);
     if (news?.isDue) this.#options.onDue(0);
     if (dueInMs !== undefined) this.#options.onDue(dueInMs);
     return interleave(lanes.filter((lane) => lane.length > 0));
+  }
+
+  /** A pause is somebody's wish, no limit. */
+  #tellThrottled(queue: string, { held, late }: Pick<ClaimAnswer, "held" | "late">): void {
+    if (held.length === 0 && late.length === 0) return;
+    const limits = held.filter(({ why }) => why !== "paused");
+    if (limits.length > 0 || late.length > 0) this.#options.onThrottled?.({ queue, held: limits, putBack: late });
   }
 
   /** A job that ended while the claim was under way is heard of once: what it freed is worth a try at once. */

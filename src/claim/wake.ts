@@ -1,6 +1,7 @@
 // The ear of a worker: one connection that listens for notifications. It only shortens waiting; polling finds the work in any case.
 // A connection that is lost is opened again, and whoever listens is told to look, because something may have been missed meanwhile.
-// Behind a transaction pooler notifications never arrive: the test at the start notices, and the worker polls faster instead.
+// Behind a transaction pooler notifications never arrive: that is noticed before listening where the pooler can be told from a server, else by
+// the test at the start, and the worker polls faster instead.
 import type { Clock } from "../model/clock.js";
 import { sleep } from "../model/clock.js";
 import { RetryPause } from "../model/retry-pause.js";
@@ -16,12 +17,16 @@ export interface WakeOptions {
   readonly onCancel: (worker: string) => void;
   /** The ear works again (true) or not (false). */
   readonly onChange: (working: boolean) => void;
+  /** The connection goes through a pooler; told once. */
+  readonly onPooled: () => void;
   readonly onTrouble: (error: unknown) => void;
 }
 
 const ANSWER_MS_MAX = 2_000;
 const TEST_EVERY_MS = 30_000;
 const REOPEN = { firstMs: 1_000, maxMs: 15_000 };
+/** The address may lead elsewhere one day. */
+const POOLED_MS = 60_000;
 const CANCEL = "!cancel ";
 const DUE = "!due ";
 const TEST = "!test ";
@@ -36,6 +41,7 @@ export class WakeUp {
   #tests = 0;
   #loop: Promise<void> | undefined;
   #working = false;
+  #isPooledTold = false;
 
   constructor(db: Database, clock: Clock, options: WakeOptions) {
     this.#db = db;
@@ -61,9 +67,13 @@ export class WakeUp {
     const { signal } = this.#stop;
     const pause = new RetryPause(this.#clock, REOPEN);
     while (!signal.aborted) {
+      let isPooled = false;
       try {
-        this.#ear = await openEar(this.#db, (payload) => this.#hear(payload));
-        while (!signal.aborted && (await this.#test())) {
+        const ear = await openEar(this.#db, (payload) => this.#hear(payload));
+        isPooled = ear === "pooled";
+        this.#ear = ear === "pooled" ? undefined : ear;
+        if (isPooled) this.#tellPooled();
+        while (this.#ear && !signal.aborted && (await this.#test())) {
           this.#say(true);
           pause.succeeded();
           await Promise.race([sleep(this.#clock, TEST_EVERY_MS, signal), this.#ear.lost]);
@@ -73,7 +83,8 @@ export class WakeUp {
       }
       this.#say(false);
       await this.#ear?.close();
-      await pause.wait(signal);
+      if (isPooled) await sleep(this.#clock, POOLED_MS * (1 + this.#clock.random()), signal);
+      else await pause.wait(signal);
     }
   }
 
@@ -103,6 +114,11 @@ export class WakeUp {
     } finally {
       this.#heard.delete(payload);
     }
+  }
+
+  #tellPooled(): void {
+    if (!this.#isPooledTold) this.#options.onPooled();
+    this.#isPooledTold = true;
   }
 
   #say(working: boolean): void {

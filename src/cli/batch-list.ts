@@ -99,6 +99,7 @@ export function factsOf(batch: Batch, coloured: boolean): string {
     ["tenant", oneLine(batch.tenant)],
     ["inside", batch.parent && `batch ${batch.parent}`],
     ["jobs", `${done} done, ${dead} dead, ${cancelled} cancelled, ${shownLive(live)} live`],
+    ["added", batch.registered > 0 ? `${batch.registered}, the last ${at(batch.lastRegisteredAt)}` : null],
     ["failed", failed > 0 ? `${failed} inside it` : null],
     ["lost", lost > 0 ? `${lost} who held it open and did not come back` : null],
     ["called", called.length > 0 ? called.join(", ") : null],

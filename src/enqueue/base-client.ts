@@ -9,7 +9,7 @@ import { Database, type Pool, type Queryable } from "../store/database.js";
 import { explaining } from "../store/explain-failure.js";
 import { type MigrateOptions, migrate, pendingMigrations } from "../store/migrate.js";
 import { SchemaFit } from "../store/schema-fit.js";
-import { windowIn } from "./batch-coordination.js";
+import { type Registrar, registrarIn, windowIn } from "./batch-coordination.js";
 import type { BatchTools } from "./batches.js";
 import { usedBy } from "./default-chain.js";
 import { KeyRules } from "./key-rules.js";
@@ -41,6 +41,8 @@ export interface ClientTools extends BatchTools {
   readonly ask: Queryable;
   /** For open batches that say nothing about it. */
   readonly window: Window | undefined;
+  /** Hears of jobs that were added to batches. */
+  readonly registrar: Registrar | undefined;
   /** Counts a call: closing waits for it. */
   readonly during: <T>(work: () => Promise<T>) => Promise<T>;
   /** Whether the schema fits this library: asked once, before the first call. */
@@ -65,6 +67,7 @@ export class BaseClient {
       connectionsMax: wholeNumber(options.connectionsMax ?? 10, 1, 10_000, "connectionsMax"),
       applicationName: "fairmill client",
     });
+    const registrar = registrarIn(middlewares);
     const during = <T>(work: () => Promise<T>) => this.#during(work);
     const fit = new SchemaFit(db);
     const explained = <T>(work: () => Promise<T>) =>
@@ -80,7 +83,8 @@ export class BaseClient {
       rules: new KeyRules(db),
       chain: enqueueChain(middlewares),
       window: windowIn(middlewares),
-      sender: new Sender(db, clock),
+      registrar,
+      sender: new Sender(db, clock, registrar),
       call,
       batchEnds: new SharedLook(clock, {
         idsMax: 1_000,

@@ -4,7 +4,7 @@ import { type Adds, MiddlewareError } from "../model/middleware.js";
 import type { EnqueueOptions } from "../model/new-job.js";
 import { isThenable } from "../model/thenable.js";
 
-/** Marks one that nobody listens to: no job is shown to it. */
+/** Marks one that is told of jobs when they are stored: no draft is shown to it. */
 export const SILENT: unique symbol = Symbol("silent");
 
 /** A job as the caller gave it, with what middlewares before made of it. */

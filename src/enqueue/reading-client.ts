@@ -1,13 +1,22 @@
 // What a client tells: jobs, why they do not run, their results; tenants, queues and kinds; messages.
+import { type BatchState, checkBatchId } from "../model/batch.js";
 import { toMs } from "../model/duration.js";
-import { JobNotFoundError } from "../model/errors.js";
+import { ConfigError, JobNotFoundError } from "../model/errors.js";
 import type { JobDefinition } from "../model/job-definition.js";
 import { checkJobId } from "../model/job-id.js";
 import type { JobResult } from "../model/jsonify.js";
 import type { Enqueued } from "../model/new-job.js";
 import { ResultTimeoutError } from "../model/result-errors.js";
+import { refuseUnknown } from "../model/settings.js";
 import { isEnded } from "../model/states.js";
-import { type Message, type MessageDetail, type MessageFilter, readMessage, readMessages } from "../store/outbox.js";
+import {
+  type Message,
+  type MessageDetail,
+  type MessageFilter,
+  type MessageStatus,
+  readMessage,
+  readMessages,
+} from "../store/outbox.js";
 import {
   type KindOverview,
   type NamePage,
@@ -27,7 +36,7 @@ import {
   readJobs,
 } from "../store/read-jobs.js";
 import { readSteps, type Step } from "../store/steps.js";
-import { readWhy, type Why } from "../store/why.js";
+import { readWhy, type Why, type WhyTarget } from "../store/why.js";
 import { BaseClient } from "./base-client.js";
 import { checkJobFilter, checkMessageFilter, checkNamePage } from "./filters.js";
 import { openJob, openMessage, openStep } from "./open-job.js";
@@ -59,9 +68,23 @@ export class ReadingClient extends BaseClient {
     });
   }
 
-  /** Why a job does not run: every gate on its way, passed or not; undefined when there is no such job. */
-  why(id: string): Promise<Why | undefined> {
-    return this.tools.call(() => readWhy(this.tools.db, checkJobId(id)));
+  /**
+   * Why a job does not run, a node of a flow does not start, or a message of the outbox is not sent: every gate on its way, passed or not;
+   * undefined when there is no such thing.
+   */
+  why(id: string): Promise<Why | undefined>;
+  why(what: { readonly node: string }): Promise<Why<BatchState> | undefined>;
+  why(what: { readonly message: string }): Promise<Why<MessageStatus> | undefined>;
+  async why(what: string | WhyTarget): Promise<Why<string> | undefined> {
+    if (typeof what !== "object" || what === null) {
+      const id = checkJobId(what);
+      return this.tools.call(() => readWhy(this.tools.db, "job", id));
+    }
+    refuseUnknown(what, ["node", "message"], "why");
+    const [subject, id] = "node" in what ? (["node", what.node] as const) : (["message", what.message] as const);
+    if ("node" in what && "message" in what) throw new ConfigError("node", "why: give node or message, not both.");
+    const checked = subject === "node" ? checkBatchId(id) : checkJobId(id);
+    return this.tools.call(() => readWhy<string>(this.tools.db, subject, checked));
   }
 
   /** The steps that a job has come to, and the signals it was sent; empty when there are none. */

@@ -15,6 +15,7 @@ import { type Database, NotSentError } from "../store/database.js";
 import { countOf, type Stored, storeJobs, storeJobsOfSeveral } from "../store/enqueue.js";
 import { explainFailure, isOfContent } from "../store/explain-failure.js";
 import { isConnectionLoss, isHeldUp, isWorthRepeating, wasRolledBack } from "../store/failures.js";
+import { type Registrar, tellRegistrations } from "./batch-coordination.js";
 import { PatientLines } from "./patient-lines.js";
 import { OUTCOME_UNKNOWN } from "./unknown-outcome.js";
 
@@ -46,6 +47,7 @@ function enqueuedOf(answer: Answer): Enqueued {
 export class Sender {
   readonly #db: Database;
   readonly #clock: Clock;
+  readonly #registrar: Registrar | undefined;
   readonly #batcher: Batcher<NewJob, Enqueued>;
   /**
    * For jobs with a unique key, one group at a time: of those that replace each other the last call must win. Apart from the others,
@@ -55,8 +57,9 @@ export class Sender {
   /** Those that have to wait, by name. */
   readonly #patient: PatientLines<NewJob, Answer>;
 
-  constructor(db: Database, clock: Clock) {
+  constructor(db: Database, clock: Clock, registrar?: Registrar) {
     this.#db = db;
+    this.#registrar = registrar;
     this.#clock = clock;
     const send = async (jobs: readonly NewJob[]) =>
       (await this.#sendTogether(jobs)).map((answer) =>
@@ -74,14 +77,22 @@ export class Sender {
 
   /** One job, together with whatever else this process enqueues at this moment. */
   one(job: NewJob): Promise<Enqueued> {
-    return (job.unique === undefined ? this.#batcher : this.#inTurn).add(job);
+    const stored = (job.unique === undefined ? this.#batcher : this.#inTurn).add(job);
+    return this.#registrar && job.batch !== undefined ? this.#registered(job, stored) : stored;
+  }
+
+  async #registered(job: NewJob, stored: Promise<Enqueued>): Promise<Enqueued> {
+    tellRegistrations(this.#registrar, [job], [await stored]);
+    return stored;
   }
 
   /** Many jobs in one transaction: all of them or none. */
   async many(jobs: JobList): Promise<Enqueued[]> {
     if (countOf(jobs) === 0) return [];
     const isRepeatable = !("payloads" in jobs) && jobs.every(hasIdempotencyKey);
-    return this.#repeating(isRepeatable, () => storeJobs(this.#db, jobs, this.#clock.now()));
+    const stored = await this.#repeating(isRepeatable, () => storeJobs(this.#db, jobs, this.#clock.now()));
+    if (!("payloads" in jobs)) tellRegistrations(this.#registrar, jobs, stored);
+    return stored;
   }
 
   async #sendTogether(jobs: readonly NewJob[]): Promise<(Answer | Waits)[]> {

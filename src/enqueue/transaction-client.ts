@@ -17,6 +17,7 @@ import { publishMessages } from "../store/outbox.js";
 import { qualify } from "../store/schema-name.js";
 import { type SignalAnswer, sendSignalIn } from "../store/steps.js";
 import type { ClientTools } from "./base-client.js";
+import { tellRegistrations } from "./batch-coordination.js";
 import { type BatchAdder, BatchFiller, checkFill, newBatch, type StoredBatch } from "./batches.js";
 import { Credits, type Granted, type GrantOptions } from "./credits.js";
 import { newFlow, type StartFlowOptions } from "./flows.js";
@@ -53,7 +54,7 @@ export interface TransactionClient {
 
 export function transactionClient(
   given: Queryable,
-  tools: Pick<ClientTools, "db" | "fit" | "rules" | "codec" | "chain" | "during">,
+  tools: Pick<ClientTools, "db" | "fit" | "rules" | "codec" | "chain" | "registrar" | "during">,
 ): TransactionClient {
   const { codec, chain, during } = tools;
   const { schema } = tools.db;
@@ -70,7 +71,9 @@ export function transactionClient(
   const store = <Result>(definition: Ruled, jobs: JobList): Promise<Enqueued<Result>[]> =>
     call(async () => {
       await rules.tell(definition);
-      return (await storeJobsIn(tx, schema, jobs)) as Enqueued<Result>[];
+      const stored = await storeJobsIn(tx, schema, jobs);
+      if (!("payloads" in jobs)) tellRegistrations(tools.registrar, jobs, stored);
+      return stored as Enqueued<Result>[];
     });
   return {
     enqueue: async <In, Result>(

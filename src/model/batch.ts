@@ -141,10 +141,10 @@ export class BatchTimeoutError extends FairmillError {
   }
 }
 
-/** No such batch or flow, or it was removed by retention. */
+/** No such batch, flow or node, or it was removed by retention. */
 export class BatchNotFoundError extends FairmillError {
   override readonly name = "BatchNotFoundError";
-  constructor(what: "batch" | "flow", id: string) {
+  constructor(what: "batch" | "flow" | "node", id: string) {
     super("FAIRMILL_BATCH_NOT_FOUND", `There is no ${what} ${id}: it may have been removed with the history.`);
   }
 }

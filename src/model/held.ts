@@ -8,3 +8,18 @@ export interface Held {
   /** When it is worth asking again; null where nobody can know. */
   readonly openInMs: number | null;
 }
+
+/** Jobs that the rate of a key put back, each to a time of its own: they lose no attempt. */
+export interface PutBack {
+  readonly priority: number;
+  readonly tenant: string;
+  readonly count: number;
+}
+
+/** What limits kept a claim from taking from one queue. */
+export interface Throttled {
+  readonly queue: string;
+  /** Limits of the queue, of kinds and of tenants that are closed: their jobs stay ready. */
+  readonly held: readonly Held[];
+  readonly putBack: readonly PutBack[];
+}

@@ -2,15 +2,20 @@
 import { EventEmitter } from "node:events";
 import type { Claim } from "../model/claim.js";
 import type { ContentChange } from "../model/content-changes.js";
+import type { Throttled } from "../model/held.js";
 import type { Verdict } from "../model/outcome.js";
 
 export interface WorkerEvents {
   /** Registered and claiming. */
   started: [{ worker: string }];
+  /** Told at the start: queues of the worker that no handler's job has, and kinds whose queue the worker does not serve. */
+  unserved: [{ worker: string; queues: readonly string[]; kinds: readonly string[] }];
   /** Notifications arrive (true), or only polling finds work (false). */
   listening: [{ working: boolean }];
   /** A claim brought jobs. */
   claimed: [{ worker: string; claims: readonly Claim[] }];
+  /** Limits kept a claim from taking more from a queue: closed ones, whose jobs stay ready, and jobs that the rate of a key put back. */
+  throttled: [{ worker: string } & Throttled];
   /** Nothing was found; the worker sleeps until it is woken or polls. */
   idle: [{ worker: string }];
   /** A handler began. */
@@ -36,6 +41,8 @@ export interface WorkerEvents {
       batches: readonly string[];
     },
   ];
+  /** Upkeep found a batch over that waited for more registrations: how many there were, and when the last one was. */
+  stable: [{ worker: string; batch: string; registered: number; lastRegisteredAt: Date | null }];
   /** This worker ticked a schedule: the jobs that were made, and how many ticks a limit refused. */
   ticked: [{ schedule: string; jobIds: readonly string[]; refused: number }];
   /** Something failed that will be tried again. */
@@ -43,27 +50,34 @@ export interface WorkerEvents {
   stopped: [{ worker: string; released: number }];
 }
 
+/**
+ * What a worker's listeners attach to. A plain emitter by its type, although it is more: releases of `@types/node` disagree about the
+ * signature of `emit`, so a declaration that overrides it compiles under some of them only.
+ */
+export type WorkerEmitter = EventEmitter<WorkerEvents>;
+
+export const createWorkerEmitter = (): WorkerEmitter => new SafeEmitter() as unknown as WorkerEmitter;
+
 /** Listeners belong to the user: one that throws or rejects is announced as trouble, and what the worker was about to do goes on. */
-export class WorkerEmitter extends EventEmitter<WorkerEvents> {
+class SafeEmitter extends EventEmitter {
   constructor() {
     super({ captureRejections: true });
   }
 
-  override emit<Name extends keyof WorkerEvents>(name: Name, ...args: WorkerEvents[Name]): boolean;
-  override emit(name: string, ...args: unknown[]): boolean {
+  override emit(name: string | symbol, ...args: unknown[]): boolean {
     try {
-      return (super.emit as (name: string, ...args: unknown[]) => boolean)(name, ...args);
+      return super.emit(name, ...args);
     } catch (error) {
       return this.#announce(name, error);
     }
   }
 
   /** Where Node hands in what asynchronous listeners reject with. */
-  [Symbol.for("nodejs.rejection")](error: unknown, name: string): void {
+  [Symbol.for("nodejs.rejection")](error: unknown, name: string | symbol): void {
     this.#announce(name, error);
   }
 
-  #announce(name: string, error: unknown): boolean {
-    return name !== "trouble" && this.emit("trouble", { doing: `telling listeners of "${name}"`, error });
+  #announce(name: string | symbol, error: unknown): boolean {
+    return name !== "trouble" && this.emit("trouble", { doing: `telling listeners of "${String(name)}"`, error });
   }
 }

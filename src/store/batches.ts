@@ -41,6 +41,10 @@ export interface Batch {
   readonly dead: number;
   readonly cancelled: number;
   readonly live: number;
+  /** Jobs that were ever added to it, by whomever: those that ended and those that are live. */
+  readonly registered: number;
+  /** When the newest of them was added; null: there is none. */
+  readonly lastRegisteredAt: Date | null;
   /** Batches inside that failed, where that fails this one. */
   readonly failed: number;
   /** Holds that ran out: somebody did not finish adding. */
@@ -75,15 +79,17 @@ const CANCEL = "select fairmill.cancel_batch_v1($1) as state";
 const CANCEL_MEMBERS = 'select cancelled, is_more as "isMore" from fairmill.cancel_members_v1($1, 1000)';
 
 export const LIVE_COUNTED_MAX = 10_000;
-export const BATCH = `b.id, b.role, b.name, b.tenant, b.state, b.parent, c.done, c.dead, c.cancelled, c.live, b.failed, b.lost,
+export const BATCH = `b.id, b.role, b.name, b.tenant, b.state, b.parent, c.done, c.dead, c.cancelled, c.live, c.done + c.dead + c.cancelled + c.live as registered, c.last_at as "lastRegisteredAt", b.failed, b.lost,
   json_build_object('success', b.success_job::text, 'complete', b.complete_job::text, 'death', b.death_job::text) as callbacks,
   b.created_at as "createdAt", b.started_at as "startedAt", b.ended_at as "endedAt", b.cancel_requested_at as "cancelRequestedAt"`;
 /** Of a flow everything in it counts: its jobs are members of its nodes. */
 export const COUNTS = `cross join lateral (
-    select sum(n.done)::integer as done, sum(n.dead)::integer as dead, sum(n.cancelled)::integer as cancelled, least(sum(n.live), ${LIVE_COUNTED_MAX})::integer as live
+    select sum(n.done)::integer as done, sum(n.dead)::integer as dead, sum(n.cancelled)::integer as cancelled, least(sum(n.live), ${LIVE_COUNTED_MAX})::integer as live,
+      max(n.last_at) as last_at
     from unnest(case when b.role = 'flow' then fairmill.trees_below_v1(array[b.id]) else array[b.id] end) as counted (id)
     cross join lateral (select x.done, x.dead, x.cancelled,
-        (select count(*) from (select from fairmill.job j where j.batch = x.id limit ${LIVE_COUNTED_MAX}) live) as live
+        (select count(*) from (select from fairmill.job j where j.batch = x.id limit ${LIVE_COUNTED_MAX}) live) as live,
+        greatest(x.registered_at, (select j.created_at from fairmill.job j where j.batch = x.id order by j.id desc limit 1)) as last_at
       from fairmill.batch x where x.id = counted.id offset 0) n) c`;
 const READ = `select ${BATCH} from fairmill.batch b ${COUNTS} where b.id = $1`;
 /** Cut first, then counted. */
@@ -91,6 +97,8 @@ const LIST = `select ${BATCH} from (select * from fairmill.batch x where x.role 
   and ($3::text is null or x.tenant = $3) and ($4::bigint is null or x.id < $4) order by x.id desc limit $5) b ${COUNTS} order by b.id desc`;
 
 const ENDS = 'select id::text as id, ended_at is not null as "isOver" from fairmill.batch where id = any ($1)';
+const STABLE = `select b.id::text as batch, b.done + b.dead + b.cancelled as registered, b.registered_at as "lastRegisteredAt"
+  from fairmill.batch b where b.id = any ($1) order by b.id`;
 
 const CALLER = `select id::text as batch, 'success' as event from fairmill.batch where success_job = $1
   union all select id::text, 'complete' from fairmill.batch where complete_job = $1
@@ -188,6 +196,17 @@ export async function readBatch(db: Database, id: string): Promise<Batch | undef
 export async function readBatchEnds(db: Database, ids: readonly string[]): Promise<Map<string, { isOver: boolean }>> {
   const rows = await db.query<{ id: string; isOver: boolean }>(ENDS, [ids]);
   return new Map(rows.map(({ id, isOver }) => [id, { isOver }]));
+}
+
+/** How many jobs were registered in batches that are over, and when the last one was. */
+export interface Stable {
+  readonly batch: string;
+  readonly registered: number;
+  readonly lastRegisteredAt: Date | null;
+}
+
+export function readStable(db: Database, ids: readonly string[]): Promise<Stable[]> {
+  return db.query<Stable>(STABLE, [ids]);
 }
 
 export function readBatches(db: Database, filter: BatchFilter & { limit: number }): Promise<Batch[]> {

@@ -1,6 +1,6 @@
 // The statements of claiming: which lanes wait, what is new, and the claim itself.
 import type { Claim } from "../model/claim.js";
-import type { Held } from "../model/held.js";
+import type { Held, PutBack } from "../model/held.js";
 import type { Database, Statement } from "./database.js";
 
 export interface LaneName {
@@ -30,16 +30,12 @@ export interface News {
   readonly isDue: boolean;
 }
 
-/** Jobs that the rate of a key put back: their lane gave them, but not to the worker. */
-export interface Late extends LaneName {
-  readonly count: number;
-}
-
 /** What a claim came to. */
 export interface ClaimAnswer {
   readonly claims: Claim[];
   readonly held: Held[];
-  readonly late: Late[];
+  /** Their lane gave them, but not to the worker. */
+  readonly late: PutBack[];
   /** Candidates that a limit held back after they had been counted: the claim may have stopped because of them. */
   readonly cut: number;
   /** When the first of the late ones falls due. */

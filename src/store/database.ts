@@ -27,6 +27,10 @@ export interface Pool extends Queryable {
 
 /** A connection outside the pool. */
 export interface DedicatedConnection extends Queryable {
+  /** The server's process, as whoever answered the connection says. */
+  readonly processID?: number | null;
+  /** Whether its address was given for this purpose (DATABASE_DIRECT_URL). */
+  readonly isDirect: boolean;
   on(event: "notification", listener: (message: { payload?: string | undefined }) => void): unknown;
   on(event: "end", listener: () => void): unknown;
   end(): Promise<void>;
@@ -153,11 +157,12 @@ export class Database {
   /** The connection goes back when everything is answered, whoever waits for it. */
   #send(client: pg.PoolClient, statements: readonly Statement[], answerMsMax = this.#answerMsMax) {
     const ask = this.#isReadCommitted.get(client) === false ? askReadCommitted : askAsItIs;
-    const answers = statements.map(([text, values, rows]) => {
+    const sendOne = ([text, values, rows]: Statement) => {
       const query = { text: qualify(text, this.schema), values: values as unknown[] };
       const rules = rows === "texts" ? TEXTS : PARSED;
       return ask(client, { ...query, ...rules }).then((result) => result.rows as unknown[]);
-    });
+    };
+    const answers = isPipelined(client) ? statements.map(sendOne) : inTurn(statements, sendOne);
     const answered = this.#expectAnswer(client, answerMsMax);
     const all = Promise.allSettled(answers).then((results) => {
       answered();
@@ -277,7 +282,7 @@ export class Database {
     client.on("end", () => void this.#open.delete(client));
     this.#open.add(client);
     await client.connect();
-    return client;
+    return Object.assign(client, { isDirect: process.env["DATABASE_DIRECT_URL"] !== undefined });
   }
 
   /** How to connect, for a thread that opens a connection itself: plain values only, because functions do not cross over to it. */
@@ -317,17 +322,30 @@ const askAsItIs = (client: pg.PoolClient, query: pg.QueryConfig) =>
     client.query(query, (error, result) => (error ? reject(markAsOurs(error)) : resolve(result)));
   });
 
-/** In a transaction of its own; sent together. */
+/** In a transaction of its own; sent together where the connection allows it. */
 async function askReadCommitted(client: pg.PoolClient, query: pg.QueryConfig): Promise<pg.QueryResult> {
-  const [begun, answer, ended] = await Promise.allSettled([
-    askAsItIs(client, { text: BEGIN }),
-    askAsItIs(client, query),
-    // Where the statement has failed, this rolls back.
-    askAsItIs(client, { text: "commit" }),
-  ]);
+  // Where the statement has failed, the last one rolls back.
+  const statements = [{ text: BEGIN }, query, { text: "commit" }];
+  const ask = (statement: pg.QueryConfig) => askAsItIs(client, statement);
+  const [begun, answer, ended] = await Promise.allSettled(
+    isPipelined(client) ? statements.map(ask) : inTurn(statements, ask),
+  );
   for (const { status, reason } of [begun, answer, ended] as PromiseRejectedResult[])
     if (status === "rejected") throw reason;
   return (answer as PromiseFulfilledResult<pg.QueryResult>).value;
+}
+
+/** Whether statements may be sent before earlier ones are answered. Those of a caller's pool seldom allow it. */
+const isPipelined = (client: pg.PoolClient) => (client as { pipeline?: boolean }).pipeline === true;
+
+/** Sends each statement when the one before it is answered, whatever that came to: the driver warns of more at a time. */
+function inTurn<S, T>(statements: readonly S[], send: (statement: S) => Promise<T>): Promise<T>[] {
+  let before: Promise<unknown> | undefined;
+  return statements.map((statement) => {
+    const answer = before ? before.then(() => send(statement)) : send(statement);
+    before = answer.catch(ignore);
+    return answer;
+  });
 }
 
 /** A client of the driver. */

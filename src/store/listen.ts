@@ -1,5 +1,5 @@
 // Hearing and sending notifications. One channel, named like the schema; the payload says what it is about.
-import type { Database } from "./database.js";
+import type { Database, DedicatedConnection } from "./database.js";
 
 export interface Ear {
   /** Resolves when the connection is gone. */
@@ -7,19 +7,32 @@ export interface Ear {
   close(): Promise<void>;
 }
 
-/** Opens a connection that hears every notification of this schema from now on. */
-export async function openEar(db: Database, onPayload: (payload: string) => void): Promise<Ear> {
+/**
+ * Opens a connection that hears every notification of this schema from now on. "pooled": the connection goes through a pooler, which would
+ * hand the connection that listens to other clients after the statement: nothing would be heard, and it would listen for as long as it lives.
+ */
+export async function openEar(db: Database, onPayload: (payload: string) => void): Promise<Ear | "pooled"> {
   const connection = await db.dedicated("fairmill listen");
   const lost = new Promise<void>((resolve) => connection.on("end", () => resolve()));
   connection.on("notification", ({ payload = "" }) => onPayload(payload));
   const close = () => connection.end().catch(() => {});
   try {
+    if (!connection.isDirect && (await isPooled(connection))) {
+      await close();
+      return "pooled";
+    }
     await connection.query(`listen "${db.schema}"`);
   } catch (error) {
     await close();
     throw error;
   }
   return { lost, close };
+}
+
+/** A pooler names a process of its own making when a client connects, because it does not know yet which one will answer. */
+async function isPooled(connection: DedicatedConnection): Promise<boolean> {
+  const { rows } = await connection.query("select pg_backend_pid() as pid");
+  return (rows[0] as { pid: number }).pid !== connection.processID;
 }
 
 /** Sends a notification over a connection of the pool. */

@@ -53,8 +53,15 @@ const ONE = `select ${FIELDS} from fairmill.schedule where name = $1`;
 const PAGE = `select ${FIELDS} from fairmill.schedule where name > $1 collate "C" order by name limit $2`;
 /** The database's clock: everybody who reckons ticks asks this one. */
 const NOW = "extract(epoch from clock_timestamp()) * 1000";
-const DUE = `select name, revision, cron, timezone, missed_max, jitter_ms, extract(epoch from next_at) * 1000 as next_ms, ${NOW} as now_ms
+const DUE = `select name, revision, cron, timezone, missed_max, jitter_ms, extract(epoch from next_at) * 1000 as next_ms, ${NOW} as now_ms, false as is_ahead
   from fairmill.schedule where paused_at is null and greatest(next_at, held_until) <= now() order by greatest(next_at, held_until) limit $1`;
+/**
+ * What was computed while the clock was ahead; a correction of less than two seconds stops no tick for longer than that. One that could not be
+ * computed again rests for ten seconds, like any that cannot be ticked.
+ */
+const AHEAD = `select name, revision, cron, timezone, missed_max, jitter_ms, extract(epoch from next_at) * 1000 as next_ms, ${NOW} as now_ms, true as is_ahead
+  from fairmill.schedule where paused_at is null and moved_at > now() + interval '2 seconds'
+    and coalesce(held_until, '-infinity') not between now() and now() + interval '10 seconds' order by moved_at desc limit $1`;
 
 const toSchedule = (row: Row): Schedule => ({
   name: row.name,
@@ -182,10 +189,12 @@ export interface DueSchedule {
   readonly nextMs: number;
   /** By the database's clock. */
   readonly nowMs: number;
+  /** Its next tick was computed while the database's clock was ahead of what it shows now. */
+  readonly isAhead: boolean;
 }
 
 export async function readDueSchedules(db: Database, schedulesMax: number): Promise<DueSchedule[]> {
-  const rows = await db.query<{
+  interface DueRow {
     name: string;
     revision: string;
     cron: string;
@@ -194,7 +203,16 @@ export async function readDueSchedules(db: Database, schedulesMax: number): Prom
     jitter_ms: string;
     next_ms: string;
     now_ms: string;
-  }>(DUE, [schedulesMax]);
+    is_ahead: boolean;
+  }
+  const answers = await db.together([
+    [DUE, [schedulesMax]],
+    [AHEAD, [schedulesMax]],
+  ]);
+  const rows = answers.flatMap((answer) => {
+    if (answer.status === "rejected") throw answer.reason;
+    return answer.value as DueRow[];
+  });
   return rows.map((row) => ({
     name: row.name,
     revision: row.revision,
@@ -204,6 +222,7 @@ export async function readDueSchedules(db: Database, schedulesMax: number): Prom
     jitterMs: Number(row.jitter_ms),
     nextMs: Number(row.next_ms),
     nowMs: Number(row.now_ms),
+    isAhead: row.is_ahead,
   }));
 }
 
@@ -244,6 +263,20 @@ export async function tickSchedule(
     jobIds: jobs,
     refusals: (refusals ?? []).map(({ tick_at, refused }) => ({ at: new Date(tick_at), error: toError(refused) })),
   };
+}
+
+/** Sets the next tick anew. False: another worker was faster, or the schedule was changed. */
+export async function resetSchedule(
+  db: Database,
+  { name, revision }: Pick<DueSchedule, "name" | "revision">,
+  nextMs: number,
+): Promise<boolean> {
+  const [row] = await db.query<{ done: boolean }>("select fairmill.reset_schedule_v1($1, $2, $3) as done", [
+    name,
+    revision,
+    new Date(nextMs).toISOString(),
+  ]);
+  return row!.done;
 }
 
 /** Ticking failed: nobody tries again for a moment, and whoever lists schedules sees why. */

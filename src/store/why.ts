@@ -1,4 +1,4 @@
-// Why a job does not run: what why_v1 says, as a value.
+// Why a job does not run, a node of a flow does not start, a message is not sent: what why_v1 and its sisters say, as values.
 import type { JobState } from "../model/states.js";
 import type { Database } from "./database.js";
 
@@ -7,6 +7,7 @@ export type WhyGateName =
   | "state"
   | "expired"
   | "released"
+  | "credits"
   | "scheduled"
   | "paused"
   | "tenant cap"
@@ -15,7 +16,12 @@ export type WhyGateName =
   | "rate"
   | "key"
   | "worker"
-  | "turn";
+  | "turn"
+  // Of a node.
+  | "dependency"
+  | "members"
+  // Of a message.
+  | "order";
 
 /** One gate on the way of a job. */
 export interface WhyGate {
@@ -28,22 +34,36 @@ export interface WhyGate {
   readonly detail: Readonly<Record<string, unknown>> | null;
 }
 
-/** Why a job does not run, or that it does. */
-export interface Why {
+/** A node of a flow, or a message of the outbox, by its id. */
+export type WhyTarget = { readonly node: string } | { readonly message: string };
+
+/** Why a job does not run, or that it does; the same of a node and of a message. */
+export interface Why<State extends string = JobState> {
   readonly id: string;
-  readonly state: JobState;
+  readonly state: State;
   /** The sentence of the first gate that is not passed; of the last one where all are. */
   readonly reason: string;
   readonly gates: readonly WhyGate[];
 }
 
-export async function readWhy(db: Database, id: string): Promise<Why | undefined> {
-  const rows = await db.query<WhyGate>("select gate, passed, reason, detail from fairmill.why_v1($1)", [id]);
+/** A text each: a statement is one constant. */
+const QUESTIONS = {
+  job: "select gate, passed, reason, detail from fairmill.why_v1($1)",
+  node: "select gate, passed, reason, detail from fairmill.why_node_v1($1)",
+  message: "select gate, passed, reason, detail from fairmill.why_message_v1($1)",
+} as const;
+
+export async function readWhy<State extends string = JobState>(
+  db: Database,
+  what: keyof typeof QUESTIONS,
+  id: string,
+): Promise<Why<State> | undefined> {
+  const rows = await db.query<WhyGate>(QUESTIONS[what], [id]);
   const gates = rows.map((row) => ({ ...row, detail: row.detail && (namesOfOurs(row.detail) as WhyGate["detail"]) }));
   const [first] = gates;
   if (first === undefined) return undefined;
   const holding = gates.find(({ passed }) => !passed) ?? gates.at(-1)!;
-  return { id, state: first.detail!["state"] as JobState, reason: holding.reason, gates };
+  return { id, state: first.detail!["state"] as State, reason: holding.reason, gates };
 }
 
 /** The database says `held_by`, this library `heldBy`. */

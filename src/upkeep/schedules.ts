@@ -4,10 +4,19 @@ import { Cron } from "../model/cron.js";
 import { dueTicks, jitterOf } from "../model/schedule.js";
 import type { Database } from "../store/database.js";
 import { isTransient } from "../store/failures.js";
-import { type DueSchedule, postponeSchedule, readDueSchedules, type Ticked, tickSchedule } from "../store/schedules.js";
+import {
+  type DueSchedule,
+  postponeSchedule,
+  readDueSchedules,
+  resetSchedule,
+  type Ticked,
+  tickSchedule,
+} from "../store/schedules.js";
 
 export interface SchedulesOptions {
   readonly onTicked: (schedule: string, ticked: Ticked) => void;
+  /** The database's clock went back: the schedule's next tick, computed before, was set to this one. */
+  readonly onReset: (schedule: string, next: Date) => void;
   /** This schedule could not be ticked; the others were. */
   readonly onTrouble: (schedule: string, error: unknown) => void;
 }
@@ -32,10 +41,17 @@ export class Schedules {
     return moved;
   }
 
+  async #reset(schedule: DueSchedule, nextMs: number): Promise<boolean> {
+    const isReset = await resetSchedule(this.#db, schedule, nextMs);
+    if (isReset) this.#options.onReset(schedule.name, new Date(nextMs));
+    return isReset;
+  }
+
   async #tick(schedule: DueSchedule): Promise<boolean> {
     try {
       const { name, nextMs: fromMs, nowMs, missedMax, jitterMs } = schedule;
       const cron = new Cron(schedule.cron, schedule.timezone);
+      if (schedule.isAhead) return await this.#reset(schedule, cron.next(nowMs));
       const { ticks, nextMs } = dueTicks(cron, fromMs, nowMs, missedMax);
       const delayed = ticks.map((atMs) => ({ atMs, delayMs: jitterOf(name, atMs, jitterMs) }));
       const ticked = await tickSchedule(this.#db, schedule, delayed, nextMs);

@@ -1,7 +1,8 @@
 // Makes jobs and messages of what handlers ask for, by the rules of a client: the same checks, the same seal, and the same word to the database about
 // the limits of a kind before its first job.
+import { type Registrar, registrarIn } from "../enqueue/batch-coordination.js";
 import { KeyRules } from "../enqueue/key-rules.js";
-import type { EnqueueChain } from "../enqueue/middleware.js";
+import { type EnqueueChain, type EnqueueMiddleware, enqueueChain } from "../enqueue/middleware.js";
 import { newJob } from "../enqueue/new-job.js";
 import { newMessage } from "../enqueue/publish.js";
 import type { ChannelTarget } from "../model/channel.js";
@@ -22,10 +23,16 @@ export class WorkerEffects implements EffectMaker {
   readonly #codec: WorkerSettings["codec"];
   readonly #rules: KeyRules;
   readonly #chain: EnqueueChain | undefined;
+  readonly #registrar: Registrar | undefined;
 
-  /** `chain`: middlewares with a part at enqueue see these jobs, too. */
-  constructor(db: Database, { effectsMax, effectsBytesMax, codec }: WorkerSettings, chain: EnqueueChain | undefined) {
-    this.#chain = chain;
+  /** Middlewares with a part at enqueue see these jobs, too. */
+  constructor(
+    db: Database,
+    { effectsMax, effectsBytesMax, codec }: WorkerSettings,
+    middlewares: Iterable<EnqueueMiddleware> | undefined,
+  ) {
+    this.#chain = enqueueChain(middlewares);
+    this.#registrar = registrarIn(middlewares);
     this.effectsMax = effectsMax;
     this.bytesMax = effectsBytesMax;
     this.#db = db;
@@ -40,6 +47,7 @@ export class WorkerEffects implements EffectMaker {
     options: EnqueueOptions,
   ): NewJob | Promise<NewJob> {
     const job = newJob(definition, input, { tenant, ...options }, this.#codec, this.#chain);
+    if (options.batch !== undefined) this.#registrar?.({ job: null, kind: definition.kind, batch: options.batch });
     return this.#rules.knows(definition) ? job : this.#told(definition, job);
   }
 

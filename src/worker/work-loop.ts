@@ -9,6 +9,7 @@ import { RetryPause } from "../model/retry-pause.js";
 import { isTransient } from "../store/failures.js";
 import type { Returned } from "../store/settle.js";
 import { releaseUnknown, setListening } from "../store/workers.js";
+import { logClaims } from "./claim-log.js";
 import { Doorbell } from "./doorbell.js";
 import type { Hands } from "./hands.js";
 import type { Incarnation } from "./incarnation.js";
@@ -117,11 +118,7 @@ export class WorkLoop {
     const claims = this.#mayBring(demand) ? await claimer.claim(worker, demand) : [];
     if (claims.length > 0) {
       this.#parts.events.emit("claimed", { worker, claims });
-      if (this.#parts.log.isLevelEnabled?.("info") !== false)
-        this.#parts.log.info(
-          { worker, count: claims.length, jobs: claims.slice(0, 20).map((claim) => claim.id) },
-          "Jobs claimed",
-        );
+      logClaims(this.#parts.log, worker, claims);
       hands.take(claims);
     }
     // Whoever stops the loop gives back what has only just arrived, before it starts.

@@ -9,28 +9,30 @@
 import { Claimer } from "../claim/claimer.js";
 import { WakeUp } from "../claim/wake.js";
 import { Deliverer } from "../deliver/deliverer.js";
-import { enqueueChain } from "../enqueue/middleware.js";
 import { type Clock, sleep, systemClock } from "../model/clock.js";
 import { ConfigError, FairmillError, LeaseLostError, ShutdownError } from "../model/errors.js";
+import type { JobDefinition } from "../model/job-definition.js";
 import { chainOf } from "../model/middleware.js";
 import { refuseUnknown } from "../model/settings.js";
 import { showValue } from "../model/show-value.js";
-import { WorkerEmitter } from "../observe/events.js";
+import { createWorkerEmitter, type WorkerEmitter } from "../observe/events.js";
 import { createLogger } from "../observe/log.js";
 import { type Handler, handlerTable } from "../run/handler.js";
 import { JobCompleter } from "../settle/completer.js";
 import { ProgressKeeper } from "../settle/progress.js";
 import { SendStore } from "../settle/sends.js";
 import { StepStore } from "../settle/steps.js";
+import { readStable } from "../store/batches.js";
 import { ANSWER_MS_MAX, Database } from "../store/database.js";
 import { explainFailure, explaining } from "../store/explain-failure.js";
 import { isUnmigrated } from "../store/failures.js";
-import { type Ruled, setKeyRules } from "../store/limits.js";
+import { setKeyRules } from "../store/limits.js";
 import { readTick, type Ticked } from "../store/schedules.js";
 import { SchemaFit } from "../store/schema-fit.js";
 import type { UpkeepReport } from "../store/upkeep.js";
 import { cancelRequests } from "../store/workers.js";
 import { Upkeep } from "../upkeep/upkeep.js";
+import { ThrottleLog } from "./claim-log.js";
 import { ContentReports } from "./content-reports.js";
 import { WorkerEffects } from "./effect-maker.js";
 import { Hands } from "./hands.js";
@@ -40,6 +42,7 @@ import { FlowNodeReader } from "./node-reader.js";
 import type { Parts } from "./parts.js";
 import { resultSealer } from "./seal-result.js";
 import { checkWorkerOptions, type WorkerOptions } from "./settings.js";
+import { sayUnserved, unservedBy } from "./unserved.js";
 import { WorkLoop } from "./work-loop.js";
 
 /** While busy, look at all lanes this often. */
@@ -55,9 +58,9 @@ const LAST_SETTLE_MS = 8_000;
 const FALL_MS = 500;
 
 export class Worker {
-  readonly events = new WorkerEmitter();
+  readonly events: WorkerEmitter = createWorkerEmitter();
   readonly #parts: Parts;
-  readonly #definitions: readonly Ruled[];
+  readonly #definitions: readonly JobDefinition[];
   readonly #fit: SchemaFit;
   readonly #incarnation: Incarnation;
   readonly #hands: Hands;
@@ -109,6 +112,7 @@ export class Worker {
       onReborn: () => this.#loop.wake(),
       onCancelled: (ids) => this.#hands.cancel(this.id, ids),
     });
+    const throttleLog = new ThrottleLog(log, clock);
     const claimer = new Claimer(db, clock, {
       queues,
       kinds,
@@ -117,6 +121,10 @@ export class Worker {
       jobsMax: settings.claimJobsMax,
       tenantJobsMax: settings.claimTenantMax,
       onDue: (ms) => this.#upkeep.dueIn(ms),
+      onThrottled: (throttled) => {
+        throttleLog.add(this.id, throttled);
+        this.events.emit("throttled", { worker: this.id, ...throttled });
+      },
     });
     this.#progress = new ProgressKeeper(db, clock, (error) => trouble("keeping progress", error), settings.codec);
     const contents = new ContentReports(log, this.events);
@@ -135,7 +143,7 @@ export class Worker {
         codec: settings.codec,
         onTrouble: (error) => trouble("keeping steps", error),
       }),
-      effects: new WorkerEffects(db, settings, enqueueChain(middlewares)),
+      effects: new WorkerEffects(db, settings, middlewares),
       nodes: new FlowNodeReader(db, settings.codec),
       completer: new JobCompleter(db, clock, {
         progress: this.#progress,
@@ -154,6 +162,11 @@ export class Worker {
       onReport: (report) => this.#upkept(report),
       schedules: {
         onTicked: (schedule, ticked) => this.#ticked(schedule, ticked),
+        onReset: (schedule, next) =>
+          log.warn(
+            { worker: this.id, schedule, next: next.toISOString() },
+            "The database's clock went back: the schedule's next tick was computed again",
+          ),
         onTrouble: (schedule, error) => trouble(`ticking schedule "${schedule}"`, error),
       },
       onTrouble: (error) => trouble("upkeep", error),
@@ -167,6 +180,11 @@ export class Worker {
         // Something may have been missed while nobody listened.
         this.#loop.wake();
       },
+      onPooled: () =>
+        log.warn(
+          { worker: this.id },
+          "The database is behind a pooler, which passes no notifications on: polling for work. Set DATABASE_DIRECT_URL to an address without it to start new jobs within milliseconds",
+        ),
       onTrouble: (error) => trouble("listening", error),
     });
     this.#loop = new WorkLoop(this.#parts, {
@@ -212,7 +230,18 @@ export class Worker {
     this.#upkeep.start();
     this.#loop.start();
     this.events.emit("started", { worker: this.id });
+    this.#tellUnserved();
     return this;
+  }
+
+  /** A queue without handlers is most likely a slip; handlers without a queue may well be another worker's. */
+  #tellUnserved(): void {
+    const { log, settings } = this.#parts;
+    const unserved = unservedBy([...settings.concurrency.keys()], this.#definitions);
+    const sentence = sayUnserved(unserved);
+    if (sentence === undefined) return;
+    log[unserved.queues.length > 0 ? "warn" : "info"]({ worker: this.id, ...unserved }, sentence);
+    this.events.emit("unserved", { worker: this.id, ...unserved });
   }
 
   /** Stops gracefully; a second call returns the same promise. `graceMs` overrides the setting. */
@@ -291,9 +320,12 @@ export class Worker {
   #upkept(report: UpkeepReport): void {
     const { promoted, expired, recovered, ended, removed, batches } = report;
     if (promoted + expired + recovered + ended + removed + batches.length === 0) return;
-    if (batches.length > 0) this.#parts.log.info({ worker: this.id, batches }, "Batches are stable, and over");
+    if (batches.length > 0) void this.#tellStable(batches);
     if (recovered + ended > 0)
-      this.#parts.log.warn({ worker: this.id, recovered, ended }, "Took over jobs of dead workers");
+      this.#parts.log.warn(
+        { worker: this.id, recovered, ended },
+        `Reset ${recovered + ended} stuck jobs: their workers are dead`,
+      );
     this.events.emit("upkeep", report);
     if (promoted + recovered > 0) this.#loop.wake();
   }
@@ -307,6 +339,19 @@ export class Worker {
     if (jobIds.length > 0) this.#parts.log.debug({ worker: this.id, schedule, jobs: jobIds }, "Schedule ticked");
     this.events.emit("ticked", { schedule, jobIds, refused: refusals.length });
     if (jobIds.length > 0) this.#loop.wake();
+  }
+
+  async #tellStable(ids: readonly string[]): Promise<void> {
+    const { db, log, trouble } = this.#parts;
+    try {
+      for (const stable of await readStable(db, ids)) {
+        const facts = { worker: this.id, batch: stable.batch, registered: stable.registered };
+        log.info({ ...facts, lastRegisteredAt: stable.lastRegisteredAt?.toISOString() }, "Batch is stable, and over");
+        this.events.emit("stable", { worker: this.id, ...stable });
+      }
+    } catch (error) {
+      trouble("reading batches that are stable", error);
+    }
   }
 
   async #askForCancels(): Promise<void> {

@@ -62,7 +62,8 @@ export async function makeProject(): Promise<SampleProject> {
   return { folder, compiler: placed(await compile(folder)) };
 }
 
-function compile(folder: string): Promise<SampleProject["compiler"]> {
+/** Compiles the project of this folder. */
+export function compile(folder: string): Promise<SampleProject["compiler"]> {
   return new Promise((resolve, reject) => {
     const tsc = spawn(join(repo, "node_modules", ".bin", "tsc"), ["-p", folder, "--pretty", "false"], { cwd: folder });
     let output = "";

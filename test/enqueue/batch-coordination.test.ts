@@ -2,7 +2,7 @@
 // was registered, and costs nothing while nobody listens.
 import { batchCoordination, chain, createClient, defaultChain, defineJob, middleware } from "fairmill";
 import { describe, expect, test } from "vitest";
-import { batchCoordination as ownCoordination } from "../../src/enqueue/batch-coordination.js";
+import { batchCoordination as ownCoordination, registrarIn } from "../../src/enqueue/batch-coordination.js";
 import { usedBy } from "../../src/enqueue/default-chain.js";
 import { enqueueChain } from "../../src/enqueue/middleware.js";
 import { useDatabase } from "../support/database.js";
@@ -48,11 +48,23 @@ test("E8: registrations are told and logged, others are not", async () => {
     use: [batchCoordination({ logger, onRegistered: (registration) => void seen.push(registration) })],
   });
   const batch = await client.openBatch({ stability: false });
+  expect(await client.batches.get(batch.id)).toMatchObject({ registered: 0, lastRegisteredAt: null });
   await batch.add(page, { n: 1 });
-  await client.enqueue(page, { n: 2 }, { batch: batch.id });
-  await client.enqueueMany(page, [{ input: { n: 3 } }, { input: { n: 4 }, batch: batch.id }]);
-  expect(seen).toEqual(Array.from({ length: 3 }, () => ({ kind: "page", batch: batch.id })));
-  expect(logger.lines).toHaveLength(3);
+  const keyed = { batch: batch.id, idempotencyKey: "once" };
+  const { id } = await client.enqueue(page, { n: 2 }, keyed);
+  // Known: nothing is registered a second time.
+  await client.enqueue(page, { n: 2 }, keyed);
+  const many = await client.enqueueMany(page, [{ input: { n: 3 } }, { input: { n: 4 }, batch: batch.id }]);
+  const tx = await db.pool.connect();
+  await tx.query("begin");
+  const inside = await client.in(tx).enqueue(page, { n: 5 }, { batch: batch.id });
+  await tx.query("commit");
+  tx.release();
+  const first = (await client.jobs({ batch: batch.id })).at(-1)!.id;
+  expect(seen).toEqual([first, id, many[1]!.id, inside.id].map((job) => ({ job, kind: "page", batch: batch.id })));
+  expect(logger.lines.map(({ facts }) => facts["job"])).toEqual([first, id, many[1]!.id, inside.id]);
+  const { createdAt } = (await client.job(inside.id))!;
+  expect(await client.batches.get(batch.id)).toMatchObject({ registered: 4, lastRegisteredAt: createdAt });
   expect(logger.lines[0]).toMatchObject({
     level: "debug",
     message: "Job registered in batch",
@@ -63,7 +75,8 @@ test("E8: registrations are told and logged, others are not", async () => {
 test("E7: while nobody listens, no job is shown to it", () => {
   expect(enqueueChain(usedBy(undefined))).toBeUndefined();
   expect(enqueueChain(usedBy([ownCoordination({ stabilityWindow: "1s" })]))).toBeUndefined();
-  expect(enqueueChain(usedBy([ownCoordination({ onRegistered: () => {} })]))).toBeDefined();
+  expect(registrarIn(usedBy([ownCoordination({ stabilityWindow: "1s" })]))).toBeUndefined();
+  expect(registrarIn(usedBy([ownCoordination({ onRegistered: () => {} })]))).toBeDefined();
 });
 
 test("settings that are none are refused", () => {

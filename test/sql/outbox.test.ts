@@ -1,6 +1,7 @@
 // The outbox by SQL alone: one row per key, its delivery job in the same transaction, and no end of the one without an end of the other.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
+import { DUPLICATES, duplicatesIn } from "../support/duplicates.js";
 import { messageOf, publish, statusesOf } from "./outbox-calls.js";
 import { errorCode, useSessions, waitUntilBlocked } from "./sessions.js";
 
@@ -57,6 +58,26 @@ describe("publish", () => {
     await waitUntilBlocked(db, two);
     await one.query("rollback");
     expect(await next).toMatchObject([{ created: true }]);
+  });
+
+  test("C7: the check for duplicates finds a message that was taken twice, and no other", async () => {
+    const [first, second] = await publish(db, [{}, { tenant: "acme" }]);
+    const taken = (bodies: string[]) => new Map([["mail", new Map([["a", { bodies }]])]]);
+    expect(await db.query(DUPLICATES)).toEqual([]);
+    const attempt = (outcome: string) => ({ at: new Date().toISOString(), outcome });
+    const attempts = (id: string, ...outcomes: string[]) =>
+      db.query("update fairmill.outbox set attempts = $2 where id = $1", [id, JSON.stringify(outcomes.map(attempt))]);
+    await attempts(first!.id!, "refused", "doubt", "sent");
+    await attempts(second!.id!, "sent");
+    expect(await db.query(DUPLICATES)).toEqual([]);
+    // On record twice.
+    await attempts(second!.id!, "sent", "sent");
+    expect(await db.query(DUPLICATES)).toEqual([{ idempotency_key: "acme/mail/a" }]);
+    // On record once, and yet the receiver applied it twice.
+    await db.query("delete from fairmill.job where outbox = $1", [second!.id]);
+    await db.query("delete from fairmill.outbox where id = $1", [second!.id]);
+    expect(await duplicatesIn(db.pool, { taken: taken(["hi"]) })).toEqual([]);
+    expect(await duplicatesIn(db.pool, { taken: taken(["hi", "hi"]) })).toEqual(["default/mail/a"]);
   });
 
   test("a message without a key or a channel is refused", async () => {

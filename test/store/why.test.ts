@@ -1,5 +1,5 @@
 // F7: why a job does not run. One test per reason, each made by the thing itself: a limit, a pause, a worker that is not there.
-import { type Client, createClient, defineJob, fixed, handle, type JobOptions, type Why } from "fairmill";
+import { type Client, createClient, defineFlow, defineJob, fixed, handle, type JobOptions, type Why } from "fairmill";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { claim, endLease, enqueueOne, fill, register, settle } from "../sql/calls.js";
 import { explainEverything, plansOf, readersOf } from "../sql/plan-reader.js";
@@ -452,6 +452,88 @@ describe("its state", () => {
     expectReason(cancelled!, "state", /^It has ended: it is cancelled since /);
     expect(await client.why("999999999")).toBeUndefined();
     await expect(client.why("x")).rejects.toThrow(/is not a job id/);
+  });
+});
+
+describe("a node of a flow", () => {
+  test("waits for the nodes before it, which are named, then has jobs, then is over", async () => {
+    await register(db, "w");
+    const album = defineFlow({ name: "album" }, (flow) => {
+      const cut = flow.job("cut", work, () => ({}));
+      const scan = flow.job("scan", work, () => ({}));
+      flow.job("print", work, () => ({}), { after: [cut, scan] });
+    });
+    const { id } = await client.flow(album, {});
+    const nodes = await db.query<{ id: string; name: string }>(
+      "select id, name from fairmill.batch where role = 'node'",
+    );
+    const idOf = (name: string) => nodes.find((node) => node.name === name)!.id;
+    const print = idOf("print");
+    const told = (await client.why({ node: print }))!;
+    expect(told).toMatchObject({
+      id: print,
+      state: "waiting",
+      reason: 'It waits for 2 nodes before it: "cut" (pending), "scan" (pending).',
+    });
+    expect(told.gates[1]).toMatchObject({
+      gate: "dependency",
+      passed: false,
+      detail: { waits: 2, before: [{ name: "cut" }, { name: "scan" }] },
+    });
+    expect((await client.why({ node: idOf("cut") }))!.reason).toMatch(/^1 of its jobs has not ended, job \d+\.$/);
+    for (const expected of [2, 1]) {
+      const claims = await claim(db, "w", 10);
+      expect(claims).toHaveLength(expected);
+      await settle(db, "w", claims, "done");
+      if (expected === 2) expect((await client.why({ node: print }))!).toMatchObject({ state: "pending" });
+    }
+    expect((await client.why({ node: print }))!.reason).toMatch(/^The node is over: it is succeeded since /);
+    expect(await client.why({ node: id })).toBeUndefined();
+  });
+});
+
+describe("a message", () => {
+  test("waits for the head of its order key, and then for whatever its delivery job waits for", async () => {
+    const publish = (n: number) =>
+      client.publish("mail", { n }, { idempotencyKey: `m${n}`, orderKey: "ann" }).then(({ id }) => id);
+    const [first, second, third] = [await publish(1), await publish(2), await publish(3)];
+    await db.query("select fairmill.tick_upkeep_v1()");
+    const { jobId } = (await client.delivery(first!))!;
+    expect(await client.why({ message: third! })).toMatchObject({
+      state: "pending",
+      reason: `Message ${first} of its order key "ann" goes first: it is pending, and job ${jobId} delivers it; 1 more waits before this one.`,
+    });
+    expect((await client.why({ message: second! }))!.gates[1]).toMatchObject({
+      gate: "order",
+      passed: false,
+      detail: { orderKey: "ann", head: first, headJob: jobId, ahead: 0 },
+    });
+    const told = (await client.why({ message: first! }))!;
+    expect(told.gates.map((one) => one.gate).slice(0, 2)).toEqual(["state", "order"]);
+    expect(told.reason).toBe("No worker is alive.");
+    expect(await client.why({ message: "999999" })).toBeUndefined();
+    await client.cancel(jobId!);
+    expect((await client.why({ message: first! }))!.reason).toMatch(/^The message is /);
+    await db.query("delete from fairmill.job");
+    await db.query("delete from fairmill.outbox");
+  });
+});
+
+test("credits: what it holds, and that a retry would be refused", async () => {
+  const paid = defineJob<object>({ kind: "paid", credits: { account: () => "acme", amount: 5 } });
+  await client.grant("acme", 5);
+  const { id } = await client.enqueue(paid, {});
+  expect(gateOf(await why(id), "credits")).toMatchObject({
+    passed: true,
+    reason: 'It holds 5 of the account "acme".',
+    detail: { account: "acme", amount: 5, balance: 0 },
+  });
+  await client.cancel(id);
+  expect(gateOf(await why(id), "credits")).toMatchObject({ passed: true });
+  await client.enqueue(paid, {});
+  expect(gateOf(await why(id), "credits")).toMatchObject({
+    passed: false,
+    reason: 'A retry needs 5 of the account "acme", which has 0: it is refused until there are enough.',
   });
 });
 

@@ -99,12 +99,12 @@ const RULES: readonly (readonly [id: string, what: string, query: string])[] = [
   ],
   [
     "I4",
-    "a message is open exactly while its delivery job is live or it waits for its turn, and the two know each other",
+    "a message is open exactly while its delivery job is live or it waits for its turn, the two know each other, and none was taken twice",
     `select o.id from fairmill.outbox o left join fairmill.job j on j.outbox = o.id
      where (o.ended_at is null) <> (j.id is not null or o.waiting is not null) or j.id is not null and o.job_id is distinct from j.id
      union all select j.id from fairmill.job j where j.outbox is not null and not exists (select from fairmill.outbox o where o.id = j.outbox)
      union all select o.id from fairmill.outbox o where o.status = 'sent' and o.ended_at is null
-     union all select min(id) from fairmill.outbox group by tenant, channel, idempotency_key having count(*) > 1`,
+     union all select min(id) from fairmill.channel_outbox group by idempotency_key having count(*) > 1`,
   ],
   [
     "order",

@@ -24,7 +24,13 @@ const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const pool = new pg.Pool({ connectionString: settings.url, application_name: "application", allowExitOnIdle: true });
 pool.on("error", () => {});
 
-const letGo = () => new Promise((resolve) => process.on("message", (message) => message === "let go" && resolve()));
+const waiting = new Set();
+const letGo = () => new Promise((resolve) => waiting.add(resolve));
+process.on("message", (message) => {
+  if (message !== "let go") return;
+  for (const resolve of waiting) resolve();
+  waiting.clear();
+});
 
 const handlers = {
   /** Ends at once. */

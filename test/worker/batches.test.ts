@@ -2,7 +2,7 @@
 import { createClient, defineJob, handle, NonRetryableError } from "fairmill";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { gate, startWorker } from "../support/jobs.js";
+import { eventOf, gate, keepingLogger, startWorker } from "../support/jobs.js";
 import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
@@ -118,6 +118,25 @@ describe("open batches", () => {
     await expect(client.enqueue(page, { n: 4 }, { batch: batch.id })).rejects.toMatchObject({
       code: "FAIRMILL_BATCH_ENDED",
       batch: batch.id,
+    });
+  });
+
+  test("E8: that it is stable is logged and announced, with the number of registered jobs and the time of the last", async () => {
+    const logger = keepingLogger();
+    await using client = createClient({ databaseUrl: db.url });
+    await using worker = await startWorker(db.url, [handle(page, () => {})], { logger });
+    const batch = await client.openBatch({ stability: { stabilityWindow: "1s", maxWait: "10s" } });
+    const stable = eventOf(worker, "stable");
+    for (let n = 0; n < 3; n++) await batch.add(page, { n });
+    await waitUntil("all are done", async () => (await client.batches.get(batch.id))!.done === 3);
+    expect(await batch.close()).toBe("pending");
+    const [last] = await client.jobs({ limit: 1 });
+    const facts = { worker: worker.id, batch: batch.id, registered: 3 };
+    expect(await stable).toEqual({ ...facts, lastRegisteredAt: last!.createdAt });
+    expect(logger.lines).toContainEqual({
+      level: "info",
+      message: "Batch is stable, and over",
+      facts: { ...facts, lastRegisteredAt: last!.createdAt.toISOString() },
     });
   });
 

@@ -3,6 +3,7 @@ import { createClient, defineJob, handle } from "fairmill";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { endOf, eventOf, gate, startWorker } from "../support/jobs.js";
+import { startWorkerProcess, type WorkerProcess } from "../support/processes.js";
 import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
@@ -135,6 +136,29 @@ test("A8: two workers share the work, and no job runs twice", async () => {
   expect(new Set(runs).size).toBe(400);
   const rows = await db.query("select worker, count(*) as n from fairmill.job_history group by worker");
   expect(rows.map(({ worker }) => worker).sort()).toEqual([first.id, second.id].sort());
+});
+
+test("A8: two and then four identical processes run two and four times as many jobs at once, with the same settings", async () => {
+  const held = defineJob({ kind: "held" });
+  await using client = createClient({ databaseUrl: db.url });
+  await client.enqueueMany(
+    held,
+    Array.from({ length: 30 }, () => ({ input: {} })),
+  );
+  const fleet: WorkerProcess[] = [];
+  const running = async () =>
+    Number((await db.query("select count(*) as n from fairmill.job where state = 'running'"))[0]!["n"]);
+  for (const replicas of [1, 2, 4]) {
+    while (fleet.length < replicas) fleet.push(await startWorkerProcess(db.url, ["held"], { concurrency: 5 }));
+    await waitUntil(`${replicas} processes run five jobs each`, async () => (await running()) === 5 * replicas);
+    for (const worker of fleet)
+      await waitUntil("its handlers have begun", () => worker.messages.filter(({ held }) => held).length === 5);
+  }
+  await waitUntil("all have run", async () => {
+    for (const worker of fleet) worker.tell("let go");
+    return (await left()) === 0;
+  });
+  for (const worker of fleet) await worker.stop();
 });
 
 test("A4: with a single place the jobs of a lane run strictly in their order", async () => {

@@ -1,5 +1,5 @@
 // A9: what a worker writes into the log: started, claimed, completed in so many seconds, failed and why.
-import { createClient, defineJob, fixed, handle, snooze } from "fairmill";
+import { type Client, createClient, createWorker, defineJob, fixed, handle, snooze } from "fairmill";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { begun, endOf, eventOf, gate, inState, keepingLogger, startWorker } from "../support/jobs.js";
@@ -105,6 +105,120 @@ test("A9: other ends have their lines, too", async () => {
   expect(messages.get("Job snoozed")).toMatchObject({ job: nap.id, againInMs: 3_600_000 });
   expect(messages.get("Job cancelled")).toMatchObject({ job: cancelled });
   expect(messages.get("Job released")).toMatchObject({ job: released });
+});
+
+test("A9: every job of a large claim is named, on lines of bounded length", async () => {
+  const logger = keepingLogger();
+  const work = defineJob<{ n: number }>({ kind: "work" });
+  await using client = createClient({ databaseUrl: db.url });
+  const enqueued = await client.enqueueMany(
+    work,
+    Array.from({ length: 1_200 }, (_, n) => ({ input: { n } })),
+  );
+  const worker = createWorker({
+    databaseUrl: db.url,
+    handlers: [handle(work, () => undefined)],
+    concurrency: 1_200,
+    logger,
+  });
+  const sizes: number[] = [];
+  worker.events.on("claimed", ({ claims }) => sizes.push(claims.length));
+  const claimed = eventOf(worker, "claimed", ({ claims }) => claims.length === 1_200);
+  await worker.start();
+  await claimed;
+  await waitUntil("all are done", async () => (await db.query("select from fairmill.job limit 1")).length === 0);
+  await worker.stop();
+  const lines = logger.lines.filter(({ message }) => message === "Jobs claimed");
+  expect(lines.flatMap(({ facts }) => facts["jobs"] as string[]).sort()).toEqual(enqueued.map(({ id }) => id).sort());
+  expect(Math.max(...lines.map(({ facts }) => (facts["jobs"] as string[]).length))).toBeLessThanOrEqual(500);
+  expect(lines.map(({ facts }) => facts["count"])).toEqual([1_200, 1_200, 1_200]);
+});
+
+test('A9: "Reset N stuck jobs" when the jobs of a dead worker are taken over', async () => {
+  const logger = keepingLogger();
+  const work = defineJob({ kind: "work" });
+  await using client = createClient({ databaseUrl: db.url });
+  await client.enqueueMany(work, [{ input: {} }, { input: {} }]);
+  await db.query("select fairmill.register_v1('dead', array['default'])");
+  await db.query("select from fairmill.claim_v1('dead', jobs_max => 2)");
+  await db.query("update fairmill.worker set lease_until = now() - interval '1 second' where id = 'dead'");
+  await using _ = await startWorker(db.url, [handle(work, () => undefined)], { logger });
+  await waitUntil("the line is written", () =>
+    logger.lines.some(({ message }) => message === "Reset 2 stuck jobs: their workers are dead"),
+  );
+  await waitUntil("all are done", async () => (await db.query("select from fairmill.job limit 1")).length === 0);
+});
+
+describe("C3: what a limit holds back is told, whichever limit it is", () => {
+  test.each([
+    ["tenant", "cap", (client: Client) => client.setTenant("acme", { maxRunning: 1 }), "acme"],
+    ["queue", "cap", (client: Client) => client.setQueue("default", { maxRunning: 1 }), "default"],
+    ["kind", "cap", (client: Client) => client.setKind("work", { maxRunning: 1 }), "work"],
+    ["tenant", "rate", (client: Client) => client.setTenant("acme", { rate: { limit: 1, per: "1h" } }), "acme"],
+    ["queue", "rate", (client: Client) => client.setQueue("default", { rate: { limit: 1, per: "1h" } }), "default"],
+    ["kind", "rate", (client: Client) => client.setKind("work", { rate: { limit: 1, per: "1h" } }), "work"],
+  ] as const)("of a %s, its %s: one line, however often it is asked", async (scope, limit, set, name) => {
+    const logger = keepingLogger();
+    const work = defineJob({ kind: "work" });
+    const mayEnd = gate();
+    await using client = createClient({ databaseUrl: db.url });
+    await set(client);
+    await client.enqueueMany(
+      work,
+      Array.from({ length: 5 }, () => ({ input: {}, tenant: "acme" })),
+    );
+    const worker = createWorker({
+      databaseUrl: db.url,
+      handlers: [handle(work, () => mayEnd.promise)],
+      logger,
+      poll: 20,
+    });
+    const heard: unknown[] = [];
+    worker.events.on("throttled", ({ held }) => heard.push(held));
+    await worker.start();
+    await waitUntil("the worker was held back more than once", () => heard.length > 2);
+    mayEnd.open();
+    await worker.stop();
+    expect(heard[0]).toMatchObject([{ scope, name, why: limit }]);
+    const lines = logger.lines.filter(({ facts }) => facts["skipped_throttle"]);
+    expect(lines).toMatchObject([
+      { level: "info", facts: { worker: worker.id, skipped_throttle: true, scope, name, limit } },
+    ]);
+    const [row] = await db.query("select max(attempt) as attempt from fairmill.job where state = 'ready'");
+    expect(row).toEqual({ attempt: 0 });
+    await db.query("delete from fairmill.job");
+  });
+
+  test("the rate of a key, which puts jobs back", async () => {
+    const logger = keepingLogger();
+    const work = defineJob({ kind: "work", key: () => "ann", limits: { rate: { limit: 1, per: "1h" } } });
+    await using client = createClient({ databaseUrl: db.url });
+    await client.enqueueMany(
+      work,
+      Array.from({ length: 3 }, () => ({ input: {}, tenant: "acme" })),
+    );
+    const worker = createWorker({ databaseUrl: db.url, handlers: [handle(work, () => undefined)], logger });
+    const throttled = eventOf(worker, "throttled", ({ putBack }) => putBack.length > 0);
+    await worker.start();
+    expect(await throttled).toMatchObject({ putBack: [{ tenant: "acme", count: 2 }] });
+    await worker.stop();
+    expect(logger.lines.filter(({ facts }) => facts["skipped_throttle"])).toMatchObject([
+      { facts: { scope: "key", tenant: "acme", limit: "rate", putBack: 2 } },
+    ]);
+    await db.query("delete from fairmill.job");
+  });
+
+  test("a pause is no limit", async () => {
+    const logger = keepingLogger();
+    const work = defineJob({ kind: "work" });
+    await using client = createClient({ databaseUrl: db.url });
+    await client.pause({ tenant: "acme" });
+    await client.enqueue(work, {}, { tenant: "acme" });
+    await using worker = await startWorker(db.url, [handle(work, () => undefined)], { logger });
+    await eventOf(worker, "idle");
+    expect(logger.lines.filter(({ facts }) => facts["skipped_throttle"])).toEqual([]);
+    await db.query("delete from fairmill.job");
+  });
 });
 
 describe("listeners", () => {

@@ -49,6 +49,70 @@ const hourly = `${(new Date().getUTCMinutes() + 30) % 60} * * * *`;
 const asleepFor = (hours: number) =>
   db.query("update fairmill.schedule set next_at = next_at - $1 * interval '1 hour'", [hours]);
 
+describe("the database's clock went back by an hour", () => {
+  /** Everything about schedules is as a clock that was an hour ahead left it. */
+  const wasAhead = async () => {
+    const hour = "interval '1 hour'";
+    await db.query(`update fairmill.schedule set next_at = next_at + ${hour}, moved_at = moved_at + ${hour},
+      last_tick_at = last_tick_at + ${hour}, held_until = held_until + ${hour}`);
+    await db.query(`update fairmill.schedule_tick set tick_at = tick_at + ${hour}, made_at = made_at + ${hour}`);
+  };
+
+  test("ticks go on at once, none is made twice, and the log says it", async () => {
+    const logger = keepingLogger();
+    await client.schedule("each", EVERY_SECOND);
+    const first = await startWorker(db.url, [handle(quick, () => undefined)]);
+    await seen("each", 2);
+    await first.stop();
+    await wasAhead();
+    const ahead = (await ticksOf("each")).length;
+    await using _ = await startWorker(db.url, [handle(quick, () => undefined)], { logger });
+    await seen("each", ahead + 2);
+    const ticks = (await ticksOf("each")).map(({ tick_at }) => tick_at.getTime());
+    expect(new Set(ticks).size).toBe(ticks.length);
+    expect(ticks[0]! - Date.now()).toBeLessThan(60_000);
+    expect(logger.lines.filter(({ facts }) => facts["schedule"] === "each" && facts["next"])).toHaveLength(1);
+  });
+
+  test("a tick that was made ahead of time has its job, and gets no other when its time comes", async () => {
+    await client.schedule("each", EVERY_SECOND);
+    // Made while the clock was ahead, for each of the next seconds.
+    await db.query(`insert into fairmill.schedule_tick (schedule, tick_at, job_id)
+      select 'each', date_trunc('second', now()) + n * interval '1 second', 4711 from generate_series(0, 4) n`);
+    await wasAheadOnly();
+    await using worker = await startWorker(db.url, [handle(quick, () => undefined)]);
+    await eventOf(worker, "ticked", ({ jobIds }) => jobIds.length > 0);
+    const made = await db.query<{ n: number }>(
+      "select count(*)::integer as n from fairmill.schedule_tick where job_id = 4711",
+    );
+    expect(made).toEqual([{ n: 5 }]);
+    const [first] = await db.query<{ late: boolean }>(
+      `select min(tick_at) filter (where job_id <> 4711) > max(tick_at) filter (where job_id = 4711) as late
+       from fairmill.schedule_tick`,
+    );
+    expect(first).toEqual({ late: true });
+  });
+
+  test("also of one that could not be ticked then, and of one that was paused then and is resumed now", async () => {
+    await client.schedule("held", EVERY_SECOND);
+    await client.schedule("paused", EVERY_SECOND);
+    await db.query(
+      "select fairmill.postpone_schedule_v1('held', revision, '{}') from fairmill.schedule where name = 'held'",
+    );
+    await client.pauseSchedule("paused");
+    await wasAhead();
+    await client.resumeSchedule("paused");
+    await using _ = await startWorker(db.url, [handle(quick, () => undefined)]);
+    await seen("held", 1);
+    await seen("paused", 1);
+  });
+
+  const wasAheadOnly = () =>
+    db.query(
+      `update fairmill.schedule set next_at = next_at + interval '1 hour', moved_at = moved_at + interval '1 hour'`,
+    );
+});
+
 describe("a worker", () => {
   test("makes the jobs of a schedule that is declared while it sleeps, in time, and handlers know their tick", async () => {
     const heard: Tick[] = [];
@@ -103,7 +167,8 @@ describe("F3: each tick once", () => {
     );
     const troubles: unknown[] = [];
     const duties = bases.map(
-      (base) => new Schedules(base, { onTicked: () => {}, onTrouble: (_, error) => troubles.push(error) }),
+      (base) =>
+        new Schedules(base, { onTicked: () => {}, onReset: () => {}, onTrouble: (_, error) => troubles.push(error) }),
     );
     let moved = 0;
     for (let n = 0; n < 100; n++) {

@@ -1,37 +1,67 @@
-// `fairmill why`: every gate on a job's way, passed or not, and the first that is not.
+// `fairmill why`: every gate on the way of a job, a node or a message, passed or not, and the first that is not.
 import { styleText } from "node:util";
-import { JobNotFoundError } from "../../model/errors.js";
+import { BatchNotFoundError } from "../../model/batch.js";
+import { MessageNotFoundError } from "../../model/delivery-errors.js";
+import { type FairmillError, JobNotFoundError } from "../../model/errors.js";
 import { isEnded } from "../../model/states.js";
 import type { Why, WhyGate } from "../../store/why.js";
 import { jobId } from "../arguments.js";
 import { defineCommand } from "../command.js";
+import { UsageError } from "../failure.js";
 import { findTarget, withClient } from "../target.js";
 import { oneLine, shellWord } from "../text.js";
 
-export const why = defineCommand<object, [id: string]>({
+type Subject = "job" | "node" | "message";
+const NOUNS = { job: "Job", node: "Node", message: "Message" } as const;
+
+interface Options {
+  readonly node?: boolean;
+  readonly message?: boolean;
+}
+
+export const why = defineCommand<Options, [id: string]>({
   name: "why",
   summary: "say why a job does not run",
-  description: "Lists every gate on the job's way, passed or not. Exit code 1 when there is no such job.",
+  description:
+    "Lists every gate on the way of a job, a node of a flow or a message, passed or not. Exit code 1 when there is no such thing.",
   examples: [
     ["fairmill why 17", "what holds job 17"],
+    ["fairmill why 4 --node", "which nodes node 4 of a flow waits for"],
+    ["fairmill why 12 --message", "why message 12 of the outbox is not sent"],
     ["fairmill why 17 --json | jq -r .reason", "the one sentence"],
   ],
-  declare: (command) => void command.argument("<id>", "the job's id, as enqueue printed it", jobId),
+  declare: (command) =>
+    void command
+      .argument("<id>", "the job's id, as enqueue printed it", jobId)
+      .option("--node", "the id is that of a node of a flow")
+      .option("--message", "the id is that of a message of the outbox"),
   run: async ({ args: [id], options, out }) => {
-    const told = await withClient(await findTarget(options), (client) => client.why(id));
-    if (told === undefined) throw new JobNotFoundError(id);
-    out.result(told, pageOf(told, out.coloured));
+    const { node, message } = options;
+    if (node && message) throw new UsageError("Give --node or --message, not both.");
+    const told = await withClient(
+      await findTarget(options),
+      (client): Promise<Why<string> | undefined> =>
+        node ? client.why({ node: id }) : message ? client.why({ message: id }) : client.why(id),
+    );
+    const what = node ? "node" : message ? "message" : "job";
+    if (told === undefined) throw missing(what, id);
+    out.result(told, pageOf(told, what, out.coloured));
     return 0;
   },
 });
 
-function pageOf(told: Why, coloured: boolean): string {
+function missing(what: Subject, id: string): FairmillError {
+  if (what === "message") return new MessageNotFoundError(id);
+  return what === "node" ? new BatchNotFoundError("node", id) : new JobNotFoundError(id);
+}
+
+function pageOf(told: Why<string>, what: Subject, coloured: boolean): string {
   const holding = told.gates.find(({ passed }) => !passed);
   const reason = oneLine(told.reason);
   const lines = told.gates.map((gate) => lineOf(gate, gate === holding, coloured));
-  const hint = holding && hintOf(holding, told.id);
+  const hint = what === "job" && holding && hintOf(holding, told.id);
   return [
-    `Job ${told.id} is ${told.state}. ${coloured ? styleText("bold", reason) : reason}`,
+    `${NOUNS[what]} ${told.id} is ${told.state}. ${coloured ? styleText("bold", reason) : reason}`,
     "",
     ...lines,
     ...(hint ? ["", hint] : []),
