@@ -108,10 +108,10 @@ export class ReadingClient extends BaseClient {
     return this.tools.call(() => readKinds(this.tools.db, page));
   }
 
-  /** A page of messages, oldest first. */
+  /** A page of messages, newest first. */
   async outbox(filter: MessageFilter = {}): Promise<Message[]> {
-    refuseUnknown(filter, ["status", "channel", "tenant", "after", "limit"], "outbox");
-    if (filter.after !== undefined) checkJobId(filter.after);
+    refuseUnknown(filter, ["status", "channel", "tenant", "before", "limit"], "outbox");
+    if (filter.before !== undefined) checkJobId(filter.before);
     if (filter.status !== undefined) oneOf(filter.status, MESSAGE_STATUSES, "status", "outbox");
     return this.tools.call(() => readMessages(this.tools.db, filter));
   }
