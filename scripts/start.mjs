@@ -7,8 +7,8 @@ import { ensureBuilt, ensureInstalled, root } from "./ensure.mjs";
 
 const DATA_DIR = join(root, ".fairmill", "postgres");
 const USAGE = "Usage: npm start -- [--database-url postgres://…]";
-/** One Ctrl-C arrives twice here: from the terminal, and from npm, which passes it on. */
-const SAME_KEYPRESS_MS = 150;
+/** One Ctrl-C arrives twice here: from the terminal, and from npm, which passes it on and may take its time. */
+const SAME_KEYPRESS_MS = 1_000;
 
 const databaseUrl = readArguments();
 // Where workers listen: it would lead them to another database than the one that was chosen.

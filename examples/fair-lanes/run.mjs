@@ -49,12 +49,12 @@ export async function run({ databaseUrl, isOurs }, signal) {
     );
     firstId ??= stored[0].id;
   };
-  /** Looks and draws until so many jobs are done, or somebody presses Ctrl-C. */
-  const watchUntil = async (wanted, betweenLooks = async () => {}) => {
+  /** Looks and draws until it is over, or somebody presses Ctrl-C. */
+  const watchUntil = async (isOver, betweenLooks = async () => {}) => {
     while (!signal.aborted) {
       const { rows } = await db.query(lanesIn(schema), [firstId]);
       view.show(rows);
-      if (rows.reduce((sum, { done }) => sum + done, 0) >= wanted) return;
+      if (isOver(rows)) return;
       const dead = workers.find(({ exitCode, signalCode }) => exitCode !== null || signalCode !== null);
       if (dead && !signal.aborted) throw new Error(`A worker process ended (${dead.signalCode ?? dead.exitCode}).`);
       await betweenLooks();
@@ -75,14 +75,18 @@ export async function run({ databaseUrl, isOurs }, signal) {
       "\nacme enqueues 600 pictures. bob and cleo come a little later with 60 each. Two worker processes draw them.\n",
     );
     await enqueue("acme", 600);
-    await watchUntil(60);
+    await watchUntil((lanes) => lanes.some(({ done }) => done >= 60));
     await enqueue("bob", 60);
     await enqueue("cleo", 60);
-    await watchUntil(720);
+    await watchUntil((lanes) => lanes.every(({ done, total }) => done === total));
     if (!signal.aborted) printSummary((await db.query(summaryOf(schema), [firstId])).rows, firstId, isOurs);
     view.leave();
     // On a terminal it goes on with a trickle, so that there is something to look at; elsewhere this is the end.
-    if (process.stdout.isTTY) await watchUntil(Number.POSITIVE_INFINITY, () => enqueue(TENANTS[number % 3], 1));
+    if (process.stdout.isTTY)
+      await watchUntil(
+        () => false,
+        () => enqueue(TENANTS[number % 3], 1),
+      );
   } finally {
     await Promise.all(workers.map(stopWorker));
     await client.close();

@@ -45,7 +45,7 @@ export class LanesView {
 
   #bars(rows) {
     const shown = rows.slice(0, TENANTS_MAX);
-    const width = Math.max(...shown.map(({ tenant }) => tenant.length));
+    const width = Math.max(5, ...shown.map(({ tenant }) => tenant.length));
     const lines = shown.map((row) => this.#bar(row, width));
     return rows.length > shown.length ? [...lines, `  and ${rows.length - shown.length} more`] : lines;
   }
