@@ -4,8 +4,8 @@ import { ensureBuilt, ensureInstalled } from "./ensure.mjs";
 ensureInstalled();
 ensureBuilt();
 
-/** One Ctrl-C arrives twice here: from the terminal, and from npm, which passes it on. */
-const SAME_KEYPRESS_MS = 150;
+/** One Ctrl-C arrives twice here: from the terminal, and from npm, which passes it on and may take its time. */
+const SAME_KEYPRESS_MS = 1_000;
 
 const stopping = new AbortController();
 let stoppedAt = 0;

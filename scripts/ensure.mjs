@@ -1,12 +1,10 @@
 // Makes a fresh clone ready: dependencies as the lockfile says, and a current build. Needs nothing but Node and npm.
 import { spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const stampFile = join(root, "node_modules", ".fairmill-lock");
 
 /** Runs a command in the project's folder, showing what it prints; ends this process when the command fails. */
 export function run(command, args, options = {}) {
@@ -30,23 +28,34 @@ export function ensureNode() {
   process.exit(1);
 }
 
-/** Installs the dependencies when they are missing or when the lockfile changed since they were installed. */
+/** Installs the dependencies when what is installed is not what the lockfile says. */
 export function ensureInstalled() {
   ensureNode();
-  const wanted = createHash("sha256")
-    .update(readFileSync(join(root, "package-lock.json")))
-    .digest("hex");
-  if (existsSync(stampFile) && readFileSync(stampFile, "utf8") === wanted) return;
+  if (installedAsLocked()) return;
   console.log("Installing dependencies (first run, or the lockfile changed) …");
-  // Not `npm ci`: it refuses a lockfile that lacks the binaries of platforms other than the one it was written on.
-  run(process.platform === "win32" ? "npm.cmd" : "npm", [
-    "install",
-    "--no-save",
-    "--no-audit",
-    "--no-fund",
-    "--loglevel=error",
-  ]);
-  writeFileSync(stampFile, wanted);
+  run(process.platform === "win32" ? "npm.cmd" : "npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
+}
+
+/** Also true after an `npm ci` by hand; false after one that was interrupted, or of another lockfile. */
+function installedAsLocked() {
+  // Written by npm when it is done. It proves no more than that: `npm install --package-lock-only` writes it too.
+  if (!existsSync(join(root, "node_modules", ".package-lock.json"))) return false;
+  const locked = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")).packages;
+  return Object.entries(locked).every(([path, { version, optional }]) => {
+    if (path === "") return true;
+    const installed = installedVersion(path);
+    // The binaries of other platforms are in the lockfile and are not installed.
+    return installed === version || (installed === undefined && optional === true);
+  });
+}
+
+function installedVersion(path) {
+  try {
+    return JSON.parse(readFileSync(join(root, path, "package.json"), "utf8")).version;
+  } catch (error) {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  }
 }
 
 const newest = (folder) =>

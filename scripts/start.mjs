@@ -1,20 +1,31 @@
-// `npm start`: makes a fresh clone ready, starts an embedded PostgreSQL (unless DATABASE_URL names one) and runs the example on it.
-import { join } from "node:path";
+// `npm start`: makes a fresh clone ready, starts an embedded PostgreSQL and runs the example on it. Another database is used only when
+// it is named on the command line, whatever the environment says: `npm start -- --database-url postgres://…`.
+import { readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { parseArgs } from "node:util";
 import { ensureBuilt, ensureInstalled, root } from "./ensure.mjs";
 
+const DATA_DIR = join(root, ".fairmill", "postgres");
+const USAGE = "Usage: npm start -- [--database-url postgres://…]";
+/** One Ctrl-C arrives twice here: from the terminal, and from npm, which passes it on and may take its time. */
+const SAME_KEYPRESS_MS = 1_000;
+
+const databaseUrl = readArguments();
+// Where workers listen: it would lead them to another database than the one that was chosen.
+delete process.env.DATABASE_DIRECT_URL;
 ensureInstalled();
 ensureBuilt();
 
-/** One Ctrl-C arrives twice here: from the terminal, and from npm, which passes it on. */
-const SAME_KEYPRESS_MS = 150;
-
 const stopping = new AbortController();
 let stoppedAt = 0;
+let isStarting = true;
 const stop = (exitCode) => () => {
   if (!stopping.signal.aborted) {
     stoppedAt = performance.now();
     console.log("\nStopping …");
     stopping.abort();
+    // A server that is being made or started ends with this process; what is unfinished is swept away by the next start.
+    if (isStarting) process.exit(exitCode);
   } else if (performance.now() - stoppedAt > SAME_KEYPRESS_MS) process.exit(exitCode);
 };
 process.on("SIGINT", stop(130));
@@ -22,17 +33,48 @@ process.on("SIGTERM", stop(143));
 
 let postgres;
 try {
-  if (!process.env.DATABASE_URL) {
-    const { startEmbedded } = await import("../dist/embedded/index.js");
-    console.log("Starting PostgreSQL in .fairmill/postgres …");
-    postgres = await startEmbedded({ dataDir: join(root, ".fairmill", "postgres") });
-  }
+  postgres = databaseUrl === undefined ? await startPostgres() : undefined;
   const { run } = await import("../examples/fair-lanes/run.mjs");
-  if (!stopping.signal.aborted) await run(process.env.DATABASE_URL || postgres.url, stopping.signal);
+  isStarting = false;
+  await run({ databaseUrl: databaseUrl ?? postgres.url, isOurs: databaseUrl === undefined }, stopping.signal);
 } catch (error) {
   console.error(`error: ${error instanceof Error ? error.message : error}`);
   if (process.env.FAIRMILL_LOG_LEVEL === "debug") console.error(error);
   process.exitCode = 1;
 } finally {
   await postgres?.stop();
+}
+
+function readArguments() {
+  try {
+    const { values } = parseArgs({ options: { "database-url": { type: "string" } } });
+    return values["database-url"];
+  } catch (error) {
+    console.error(`error: ${error.message}\n${USAGE}`);
+    process.exit(2);
+  }
+}
+
+async function startPostgres() {
+  const { startEmbedded } = await import("../dist/embedded/index.js");
+  console.log("Starting PostgreSQL …");
+  // Nobody would miss the data: then it may lie in a temporary folder that is swept away, where this one cannot be entered.
+  const started = await startEmbedded({ dataDir: DATA_DIR, durable: false });
+  // Two examples on one database would count each other's jobs, and the end of the first would be the end of both.
+  if (started.adopted) throw new Error(whoRuns());
+  const { hostname, port, pathname } = new URL(started.url);
+  const folder = relative(process.cwd(), started.dataDir);
+  console.log(
+    `Database: postgres://${hostname}:${port}${pathname} (PostgreSQL ${started.version}), data in ${folder.startsWith("..") ? started.dataDir : folder}`,
+  );
+  if (process.env.DATABASE_URL)
+    console.log(`DATABASE_URL is set, and not used. To use it: npm start -- --database-url "$DATABASE_URL"`);
+  return started;
+}
+
+function whoRuns() {
+  const { owner } = JSON.parse(readFileSync(join(DATA_DIR, "connection.json"), "utf8"));
+  const who = owner === null ? "by nobody any more" : `by process ${owner.pid}`;
+  return `The PostgreSQL in ${relative(process.cwd(), DATA_DIR)} is run already, ${who}: another \`npm start\` or \`fairmill dev\` in this folder.
+Stop that one (Ctrl-C in its terminal), or look at its jobs from here: node dist/cli/main.js jobs`;
 }

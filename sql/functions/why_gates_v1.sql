@@ -45,7 +45,7 @@ begin
     select * into v_meter from fairmill.meter m where m.use = 'start' and m.scope = v_gate.scope and m.name = v_gate.name;
     select * into v_room from fairmill.rate_room_v1(v_meter.spent_at, v_meter.spent, v_gate.rate_limit, v_gate.rate_per_ms, v_gate.rate_how, at);
     return query select 'rate', v_room.room > 0,
-      'The ' || v_gate.scope || ' "' || v_gate.name || '" may start ' || v_gate.rate_limit || ' in ' || v_gate.rate_per_ms || ' ms'
+      'The ' || v_gate.scope || ' "' || v_gate.name || '" may start ' || fairmill.rate_words_v1(v_gate.rate_limit, v_gate.rate_per_ms)
         || case when v_room.room > 0 then ', and has room.' else '; the next one at ' || to_char(v_room.open_at, v_iso) || '.' end,
       jsonb_build_object('scope', v_gate.scope, 'name', v_gate.name, 'limit', v_gate.rate_limit, 'per_ms', v_gate.rate_per_ms, 'how', v_gate.rate_how,
         'open_at', v_room.open_at);

@@ -35,7 +35,7 @@ begin
     select * into v_room from fairmill.rate_room_v1(v_meter.spent_at, v_meter.spent, v_rule.rate_limit, v_rule.rate_per_ms, v_rule.rate_how, at);
     select j.run_at into v_last from fairmill.job j where j.limit_key = v_job.limit_key and j.aside = 'scheduled' and j.put_back order by j.run_at desc limit 1;
     return query select 'rate', v_room.room > 0 and (v_job.put_back is true and v_job.run_at <= at or v_last is null),
-      'The key "' || v_name || '" may start ' || v_rule.rate_limit || ' in ' || v_rule.rate_per_ms || ' ms'
+      'The key "' || v_name || '" may start ' || fairmill.rate_words_v1(v_rule.rate_limit, v_rule.rate_per_ms)
         || case when v_job.put_back and v_job.run_at > at then ', and this one at ' || to_char(v_job.run_at, v_iso) || '.'
                 when v_last is not null and v_job.put_back is not true then '; others wait for theirs until ' || to_char(v_last, v_iso) || ', and this one queues up behind them.'
                 when v_room.room <= 0 then '; the next one at ' || to_char(v_room.open_at, v_iso) || '.'

@@ -81,7 +81,7 @@ begin
   end if;
   return query select 'scheduled', v_job.state <> 'scheduled' or v_job.run_at <= v_at,
     case when v_job.state <> 'scheduled' or v_job.run_at <= v_at then 'Its time has come.'
-         when v_job.put_back then 'The rate of its key' || coalesce(' (' || v_rule.rate_limit || ' in ' || v_rule.rate_per_ms || ' ms)', '') || ' put it back until '
+         when v_job.put_back then 'The rate of its key' || coalesce(' (' || fairmill.rate_words_v1(v_rule.rate_limit, v_rule.rate_per_ms) || ')', '') || ' put it back until '
            || to_char(v_job.run_at, v_iso) || '.'
          when v_step.kind = 'sleep' then 'It sleeps (' || v_step.name || ') until ' || to_char(v_step.wake_at, v_iso) || '.'
          when v_step.kind = 'wait' then 'It waits for the signal "' || v_step.name || '"' || coalesce(', until ' || to_char(v_step.wake_at, v_iso), '') || '.'

@@ -19,6 +19,8 @@ export interface Call<Options, Args extends readonly unknown[]> {
 
 export interface CliCommand {
   readonly name: string;
+  /** Not shown in the help. */
+  readonly hidden?: true;
   readonly summary: string;
   /** What `--help` says beyond the summary. */
   readonly description?: string;

@@ -1,4 +1,5 @@
 // Finds the project's config file and loads it, in whatever language it is written.
+import { existsSync } from "node:fs";
 import { access, readFile, realpath } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, extname, join, relative, resolve } from "node:path";
@@ -42,11 +43,12 @@ export const exists = (path: string): Promise<boolean> =>
 /** A path as people near it call it. */
 export const shownPath = (path: string): string => relative(process.cwd(), path) || path;
 
-export async function loadConfig(path: string): Promise<LoadedConfig> {
+/** `onFile` is told of every TypeScript file that is loaded. */
+export async function loadConfig(path: string, onFile: (file: string) => void = () => {}): Promise<LoadedConfig> {
   const shown = shownPath(path);
   let exported: unknown;
   try {
-    exported = await defaultExport(path);
+    exported = await defaultExport(path, onFile);
   } catch (error) {
     throw notLoaded(shown, path, error);
   }
@@ -58,30 +60,49 @@ export async function loadConfig(path: string): Promise<LoadedConfig> {
   return { path, settings: checkConfig(exported, shown) };
 }
 
-async function defaultExport(path: string): Promise<unknown> {
+async function defaultExport(path: string, onFile: (file: string) => void): Promise<unknown> {
   switch (extname(path)) {
     case ".json":
       return JSON.parse(await readFile(path, "utf8"));
     case ".ts":
     case ".mts":
     case ".cts":
-      return ((await importTypeScript(path)) as { default?: unknown }).default;
+      return ((await importTypeScript(path, onFile)) as { default?: unknown }).default;
     default:
       return ((await import(pathToFileURL(path).href)) as { default?: unknown }).default;
   }
 }
 
-async function importTypeScript(path: string): Promise<unknown> {
+async function importTypeScript(path: string, onFile: (file: string) => void): Promise<unknown> {
   const { createJiti } = await import("jiti");
   const fairmill = await import("../index.js");
+  // A cache in a shared temporary folder could be filled by somebody else.
+  const options = { fsCache: false, interopDefault: false };
+  const compiler = createJiti(pathToFileURL(path).href, options);
   const jiti = createJiti(pathToFileURL(path).href, {
+    ...options,
     // The config's "fairmill" is this very package: an error class of another copy would not be recognised.
     virtualModules: { fairmill },
-    // A cache in a shared temporary folder could be filled by somebody else.
-    fsCache: false,
-    interopDefault: false,
+    transform: (file) => {
+      if (file.filename !== undefined) onFile(file.filename);
+      const code = compiler.transform(file);
+      return { code: file.filename === undefined ? code : preferTypeScript(code, dirname(file.filename)) };
+    },
   });
   return await jiti.import(path);
+}
+
+/** An import as the compiler leaves it. */
+const IMPORT = /\b((?:require|jitiImport|import)\()(["'])(\.\.?\/[^"']*\.[mc]?)js\2/g;
+
+/**
+ * TypeScript names `./jobs.ts` as "./jobs.js". Where both are there, the source is meant: the other one is what a compiler left
+ * there some time ago.
+ */
+function preferTypeScript(code: string, folder: string): string {
+  return code.replaceAll(IMPORT, (found, call: string, quote: string, file: string) =>
+    existsSync(resolve(folder, `${file}ts`)) ? `${call}${quote}${file}ts${quote}` : found,
+  );
 }
 
 /** Says what the file threw and where, without the frames of the loader. */

@@ -23,7 +23,13 @@ export async function eachJob<Answer extends string>(
     for (const id of ids) all.push({ id, answer: await ask(client, id) });
     return all;
   });
-  const lines = answers.map(({ id, answer }) => `Job ${id} ${meaning(answer).words}`);
-  out.result({ jobs: answers }, lines.join("\n"));
-  return answers.every(({ answer }) => meaning(answer).ok) ? 0 : 1;
+  const linesOf = (wanted: boolean) =>
+    answers.flatMap(({ id, answer }) => {
+      const { ok, words } = meaning(answer);
+      return ok === wanted ? [`Job ${id} ${words}`] : [];
+    });
+  const [done, refused] = [linesOf(true), linesOf(false)];
+  if (out.json || done.length > 0) out.result({ jobs: answers }, done.join("\n"));
+  if (refused.length > 0) out.note(refused.join("\n"));
+  return refused.length === 0 ? 0 : 1;
 }

@@ -3,7 +3,9 @@ import { styleText } from "node:util";
 import { type Command, Option } from "commander";
 import type { Client } from "../enqueue/client.js";
 import { systemClock } from "../model/clock.js";
+import { toMs } from "../model/duration.js";
 import type { GateScope, Rate, TenantSettings } from "../model/limits.js";
+import { rateWords } from "../model/rate-words.js";
 import { type Count, type GateOverview, NAMES_MAX, type NamePage } from "../store/overviews.js";
 import { given, name, rate, weight, whole } from "./arguments.js";
 import { type CliCommand, defineCommand, type GlobalOptions } from "./command.js";
@@ -11,7 +13,7 @@ import { UsageError } from "./failure.js";
 import { tableOf } from "./table.js";
 import { findTarget, withClient } from "./target.js";
 import { oneLine, shellWord } from "./text.js";
-import { durationOf, spanOf } from "./times.js";
+import { spanOf } from "./times.js";
 
 interface SetOptions {
   readonly weight?: number;
@@ -111,7 +113,7 @@ async function change(
   options: Options & GlobalOptions,
 ): Promise<TenantSettings> {
   const usage = `fairmill ${spec.scope}s set <${spec.scope}> --max-running 20`;
-  if (word !== "set") throw new UsageError(`${JSON.stringify(word)} is nothing to do here. Write "${usage}".`);
+  if (word !== "set") throw new UsageError(`Unknown word ${JSON.stringify(word)}. Write "${usage}".`);
   if (subject === undefined) throw new UsageError(`Whose limits? Write "${usage}".`);
   refuse(given({ limit: options.limit, after: options.after }), `${spec.scope}s`, "this is for the list");
   const { weight, maxRunning, rate, rateHow: how, rateAt: at } = options;
@@ -135,10 +137,9 @@ function wordsOf({ weight, maxRunning, rate }: TenantSettings): string[] {
   ];
 }
 
-/** "100 in 1m", "5 in 1s, evenly", "5 in 1h, at enqueue". */
+/** "100 per minute", "5 per second, evenly", "5 per hour, at enqueue". */
 export function shownRate({ limit, per, how, at }: Rate): string {
-  const time = typeof per === "number" ? durationOf(per) : per;
-  return `${limit} in ${time}${how === "uniform" ? ", evenly" : ""}${at === "enqueue" ? ", at enqueue" : ""}`;
+  return `${rateWords(limit, toMs(per, "per"))}${how === "uniform" ? ", evenly" : ""}${at === "enqueue" ? ", at enqueue" : ""}`;
 }
 
 export const shownCount = ({ count, more }: Count): string => `${count}${more ? "+" : ""}`;

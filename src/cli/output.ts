@@ -21,6 +21,12 @@ export class Output {
     writeToStdout(this.json ? `${toJson(value)}\n` : `${text}\n`);
   }
 
+  /** That what was asked for was not done: the same value for programs, and a text where people look for trouble. */
+  refusal(value: unknown, text: string): void {
+    if (this.json) this.result(value, "");
+    else process.stderr.write(`${text}\n`);
+  }
+
   /** A remark beside the result, for people only. */
   note(text: string): void {
     if (!this.json) process.stderr.write(`${text}\n`);

@@ -8,6 +8,7 @@ import { cancel } from "./commands/cancel.js";
 import { credits } from "./commands/credits.js";
 import { cron } from "./commands/cron.js";
 import { dev } from "./commands/dev.js";
+import { devWorker } from "./commands/dev-worker.js";
 import { enqueue } from "./commands/enqueue.js";
 import { flows } from "./commands/flows.js";
 import { job } from "./commands/job.js";
@@ -29,6 +30,7 @@ import { Output } from "./output.js";
 
 const COMMANDS: readonly CliCommand[] = [
   dev,
+  devWorker,
   migrate,
   work,
   enqueue,
@@ -66,6 +68,10 @@ export async function run(argv: readonly string[]): Promise<ExitCode> {
       return 0;
     }
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
+    if (error instanceof CommanderError && error.code === "commander.help" && !out.json) {
+      program.outputHelp();
+      return 0;
+    }
     return reportFailure(asUsage(error), out, helpLine(argv));
   }
 }
@@ -103,7 +109,7 @@ function programOf(out: Output, ended: (code: ExitCode) => void): Command {
     );
   for (const spec of COMMANDS) {
     // `program.command` hands the settings above down to the command.
-    const command = program.command(spec.name).summary(spec.summary);
+    const command = program.command(spec.name, { hidden: spec.hidden === true }).summary(spec.summary);
     command
       .description(descriptionOf(spec))
       .helpOption("-h, --help", "show this help")

@@ -5,9 +5,12 @@ const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 
 /**
  * One Ctrl-C reaches a process twice when its parent passes it on: npm does, and so does a parent that lets go of its children.
- * A person's second one comes later than this.
+ * A person's second one comes later than this. npm takes its time on a busy machine, and passes on SIGTERM, too.
  */
-const SAME_KEYPRESS_MS = 150;
+const SAME_SIGNAL_MS = { alone: 150, underNpm: 1_000 } as const;
+
+/** How often to look whether the parent is still there. */
+const PARENT_LOOK_MS = 500;
 
 export interface Signals {
   /** Resolves at the first signal. */
@@ -18,6 +21,7 @@ export interface Signals {
 
 /** `onFirst` runs at once, so that a person sees that the signal was heard. */
 export function catchSignals(onFirst: () => void = () => {}): Signals {
+  const underNpm = process.env["npm_command"] !== undefined;
   let asked: { by: keyof typeof EXIT_CODES | "parent"; atMs: number } | undefined;
   let resolve = () => {};
   const first = new Promise<void>((done) => {
@@ -25,8 +29,11 @@ export function catchSignals(onFirst: () => void = () => {}): Signals {
   });
   const heard = (signal: keyof typeof EXIT_CODES) => {
     if (asked === undefined) return stop(signal);
-    const isSame = signal === "SIGINT" && asked.by !== "SIGTERM";
-    if (!isSame || systemClock.monotonic() - asked.atMs > SAME_KEYPRESS_MS) process.exit(EXIT_CODES[signal]);
+    const isSame = asked.by === "parent" || asked.by === signal;
+    const isPassedOn = underNpm || (signal === "SIGINT" && isSame);
+    const withinMs = SAME_SIGNAL_MS[underNpm ? "underNpm" : "alone"];
+    if (isSame && isPassedOn && systemClock.monotonic() - asked.atMs <= withinMs) return;
+    process.exit(EXIT_CODES[signal]);
   };
   const stop = (by: keyof typeof EXIT_CODES | "parent") => {
     asked = { by, atMs: systemClock.monotonic() };
@@ -41,8 +48,14 @@ export function catchSignals(onFirst: () => void = () => {}): Signals {
   // Started by a parent with a channel to us: when that parent is gone, or lets go of us, there is nobody left to work for.
   process.on("disconnect", parentLeft);
   if (process.send !== undefined && !process.connected) parentLeft();
+  // npm runs us below a shell, and a SIGTERM to npm may end that shell without reaching us. Without npm, a parent that ends says nothing:
+  // a worker may be left running on purpose.
+  const parent = process.ppid;
+  const lookForParent = () => {
+    if (underNpm && process.ppid !== parent) parentLeft();
+  };
   // Signals alone do not keep a process alive, and `dev` without handlers may have nothing else.
-  const staysAlive = setInterval(() => {}, 60_000);
+  const staysAlive = setInterval(lookForParent, PARENT_LOOK_MS);
   return {
     first,
     release: () => {

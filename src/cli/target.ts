@@ -1,10 +1,13 @@
 // Which database a command works on, and in which schema.
 import { dirname, join } from "node:path";
 import type { Client } from "../enqueue/client.js";
+import { FairmillError } from "../model/errors.js";
+import { DEFAULT_SCHEMA } from "../store/schema-name.js";
 import { databaseUrl as checkUrl, given, schemaName } from "./arguments.js";
 import type { GlobalOptions } from "./command.js";
 import { exists, findConfig, foldersUpwards, type LoadedConfig, loadConfig } from "./config-file.js";
 import { UsageError } from "./failure.js";
+import { manyLines } from "./text.js";
 
 /** Where `fairmill dev` keeps its PostgreSQL, in the project's folder. */
 export const EMBEDDED_FOLDER = join(".fairmill", "postgres");
@@ -17,16 +20,25 @@ export interface Target {
 }
 
 /**
- * The command line decides, then the environment, then the config, then a server of `fairmill dev` that runs here. A config is
- * a program with side effects: unless `needsConfig`, it is loaded only when address or schema are still open.
+ * What a command wants of the config beyond address and schema. "handlers": what only the config knows, so that it cannot do without.
+ * "codec": it shows more with it.
  */
-export async function findTarget(options: GlobalOptions, needsConfig = false): Promise<Target> {
+export type ConfigUse = "handlers" | "codec" | "nothing";
+
+/**
+ * The command line decides, then the environment, then the config, then a server of `fairmill dev` that runs here. A config is
+ * a program with side effects: it is loaded only when it is wanted, or when address or schema are still open. One that is broken
+ * must not keep people from looking at their jobs.
+ */
+export async function findTarget(options: GlobalOptions, use: ConfigUse = "nothing"): Promise<Target> {
   const said = options.databaseUrl ?? urlOfEnvironment();
   const schema = schemaSaid(options);
   const isOpen = said === undefined || schema === undefined || options.config !== undefined;
-  const path = needsConfig || isOpen ? await findConfig(options.config) : undefined;
+  const path = use !== "nothing" || isOpen ? await findConfig(options.config) : undefined;
   const running = said === undefined ? await runningEmbedded(path) : undefined;
-  const config = path === undefined ? undefined : await loadConfigFor(said ?? running, path);
+  const isVital = use === "handlers" || (said ?? running) === undefined;
+  const load = () => (path === undefined ? undefined : loadConfigFor(said ?? running, path));
+  const config = isVital ? await load() : await load()?.catch((error) => doWithout(error, schema));
   const databaseUrl = said ?? config?.settings.databaseUrl ?? running;
   if (databaseUrl === undefined)
     throw new UsageError(
@@ -35,10 +47,21 @@ export async function findTarget(options: GlobalOptions, needsConfig = false): P
   return { databaseUrl, schema: schema ?? config?.settings.schema, config };
 }
 
+function doWithout(error: unknown, schema: string | undefined): undefined {
+  if (!(error instanceof FairmillError)) throw error;
+  const where = schema === undefined ? `; the schema is "${DEFAULT_SCHEMA}" unless --schema names another one` : "";
+  process.stderr.write(`Note: going on without the config${where}. ${manyLines(error.message)}\n`);
+  return undefined;
+}
+
 /** Code of the project that calls `createClient()` while it is loaded reaches the same database as the command. */
-export async function loadConfigFor(databaseUrl: string | undefined, path: string): Promise<LoadedConfig> {
+export async function loadConfigFor(
+  databaseUrl: string | undefined,
+  path: string,
+  onFile?: (file: string) => void,
+): Promise<LoadedConfig> {
   if (databaseUrl !== undefined) process.env["DATABASE_URL"] = databaseUrl;
-  return await loadConfig(path);
+  return await loadConfig(path, onFile);
 }
 
 export function urlOfEnvironment(): string | undefined {

@@ -22,11 +22,22 @@ export function relative(moment: Date, nowMs: number): string {
   return agoMs >= 0 ? `${spanOf(agoMs)} ago` : `in ${spanOf(-agoMs)}`;
 }
 
-/** A duration as it is written in settings: "1m", "90s", "1500ms". */
-export function durationOf(ms: number): string {
-  const [unit, unitMs] = [...UNITS, ["s", 1_000] as const, ["ms", 1] as const].find(([, size]) => ms % size === 0) ?? [
-    "ms",
-    1,
-  ];
-  return `${ms / unitMs}${unit}`;
+/** The moment as the clocks of a zone show it: "Tue 2026-11-17 03:00:00 +01:00 Europe/Madrid". */
+export function inZone(moment: Date, timeZone: string): string {
+  const parts = new Intl.DateTimeFormat("en-US", {
+    timeZone,
+    hourCycle: "h23",
+    weekday: "short",
+    year: "numeric",
+    month: "2-digit",
+    day: "2-digit",
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    timeZoneName: "longOffset",
+  }).formatToParts(moment);
+  const part = new Map(parts.map(({ type, value }) => [type, value]));
+  const offset = part.get("timeZoneName")!.replace("GMT", "") || "+00:00";
+  const day = `${part.get("weekday")} ${part.get("year")}-${part.get("month")}-${part.get("day")}`;
+  return `${day} ${part.get("hour")}:${part.get("minute")}:${part.get("second")} ${offset} ${timeZone}`;
 }

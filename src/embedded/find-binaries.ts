@@ -1,9 +1,10 @@
-// Looks for PostgreSQL on this machine: first the npm package with binaries, then what the system has installed.
+// Looks for PostgreSQL on this machine: the one that FAIRMILL_POSTGRES_BIN names, else the npm package with binaries, then what
+// the system has installed.
 
 import { readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
-import { EmbeddedMissingError } from "./errors.js";
+import { dirname, join, resolve } from "node:path";
+import { EmbeddedMissingError, systemCode } from "./errors.js";
 
 export type BinarySource = "any" | "embedded" | "system";
 
@@ -21,6 +22,9 @@ export async function findBinaries(
   source: BinarySource,
   startingPoints = defaultStartingPoints(),
 ): Promise<BinaryCandidate[]> {
+  const named = process.env["FAIRMILL_POSTGRES_BIN"];
+  // The named one or none: another version in its place would be a surprise.
+  if (source === "any" && named) return [await namedCandidate(resolve(named))];
   const found: BinaryCandidate[] = [];
   if (source !== "system") found.push(...(await npmCandidates(startingPoints)));
   if (source !== "embedded") found.push(...(await systemCandidates(SYSTEM_ROOT)));
@@ -43,11 +47,33 @@ async function npmCandidates(startingPoints: readonly string[]): Promise<BinaryC
   for (const from of startingPoints) {
     const folder = packageFolder(platformPackage(), from) ?? nestedPackageFolder(from);
     if (folder === undefined) continue;
-    const manifest = JSON.parse(await readFile(join(folder, "package.json"), "utf8")) as { version?: string };
-    const id = `${process.platform}-${process.arch}-${manifest.version ?? "unknown"}`;
-    return [{ binDir: join(folder, "native", "bin"), npmPackage: { folder, id } }];
+    const version = (await readManifest(folder))?.version ?? "unknown";
+    return [npmCandidate(folder, version)];
   }
   return [];
+}
+
+function npmCandidate(folder: string, version: string): BinaryCandidate {
+  return {
+    binDir: join(folder, "native", "bin"),
+    npmPackage: { folder, id: `${process.platform}-${process.arch}-${version}` },
+  };
+}
+
+/** The `bin` folder of a PostgreSQL; one inside an npm package may need the links that the package cannot carry. */
+async function namedCandidate(binDir: string): Promise<BinaryCandidate> {
+  const folder = dirname(dirname(binDir));
+  const manifest = await readManifest(folder);
+  return manifest?.name === platformPackage() ? npmCandidate(folder, manifest.version ?? "unknown") : { binDir };
+}
+
+async function readManifest(folder: string): Promise<{ name?: string; version?: string } | undefined> {
+  try {
+    return JSON.parse(await readFile(join(folder, "package.json"), "utf8"));
+  } catch (error) {
+    if (systemCode(error) === "ENOENT" || systemCode(error) === "ENOTDIR") return undefined;
+    throw error;
+  }
 }
 
 /** Package managers may put the binaries under the package that asks for them, out of our own sight. */

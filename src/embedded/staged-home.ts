@@ -1,8 +1,8 @@
 // Makes a home for a cluster in a temporary folder, for a data folder that the server's user cannot enter, and sweeps away the
-// homes of tests whose data folder is gone.
+// homes that no data folder needs any more.
 
 import { createHash, randomBytes } from "node:crypto";
-import { lstat, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { lstat, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { EmbeddedStartError, systemCode } from "./errors.js";
 import type { ServerUser } from "./server-user.js";
@@ -15,17 +15,22 @@ const SERVES_FILE = "serves.json";
 interface Serves {
   readonly dataDir: string;
   readonly durable: boolean;
+  /** Tells the data folder from another one that came to its place. */
+  readonly inode: number;
 }
 
 export async function stageHome(dataDir: string, durable: boolean, user: ServerUser): Promise<string> {
   // The hash tells two projects apart, and lets an interrupted first start find its folder again.
   const name = `${PREFIX}${createHash("sha256").update(dataDir).digest("hex").slice(0, 16)}`;
+  const { ino: inode } = await stat(dataDir);
   for (const base of stagingBases(durable)) {
     if (!(await isSafeBase(base))) continue;
-    await sweepAbandoned(base);
+    await sweepAbandoned(base, dataDir, inode);
     const own = (await claimVacant(join(base, name))) ?? (await claimVacant(join(base, `${name}-${unguessable()}`)));
     if (own === undefined || !(await canHoldCluster(own, user))) continue;
-    await writeFile(join(own, SERVES_FILE), JSON.stringify({ dataDir, durable } satisfies Serves), { mode: 0o600 });
+    await writeFile(join(own, SERVES_FILE), JSON.stringify({ dataDir, durable, inode } satisfies Serves), {
+      mode: 0o600,
+    });
     return own;
   }
   throw new EmbeddedStartError(
@@ -35,8 +40,8 @@ export async function stageHome(dataDir: string, durable: boolean, user: ServerU
 }
 
 /**
- * Not a stranger's folder, who may sit on the predictable name, and not one with a cluster: its pointer was removed, so somebody
- * wants an empty database, but a server may still run on the old one.
+ * Not a stranger's folder, who may sit on the predictable name, and not one with a cluster that was not swept away: a server may
+ * still run on it, or somebody may miss its data.
  */
 async function claimVacant(path: string): Promise<string | undefined> {
   const own = await claimFolder(path);
@@ -44,16 +49,19 @@ async function claimVacant(path: string): Promise<string | undefined> {
 }
 
 /**
- * A test removes its data folder and does not know of the home. Durable data stays in any case: its data folder may be on a disk
- * that is not mounted now. So does a home with a `postmaster.pid`: a server may run on it, perhaps in another container.
+ * A data folder asks for a home when it has none, so what served it before is left over: its pointer was removed, or the whole
+ * folder was. Durable data stays when the folder is gone or another one: it may have been moved, or be on a disk that is not
+ * mounted now. So does a home with a `postmaster.pid`: a server may run on it, perhaps in another container.
  */
-async function sweepAbandoned(base: string): Promise<void> {
+async function sweepAbandoned(base: string, dataDir: string, inode: number): Promise<void> {
   for (const name of await readdir(base).catch(() => [])) {
     const home = join(base, name);
     if (!name.startsWith(PREFIX) || !(await isOurFolder(home))) continue;
     const serves = await readServes(home);
-    if (serves === undefined || serves.durable || (await isThere(serves.dataDir))) continue;
-    if (await isThere(join(home, "cluster", "postmaster.pid"))) continue;
+    if (serves === undefined) continue;
+    const isOurs = serves.dataDir === dataDir && (!serves.durable || serves.inode === inode);
+    const isGone = !serves.durable && !(await isThere(serves.dataDir));
+    if ((!isOurs && !isGone) || (await isThere(join(home, "cluster", "postmaster.pid")))) continue;
     await rm(home, { recursive: true, force: true }).catch(() => {});
   }
 }

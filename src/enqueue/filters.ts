@@ -14,7 +14,7 @@ import { type JobFilter, PAGE_ROWS_MAX } from "../store/read-jobs.js";
 
 const OF_JOBS = ["state", "queue", "kind", "tenant", "batch", "before", "limit", ...ERROR_FIELDS] as const;
 const OF_BATCHES = ["role", "state", "tenant", "before", "limit"] as const;
-const OF_MESSAGES = ["status", "channel", "tenant", "after", "limit"] as const;
+const OF_MESSAGES = ["status", "channel", "tenant", "before", "limit"] as const;
 const ROWS = 50;
 
 const limitOf = (limit: unknown, max: number) => (limit === undefined ? ROWS : wholeNumber(limit, 1, max, "limit"));
@@ -51,12 +51,12 @@ export function checkBatchFilter(filter: BatchFilter): BatchFilter & { limit: nu
 
 export function checkMessageFilter(filter: MessageFilter): MessageFilter & { limit: number } {
   refuseUnknown(filter, OF_MESSAGES, "outbox");
-  const { status, channel, tenant, after, limit } = filter;
+  const { status, channel, tenant, before, limit } = filter;
   return {
     ...ifGiven("status", status, (one) => oneOf(one, MESSAGE_STATUSES, "status", "outbox")),
     ...ifGiven("channel", channel, channelName),
     ...ifGiven("tenant", tenant, checkName("tenant")),
-    ...ifGiven("after", after, (id) => checkJobId(id, "after")),
+    ...ifGiven("before", before, (id) => checkJobId(id, "before")),
     limit: limitOf(limit, MESSAGES_MAX),
   };
 }

@@ -131,7 +131,7 @@ export class ReadingClient extends BaseClient {
     return this.tools.call(async () => readKinds(this.tools.db, checkNamePage(page, "kinds")));
   }
 
-  /** A page of messages, oldest first. */
+  /** A page of messages, newest first. */
   async outbox(filter: MessageFilter = {}): Promise<Message[]> {
     const wanted = checkMessageFilter(filter);
     return this.tools.call(() => readMessages(this.tools.db, wanted));

@@ -1,5 +1,6 @@
 // Why a job was not taken: limits, credits, unique keys.
 import { FairmillError } from "./errors.js";
+import { rateWords } from "./rate-words.js";
 
 /** Not taken: as many jobs as its limit allows are active, and the definition says to refuse. */
 export class ActiveLimitError extends FairmillError {
@@ -35,7 +36,7 @@ export class RateLimitError extends FairmillError {
     { limit, perMs, how }: { readonly limit: number; readonly perMs: number; readonly how: "window" | "uniform" },
     retryAt: Date | undefined,
   ) {
-    const rate = `the ${scope} "${of}" may have ${limit} in ${perMs} ms`;
+    const rate = `the ${scope} "${of}" may have ${rateWords(limit, perMs)}`;
     const atOnce = how === "uniform" ? "one by one" : `no more than ${limit} at once`;
     super(
       "FAIRMILL_RATE_LIMIT",

@@ -53,8 +53,8 @@ export interface MessageFilter {
   readonly status?: MessageStatus;
   readonly channel?: string;
   readonly tenant?: string;
-  /** Only newer ones, oldest first: the last id of the page before. Default: from the beginning. */
-  readonly after?: string;
+  /** Only older ones: the last id of the page before. Default: from the newest. */
+  readonly before?: string;
   /** Page size, at most 200; default 50. */
   readonly limit?: number;
 }
@@ -62,6 +62,8 @@ export interface MessageFilter {
 export type ResolveAnswer = "resolved" | "known" | "open" | "held" | "not_found";
 
 export const MESSAGES_MAX = 200;
+/** The largest id that there can be. */
+const NEWEST = "9223372036854775807";
 
 const PUBLISH =
   "select id::text as id, created, refused::text as refused from fairmill.publish_many_v1($1, '{}', wake => true)";
@@ -71,8 +73,8 @@ const COLUMNS = `id, tenant, channel, idempotency_key as "idempotencyKey", order
   created_at as "createdAt", ended_at as "endedAt"`;
 const DETAIL = `select ${COLUMNS}, payload, answer, attempts from fairmill.outbox where id = $1`;
 const LIST = `select ${COLUMNS}, jsonb_array_length(attempts) + coalesce(jsonb_path_query_first(attempts, '$[*].dropped')::integer, 0) as attempts from fairmill.outbox
-  where id > $1 and ($2::text is null or status = $2) and ($3::text is null or channel = $3) and ($4::text is null or tenant = $4)
-  order by id limit $5`;
+  where id < $1 and ($2::text is null or status = $2) and ($3::text is null or channel = $3) and ($4::text is null or tenant = $4)
+  order by id desc limit $5`;
 const RESOLVE = "select fairmill.resolve_delivery_v1($1, $2, $3, $4) as answer";
 
 /** Stores messages and their delivery jobs: all of them or none. `qualified` names the schema. */
@@ -135,10 +137,10 @@ export async function beginSends(db: Database, worker: string, items: readonly B
   return items.map(({ claim }) => byJob.get(claim.id)!);
 }
 
-/** A page of messages, oldest first. */
+/** A page of messages, newest first. */
 export function readMessages(db: Database, filter: MessageFilter & { limit: number }): Promise<Message[]> {
   return db.query<Message>(LIST, [
-    filter.after ?? "0",
+    filter.before ?? NEWEST,
     filter.status ?? null,
     filter.channel ?? null,
     filter.tenant ?? null,

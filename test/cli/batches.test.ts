@@ -116,9 +116,10 @@ test("flows: a picture, a retry from what failed or from a node, and the end of 
   await workOff();
   expect(await run("flows", "retry", id)).toMatchObject({
     code: 1,
-    stdout: expect.stringContaining("no node of it failed or was cancelled"),
+    stdout: "",
+    stderr: expect.stringContaining("no node of it failed or was cancelled"),
   });
-  expect((await run("flows", "retry", id, "--from", "fetch")).stdout).toContain("one of these nodes runs");
+  expect((await run("flows", "retry", id, "--from", "fetch")).stderr).toContain("one of these nodes runs");
   await workOff([3]);
 
   const { code, stdout } = await run("flows", "show", id);
@@ -142,7 +143,7 @@ Run it again: fairmill flows retry ${id}
   expect(jsonOf(await run("batches", "--json"))).toEqual({ batches: [], next: null });
   expect((await run("batches", "show", id)).stdout).toContain(`Its nodes: fairmill flows show ${id}\n`);
 
-  expect((await run("flows", "retry", id, "--from", "zebra")).stdout).toContain('it has no node "zebra"');
+  expect((await run("flows", "retry", id, "--from", "zebra")).stderr).toContain('it has no node "zebra"');
   expect(await run("flows", "retry", id)).toMatchObject({ code: 0, stdout: `The flow ${id} runs again: 2 nodes.\n` });
   await workOff();
   expect(await run("flows", "cancel", id)).toMatchObject({ code: 0, stdout: `The flow ${id} is over: cancelled.\n` });

@@ -32,6 +32,8 @@ export interface LiveProcess {
   readonly ended: Promise<Ended>;
   /** The first line on stdout, printed or to come, that contains this. */
   line(part: string): Promise<string>;
+  /** The same on stderr. */
+  note(part: string): Promise<string>;
   /** The next message over the channel. */
   message(): Promise<unknown>;
 }
@@ -85,31 +87,34 @@ export function start(script: string, args: readonly string[], where: Surroundin
   });
   child.stderr?.on("data", (chunk) => {
     stderr += chunk;
+    look();
   });
   child.stdin?.on("error", () => {}).end(where.input ?? "");
   // Not the event "close": it never comes when the channel was closed from this side.
   const ended = Promise.all([once(child, "exit"), once(child.stdout!, "close"), once(child.stderr!, "close")]).then(
     ([[code]]): Ended => ({ code, stdout, stderr }),
   );
+  const lineOf = (part: string, printed: () => string) =>
+    withDeadline<string>(
+      `a line with ${JSON.stringify(part)}`,
+      () => `${stdout}\n${stderr}`,
+      (resolve) => {
+        const listener = () => {
+          const complete = printed().slice(0, printed().lastIndexOf("\n") + 1);
+          const line = complete.split("\n").find((one) => one.includes(part));
+          if (line === undefined) return;
+          listeners.delete(listener);
+          resolve(line);
+        };
+        listeners.add(listener);
+        listener();
+      },
+    );
   const live: LiveProcess = {
     child,
     ended,
-    line: (part) =>
-      withDeadline(
-        `a line with ${JSON.stringify(part)}`,
-        () => `${stdout}\n${stderr}`,
-        (resolve) => {
-          const listener = () => {
-            const complete = stdout.slice(0, stdout.lastIndexOf("\n") + 1);
-            const line = complete.split("\n").find((one) => one.includes(part));
-            if (line === undefined) return;
-            listeners.delete(listener);
-            resolve(line);
-          };
-          listeners.add(listener);
-          listener();
-        },
-      ),
+    line: (part) => lineOf(part, () => stdout),
+    note: (part) => lineOf(part, () => stderr),
     message: () =>
       withDeadline(
         "a message",

@@ -252,6 +252,14 @@ describe("job, cancel, retry", () => {
     expect(await count()).toBe(0);
   });
 
+  test("a long payload is cut with a note, unless it is wanted in full", async () => {
+    const id = await stored("mail.send", { body: "x".repeat(100_000) });
+    const [cut, full] = await Promise.all([cli(["job", id], here()), cli(["job", id, "--full"], here())]);
+    expect(cut.stdout.length).toBeLessThan(5_000);
+    expect(cut.stdout).toMatch(/x…\n {2}\(100\d{3} characters in all; --full prints them\)/);
+    expect(full.stdout).toContain(`"body": "${"x".repeat(100_000)}"`);
+  });
+
   test("of several jobs, those that do not exist are named and fail the command", async () => {
     const id = await stored("mail.send");
     const [job, retry, cancel] = await Promise.all([
@@ -261,9 +269,10 @@ describe("job, cancel, retry", () => {
     ]);
     expect(job.code).toBe(1);
     expect(jsonOf(job)).toMatchObject({ error: { code: "FAIRMILL_JOB_NOT_FOUND" } });
-    expect(retry).toMatchObject({ code: 1, stdout: expect.stringContaining("Job 999999 does not exist") });
+    expect(retry).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("Job 999999 does not exist") });
     expect(cancel.code).toBe(1);
-    expect(cancel.stdout).toMatch(new RegExp(`^Job ${id} is cancelled\\.\\nJob 999999 does not exist`));
+    expect(cancel.stdout).toBe(`Job ${id} is cancelled.\n`);
+    expect(cancel.stderr).toMatch(/^Job 999999 does not exist/);
   });
 });
 

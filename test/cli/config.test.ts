@@ -1,7 +1,9 @@
 // The config file: where it is found, what it may be written in, and what is said when it is wrong.
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { createClient, defineJob } from "fairmill";
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../support/database.js";
 import { cli, scratchFolder } from "./cli.js";
 
 const NOWHERE = ["--database-url", "postgres://nobody@127.0.0.1:1/none"];
@@ -85,6 +87,69 @@ test("--config names another file, and the command line goes before the environm
   expect(config.stdout).toContain("create table of_config.job ");
   expect(environment.stdout).toContain("create table of_environment.job ");
   expect(flag.stdout).toContain("create table of_flag.job ");
+});
+
+describe("a config that is broken", () => {
+  const db = useDatabase();
+  const broken = { "fairmill.config.ts": "export default {{;" };
+  const env = () => ({ DATABASE_URL: db.url });
+
+  test("does not keep anybody from looking at jobs and steering them; one line says so", async () => {
+    const cwd = await scratchFolder(broken);
+    const client = createClient({ databaseUrl: db.url });
+    const { id } = await client.enqueue(defineJob<object>({ kind: "work" }), {});
+    await client.close();
+    const commands = [
+      ["jobs"],
+      ["jobs", "--json"],
+      ["job", id],
+      ["why", id],
+      ["retry", id],
+      ["cancel", id],
+      ["tenants"],
+      ["queues"],
+      ["pause", "--queue", "mails"],
+      ["outbox"],
+      ["cron"],
+      ["migrate", "--check"],
+      ["migrate", "--schema", "fairmill"],
+    ];
+    for (const args of commands) {
+      const { code, stderr } = await cli(args, { cwd, env: env() });
+      expect({ args, code }).toEqual({ args, code: 0 });
+      if (args.includes("--schema")) expect(stderr).toBe("");
+      else
+        expect(stderr).toMatch(
+          /^Note: going on without the config; the schema is "fairmill" unless --schema names another one\. fairmill\.config\.ts could not be loaded: .*\n$/,
+        );
+    }
+  });
+
+  test.each([["work"], ["enqueue", "work", "{}"], ["migrate"]])(
+    "ends %s, which cannot do without it",
+    async (...args) => {
+      const { code, stderr } = await cli(args, { cwd: await scratchFolder(broken), env: env() });
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/^error: fairmill\.config\.ts could not be loaded/);
+    },
+  );
+
+  test("is the reason when nothing else names a database", async () => {
+    const { code, stderr } = await cli(["jobs"], { cwd: await scratchFolder(broken) });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error: fairmill\.config\.ts could not be loaded/);
+  });
+});
+
+test("TypeScript goes before what a compiler left beside it", async () => {
+  const cwd = await scratchFolder({
+    "package.json": '{ "type": "module" }',
+    "fairmill.config.ts": 'import { schema } from "./schema.js";\nexport default { schema };',
+    "schema.ts": 'import { name } from "./name.mjs";\nexport const schema: string = name;',
+    "schema.js": 'export const schema = "stale";',
+    "name.mjs": 'export const name = "of_typescript";',
+  });
+  expect((await cli(["migrate", "--print"], { cwd })).stdout).toContain("create table of_typescript.job ");
 });
 
 test("a config that nobody needs is not loaded", async () => {

@@ -1,6 +1,7 @@
 // `fairmill dev`: PostgreSQL, schema and worker in one process, and nothing left when it ends.
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createClient, defineJob } from "fairmill";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { waitUntil } from "../support/wait.js";
@@ -80,6 +81,44 @@ test("DATABASE_URL is used instead of a PostgreSQL of its own", async () => {
   await expect(readFile(join(cwd, ".fairmill/postgres/connection.json"))).rejects.toThrow("ENOENT");
   dev.child.kill("SIGTERM");
   expect((await dev.ended).code).toBe(0);
+});
+
+test("a change of the config, or of a file that it imports, in whatever language, is run at once; a broken one is told", async () => {
+  const cwd = await scratchFolder({
+    "package.json": '{ "type": "module" }',
+    "fairmill.config.ts": `import { defineConfig, defineJob, handle } from "fairmill";
+import { answer } from "./answers.js";
+import { suffix } from "./suffix.mjs";
+export default defineConfig({ handlers: [handle(defineJob({ kind: "ask" }), async () => answer + suffix)] });`,
+    "answers.ts": 'export const answer: string = "one";',
+    // What a compiler left there some time ago.
+    "answers.js": 'export const answer = "stale";',
+    "suffix.mjs": 'export const suffix = "!";',
+  });
+  const dev = startCli(["dev"], { cwd, env: { DATABASE_URL: db.url } });
+  await dev.line("Worker started");
+  await using client = createClient({ databaseUrl: db.url });
+  const ask = async () => client.result((await client.enqueue(defineJob({ kind: "ask" }), {})).id);
+  expect(await ask()).toBe("one!");
+
+  const write = (name: string, text: string) => writeFile(join(cwd, name), text);
+  await write("answers.ts", 'export const answer: string = "two";');
+  await waitUntil("the new answer is given", async () => (await ask()) === "two!");
+  await write("suffix.mjs", 'export const suffix = "?";');
+  await waitUntil("the new suffix is given", async () => (await ask()) === "two?");
+
+  await write("answers.ts", "export const answer: = ;");
+  await dev.note("answers.ts changed and could not be loaded: the worker goes on as it was.");
+  expect(await ask()).toBe("two?");
+  await write("answers.ts", 'export const answer: string = "three";');
+  await waitUntil("the mended answer is given", async () => (await ask()) === "three?");
+
+  dev.child.kill("SIGTERM");
+  const { code, stderr } = await dev.ended;
+  expect(code).toBe(0);
+  expect(stderr).toContain("answers.ts changed: a new worker takes over");
+  expect(stderr).toMatch(/^error: fairmill\.config\.ts could not be loaded: .*answers\.ts/m);
+  expect(await db.query("select from fairmill.worker where state = 'active'")).toEqual([]);
 });
 
 test("a config that cannot be loaded ends dev, and its PostgreSQL", async () => {

@@ -125,7 +125,7 @@ describe("tenants, queues, kinds", () => {
     expect(await set("--weight", "2", "--max-running", "20", "--rate", "100/1m", "--rate-at", "enqueue")).toMatchObject(
       {
         code: 0,
-        stdout: 'The tenant "acme" has weight 2, a cap of 20 running, a rate of 100 in 1m, at enqueue.\n',
+        stdout: 'The tenant "acme" has weight 2, a cap of 20 running, a rate of 100 per minute, at enqueue.\n',
       },
     );
     expect(jsonOf(await set("--rate", "5/1s", "--rate-how", "uniform", "--json"))).toEqual({
@@ -137,7 +137,7 @@ describe("tenants, queues, kinds", () => {
     const { stdout } = await run("tenants");
     const [head, acme, bob] = stdout.trimEnd().split("\n");
     expect(head).toMatch(/^TENANT +WEIGHT +READY +RUNNING +MAX +RATE +PAUSED$/);
-    expect(acme).toMatch(/^acme +2 +0 +0 +20 +5 in 1s, evenly +for [\d.]+m?s$/);
+    expect(acme).toMatch(/^acme +2 +0 +0 +20 +5 per second, evenly +for [\d.]+m?s$/);
     expect(bob).toMatch(/^bob +1 +1000\+ +0$/);
     expect((await set("--no-rate", "--no-max-running")).stdout).toBe('The tenant "acme" has no cap, no rate.\n');
     const page = await run("tenants", "--limit", "1", "--json");
@@ -159,14 +159,14 @@ describe("tenants, queues, kinds", () => {
       /^QUEUE +WORKERS +READY +RUNNING +SCHEDULED +BLOCKED +MAX +RATE +PAUSED\ndefault +1 +1 +0 +0 +0 +3\n$/,
     );
     expect(kinds.stdout).toMatch(
-      /^KIND +BY DEFINITION +MAX +RATE +PAUSED\nkeyed +1 active; 5 in 90s per kind\nwork +1 in 1500ms\n$/,
+      /^KIND +BY DEFINITION +MAX +RATE +PAUSED\nkeyed +1 active; 5 per 90 seconds, of each kind\nwork +1 per 1500 ms\n$/,
     );
   });
 
   test.each([
     [["tenants", "set"], "Whose limits?"],
     [["tenants", "set", "acme"], "What is to change?"],
-    [["tenants", "sett", "acme"], '"sett" is nothing to do here'],
+    [["tenants", "sett", "acme"], 'Unknown word "sett"'],
     [["tenants", "--weight", "2"], "--weight: say whose"],
     [["queues", "--max-running", "2"], "--max-running: say whose"],
     [["tenants", "set", "acme", "--weight", "2", "--limit", "5"], "--limit: this is for the list"],

@@ -22,22 +22,22 @@ async function unknown(key = "order-1"): Promise<string> {
   return id;
 }
 
-test("lists messages, oldest first, page by page and by filter", async () => {
+test("lists messages, newest first, page by page and by filter", async () => {
   expect((await run("outbox")).stdout).toBe("The outbox is empty: nothing was published, or it was long ago.\n");
   const id = await unknown();
   await using client = createClient({ databaseUrl: db.url });
   const { id: waiting } = await client.publish("mail", {}, { idempotencyKey: "order-2", orderKey: "chat" });
   expect(lines((await run("outbox")).stdout)).toEqual([
     "ID|STATUS|CHANNEL|TENANT|KEY|TRIES|JOB|PUBLISHED",
-    expect.stringMatching(new RegExp(`^${id}\\|unknown\\|mail\\|default\\|order-1\\|1\\|\\d+\\|`)),
     expect.stringMatching(new RegExp(`^${waiting}\\|pending\\|mail\\|default\\|order-2\\|0\\|waits for its turn\\|`)),
+    expect.stringMatching(new RegExp(`^${id}\\|unknown\\|mail\\|default\\|order-1\\|1\\|\\d+\\|`)),
     "",
   ]);
   expect((await run("outbox", "--limit", "1")).stdout).toContain(
-    `Those behind it: the same command with --after ${id}\n`,
+    `Older ones: the same command with --before ${waiting}\n`,
   );
-  const rest = jsonOf<{ messages: { id: string }[]; next: null }>(await run("outbox", "--after", id, "--json"));
-  expect(rest).toMatchObject({ messages: [{ id: waiting, status: "pending", orderKey: "chat" }], next: null });
+  const rest = jsonOf<{ messages: { id: string }[]; next: null }>(await run("outbox", "--before", waiting, "--json"));
+  expect(rest).toMatchObject({ messages: [{ id, status: "unknown", orderKey: null }], next: null });
   expect((await run("outbox", "--status", "sent")).stdout).toContain("No message fits these filters.");
 });
 
@@ -71,7 +71,11 @@ test("resolves a message, and says when there is nothing to resolve", async () =
     as: "sent",
     answer: "known",
   });
-  expect(await run("outbox", "resolve", id, "--as", "resend")).toMatchObject({ code: 1 });
+  expect(await run("outbox", "resolve", id, "--as", "resend")).toMatchObject({
+    code: 1,
+    stdout: "",
+    stderr: expect.stringContaining(`Message ${id} `),
+  });
   const other = await unknown("order-2");
   expect(await run("outbox", "resolve", other, "--as", "resend")).toMatchObject({ code: 0 });
   expect(jsonOf(await run("outbox", "--status", "pending", "--json"))).toMatchObject({ messages: [{ id: other }] });
@@ -80,7 +84,7 @@ test("resolves a message, and says when there is nothing to resolve", async () =
 test.each([
   [["outbox", "show"], "Which message?"],
   [["outbox", "resolve", "1"], "As what?"],
-  [["outbox", "drop", "1"], '"drop" is nothing to do here.'],
+  [["outbox", "drop", "1"], 'Unknown word "drop".'],
   [["outbox", "--as", "sent"], "--as, --by and --reason are for resolve."],
   [["outbox", "resolve", "1", "--as", "lost"], "Allowed choices"],
 ])("%j is refused with a word on what to write", async (args, words) => {

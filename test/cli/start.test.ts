@@ -1,32 +1,183 @@
 // `npm start`: the example of fair lanes, where nobody sits at a terminal.
+import { cp, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { pathToFileURL } from "node:url";
+import { afterEach, describe, expect, onTestFinished, test } from "vitest";
+import { removeEmbedded } from "../../src/embedded/index.js";
 import { useDatabase } from "../support/database.js";
-import { repo, start } from "./cli.js";
+import { cli, repo, scratchFolder, start } from "./cli.js";
 
 const db = useDatabase();
-const example = () => start(join(repo, "scripts/start.mjs"), [], { env: { DATABASE_URL: db.url } });
 
-test("serves the small tenants while the large one waits, and ends by itself with exit code 0", async () => {
-  const { code, stdout } = await example().ended;
-  expect(code).toBe(0);
-  expect(stdout).toMatch(/acme 600\/600 .* bob 60\/60 .* cleo 60\/60/);
-  const left = [...stdout.matchAll(/^ {2}(bob|cleo) +60 jobs done in [\d.]+ s, while (\d+) of acme's were still/gm)];
+/** A clone of its own: the repository's PostgreSQL may be in use. */
+async function clone(): Promise<string> {
+  const folder = await scratchFolder();
+  for (const name of [
+    "package.json",
+    "package-lock.json",
+    "tsconfig.build.json",
+    "node_modules",
+    "src",
+    "dist",
+    "examples",
+  ])
+    await symlink(join(repo, name), join(folder, name));
+  await cp(join(repo, "scripts"), join(folder, "scripts"), { recursive: true });
+  onTestFinished(() => removeEmbedded(join(folder, ".fairmill/postgres")));
+  return folder;
+}
+
+const example = (folder: string, args: readonly string[] = [], env: Record<string, string> = {}) =>
+  start(join(folder, "scripts/start.mjs"), args, { cwd: folder, env: { ...env, ...sameBinaries() } });
+
+function sameBinaries(): Record<string, string> {
+  const named = process.env["FAIRMILL_POSTGRES_BIN"];
+  return named === undefined ? {} : { FAIRMILL_POSTGRES_BIN: named };
+}
+
+const schemas = async () =>
+  (
+    await db.query<{ nspname: string }>("select nspname from pg_namespace where nspname like 'fairmill%' order by 1")
+  ).map(({ nspname }) => nspname);
+
+function expectFairness(stdout: string): void {
+  expect(stdout).toMatch(/acme 600\/600 .* bob 6\d\/6\d .* cleo 60\/60/);
+  const left = [...stdout.matchAll(/^ {2}(bob|cleo) +6\d jobs done in [\d.]+ s, while (\d+) of acme's were still/gm)];
   expect(left.map(([, tenant]) => tenant).sort()).toEqual(["bob", "cleo"]);
   // Much more than a few: they did not merely end just before acme did.
   for (const [, , count] of left) expect(Number(count)).toBeGreaterThan(150);
-  expect(stdout).toContain("node dist/cli/main.js jobs --tenant bob");
+}
 
-  const workers = await db.query("select worker, count(*)::int as jobs from fairmill.job_history group by worker");
-  expect(workers).toHaveLength(2);
-  expect(workers.reduce((sum, { jobs }) => sum + jobs, 0)).toBe(720);
+describe("on its own PostgreSQL", () => {
+  test("serves the small tenants while the large one waits, ends with exit code 0, and leaves DATABASE_URL alone", async () => {
+    const folder = await clone();
+    const { code, stdout, stderr } = await example(folder, [], { DATABASE_URL: db.url, DATABASE_DIRECT_URL: db.url })
+      .ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expectFairness(stdout);
+    expect(stdout).toMatch(
+      /^Database: postgres:\/\/127\.0\.0\.1:\d+\/fairmill \(PostgreSQL .*\), data in \.fairmill\/postgres\/cluster$/m,
+    );
+    expect(stdout).toContain("DATABASE_URL is set, and not used.");
+    expect(stdout).toContain("env -u DATABASE_URL node dist/cli/main.js jobs --tenant bob");
+    expect(await db.query("select id from fairmill.job union all select id from fairmill.job_history")).toEqual([]);
+    expect(await db.query("select id from fairmill.worker")).toEqual([]);
+  });
+
+  test("says who runs already when it is started a second time, and does not disturb that one", async () => {
+    const folder = await clone();
+    const first = example(folder);
+    await first.line("acme 0/600");
+    const second = await example(folder).ended;
+    expect(second.code).toBe(1);
+    expect(second.stderr).toMatch(
+      new RegExp(`is run already, by process ${first.child.pid}: .*\\nStop that one .*, or look`),
+    );
+    const { code, stdout } = await first.ended;
+    expect(code).toBe(0);
+    expectFairness(stdout);
+  });
+
+  test("ends at once at a signal while PostgreSQL is being made, and starts the next time", async () => {
+    const folder = await clone();
+    const running = example(folder);
+    await running.line("Starting PostgreSQL");
+    running.child.kill("SIGINT");
+    expect((await running.ended).code).toBe(130);
+    const again = example(folder);
+    await again.line("acme 0/600");
+    again.child.kill("SIGINT");
+    expect((await again.ended).code).toBe(0);
+  });
 });
 
-test("stops at a signal, and its workers with it", async () => {
-  const running = example();
-  await running.line("acme 0/600");
-  running.child.kill("SIGTERM");
-  const { code, stdout } = await running.ended;
-  expect({ code, last: stdout.trimEnd().split("\n").at(-1) }).toEqual({ code: 0, last: "Stopping …" });
-  expect(await db.query("select id from fairmill.job where state = 'running'")).toEqual([]);
+describe("on a database that is named on the command line", () => {
+  afterEach(() => db.query("drop schema if exists fairmill_example cascade"));
+
+  test("works in a schema of its own and drops it; jobs that others add are shown with the rest", async () => {
+    const running = example(repo, ["--database-url", db.url]);
+    await running.line("acme 0/600");
+    const enqueue = (tenant: string) =>
+      cli(["enqueue", "picture.draw", "--tenant", tenant, "--queue", "pictures"], {
+        env: { DATABASE_URL: db.url, FAIRMILL_SCHEMA: "fairmill_example" },
+      });
+    for (const tenant of ["bob", "bob", "dora"]) expect((await enqueue(tenant)).code).toBe(0);
+    const { code, stdout, stderr } = await running.ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/^Database: 127\.0\.0\.1:\d+\/\w+, in the schema fairmill_example, which is made for/m);
+    expectFairness(stdout);
+    expect(stdout).toMatch(/bob 62\/62/);
+    expect(stdout).toMatch(/dora 1\/1/);
+    expect(await schemas()).toEqual(["fairmill"]);
+    expect(await db.query("select id from fairmill.job union all select id from fairmill.job_history")).toEqual([]);
+  });
+
+  test("stops at a signal, its workers with it, and cleans up", async () => {
+    const running = example(repo, [`--database-url=${db.url}`]);
+    await running.line("acme 0/600");
+    running.child.kill("SIGTERM");
+    const { code, stdout } = await running.ended;
+    expect({ code, last: stdout.trimEnd().split("\n").at(-1) }).toEqual({ code: 0, last: "Stopping …" });
+    expect(await schemas()).toEqual(["fairmill"]);
+  });
+
+  test("does not touch what another run has there", async () => {
+    await db.query("create schema fairmill_example");
+    const { code, stderr } = await example(repo, ["--database-url", db.url]).ended;
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/^error: The schema fairmill_example is in .* already/),
+    });
+    expect(await schemas()).toEqual(["fairmill", "fairmill_example"]);
+  });
+
+  test("says how when it was named in another way", async () => {
+    const { code, stderr } = await example(repo, [db.url]).ended;
+    expect(code).toBe(2);
+    expect(stderr).toContain("npm start -- [--database-url postgres://…]");
+  });
+});
+
+describe("the bars", async () => {
+  const { LanesView } = await import(pathToFileURL(join(repo, "examples/fair-lanes/view.mjs")).href);
+  /** A terminal that remembers what it was sent. */
+  const terminal = (columns: number) => ({
+    isTTY: true,
+    columns,
+    sent: "",
+    write(text: string) {
+      this.sent += text;
+    },
+  });
+  const lanes = (done: number) => [
+    { tenant: "acme", done: 3, total: 600 },
+    { tenant: "bob", done, total: 60 },
+    { tenant: "a tenant with a long name", done: 0, total: 0 },
+  ];
+
+  test.each([10, 20, 40, 60, 80, 200])("fit into %i columns, also when more is done than there was", (columns) => {
+    for (const done of [0, 30, 60, 75]) {
+      const out = terminal(columns);
+      new LanesView(out).show(lanes(done));
+      const lines = out.sent.trimEnd().split("\n");
+      expect(lines).toHaveLength(3);
+      for (const line of lines) expect(line.length).toBeLessThan(columns);
+    }
+  });
+
+  test("are drawn over themselves, also when the window became narrower", () => {
+    const out = terminal(80);
+    const view = new LanesView(out);
+    view.show(lanes(0));
+    const widths = out.sent
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.length);
+    out.columns = 40;
+    out.sent = "";
+    view.show(lanes(1));
+    const up = widths.reduce((sum, width) => sum + Math.ceil(width / 40), 0);
+    expect(up).toBeGreaterThan(3);
+    expect(out.sent.startsWith(`\x1b[${up}A\x1b[J`)).toBe(true);
+  });
 });

@@ -1,9 +1,11 @@
 // `fairmill work` as a process: it runs the config's handlers, and ends as its signals say.
+import { chmod, mkdir, realpath, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { createClient, defineJob } from "fairmill";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { waitUntil } from "../support/wait.js";
-import { cli, jsonOf, type LiveProcess, project, signalsConfig, startCli } from "./cli.js";
+import { cli, jsonOf, type LiveProcess, project, repo, scratchFolder, signalsConfig, start, startCli } from "./cli.js";
 
 const db = useDatabase();
 const startWork = (args: readonly string[] = []): LiveProcess =>
@@ -49,7 +51,8 @@ test("runs the handlers of a TypeScript config, with this package's own classes"
   expect(bad.stdout).toMatch(/Failed attempts\n {2}1 {2}failed at .*\n {5}NonRetryableError: Never again\./);
   expect(await cli(["retry", done], { env })).toMatchObject({
     code: 1,
-    stdout: `Job ${done} succeeded before and is not run again.\n`,
+    stdout: "",
+    stderr: `Job ${done} succeeded before and is not run again.\n`,
   });
 
   work.child.kill("SIGTERM");
@@ -102,6 +105,52 @@ test("one Ctrl-C that arrives twice, as under npm, is one", async () => {
   work.child.kill("SIGINT");
   work.child.send("go on");
   expect((await work.ended).code).toBe(0);
+  expect(await stateOf(id)).toBe("done");
+});
+
+test.each(["SIGINT", "SIGTERM"] as const)(
+  "under npm, which passes signals on, one %s that arrives twice is one",
+  async (signal) => {
+    const work = startCli(["work", "--config", signalsConfig], {
+      env: { DATABASE_URL: db.url, npm_command: "exec" },
+    });
+    const id = await enqueue("hold");
+    await work.message();
+    work.child.kill(signal);
+    work.child.kill(signal);
+    await work.line("Worker stopping");
+    work.child.kill(signal);
+    work.child.send("go on");
+    expect((await work.ended).code).toBe(0);
+    expect(await stateOf(id)).toBe("done");
+  },
+);
+
+test("a SIGTERM to npx lets running jobs finish, although the shell in between keeps it to itself", async () => {
+  const cwd = await scratchFolder({
+    "package.json": '{ "type": "module" }',
+    "fairmill.config.ts": `import { existsSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { defineConfig, defineJob, handle } from "fairmill";
+export default defineConfig({
+  handlers: [handle(defineJob({ kind: "hold" }), async () => {
+    console.log("holding");
+    while (!existsSync("go on")) await sleep(10);
+  })],
+});`,
+  });
+  await mkdir(join(cwd, "node_modules/.bin"), { recursive: true });
+  await symlink(repo, join(cwd, "node_modules/fairmill"));
+  await symlink("../fairmill/dist/cli/main.js", join(cwd, "node_modules/.bin/fairmill"));
+  await chmod(join(repo, "dist/cli/main.js"), 0o755);
+  const npx = join(dirname(process.execPath), "npx");
+  const work = start(await realpath(npx), ["fairmill", "work"], { cwd, env: { DATABASE_URL: db.url } });
+  const id = await enqueue("hold");
+  await work.line("holding");
+  work.child.kill("SIGTERM");
+  await work.line("Worker stopping");
+  await writeFile(join(cwd, "go on"), "");
+  await work.line("Worker stopped");
   expect(await stateOf(id)).toBe("done");
 });
 

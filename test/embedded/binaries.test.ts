@@ -49,6 +49,32 @@ describe("the npm package", () => {
     await expect(findBinaries("embedded", [nowhere])).rejects.toMatchObject({ code: "FAIRMILL_EMBEDDED_MISSING" });
   });
 
+  test("gives way to the PostgreSQL that FAIRMILL_POSTGRES_BIN names, which also gets its links", async () => {
+    const { native } = await scratchInstall("hoisted");
+    const dataDir = await newDataDir();
+    const child = await startInChild(
+      { dataDir, ...FAST },
+      { env: { FAIRMILL_POSTGRES_BIN: join(native, "bin"), TMPDIR: await scratchFolder() } },
+    );
+    const report = await child.report;
+    expect(report).toMatchObject({ binDir: join(native, "bin") });
+    await child.kill("SIGKILL");
+    await nothingRunsIn(dataDir);
+  });
+
+  test("does not stand in for a named PostgreSQL that does not run", async () => {
+    const nowhere = await scratchFolder();
+    const child = await startInChild(
+      { dataDir: await newDataDir(), ...FAST },
+      { env: { FAIRMILL_POSTGRES_BIN: nowhere } },
+    );
+    expect((await child.report).error).toMatchObject({
+      code: "FAIRMILL_EMBEDDED_MISSING",
+      message: expect.stringContaining(nowhere),
+    });
+    await child.kill("SIGKILL");
+  });
+
   test("is asked for when it is missing", async () => {
     const { root } = await scratchInstall("none");
     const child = await startInChild({ dataDir: await newDataDir(), binaries: "embedded" }, { install: root });

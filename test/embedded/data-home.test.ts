@@ -1,4 +1,4 @@
-import { chmod, chown, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { decideHome } from "../../src/embedded/data-home.js";
@@ -102,21 +102,53 @@ describe.runIf(weAreRoot)("as root, a data folder under a closed one", () => {
     await chmod(home, 0o711);
 
     await removeEmbedded(dataDir);
-    expect(await readdir(temporary)).toEqual([]);
+    // Binaries may be staged there too, for any data folder.
+    expect((await readdir(temporary)).filter((name) => !name.startsWith("fairmill-binaries-"))).toEqual([]);
     await expect(stat(dataDir)).rejects.toThrow(/ENOENT/);
     await removeEmbedded(dataDir);
   });
 
-  test("has a new one when the pointer was removed; the old cluster is neither used nor destroyed", async () => {
+  test("has a new one when the pointer was removed; the old cluster is not destroyed while a server may run on it", async () => {
     await mkdir(dataDir, { recursive: true });
     const { home } = await decideHome(dataDir, false);
     // An interrupted first start comes back to the same folder.
     expect((await decideHome(dataDir, false)).home).toBe(home);
     await mkdir(join(home, "cluster"));
+    await writeFile(join(home, "cluster", "postmaster.pid"), "");
     const next = await decideHome(dataDir, false);
     expect(next).toMatchObject({ isNew: true, home: expect.stringMatching(new RegExp(`^${home}-[0-9a-f]+$`)) });
     expect(await readdir(home)).toContain("cluster");
   });
+
+  test.each([
+    { durable: false, removed: "the pointer", left: 1 },
+    { durable: false, removed: "the whole folder", left: 1 },
+    { durable: true, removed: "the pointer", left: 1 },
+    // Perhaps it was moved, and its owner will miss the data.
+    { durable: true, removed: "the whole folder", left: 2 },
+  ])(
+    "starts afresh without $removed (durable: $durable), with $left home(s) left",
+    async ({ durable, removed, left }) => {
+      const user = await chooseServerUser(undefined);
+      await mkdir(dataDir, { recursive: true });
+      const first = await stageHome(dataDir, durable, user);
+      const homes = async () =>
+        (await readdir(join(first, "..")))
+          .filter((name) => name.startsWith(basename(first)))
+          .map((name) => join(first, "..", name));
+      onTestFinished(async () => {
+        for (const home of await homes()) await rm(home, { recursive: true });
+      });
+      await mkdir(join(first, "cluster"));
+      if (removed === "the whole folder") {
+        await rename(dataDir, `${dataDir}.moved`);
+        await mkdir(dataDir);
+      }
+      const second = await stageHome(dataDir, durable, user);
+      await mkdir(join(second, "cluster"));
+      expect((await homes()).length).toBe(left);
+    },
+  );
 
   test("misses durable data aloud when the temporary place was cleaned, and makes a test's cluster anew", async () => {
     await mkdir(dataDir, { recursive: true });

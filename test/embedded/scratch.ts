@@ -125,7 +125,12 @@ export async function startInChild(options: EmbeddedOptions, setting: ChildSetti
     ...setting.user,
     // Without an install of its own, the launcher finds the binaries of this repository by way of the current folder.
     cwd: setting.install ?? repo,
-    env: { PATH: process.env["PATH"], ...setting.env },
+    env: {
+      PATH: process.env["PATH"],
+      // The same PostgreSQL as in this process, except where an install of its own is what is tried.
+      ...(setting.install === undefined && { FAIRMILL_POSTGRES_BIN: process.env["FAIRMILL_POSTGRES_BIN"] }),
+      ...setting.env,
+    },
     stdio: ["pipe", "pipe", "inherit"],
     detached: true,
   });

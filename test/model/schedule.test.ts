@@ -37,10 +37,17 @@ describe("F3: the ticks that get a job; the last one is the next", () => {
   });
 
   test("ten years of seconds are not counted one by one", () => {
-    const each = new Cron("* * * * * *", "Europe/Madrid");
-    const began = performance.now();
+    const cron = new Cron("* * * * * *", "Europe/Madrid");
+    let looked = 0;
+    const each = {
+      next: (afterMs: number) => {
+        looked++;
+        return cron.next(afterMs);
+      },
+    };
     const { ticks } = dueTicks(each, Date.parse("2016-11-15T00:00Z"), at("12:00"), 1_000);
-    expect(performance.now() - began).toBeLessThan(2_000);
+    // Of 315 million.
+    expect(looked).toBeLessThan(100_000);
     expect(ticks).toHaveLength(1_000);
     expect(ticks.at(-1)).toBe(at("12:00"));
     const yearly = new Cron("0 0 1 1 *");

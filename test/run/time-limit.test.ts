@@ -33,7 +33,6 @@ test("B4: the signal aborts with a TimeoutError, the job is retried, and its las
   ]);
   for (const { startedAt, endedAt } of job.failures) {
     expect(endedAt.getTime() - startedAt.getTime()).toBeGreaterThanOrEqual(58);
-    expect(endedAt.getTime() - startedAt.getTime()).toBeLessThan(2_000);
   }
   expect(reasons).toEqual([expect.any(TimeoutError), expect.any(TimeoutError)]);
 });

@@ -255,10 +255,11 @@ describe("tick_upkeep_v1", () => {
 
   test("B20: says when the next thing falls due: a scheduled job, a time to live, or the end of a lease, whichever is first", async () => {
     expect((await tick()).next_in_ms).toBeNull();
+    const beganMs = performance.now();
     await register(db, "w", "40 seconds");
     const near = (actual: number | null, ms: number) => {
       expect(actual).toBeLessThanOrEqual(ms);
-      expect(actual).toBeGreaterThan(ms - 5_000);
+      expect(actual).toBeGreaterThanOrEqual(ms - (performance.now() - beganMs) - 1);
     };
     near((await tick()).next_in_ms, 40_000);
     await enqueueOne(db, { expire_ms: 30_000 });

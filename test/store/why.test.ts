@@ -218,11 +218,7 @@ describe("a rate", () => {
     const [claimed] = await claim(db, "w", 2);
     const { startedAt } = (await client.job(claimed!.id))!;
     const told = await why(second!.id);
-    expectReason(
-      told,
-      "rate",
-      new RegExp(`^The ${scope} "\\w+" may start 1 in 3600000 ms; the next one at ${ISO}\\.$`),
-    );
+    expectReason(told, "rate", new RegExp(`^The ${scope} "\\w+" may start 1 per hour; the next one at ${ISO}\\.$`));
     expect(held(told)).toEqual(["rate"]);
     const openAt = new Date(detailOf(told, "rate")!["openAt"] as string);
     const waitMs = openAt.getTime() - startedAt!.getTime();
@@ -238,7 +234,7 @@ describe("a rate", () => {
     expect(await claim(db, "w", 2)).toMatchObject([{ id: first.id }]);
     const { runAt } = (await client.job(second.id))!;
     const told = await why(second.id);
-    expectReason(told, "scheduled", `The rate of its key (1 in 3600000 ms) put it back until ${runAt!.toISOString()}.`);
+    expectReason(told, "scheduled", `The rate of its key (1 per hour) put it back until ${runAt!.toISOString()}.`);
     expect(held(told)).toEqual(["scheduled", "rate"]);
     expect(detailOf(told, "scheduled")).toMatchObject({ throttled: 1, putBack: true });
     expect(detailOf(told, "rate")).toMatchObject({ scope: "key", name: "limited / default / ann", throttled: 1 });
@@ -247,7 +243,7 @@ describe("a rate", () => {
     expectReason(
       await why(third.id),
       "rate",
-      /^The key "limited \/ default \/ ann" may start 1 in .* queues up behind them\.$/,
+      /^The key "limited \/ default \/ ann" may start 1 per hour; .* queues up behind them\.$/,
     );
     // Room or not: while one of its key waits for its moment, a newcomer is put behind it.
     await db.query("update fairmill.meter set spent_at = null, spent = null");
@@ -266,7 +262,7 @@ describe("a rate", () => {
     const { id } = await client.enqueue(rated, { user: "ann" });
     const told = await why(id);
     expect(told.state).toBe("ready");
-    expectReason(told, "rate", /^The key .* may start 1 in 3600000 ms; the next one at /);
+    expectReason(told, "rate", /^The key .* may start 1 per hour; the next one at /);
   });
 });
 

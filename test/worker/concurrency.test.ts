@@ -88,12 +88,12 @@ test("a place that becomes free in a full queue is taken at once, although the o
   const { seen, run } = counting(2);
   await using client = createClient({ databaseUrl: db.url });
   await client.enqueueMany(paced, inputs(100));
-  const began = performance.now();
-  await using _ = await startWorker(db.url, [handle(paced, run), handle(idle, () => 1)], { concurrency: 2 });
+  await using _ = await startWorker(db.url, [handle(paced, run), handle(idle, () => 1)], {
+    concurrency: 2,
+    poll: "1h",
+  });
   await waitUntil("all have run", async () => (await left()) === 0);
   expect(seen).toMatchObject({ max: 2, ran: 100 });
-  // A hundred jobs of two milliseconds, two at a time: polling for each would take minutes.
-  expect(performance.now() - began).toBeLessThan(8_000);
 });
 
 test("a queue that ran dry is served again while another one has a long backlog", async () => {

@@ -2,6 +2,7 @@
 import { type Clock, createClient, createWorker, defineJob, handle, LeaseLostError, silentLogger } from "fairmill";
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../../src/model/clock.js";
+import { withoutTimersOf } from "../support/clocks.js";
 import { useDatabase } from "../support/database.js";
 import { begun, endOf, eventOf, gate, keepingLogger, startWorker, untilAborted } from "../support/jobs.js";
 import { claimNo } from "../support/lease-no.js";
@@ -75,14 +76,14 @@ describe("the ear", () => {
     const proxy = await TcpProxy.before(db.url);
     proxy.isDeaf = true;
     await using client = createClient({ databaseUrl: db.url });
-    await using worker = await startWorker(proxy.url, [handle(job, () => "ran")]);
+    // Were it to look less often than every second, it would never look.
+    await using worker = await startWorker(proxy.url, [handle(job, () => "ran")], { clock: withoutTimersOf(1_001) });
     const heard: boolean[] = [];
     worker.events.on("listening", ({ working }) => heard.push(working));
     await eventOf(worker, "idle");
     for (let n = 0; n < 2; n++) {
       const { id } = await client.enqueue(job, { n });
-      const { createdAt, startedAt } = await endOf(client, id);
-      expect(startedAt!.getTime() - createdAt.getTime()).toBeLessThan(2_500);
+      expect(await endOf(client, id)).toMatchObject({ state: "done" });
     }
     expect(heard).not.toContain(true);
     // Nobody is told either: a notification that no one hears costs commits.
@@ -302,8 +303,12 @@ describe("a worker that is taken for dead", () => {
 });
 
 describe("stopping when the network swallows everything", () => {
-  // The ten seconds that the database has for an answer pass in one.
-  const hurried: Clock = { ...systemClock, after: (ms, then) => systemClock.after(ms / 10, then) };
+  // Seconds pass in tenths: grace, abortGrace and the ten seconds that the database has for an answer. Whatever takes longer than twenty never ends: a stop that waited for it
+  // would not return.
+  const hurried: Clock = {
+    ...systemClock,
+    after: (ms, then) => (ms > 20_000 ? () => {} : systemClock.after(ms / 10, then)),
+  };
 
   test.each([
     ["with nothing to do", false],
@@ -325,10 +330,7 @@ describe("stopping when the network swallows everything", () => {
     proxy.isClosed = true;
     proxy.silence();
     const stopped = eventOf(worker, "stopped");
-    const began = performance.now();
     await worker.stop();
-    // By the worker's clock: grace, abortGrace, ten seconds, and what it takes to fall.
-    expect(performance.now() - began).toBeLessThan(3_000);
     expect(await stopped).toEqual({ worker: worker.id, released: 0 });
     expect(logger.lines).toContainEqual(
       expect.objectContaining({ level: "warn", message: expect.stringMatching(/leaving without a goodbye/) }),
@@ -355,9 +357,7 @@ describe("stopping when the network swallows everything", () => {
     const starting = worker.start();
     const refused = expect(starting).rejects.toMatchObject({ code: "FAIRMILL_DATABASE_UNREACHABLE" });
     await swallowed;
-    const began = performance.now();
     await worker.stop();
-    expect(performance.now() - began).toBeLessThan(3_000);
     await refused;
   });
 });

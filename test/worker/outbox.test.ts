@@ -358,11 +358,11 @@ test("the outbox is listed page by page, by status, channel and tenant", async (
   for (let n = 0; n < 5; n++)
     await client.publish(n % 2 ? "sms" : "mail", { n }, { idempotencyKey: `k${n}`, tenant: n < 3 ? "a" : "b" });
   const first = await client.outbox({ limit: 3 });
-  const rest = await client.outbox({ limit: 3, after: first.at(-1)!.id });
+  const rest = await client.outbox({ limit: 3, before: first.at(-1)!.id });
   const keys = (messages: readonly Message[]) => messages.map(({ idempotencyKey }) => idempotencyKey);
   expect([keys(first), keys(rest)]).toEqual([
-    ["k0", "k1", "k2"],
-    ["k3", "k4"],
+    ["k4", "k3", "k2"],
+    ["k1", "k0"],
   ]);
   expect(keys(await client.outbox({ channel: "sms", tenant: "b", status: "pending" }))).toEqual(["k3"]);
   expect(await client.outbox({ status: "sent" })).toEqual([]);

@@ -1,21 +1,24 @@
 // B6: when jobs start, and when it is too late for them; B8: who goes first; F5: progress.
 import { createClient, defineJob, fixed, handle } from "fairmill";
 import { describe, expect, test } from "vitest";
+import { withoutTimersOf } from "../support/clocks.js";
 import { useDatabase } from "../support/database.js";
 import { endOf, eventOf, gate, startWorker } from "../support/jobs.js";
 import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
 const job = defineJob<object>({ kind: "job" });
+/** The worker never just looks around: it is told, or it set a timer for the very moment. */
+const options = { clock: withoutTimersOf(1_000) };
 
 describe("a scheduled job", () => {
   test.each(["before the worker starts", "while it starts", "while it sleeps"])(
-    "enqueued %s starts at its time, not before and not much later",
+    "enqueued %s starts at its time, not before, and not only when somebody looks around",
     async (when) => {
       await using client = createClient({ databaseUrl: db.url });
       const enqueue = () => client.enqueue(job, {}, { delay: 300 });
       const early = when === "before the worker starts" ? await enqueue() : undefined;
-      await using worker = await startWorker(db.url, [handle(job, () => "ran")]);
+      await using worker = await startWorker(db.url, [handle(job, () => "ran")], options);
       if (when === "while it sleeps") {
         await eventOf(worker, "listening", ({ working }) => working);
         await waitUntil("the database knows that it wants to be woken", async () => {
@@ -28,7 +31,6 @@ describe("a scheduled job", () => {
       expect(state).toBe("done");
       expect(runAt!.getTime() - createdAt.getTime()).toBe(300);
       expect(startedAt!.getTime() - createdAt.getTime()).toBeGreaterThanOrEqual(300);
-      expect(startedAt!.getTime() - createdAt.getTime()).toBeLessThan(1_500);
     },
   );
 
@@ -38,35 +40,33 @@ describe("a scheduled job", () => {
       job,
       Array.from({ length: 50 }, () => ({ input: {}, delay: "1h" as const })),
     );
-    await using _ = await startWorker(db.url, [handle(job, () => "ran")]);
+    await using _ = await startWorker(db.url, [handle(job, () => "ran")], options);
     const { id } = await client.enqueue(job, {}, { runAt: new Date(Date.now() - 60_000) });
-    expect(await endOf(client, id, 3_000)).toMatchObject({ state: "done" });
+    expect(await endOf(client, id)).toMatchObject({ state: "done" });
     expect(await client.job(future[0]!.id)).toMatchObject({ state: "scheduled" });
   });
 
   test("that is retried by hand runs now", async () => {
     await using client = createClient({ databaseUrl: db.url });
-    await using worker = await startWorker(db.url, [handle(job, () => "ran")]);
+    await using worker = await startWorker(db.url, [handle(job, () => "ran")], options);
     await eventOf(worker, "idle");
     const { id } = await client.enqueue(job, {}, { delay: "1h" });
     expect(await client.retry(id)).toBe("ready");
-    expect(await endOf(client, id, 3_000)).toMatchObject({ state: "done" });
+    expect(await endOf(client, id)).toMatchObject({ state: "done" });
   });
 
   test("a retry is due at its time, although the worker slept when it failed", async () => {
     const flaky = defineJob({ kind: "flaky", retry: { attempts: 2, backoff: fixed(200) } });
     await using client = createClient({ databaseUrl: db.url });
-    await using worker = await startWorker(db.url, [
-      handle(flaky, ({ attempt }) => {
-        if (attempt === 1) throw new Error("once");
-      }),
-    ]);
+    const failingOnce = handle(flaky, ({ attempt }) => {
+      if (attempt === 1) throw new Error("once");
+    });
+    await using worker = await startWorker(db.url, [failingOnce], options);
     await eventOf(worker, "idle");
     const { id } = await client.enqueue(flaky, {});
     const ended = await endOf(client, id);
     const waitedMs = ended.startedAt!.getTime() - ended.failures[0]!.endedAt.getTime();
     expect(waitedMs).toBeGreaterThanOrEqual(199);
-    expect(waitedMs).toBeLessThan(1_500);
   });
 });
 
@@ -207,9 +207,11 @@ test("a due job that somebody holds locked does not make the worker ask for it a
     return Number(row!["xact_commit"]);
   };
   const before = await commits();
+  const beganMs = performance.now();
   await tx.query("select pg_sleep(1.5)");
+  const perSecond = ((await commits()) - before) / ((performance.now() - beganMs) / 1_000);
   // Asked for without a pause, it would be thousands.
-  expect((await commits()) - before).toBeLessThan(150);
+  expect(perSecond).toBeLessThan(100);
   await tx.query("rollback");
   tx.release();
   expect(await endOf(client, id)).toMatchObject({ state: "done" });

@@ -6,6 +6,7 @@ import { systemClock } from "../../src/model/clock.js";
 import { jitterOf } from "../../src/model/schedule.js";
 import { Database } from "../../src/store/database.js";
 import { Schedules } from "../../src/upkeep/schedules.js";
+import { withoutTimersOf } from "../support/clocks.js";
 import { useDatabase } from "../support/database.js";
 import { dice, newSeed } from "../support/dice.js";
 import { eventOf, keepingLogger, startWorker } from "../support/jobs.js";
@@ -116,16 +117,14 @@ describe("the database's clock went back by an hour", () => {
 describe("a worker", () => {
   test("makes the jobs of a schedule that is declared while it sleeps, in time, and handlers know their tick", async () => {
     const heard: Tick[] = [];
-    await using worker = await startWorker(db.url, [
-      handle(quick, async (ctx) => void heard.push((await ctx.tick())!)),
-    ]);
+    const listening = handle(quick, async (ctx) => void heard.push((await ctx.tick())!));
+    // It never just looks around: it is told of the schedule, and sets a timer for each tick.
+    await using worker = await startWorker(db.url, [listening], { clock: withoutTimersOf(2_000) });
     await eventOf(worker, "idle");
-    const before = Date.now();
     const { nextRun } = await client.schedule("each", EVERY_SECOND);
+    expect(nextRun!.getTime()).toBeLessThanOrEqual(Date.now() + 1_000);
     await waitUntil("three ticks were handled", () => heard.length >= 3);
     expect(heard[0]).toEqual({ schedule: "each", at: nextRun });
-    expect(nextRun!.getTime() - before).toBeLessThan(2_000);
-    expect(Date.now() - heard[2]!.at.getTime()).toBeLessThan(4_000);
     await client.pauseSchedule("each");
     await worker.stop();
     await expectEachOnce(["each"]);

@@ -1,6 +1,7 @@
 // F4 with workers: what runs, how often, and with which input.
 import { createClient, defineJob, handle } from "fairmill";
 import { expect, test } from "vitest";
+import { withoutTimersOf } from "../support/clocks.js";
 import { useDatabase } from "../support/database.js";
 import { begun, endOf, eventOf, gate, inState, startWorker } from "../support/jobs.js";
 
@@ -13,19 +14,19 @@ test("debounce: twenty calls in quick succession run once, with the last input, 
   const index = defineJob<Input>({ kind: "index", debounce: { by: () => "all", wait: 300 } });
   const seen: number[] = [];
   await using client = createClient({ databaseUrl: db.url });
-  await using worker = await startWorker(db.url, [handle(index, ({ input }) => void seen.push(input.n))]);
+  await using worker = await startWorker(db.url, [handle(index, ({ input }) => void seen.push(input.n))], {
+    clock: withoutTimersOf(1_000),
+  });
   await eventOf(worker, "idle");
   const ids = new Set<string>();
   for (let n = 1; n <= 10; n++) ids.add((await client.enqueue(index, { n })).id);
   for (const { id } of await Promise.all(Array.from({ length: 10 }, (_, i) => client.enqueue(index, { n: 11 + i }))))
     ids.add(id);
-  const lastCallAt = Date.now();
   expect(ids.size).toBe(1);
   const job = await endOf(client, [...ids][0]!);
   expect(seen).toEqual([20]);
   expect(job).toMatchObject({ state: "done", attempt: 1, payload: { n: 20 } });
   expect(job.startedAt!.getTime()).toBeGreaterThanOrEqual(job.runAt!.getTime());
-  expect(job.startedAt!.getTime()).toBeLessThan(lastCallAt + 2_000);
   // The next call begins anew.
   const next = await client.enqueue(index, { n: 21 });
   expect(next.created).toBe(true);

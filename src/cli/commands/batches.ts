@@ -33,7 +33,7 @@ end at once, those that run are told, and no more are taken.`,
     if (word === undefined) return list("batch", options, out);
     if (word !== "show" && word !== "cancel")
       throw new UsageError(
-        `${JSON.stringify(word)} is nothing to do here. Write "fairmill batches show <id>" or "fairmill batches cancel <id>".`,
+        `Unknown word ${JSON.stringify(word)}. Write "fairmill batches show <id>" or "fairmill batches cancel <id>".`,
       );
     const which = idFor(word, id, "batch");
     refuseListOptions(options, "batch");

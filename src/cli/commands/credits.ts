@@ -70,7 +70,7 @@ async function grant(
   amount: string | undefined,
   options: Options & GlobalOptions,
 ) {
-  if (word !== "grant") throw new UsageError(`${JSON.stringify(word)} is nothing to do here. Write "${USAGE}".`);
+  if (word !== "grant") throw new UsageError(`Unknown word ${JSON.stringify(word)}. Write "${USAGE}".`);
   if (account === undefined || amount === undefined) throw new UsageError(`To whom, and how many? Write "${USAGE}".`);
   if (options.limit !== undefined || options.before !== undefined)
     throw new UsageError('--limit and --before are for movements. Write "fairmill credits <account>".');

@@ -10,7 +10,7 @@ import { UsageError } from "../failure.js";
 import { tableOf } from "../table.js";
 import { findTarget, withClient } from "../target.js";
 import { oneLine, shellWord } from "../text.js";
-import { relative } from "../times.js";
+import { inZone, relative } from "../times.js";
 
 interface Options {
   readonly limit?: number;
@@ -51,7 +51,7 @@ ticks stay as they are. pause, resume and remove do what they say; code that dec
     const does = WORDS[word];
     if (does === undefined)
       throw new UsageError(
-        `${JSON.stringify(word)} is nothing to do here. Write ${Object.keys(WORDS).join(", ")}, or nothing for the list.`,
+        `Unknown word ${JSON.stringify(word)}. Write ${Object.keys(WORDS).join(", ")}, or leave it out for the list.`,
       );
     if (subject === undefined) throw new UsageError(`Which schedule? Write "fairmill cron ${word} <schedule>".`);
     return does(call, subject);
@@ -101,16 +101,16 @@ function listOf(found: readonly Schedule[], columnsMax: number): string {
 const WORDS: Readonly<Record<string, (call: CronCall, subject: string) => Promise<0>>> = {
   next: async (call, subject) => {
     const { count = 5, timezone } = call.options;
-    const runs = await asked(call, async (client) => {
+    const { runs, zone } = await asked(call, async (client) => {
       const named = timezone === undefined ? await client.nextRuns(subject, count).catch(unlessUnknown) : undefined;
-      if (named !== undefined) return named;
+      if (named !== undefined) return { runs: named, zone: await zoneOf(client, subject) };
       // One word, without an at sign in front, was meant as a name.
       if (timezone === undefined && !/^@|\s/.test(subject.trim())) throw new ScheduleNotFoundError(subject);
-      return client.nextRuns(cronSpec(subject, timezone), count);
+      return { runs: await client.nextRuns(cronSpec(subject, timezone), count), zone: timezone ?? "UTC" };
     });
     const nowMs = systemClock.now();
-    const lines = runs.map((run) => `${run.toISOString()}  ${relative(run, nowMs)}`);
-    call.out.result({ runs }, lines.join("\n"));
+    const lines = runs.map((run) => `${inZone(run, zone)}  ${relative(run, nowMs)}`);
+    call.out.result({ runs, timezone: zone }, lines.join("\n"));
     return 0;
   },
   pause: async (call, subject) => {
@@ -119,11 +119,12 @@ const WORDS: Readonly<Record<string, (call: CronCall, subject: string) => Promis
     return 0;
   },
   resume: async (call, subject) => {
-    const [nextRun] = await asked(call, async (client) => {
+    const { nextRun, zone } = await asked(call, async (client) => {
       await client.resumeSchedule(subject);
-      return client.nextRuns(subject, 1);
+      const [next] = await client.nextRuns(subject, 1);
+      return { nextRun: next!, zone: await zoneOf(client, subject) };
     });
-    const text = `The schedule "${oneLine(subject)}" goes on; next run ${nextRun!.toISOString()}.`;
+    const text = `The schedule "${oneLine(subject)}" goes on; next run ${inZone(nextRun, zone)}.`;
     call.out.result({ schedule: subject, paused: false, nextRun }, text);
     return 0;
   },
@@ -142,6 +143,16 @@ const WORDS: Readonly<Record<string, (call: CronCall, subject: string) => Promis
     return 0;
   },
 };
+
+/** Schedules are listed by name and there are few of them: nearly always this is one page. */
+async function zoneOf(client: Client, schedule: string): Promise<string> {
+  for (let after: string | undefined; ; ) {
+    const page = await client.schedules({ limit: NAMES_MAX, ...given({ after }) });
+    const found = page.find(({ name }) => name === schedule);
+    if (found !== undefined || page.length < NAMES_MAX) return found?.timezone ?? "UTC";
+    after = page.at(-1)!.name;
+  }
+}
 
 function unlessUnknown(error: unknown): undefined {
   if (error instanceof ScheduleNotFoundError) return undefined;

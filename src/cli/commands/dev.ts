@@ -1,18 +1,24 @@
-// `fairmill dev`: everything that a project needs while it is written, in one process: PostgreSQL, the schema, a worker.
+// `fairmill dev`: everything that a project needs while it is written: PostgreSQL, the schema, and a worker that is replaced by a new
+// one when a file of the project changes.
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import type { EmbeddedPostgres } from "../../embedded/index.js";
 import { type Call, defineCommand } from "../command.js";
-import { CONFIG_NAMES, exists, findConfig, type LoadedConfig, shownPath } from "../config-file.js";
+import { CONFIG_NAMES, exists, findConfig, shownPath } from "../config-file.js";
+import { type DevFacts, type DevProcess, startDevProcess } from "../dev-process.js";
+import type { ExitCode } from "../failure.js";
+import type { Output } from "../output.js";
 import { catchSignals, type Signals } from "../signals.js";
-import { EMBEDDED_FOLDER, loadConfigFor, schemaSaid, shownUrl, urlOfEnvironment, withClient } from "../target.js";
-import { declareWorkerFlags, sayStopping, type WorkerFlags, workerFrom } from "../worker-from-config.js";
+import { EMBEDDED_FOLDER, schemaSaid, shownUrl, urlOfEnvironment, withClient } from "../target.js";
+import { WatchedFiles } from "../watch-files.js";
+import { declareWorkerFlags, sayStopping, type WorkerFlags } from "../worker-from-config.js";
 
 export const dev = defineCommand<WorkerFlags>({
   name: "dev",
   summary: "PostgreSQL, the schema and a worker for a project that is being written",
   description: `Starts a PostgreSQL of the project's own in ${EMBEDDED_FOLDER}, unless --database-url or DATABASE_URL names another one;
-applies the schema; runs the handlers of the config. Ctrl-C stops all of it. The data stays for the next time.`,
+applies the schema; runs the handlers of the config, and runs them anew when the config or a file that it imports changes. Ctrl-C stops all of it.
+The data stays for the next time.`,
   examples: [
     ["fairmill dev", "start; other commands in this folder find the same database"],
     ["DATABASE_URL=postgres://… fairmill dev", "with a PostgreSQL that runs already"],
@@ -25,12 +31,11 @@ applies the schema; runs the handlers of the config. Ctrl-C stops all of it. The
     let postgres: EmbeddedPostgres | undefined;
     try {
       postgres = given === undefined ? await startPostgres(path) : undefined;
-      await untilStopped(call, { path, databaseUrl: given ?? postgres!.url, postgres, signals });
+      return await untilStopped(call, { path, databaseUrl: given ?? postgres!.url, postgres, signals });
     } finally {
       await postgres?.stop();
       signals.release();
     }
-    return 0;
   },
 });
 
@@ -41,21 +46,121 @@ interface Place {
   readonly signals: Signals;
 }
 
-async function untilStopped(call: Call<WorkerFlags, []>, place: Place): Promise<void> {
+async function untilStopped(call: Call<WorkerFlags, []>, place: Place): Promise<ExitCode> {
   const { options, out } = call;
-  const { databaseUrl, path } = place;
-  const config = path === undefined ? undefined : await loadConfigFor(databaseUrl, path);
-  const schema = schemaSaid(options) ?? config?.settings.schema;
-  const applied = await withClient({ databaseUrl, schema }, (client) => client.migrate());
-  const worker =
-    config?.settings.handlers?.length || config?.settings.channels?.length
-      ? await workerFrom(config, options, { databaseUrl, schema }, out)
-      : undefined;
-  await worker?.start();
-  const facts = { databaseUrl: shownUrl(databaseUrl), embedded: place.postgres !== undefined, applied };
-  out.result({ ...facts, worker: worker?.id ?? null }, wordsOf(place, config, applied));
-  await place.signals.first;
-  await worker?.stop();
+  const { databaseUrl, path, postgres } = place;
+  const facts = { databaseUrl: shownUrl(databaseUrl), embedded: postgres !== undefined };
+  if (path === undefined) {
+    const schema = schemaSaid(options);
+    const applied = await withClient({ databaseUrl, schema }, (client) => client.migrate());
+    out.result({ ...facts, applied, worker: null }, wordsOf(place, { applied }));
+    await place.signals.first;
+    return 0;
+  }
+  const worker = new ReloadedWorker(processArguments(call, path), databaseUrl, out);
+  try {
+    const ready = await Promise.race([worker.start(), place.signals.first]);
+    if (ready) out.result({ ...facts, applied: ready.applied, worker: await worker.id }, wordsOf(place, ready));
+    await Promise.race([place.signals.first, worker.failed]);
+  } finally {
+    await worker.stop();
+  }
+  return worker.hasFailed ? 1 : 0;
+}
+
+/** The process that runs the handlers now, and the next one when a file changed. */
+class ReloadedWorker {
+  readonly #args: readonly string[];
+  readonly #databaseUrl: string;
+  readonly #out: Output;
+  readonly #files = new WatchedFiles((changed) => void this.#reload(changed));
+  #now: DevProcess | undefined;
+  readonly #ending = new Set<Promise<void>>();
+  #reloading: Promise<void> = Promise.resolve();
+  #isStopping = false;
+  hasFailed = false;
+  /** Settles when the very first process could not start. */
+  readonly failed: Promise<void>;
+  #fail = () => {};
+
+  constructor(args: readonly string[], databaseUrl: string, out: Output) {
+    this.#args = args;
+    this.#databaseUrl = databaseUrl;
+    this.#out = out;
+    this.failed = new Promise((resolve) => {
+      this.#fail = resolve;
+    });
+  }
+
+  get id(): Promise<string | null> {
+    return this.#now?.worker ?? Promise.resolve(null);
+  }
+
+  async start(): Promise<DevFacts | undefined> {
+    const first = this.#spawn();
+    this.#now = first;
+    const ready = await first.ready;
+    this.hasFailed = ready === undefined && !this.#isStopping;
+    if (this.hasFailed) this.#fail();
+    else this.#sayWhenGone(first);
+    return ready;
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#files.close();
+    await this.#now?.stop();
+    await this.#reloading;
+    await Promise.all(this.#ending);
+  }
+
+  /** One after the other; the running process goes on until the next one has loaded its files. */
+  #reload(changed: readonly string[]): void {
+    this.#reloading = this.#reloading.then(() => this.#replace(changed));
+  }
+
+  async #replace(changed: readonly string[]): Promise<void> {
+    if (this.#isStopping) return;
+    const names = changed.map(shownPath).join(", ");
+    const next = this.#spawn();
+    this.#ending.add(next.gone);
+    if ((await next.ready) === undefined) {
+      if (!this.#isStopping) this.#out.note(`${names} changed and could not be loaded: the worker goes on as it was.`);
+      return;
+    }
+    const before = this.#now;
+    this.#now = next;
+    if (this.#isStopping) return void next.stop();
+    this.#out.note(`${names} changed: a new worker takes over, jobs that run may finish.`);
+    if (before !== undefined) this.#ending.add(before.stop());
+    this.#sayWhenGone(next);
+  }
+
+  /** A handler may end its process. */
+  #sayWhenGone(one: DevProcess): void {
+    void one.gone.then(() => {
+      if (one !== this.#now || this.#isStopping) return;
+      this.#out.note("The worker's process ended. A new one starts when a file changes.");
+    });
+  }
+
+  #spawn(): DevProcess {
+    return startDevProcess(this.#args, this.#databaseUrl, (file) => {
+      if (!this.#isStopping) this.#files.add(file);
+    });
+  }
+}
+
+function processArguments({ options }: Call<WorkerFlags, []>, path: string): string[] {
+  const { concurrency, queue = [], grace, schema, json } = options;
+  return [
+    ...["dev-worker", "--config", path],
+    ...(schema === undefined ? [] : ["--schema", schema]),
+    ...(concurrency === undefined ? [] : ["--concurrency", String(concurrency)]),
+    ...queue.flatMap((name) => ["--queue", name]),
+    ...(grace === undefined ? [] : ["--grace", String(grace)]),
+    ...(json ? ["--json"] : []),
+  ];
 }
 
 async function startPostgres(configPath: string | undefined): Promise<EmbeddedPostgres> {
@@ -68,21 +173,25 @@ async function startPostgres(configPath: string | undefined): Promise<EmbeddedPo
   return await startEmbedded({ dataDir });
 }
 
-function wordsOf({ databaseUrl, path, postgres }: Place, config: LoadedConfig | undefined, applied: readonly string[]) {
+function wordsOf({ databaseUrl, path, postgres }: Place, facts: Pick<DevFacts, "applied"> & Partial<DevFacts>): string {
   const folder = relative(process.cwd(), join(path === undefined ? process.cwd() : dirname(path), EMBEDDED_FOLDER));
   const lines = [`Database  ${shownUrl(databaseUrl)}`];
   if (postgres) {
-    const whose = postgres.adopted ? "run by another process here" : `data in ${folder}`;
-    lines[0] += `  (PostgreSQL ${postgres.version}, ${whose})`;
+    lines[0] += `  (PostgreSQL ${postgres.version}, ${whereIs(postgres, folder)})`;
     lines.push(`App       export DATABASE_URL="$(node -p 'require("./${folder}/connection.json").url')"`);
-    const ofConfig = config?.settings.databaseUrl;
-    if (ofConfig !== undefined && ofConfig !== databaseUrl)
+    if (facts.otherDatabase)
       lines.push("Note      the config's databaseUrl is not used: dev takes its own PostgreSQL or DATABASE_URL");
   }
-  lines.push(`Schema    ${applied.length === 0 ? "up to date" : "brought up to date"}`);
-  if (config === undefined) lines.push(`Worker    none: there is no ${CONFIG_NAMES[0]} here or above`);
-  else if (!config.settings.handlers?.length && !config.settings.channels?.length)
-    lines.push(`Worker    none: ${shownPath(config.path)} has no handlers`);
+  lines.push(`Schema    ${facts.applied.length === 0 ? "up to date" : "brought up to date"}`);
+  if (path === undefined) lines.push(`Worker    none: there is no ${CONFIG_NAMES[0]} here or above`);
+  else if (!facts.hasHandlers) lines.push(`Worker    none: ${shownPath(path)} has no handlers`);
   lines.push("Ctrl-C stops everything.");
   return lines.join("\n");
+}
+
+/** The data lie elsewhere when the user that runs PostgreSQL cannot enter the project's folder. */
+function whereIs(postgres: EmbeddedPostgres, folder: string): string {
+  if (postgres.adopted) return "run by another process here";
+  const isHere = postgres.dataDir.includes(join(EMBEDDED_FOLDER, "cluster"));
+  return `data in ${isHere ? folder : postgres.dataDir}`;
 }

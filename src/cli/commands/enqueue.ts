@@ -43,7 +43,7 @@ payload must fit its schema, and its queue, priority and limits apply.`,
     const { tenant, priority, delay, runAt, idempotencyKey, key } = options;
     if (delay !== undefined && runAt !== undefined) throw new UsageError("Give --delay or --run-at, not both.");
     const input = await readPayload(payload ?? "{}");
-    const target = await findTarget(options, true);
+    const target = await findTarget(options, "handlers");
     const known = definitionOf(target.config?.settings, kind);
     if (known === undefined && target.config !== undefined)
       out.note(`Note: ${unknownKind(target.config.settings, kind)}`);

@@ -50,7 +50,7 @@ started never will.`,
       throw new UsageError('--from is for retry: "fairmill flows retry <id> --from <node>".');
     if (word === undefined) return list("flow", options, out);
     if (!["show", "retry", "cancel"].includes(word))
-      throw new UsageError(`${JSON.stringify(word)} is nothing to do here. ${USAGE}`);
+      throw new UsageError(`Unknown word ${JSON.stringify(word)}. ${USAGE}`);
     const which = idFor(word, id, "flow");
     refuseListOptions(options, "flow");
     if (word === "show") return show(which, options, out);
@@ -98,6 +98,10 @@ async function retry(id: string, options: Options & GlobalOptions, out: Output):
         : from === undefined
           ? `The flow ${id} was left as it is: no node of it failed or was cancelled. Name one to begin with: --from <node>`
           : `The flow ${id} was left as it is: it has no node "${oneLine(from)}". See them: fairmill flows show ${id}`;
+  if (told.answer !== "started") {
+    out.refusal({ id, ...told }, words);
+    return 1;
+  }
   out.result({ id, ...told }, words);
-  return told.answer === "started" ? 0 : 1;
+  return 0;
 }

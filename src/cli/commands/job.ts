@@ -13,25 +13,43 @@ import { findTarget, withClient } from "../target.js";
 import { droppedText, indented, manyLines, oneLine, toJson } from "../text.js";
 import { relative, spanOf } from "../times.js";
 
-export const job = defineCommand<object, [id: string]>({
+export const job = defineCommand<{ readonly full?: true }, [id: string]>({
   name: "job",
   summary: "show one job: state, times, attempts with their errors, steps, payload, result",
   examples: [
     ["fairmill job 17", "for people"],
     ["fairmill job 17 --json | jq .failures", "for programs"],
   ],
-  declare: (command) => void command.argument("<id>", "the job's id, as enqueue printed it", jobId),
+  declare: (command) =>
+    void command
+      .argument("<id>", "the job's id, as enqueue printed it", jobId)
+      .option("--full", `every text in full, not only its first ${TEXT_CHARS_MAX} characters`),
   run: async ({ args: [id], options, out }) => {
-    const [found, steps] = await withClient(await findTarget(options, true), (client) =>
+    const [found, steps] = await withClient(await findTarget(options, "codec"), (client) =>
       Promise.all([client.job(id), client.steps(id)]),
     );
     if (found === undefined) throw new JobNotFoundError(id);
-    out.result({ ...found, steps }, detailOf(found, steps, systemClock.now(), out.coloured));
+    const cut = options.full ? (text: string) => text : firstPart;
+    out.result({ ...found, steps }, detailOf(found, steps, { nowMs: systemClock.now(), coloured: out.coloured, cut }));
     return 0;
   },
 });
 
-function detailOf(job: JobDetail, steps: readonly Step[], nowMs: number, coloured: boolean): string {
+/** A terminal is no place for a megabyte. */
+const TEXT_CHARS_MAX = 2_000;
+
+type Cut = (text: string) => string;
+
+function firstPart(text: string): string {
+  if (text.length <= TEXT_CHARS_MAX) return text;
+  return `${text.slice(0, TEXT_CHARS_MAX)}…\n(${text.length} characters in all; --full prints them)`;
+}
+
+function detailOf(
+  job: JobDetail,
+  steps: readonly Step[],
+  { nowMs, coloured, cut }: { nowMs: number; coloured: boolean; cut: Cut },
+): string {
   const at = (moment: Date | null) => moment && `${moment.toISOString()} (${relative(moment, nowMs)})`;
   const took =
     job.startedAt && job.completedAt ? `, ran ${spanOf(job.completedAt.getTime() - job.startedAt.getTime())}` : "";
@@ -59,26 +77,26 @@ function detailOf(job: JobDetail, steps: readonly Step[], nowMs: number, coloure
   return [
     `Job ${job.id}`,
     ...facts.flatMap(([label, value]) => (value ? [`  ${label.padEnd(9)}${value}`] : [])),
-    ...attemptsOf(job),
+    ...attemptsOf(job, cut),
     ...stepsOf(steps, nowMs),
-    ...section("Payload", job.payload),
-    ...section("Progress", job.progress),
-    ...section("Result", job.result),
+    ...section("Payload", job.payload, cut),
+    ...section("Progress", job.progress, cut),
+    ...section("Result", job.result, cut),
     ...nextStep(job),
   ].join("\n");
 }
 
-function attemptsOf(job: Job): string[] {
+function attemptsOf(job: Job, cut: Cut): string[] {
   const lines = job.failures.flatMap((failure) => [
     ...(failure.dropped === undefined ? [] : [`  …  ${droppedText(failure.dropped)}`]),
     `  ${headOf(failure)}`,
-    ...errorOf(failure.error),
+    ...errorOf(failure.error, cut),
   ]);
   // What ended the job may be no attempt of its own: it expired, or somebody cancelled it with a reason.
   const isNews = job.error !== null && job.error.message !== job.failures.at(-1)?.error?.message;
   return [
     ...(lines.length > 0 ? ["", "Failed attempts", ...lines] : []),
-    ...(isNews ? ["", "Ended because of", ...errorOf(job.error)] : []),
+    ...(isNews ? ["", "Ended because of", ...errorOf(job.error, cut)] : []),
   ];
 }
 
@@ -101,16 +119,16 @@ function fateOf({ kind, position, startedAt, finishedAt, wakeAt, signalledAt, at
 const headOf = ({ attempt, outcome, startedAt, endedAt, worker }: Failure) =>
   `${attempt}  ${oneLine(outcome)} at ${endedAt.toISOString()} after ${spanOf(endedAt.getTime() - startedAt.getTime())}, worker ${oneLine(worker)}`;
 
-const errorOf = (error: ErrorRecord | null): string[] => {
+const errorOf = (error: ErrorRecord | null, cut: Cut): string[] => {
   if (error === null) return [];
   const cause = error.cause ? `\ncaused by ${error.cause.name}: ${error.cause.message}` : "";
-  return [indented(manyLines(`${error.name}: ${error.message}${cause}`), "     ")];
+  return [indented(manyLines(cut(`${error.name}: ${error.message}${cause}`)), "     ")];
 };
 
-const section = (title: string, value: unknown): string[] =>
+const section = (title: string, value: unknown, cut: Cut): string[] =>
   value === null || value === undefined
     ? []
-    : ["", title, indented(isSealed(value) ? sealedBy(value) : toJson(value, 2))];
+    : ["", title, indented(isSealed(value) ? sealedBy(value) : cut(toJson(value, 2)))];
 
 /** Ciphertext tells nobody anything; which key is missing does. */
 const sealedBy = (value: unknown) => `(sealed, key ${keyIdOf(value) ?? "unknown"})`;

@@ -20,9 +20,9 @@ kind across the fleet; what is not named stays as it is.`,
   columns: { "BY DEFINITION": ({ limits }) => (limits === null ? "" : shownRule(limits)) },
 });
 
-/** "1 active per key or refused, 5 in 1m per key". */
+/** "1 active, or refused; 5 per minute, of each key". */
 function shownRule({ per, max_running, when_full, rate }: KeyRule): string {
   const places = max_running === null ? [] : [`${max_running} active${when_full === "refuse" ? ", or refused" : ""}`];
   const starts = rate === null ? [] : [shownRate({ ...rate, per: rate.per_ms })];
-  return `${[...places, ...starts].join("; ")} per ${per}`;
+  return `${[...places, ...starts].join("; ")}, of each ${per}`;
 }

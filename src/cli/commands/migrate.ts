@@ -30,7 +30,11 @@ export const migrate = defineCommand<Options>({
       out.result({ sql }, sql.trimEnd());
       return 0;
     }
-    const target = await findTarget(options);
+    // What is made must be made where the config wants it: without its word on the schema only a look is harmless.
+    const target = await findTarget(
+      options,
+      options.check || schemaSaid(options) !== undefined ? "nothing" : "handlers",
+    );
     const where = `schema "${target.schema ?? DEFAULT_SCHEMA}" of ${shownUrl(target.databaseUrl)}`;
     if (options.check) {
       const pending = await withClient(target, (client) => client.pendingMigrations());

@@ -23,7 +23,7 @@ interface Options {
   readonly channel?: string;
   readonly tenant?: string;
   readonly limit: number;
-  readonly after?: string;
+  readonly before?: string;
   readonly as?: "sent" | "failed" | "resend";
   readonly by?: string;
   readonly reason?: string;
@@ -36,7 +36,7 @@ const RESOLVE = "fairmill outbox resolve <id> --as sent|failed|resend";
 export const outbox = defineCommand<Options, Args>({
   name: "outbox",
   summary: "list messages to receivers outside, show one, or say what became of one",
-  description: `Lists messages, oldest first. With the word show and an id, one message with its attempts and the receiver's answer. With the word
+  description: `Lists messages, newest first. With the word show and an id, one message with its attempts and the receiver's answer. With the word
 resolve, says what became of a message whose fate is unknown or that failed. Exit code 1 when that could not be done.`,
   examples: [
     ["fairmill outbox --status unknown", "messages that may have arrived: somebody must look"],
@@ -51,7 +51,7 @@ resolve, says what became of a message whose fate is unknown or that failed. Exi
       .option("--channel <name>", "of the list: only of this channel", name("--channel"))
       .option("--tenant <name>", "of the list: only of this tenant", name("--tenant"))
       .option("--limit <n>", `of the list: how many, at most ${MESSAGES_MAX}`, whole("--limit", 1, MESSAGES_MAX), 50)
-      .option("--after <id>", "of the list: only those behind this one", jobId)
+      .option("--before <id>", "of the list: only messages with a lower id", jobId)
       .addOption(new Option("--as <what>", "of resolve: what became of it").choices(["sent", "failed", "resend"]))
       .option("--by <name>", "of resolve: who says so")
       .option("--reason <text>", "of resolve: how they know"),
@@ -65,14 +65,14 @@ resolve, says what became of a message whose fate is unknown or that failed. Exi
     throw new UsageError(
       id === undefined && (word === "show" || word === "resolve")
         ? `Which message? Write "${word === "show" ? "fairmill outbox show <id>" : RESOLVE}".`
-        : `${JSON.stringify(word)} is nothing to do here. Say show or resolve, or leave it out for a list.`,
+        : `Unknown word ${JSON.stringify(word)}. Write show or resolve, or leave it out for the list.`,
     );
   },
 });
 
 async function list({ options, out }: Call<Options, Args>): Promise<ExitCode> {
-  const { status, channel, tenant, after, limit } = options;
-  const filter = given({ status, channel, tenant, after });
+  const { status, channel, tenant, before, limit } = options;
+  const filter = given({ status, channel, tenant, before });
   const page = await withClient(await findTarget(options), (client) => client.outbox({ ...filter, limit }));
   const next = page.length === limit ? page.at(-1)!.id : null;
   out.result({ messages: page, next }, page.length === 0 ? nothing(filter) : shownPage(page, next, out.columns));
@@ -96,12 +96,12 @@ function shownPage(page: readonly Message[], next: string | null, columnsMax: nu
     message.jobId ?? "waits for its turn",
     relative(message.createdAt, nowMs),
   ]);
-  const more = next === null ? "" : `\nThose behind it: the same command with --after ${next}`;
+  const more = next === null ? "" : `\nOlder ones: the same command with --before ${next}`;
   return `${tableOf(["ID", "STATUS", "CHANNEL", "TENANT", "KEY", "TRIES", "JOB", "PUBLISHED"], rows, columnsMax)}${more}`;
 }
 
 async function show({ options, out }: Call<Options, Args>, id: string): Promise<ExitCode> {
-  const message = await withClient(await findTarget(options, true), (client) => client.delivery(id));
+  const message = await withClient(await findTarget(options, "codec"), (client) => client.delivery(id));
   if (message === undefined) throw new MessageNotFoundError(id);
   out.result(message, shownMessage(message, out.columns));
   return 0;
@@ -147,6 +147,11 @@ async function resolve({ options, out }: Call<Options, Args>, id: string): Promi
   if (verdict === undefined) throw new UsageError(`As what? Write "${RESOLVE}".`);
   const how = given({ by, reason });
   const answer = await withClient(await findTarget(options), (client) => client.resolveDelivery(id, verdict, how));
-  out.result({ id, as: verdict, answer }, `Message ${id} ${ANSWERS[answer]}`);
-  return answer === "resolved" || answer === "known" ? 0 : 1;
+  const told = [{ id, as: verdict, answer }, `Message ${id} ${ANSWERS[answer]}`] as const;
+  if (answer === "resolved" || answer === "known") {
+    out.result(...told);
+    return 0;
+  }
+  out.refusal(...told);
+  return 1;
 }

@@ -35,7 +35,7 @@ When the config has a definition of the kind, the input must fit its schema. To 
   run: async ({ args: [id], options, out }) => {
     const { priority, delay, key, idempotencyKey } = options;
     const input = options.input === undefined ? undefined : await readPayload(options.input);
-    const target = await findTarget(options, true);
+    const target = await findTarget(options, "handlers");
     const made = await withClient(target, async (client) => {
       const old = await client.job(id);
       if (old === undefined) throw new JobNotFoundError(id);

@@ -16,7 +16,10 @@ export const resume = defineCommand<GateOptions>({
     const { gate, words } = oneGate(options, "resume");
     await withClient(await findTarget(options), (client) => client.resume(gate));
     const [scope, name] = Object.entries(gate)[0]!;
-    out.result({ scope, name, paused: false }, `The ${words} is not paused: its jobs are started as they may.`);
+    out.result(
+      { scope, name, paused: false },
+      `The ${words} is not paused: its jobs start again, as its limits allow.`,
+    );
     return 0;
   },
 });

@@ -18,7 +18,7 @@ a second one ends at once. With --json the value appears when the worker has sta
   ],
   declare: declareWorkerFlags,
   run: async ({ options, out }) => {
-    const target = await findTarget(options, true);
+    const target = await findTarget(options, "handlers");
     if (target.config === undefined)
       throw new UsageError(
         `There is no config here or above, so no handlers: write ${CONFIG_NAMES[0]}, or pass --config.`,
