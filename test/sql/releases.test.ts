@@ -27,10 +27,9 @@ test("three releases cost nothing, then each wait is twice the last one, up to a
   expect(waits.slice(0, 5)).toEqual([0, 0, 0, 100, 200]);
   expect(waits.slice(-3)).toEqual([51_200, 60_000, 60_000]);
   expect(await live(db, id)).toMatchObject({ state: "scheduled", attempt: 0, worker: null, failures: null });
-  const [said] = await db.query<{ reason: string }>(
-    "select reason from fairmill.why_v1($1) where not passed limit 1",
-    [id],
-  );
+  const [said] = await db.query<{ reason: string }>("select reason from fairmill.why_v1($1) where not passed limit 1", [
+    id,
+  ]);
   expect(said!.reason).toMatch(
     /^Workers took it and gave it back 15 times in a row, the last time at 2.* \(no message\): it waits longer each time\.$/,
   );

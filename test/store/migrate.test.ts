@@ -231,6 +231,7 @@ test("A3: every column of a live job is kept when it ends, with the same type; o
     "aside",
     "cancel_requested_at",
     "put_back",
+    "released",
     "slot",
     "unique_key",
     "unique_until",

@@ -136,7 +136,9 @@ test("P3 P4: after a fail-over to an earlier state ids come again: what another 
   await server.restart();
 
   const refused = new Set<string>();
-  worker.events.on("refused", ({ ids }: WorkerEvents["refused"][0]) => ids.forEach((id) => refused.add(id)));
+  worker.events.on("refused", ({ ids }: WorkerEvents["refused"][0]) => {
+    for (const id of ids) refused.add(id);
+  });
   const bob = await waitUntil("bob's jobs are enqueued", () => enqueueFor("bob").catch(() => undefined), 30_000);
   const shared = bob.filter((id) => acme.includes(id));
   expect(shared.length).toBeGreaterThan(0);

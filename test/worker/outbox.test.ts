@@ -88,7 +88,9 @@ test("a delivery job without a message is let in by no door; one that is there w
   expect(claims).toBeLessThanOrEqual(times + 1);
   expect(await client.job(row!.id)).toMatchObject({ attempt: 0, failures: [] });
   const why = await client.why(row!.id);
-  expect(why!.reason).toMatch(/^Workers took it and gave it back \d+ times in a row, the last time at \S+ \(The lease on this job was lost/);
+  expect(why!.reason).toMatch(
+    /^Workers took it and gave it back \d+ times in a row, the last time at \S+ \(The lease on this job was lost/,
+  );
   expect(calls).toEqual([]);
 });
 
