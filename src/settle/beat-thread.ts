@@ -44,8 +44,11 @@ async function beat(): Promise<void> {
 }
 
 async function loop(): Promise<void> {
-  // After a failure the next try comes sooner, because the lease is running out; while it lasts, no more often than heartbeats do.
-  const pause = new RetryPause(clock, { firstMs: Math.min(settings.beatMs, 250), maxMs: settings.beatMs });
+  // After a failure the next try comes sooner: the lease is running out, or it is over and work stands still until a beat comes through.
+  const pause = new RetryPause(clock, {
+    firstMs: Math.min(settings.beatMs, 250),
+    maxMs: Math.min(settings.beatMs, 2_000),
+  });
   while (!stop.signal.aborted) {
     await beat();
     if (connection) {

@@ -20,8 +20,11 @@ export interface UpkeepOptions extends UpkeepSettings {
 const SPREAD_MS = 20;
 /** Pause before another look at what is due but locked by somebody. */
 const LOCKED_MS = 100;
-/** Between tries of what failed, whatever is announced meanwhile: an error that lasts must not be repeated with every announcement. */
-const RETRY = { firstMs: 500, maxMs: 15_000 };
+/**
+ * Between tries of what failed, whatever is announced meanwhile: an error that lasts must not be repeated with every announcement. Not
+ * longer than the five seconds within which jobs of dead workers are taken over once the database answers again.
+ */
+const RETRY = { firstMs: 500, maxMs: 3_000 };
 
 export class Upkeep {
   readonly #db: Database;
