@@ -69,13 +69,15 @@ export async function repeatWhileBusy<T>(
   { clock, onWait, waitMsMax = WAIT_MS_MAX }: RepeatOptions,
   run: (isLong: boolean) => Promise<T>,
 ): Promise<T> {
-  const beganMs = clock.monotonic();
+  let beganMs: number | undefined;
   let isLong = false;
   for (let attempts = 1; ; attempts++) {
     try {
       return await run(isLong);
     } catch (error) {
       if (!isPassing(error)) throw error;
+      // Not from the start on: the first attempt may have waited for another process that migrates, for as long as that takes.
+      beganMs ??= clock.monotonic();
       const waitedMs = clock.monotonic() - beganMs;
       const { blocker, isVacuum } = await findBlocker(db).catch(() => NOBODY);
       // Most vacuums are over in a moment, and a long attempt may cost a worker a deadlock, after which it tries again.
