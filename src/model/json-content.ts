@@ -183,6 +183,8 @@ const BOXES = ["Object", "String", "Number", "Boolean"];
  * not awaited. Undefined for plain objects and for classes of the application.
  */
 export function emptiedBy(value: object): string | undefined {
+  const kind: unknown = Object.getPrototypeOf(value);
+  if (kind === Object.prototype || kind === null) return undefined;
   const tag = Object.prototype.toString.call(value).slice("[object ".length, -1);
   return BOXES.includes(tag) ? undefined : tag;
 }

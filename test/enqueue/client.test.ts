@@ -483,7 +483,7 @@ describe("results", () => {
       message: expect.stringContaining("still ready"),
     });
     await client.cancel(id);
-    await expect(client.result(id)).rejects.toMatchObject({ code: "FAIRMILL_JOB_FAILED", message: /cancelled/ });
+    await expect(client.result(id)).rejects.toMatchObject({ code: "FAIRMILL_RESULT_CANCELLED", jobId: id });
     await expect(client.result("123456789")).rejects.toMatchObject({ code: "FAIRMILL_JOB_NOT_FOUND" });
   });
 });
