@@ -55,6 +55,7 @@ const WENT_OUT: Record<string, string> = {
   "0017_replaced_places": "e12cd3846ee1465c",
   "0018_kinds_have_caps": "d6c098f530f3f186",
   "0023_ticks_and_deliveries": "771501939ea2af6c",
+  "0024_lanes_by_due_time": "b38c4803e4951775",
 };
 
 test("no migration has changed since it went out: who has applied it could not upgrade any more", async () => {
