@@ -48,9 +48,9 @@ begin
       and (h.outbox is null or h.outbox = any (v_again))
     returning h.*),
   back as (
-    insert into fairmill.job (id, lease_no, priority, max_attempts, state, aside, queue, tenant, kind, key, limit_key, hold, outbox, batch, created_at, payload, failures, rerun_of)
+    insert into fairmill.job (id, turn_no, lease_no, priority, max_attempts, state, aside, queue, tenant, kind, key, limit_key, hold, outbox, batch, created_at, payload, failures, rerun_of)
     overriding system value
-    select g.id, g.lease_no, g.priority, g.max_attempts,
+    select g.id, nextval('fairmill.job_id_seq'), g.lease_no, g.priority, g.max_attempts,
       -- As admit_v1 decides.
       coalesce(must.wait, 'ready'), must.wait,
       g.queue, g.tenant, g.kind, g.key, g.limit_key, (v_paid ->> g.id::text)::bigint, g.outbox, (select x.id from fairmill.batch x where x.id = g.batch), g.created_at, g.payload, g.failures, g.rerun_of

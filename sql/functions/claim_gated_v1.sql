@@ -64,10 +64,10 @@ begin
       select r.ctid, r.id from fairmill.job r
       where r.aside is null and r.state = 'ready'
         and fairmill.level_v1(r.queue, r.priority) = fairmill.level_v1(lane.queue, lane.priority) and r.queue = lane.queue
-        and (r.tenant, r.id) > (lane.tenant, lane.floor) and r.tenant <= lane.tenant
+        and (r.tenant, coalesce(r.turn_no, r.id)) > (lane.tenant, lane.floor) and r.tenant <= lane.tenant
         and (kinds is null or r.kind = any (kinds)) and r.kind <> all (v_closed)
         and (r.expire_at is null or r.expire_at > now())
-      order by r.tenant, r.id
+      order by r.tenant, coalesce(r.turn_no, r.id)
       limit allowed.quantum
       for update skip locked) ready
     where allowed.quantum > 0

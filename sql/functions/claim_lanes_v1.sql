@@ -1,6 +1,7 @@
 -- Claims jobs lane by lane: the hot statement of every worker. The arrays describe the lanes to probe, in order of preference:
 --   queues, priorities, tenants  the lane
---   floors                       only ids above this one: a hint that skips over entries known to be gone
+--   floors                       only jobs whose place in the lane (coalesce(turn_no, id)) is above this one: a hint that skips over entries
+--                                known to be gone
 --   quanta                       at most so many jobs of this lane
 --   kinds                        only these kinds; null: any
 --   jobs_max                     stop when so many are claimed
@@ -58,10 +59,10 @@ begin
       select r.ctid, r.id from fairmill.job r
       where r.aside is null and r.state = 'ready'
         and fairmill.level_v1(r.queue, r.priority) = fairmill.level_v1(lane.queue, lane.priority) and r.queue = lane.queue
-        and (r.tenant, r.id) > (lane.tenant, lane.floor) and r.tenant <= lane.tenant
+        and (r.tenant, coalesce(r.turn_no, r.id)) > (lane.tenant, lane.floor) and r.tenant <= lane.tenant
         and (kinds is null or r.kind = any (kinds))
         and (r.expire_at is null or r.expire_at > now())
-      order by r.tenant, r.id
+      order by r.tenant, coalesce(r.turn_no, r.id)
       limit lane.quantum
       for update skip locked) ready
     limit jobs_max) ready;

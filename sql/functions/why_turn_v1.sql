@@ -56,11 +56,11 @@ begin
     return;
   end if;
   -- The first of the lane, in order. The tenant is said as a range, so that the order needs it and only job_lane can serve.
-  select count(*) filter (where a.id < v_job.id) into v_ahead from (
-    select r.id from fairmill.job r
+  select count(*) filter (where a.place < coalesce(v_job.turn_no, v_job.id)) into v_ahead from (
+    select coalesce(r.turn_no, r.id) as place from fairmill.job r
     where r.aside is null and r.state = 'ready' and fairmill.level_v1(r.queue, r.priority) = fairmill.level_v1(v_job.queue, v_job.priority)
       and r.queue = v_job.queue and r.tenant >= v_job.tenant and r.tenant <= v_job.tenant
-    order by r.tenant, r.id limit 1000) a;
+    order by r.tenant, coalesce(r.turn_no, r.id) limit 1000) a;
   select count(*) filter (where l.priority = v_job.priority and l.tenant <> v_job.tenant), count(*) filter (where l.priority > v_job.priority)
     into v_beside, v_above from fairmill.lanes_v1(v_job.queue, lanes_max => 1000) l;
   v_next := v_ahead = 0 and v_beside = 0 and v_above = 0;
@@ -68,7 +68,7 @@ begin
     case when v_next then 'It is the next: nobody waits before it. A worker takes it as soon as it has a free place.'
          else 'It is ready and waits for its turn: '
            || case v_ahead when 0 then 'it is the first of its tenant' else v_ahead || case when v_ahead >= 1000 then ' or more' else '' end
-                || case when v_ahead = 1 then ' older job of its tenant goes' else ' older jobs of its tenant go' end || ' before it' end
+                || case when v_ahead = 1 then ' earlier job of its tenant goes' else ' earlier jobs of its tenant go' end || ' before it' end
            || case when v_beside = 0 then '' else ', ' || v_beside || case when v_beside + v_above >= 1000 then ' or more' else '' end
                 || case when v_beside = 1 then ' other tenant waits' else ' other tenants wait' end || ' at its priority' end
            || case when v_above = 0 then '' else ', ' || v_above || case when v_above >= 1000 then ' or more' else '' end

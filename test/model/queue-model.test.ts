@@ -17,6 +17,8 @@ interface ModelJob {
   readonly id: number;
   readonly tenant: string;
   state: JobState;
+  /** Its place in its lane: by the time it became due. */
+  turn: number;
   attempt: number;
   crashes: number;
   leaseNo: number;
@@ -38,13 +40,20 @@ class Model {
   readonly leases: Lease[] = [];
   /** The incarnation of each of the three workers. */
   readonly workers = [0, 0, 0];
+  #turns = 0;
 
   nameOf(worker: number): string {
     return `w${worker}.${this.workers[worker]}`;
   }
 
+  nextTurn(): number {
+    return ++this.#turns;
+  }
+
   become(job: ModelJob, state: JobState): void {
     if (job.state !== state && !mayBecome(job.state, state)) throw new Error(`${job.state} may not become ${state}`);
+    // Released and recovered ones go back to their old place.
+    if (state === "ready" && job.state !== "running") job.turn = this.nextTurn();
     job.state = state;
     if (state === "ready" || state === "scheduled" || state === "blocked") job.worker = null;
   }
@@ -132,6 +141,7 @@ const enqueue = fc
         id: Number(row!["id"]),
         tenant,
         state: isLater ? "scheduled" : "ready",
+        turn: model.nextTurn(),
         attempt: 0,
         crashes: 0,
         leaseNo: 0,
@@ -154,7 +164,10 @@ const claim = fc
       );
       const leases = new Map(rows.map((row) => [Number(row["id"]), Number(row["lease_no"])]));
       const due = TENANTS.flatMap((tenant) =>
-        model.jobs.filter((job) => job.state === "ready" && job.tenant === tenant && !job.isOverdue).slice(0, jobsMax),
+        model.jobs
+          .filter((job) => job.state === "ready" && job.tenant === tenant && !job.isOverdue)
+          .toSorted((a, b) => a.turn - b.turn)
+          .slice(0, jobsMax),
       ).slice(0, jobsMax);
       for (const job of due) {
         model.become(job, "running");

@@ -124,14 +124,17 @@ describe("promotion", () => {
     expect(ear.notified).toEqual(["fairmill default"]);
   });
 
-  test("a promoted job is claimed by the worker that forgot its floor, behind it by none", async () => {
+  test("A4: a promoted job lies above every floor, behind what was ready before it and before what comes later", async () => {
     const old = await enqueueOne(db, { delay_ms: 60_000 });
     const young = await enqueueOne(db);
     expect(await claimLanes(db, "w", [{ tenant: "default" }], 10)).toMatchObject([{ id: young }]);
     await shift(old, "run_at", "-1 second");
     await promote();
-    expect(await claimLanes(db, "w", [{ tenant: "default", floor: young }], 10)).toEqual([]);
-    expect(await claimLanes(db, "w", [{ tenant: "default" }], 10)).toMatchObject([{ id: old, attempt: 1 }]);
+    const later = await enqueueOne(db);
+    expect(await claimLanes(db, "w", [{ tenant: "default", floor: young }], 1)).toMatchObject([
+      { id: old, attempt: 1 },
+    ]);
+    expect(await claimLanes(db, "w", [{ tenant: "default", floor: young }], 10)).toMatchObject([{ id: later }]);
   });
 });
 

@@ -57,6 +57,7 @@ const WENT_OUT: Record<string, string> = {
   "0020_lease_numbers_are_random": "e70052c0961e5933",
   "0021_told_rules": "d51710c06e51b0ce",
   "0023_ticks_and_deliveries": "771501939ea2af6c",
+  "0024_lanes_by_due_time": "b38c4803e4951775",
 };
 
 test("no migration has changed since it went out: who has applied it could not upgrade any more", async () => {

@@ -385,11 +385,15 @@ describe("workers", () => {
 });
 
 describe("its turn", () => {
-  test("comes after older jobs of its lane, beside other lanes, below higher priorities", async () => {
+  test("comes after earlier jobs of its lane, beside other lanes, below higher priorities", async () => {
     await register(db, "w");
     await fill(db, 3, { tenant: "acme" });
     const { id } = await client.enqueue(work, {}, { tenant: "acme" });
-    expectReason(await why(id), "turn", "It is ready and waits for its turn: 3 older jobs of its tenant go before it.");
+    expectReason(
+      await why(id),
+      "turn",
+      "It is ready and waits for its turn: 3 earlier jobs of its tenant go before it.",
+    );
     await fill(db, 5, { tenant: "bob" });
     await fill(db, 1, { tenant: "cleo", queue: "elsewhere" });
     await fill(db, 1, { tenant: "acme", priority: -1 });
@@ -399,7 +403,7 @@ describe("its turn", () => {
     expectReason(
       told,
       "turn",
-      "It is ready and waits for its turn: 3 older jobs of its tenant go before it, 1 other tenant waits at its priority, 2 lanes wait at higher priorities.",
+      "It is ready and waits for its turn: 3 earlier jobs of its tenant go before it, 1 other tenant waits at its priority, 2 lanes wait at higher priorities.",
     );
     expect(detailOf(told, "turn")).toMatchObject({ ahead: 3, lanesBeside: 1, lanesAbove: 2, priority: 0 });
     const [first] = await client.jobs({ tenant: "bob" }).then((jobs) => jobs.slice(-1));
@@ -553,7 +557,7 @@ test("stays cheap with 100,000 jobs waiting in its lane, its key and beside it, 
   );
   expect((await why(last!.blocked)).reason).toMatch(/; 1000 or more wait before it\.$/);
   expect((await why(last!.ready)).reason).toMatch(
-    /: 1000 or more older jobs of its tenant go before it, \d+ or more other tenants wait/,
+    /: 1000 or more earlier jobs of its tenant go before it, \d+ or more other tenants wait/,
   );
   const session = await openSession(db.url);
   try {

@@ -1,5 +1,5 @@
 // B1: how many jobs run at once, in one queue and in several.
-import { createClient, defineJob, handle } from "fairmill";
+import { createClient, defineJob, fixed, handle } from "fairmill";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { endOf, eventOf, gate, startWorker } from "../support/jobs.js";
@@ -159,6 +159,38 @@ test("A8: two and then four identical processes run two and four times as many j
     return (await left()) === 0;
   });
   for (const worker of fleet) await worker.stop();
+});
+
+test("A4: a delayed and a retried job take their places by the time they became due, not by their ids", async () => {
+  const work = defineJob<{ name: string }>({ kind: "work", retry: { attempts: 2, backoff: fixed(1) } });
+  const ran: string[] = [];
+  await using client = createClient({ databaseUrl: db.url });
+  const add = (name: string, options = {}) => client.enqueue(work, { name }, options);
+  await add("delayed", { delay: "1h" });
+  const retried = await add("retried");
+  await db.query("select fairmill.register_v1('w', array['default'])");
+  const [claimed] = await db.query("select id, lease_no from fairmill.claim_v1('w')");
+  expect(claimed!["id"]).toBe(retried.id);
+  await db.query("select fairmill.settle_v1('w', array[$1::bigint], array[$2::integer], array['retry'], $3)", [
+    claimed!["id"],
+    claimed!["lease_no"],
+    JSON.stringify([{ delay_ms: 3_600_000, error: { name: "Error", message: "no paper" } }]),
+  ]);
+  await add("first");
+  const second = await add("second");
+  // The later one falls due first.
+  await db.query("update fairmill.job set run_at = now() - interval '1 second' where id = $1", [retried.id]);
+  await db.query("update fairmill.job set run_at = now() where state = 'scheduled' and id <> $1", [retried.id]);
+  await db.query("select fairmill.tick_upkeep_v1()");
+  await add("third");
+  const told = await client.why(second.id);
+  expect(told!.gates.find(({ gate }) => gate === "turn")!.detail).toMatchObject({ ahead: 1 });
+  const worker = await startWorker(db.url, [handle(work, ({ input }) => void ran.push(input.name))], {
+    concurrency: 1,
+  });
+  await waitUntil("all have run", async () => (await left()) === 0);
+  await worker.stop();
+  expect(ran).toEqual(["first", "second", "retried", "delayed", "third"]);
 });
 
 test("A4: with a single place the jobs of a lane run strictly in their order", async () => {
