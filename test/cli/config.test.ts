@@ -114,8 +114,9 @@ describe("a config that is broken", () => {
       ["migrate", "--check"],
       ["migrate", "--schema", "fairmill"],
     ];
-    for (const args of commands) {
-      const { code, stderr } = await cli(args, { cwd, env: env() });
+    const said = await Promise.all(commands.map((args) => cli(args, { cwd, env: env() })));
+    for (const [n, { code, stderr }] of said.entries()) {
+      const args = commands[n]!;
       expect({ args, code }).toEqual({ args, code: 0 });
       if (args.includes("--schema")) expect(stderr).toBe("");
       else

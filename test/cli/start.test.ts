@@ -48,7 +48,8 @@ function expectFairness(stdout: string): void {
   for (const [, , count] of left) expect(Number(count)).toBeGreaterThan(150);
 }
 
-describe("on its own PostgreSQL", () => {
+// Each makes a cluster and starts several processes; a busy machine takes its time.
+describe("on its own PostgreSQL", { timeout: 180_000 }, () => {
   test("serves the small tenants while the large one waits, ends with exit code 0, and leaves DATABASE_URL alone", async () => {
     const folder = await clone();
     const { code, stdout, stderr } = await example(folder, [], { DATABASE_URL: db.url, DATABASE_DIRECT_URL: db.url })
@@ -68,7 +69,10 @@ describe("on its own PostgreSQL", () => {
     const folder = await clone();
     const first = example(folder);
     await first.line("acme 0/600");
+    // It must not be done before the second one looks.
+    first.child.kill("SIGSTOP");
     const second = await example(folder).ended;
+    first.child.kill("SIGCONT");
     expect(second.code).toBe(1);
     expect(second.stderr).toMatch(
       new RegExp(`is run already, by process ${first.child.pid}: .*\\nStop that one .*, or look`),
@@ -91,7 +95,7 @@ describe("on its own PostgreSQL", () => {
   });
 });
 
-describe("on a database that is named on the command line", () => {
+describe("on a database that is named on the command line", { timeout: 180_000 }, () => {
   afterEach(() => db.query("drop schema if exists fairmill_example cascade"));
 
   test("works in a schema of its own and drops it; jobs that others add are shown with the rest", async () => {
