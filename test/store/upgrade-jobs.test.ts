@@ -54,7 +54,7 @@ test("jobs in every state live on", async () => {
 
   // The old worker goes on with what it has, by the fences of before.
   for (const as of ["running, with a place", "running, alone of its kind", "running, under a cap"])
-    expect(await settle(ask, "steady", [{ id: await idOf(as), lease_no: 1 }], "done")).toMatchObject({ accepted: 1 });
+    expect(await settle(ask, "steady", [{ id: await idOf(as), lease_no: "1" }], "done")).toMatchObject({ accepted: 1 });
 
   const letters: string[] = [];
   const receipts: unknown[] = [];

@@ -1,8 +1,7 @@
 // Databases, roles and pools whose transactions are not READ COMMITTED by default: work goes on all the same.
-import { createClient, defineJob, handle, silentLogger } from "fairmill";
+import { createClient, createWorker, defineJob, handle, silentLogger } from "fairmill";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { createWorker } from "../../src/worker/worker.js";
 import { freshDatabase } from "../support/database.js";
 import { checkInvariants } from "../support/invariants.js";
 import { endOf } from "../support/jobs.js";
