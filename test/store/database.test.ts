@@ -93,7 +93,8 @@ describe("large statements", () => {
             sent.push("room is made");
             answer(...answered);
           };
-        } else sent.push(text);
+          // What is asked once of every connection.
+        } else if (!text.includes("default_transaction_isolation")) sent.push(text);
         return (super.query as (...args: unknown[]) => never).apply(this, args);
       }
     }

@@ -12,7 +12,7 @@ export interface SentStatement {
 type Fate = "reset" | "hang";
 
 interface Trap {
-  readonly text: string;
+  readonly text: string | RegExp;
   readonly fate: Fate;
   readonly sprung: () => void;
 }
@@ -172,10 +172,10 @@ export class TcpProxy {
   }
 
   /**
-   * The next statement that contains `text` takes effect, but its answer is swallowed; then the connection is reset, or hangs for
+   * The next statement that contains `text`, or fits it, takes effect, but its answer is swallowed; then the connection is reset, or hangs for
    * ever. Resolves when that has happened.
    */
-  swallowAnswerTo(text: string, fate: Fate = "reset"): Promise<void> {
+  swallowAnswerTo(text: string | RegExp, fate: Fate = "reset"): Promise<void> {
     return new Promise((resolve) => this.#traps.push({ text, fate, sprung: resolve }));
   }
 
@@ -207,7 +207,9 @@ export class TcpProxy {
 
   /** For connections: takes the first trap that this statement springs. */
   takeTrap(text: string): Trap | undefined {
-    const index = this.#traps.findIndex((trap) => text.includes(trap.text));
+    const index = this.#traps.findIndex((trap) =>
+      typeof trap.text === "string" ? text.includes(trap.text) : trap.text.test(text),
+    );
     return index < 0 ? undefined : this.#traps.splice(index, 1)[0];
   }
 
