@@ -1,6 +1,6 @@
 -- Keeps packages that are older than the schema from migrating it, whatever they know of versions: a trigger on the ledger, which every
--- package writes to in the transaction of its migration. Who migrates says his generation in the setting fairmill.generation; packages
--- from before this rule say none. Refused with FM030, and with it the whole migration.
+-- package writes to in the transaction of its migration. A package states its generation in the setting fairmill.generation; packages from
+-- before this rule state none. Refused with FM030, and with it the whole migration.
 -- Locks: none.
 create or replace function fairmill.guard_ledger_v1()
 returns trigger
