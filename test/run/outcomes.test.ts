@@ -35,12 +35,19 @@ describe("results", () => {
     ["false", false, false],
     ["null", null, null],
     ["nothing", undefined, null],
-    ["text that PostgreSQL refuses", { a: "x\0\ud800" }, { a: "x\ufffd\ufffd" }],
-    ["an error, which is not thrown", new Error("just a value"), {}],
   ])("%s is kept", async (_, value, kept) => {
     const logger = keepingLogger();
     expect(await ended(() => value, logger)).toMatchObject({ state: "done", attempt: 1, result: kept, error: null });
     expect(logger.lines.filter(({ level }) => level === "warn")).toEqual([]);
+  });
+
+  test.each<[string, unknown, unknown]>([
+    ["text that PostgreSQL refuses", { a: "x\0\ud800" }, { a: "x\ufffd\ufffd" }],
+    ["an error, which is not thrown", new Error("just a value"), {}],
+  ])("%s is kept as far as it can be, and a line says what became of it", async (_, value, kept) => {
+    const logger = keepingLogger();
+    expect(await ended(() => value, logger)).toMatchObject({ state: "done", attempt: 1, result: kept, error: null });
+    expect(logger.lines.filter(({ level }) => level === "warn")).toHaveLength(1);
   });
 
   const circle: { self?: unknown } = {};
