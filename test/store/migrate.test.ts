@@ -237,6 +237,7 @@ test("A3: every column of a live job is kept when it ends, with the same type; o
     "cancel_requested_at",
     "put_back",
     "slot",
+    "turn_no",
     "unique_key",
     "unique_until",
   ]);
