@@ -200,7 +200,9 @@ describe.each(SCENARIOS)("$name", (scenario) => {
     const plans = await plansOf(session, statement, values!(facts));
     const choosing = plans.find(({ query }) => query.includes("skip locked"))!;
     const probe = readersOf([choosing], "job").find(({ index }) => index === "job_lane")!;
-    expect(probe.condition).toMatch(/hashtextextended\(queue, .* = .*ROW\(tenant, id\) > .*tenant <= /);
+    expect(probe.condition).toMatch(
+      /hashtextextended\(queue, .* = .*ROW\(tenant, COALESCE\(turn_no, id\)\) > .*tenant <= /,
+    );
     expect(probe.loops).toBeLessThanOrEqual(90);
     expect(all(choosing.root).some(({ type }) => /Sort/.test(type))).toBe(false);
     const claiming = plans.find(({ query }) => query.includes("update fairmill.job"))!;

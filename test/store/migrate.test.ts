@@ -233,6 +233,7 @@ test("A3: every column of a live job is kept when it ends, with the same type; o
     "put_back",
     "released",
     "slot",
+    "turn_no",
     "unique_key",
     "unique_until",
   ]);
