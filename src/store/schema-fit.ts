@@ -1,6 +1,8 @@
 // Asks once whether the schema fits this library, and remembers that it did: no call after the first pays for it.
 import { DatabaseError } from "../model/errors.js";
 import type { Database } from "./database.js";
+import { isWorthRepeating } from "./failures.js";
+import { NotSentError } from "./not-sent-error.js";
 import { checkFit } from "./schema-state.js";
 
 export class SchemaFit {
@@ -29,14 +31,14 @@ export class SchemaFit {
   /** For those who may not wait for a connection of ours: throws what is known, and asks beside the call. */
   checkBeside(): void {
     if (this.#isKnown) return;
-    void this.#ask();
+    this.#ask().catch(() => {});
     if (this.#misfit) throw this.#misfit;
   }
 
   /** It did fit, and something is missing now. Tells once that it does not fit any more. */
   async retell(tell: (misfit: DatabaseError) => void): Promise<void> {
     if (this.#isRetold) return;
-    const misfit = await this.#ask();
+    const misfit = await this.#ask().catch(() => undefined);
     if (!misfit || this.#isRetold) return;
     this.#isRetold = true;
     tell(misfit);
@@ -55,7 +57,9 @@ export class SchemaFit {
       this.#isKnown = true;
       this.#misfit = undefined;
     } catch (error) {
-      // What keeps the database from answering is told by the call itself, which has its own way to repeat.
+      // A login that is refused would be refused again.
+      if (error instanceof NotSentError && !isWorthRepeating(error)) throw error;
+      // What else keeps the database from answering is told by the call itself, which has its own way to repeat.
       if (!isMisfit(error)) return undefined;
       this.#misfit = error;
     }

@@ -76,8 +76,8 @@ describe("the ear", () => {
     const proxy = await TcpProxy.before(db.url);
     proxy.isDeaf = true;
     await using client = createClient({ databaseUrl: db.url });
-    // Were it to look less often than every second, it would never look.
-    await using worker = await startWorker(proxy.url, [handle(job, () => "ran")], { clock: withoutTimersOf(1_001) });
+    // Were it to look less often than about every second, it would never look: a pause is spread by a fifth.
+    await using worker = await startWorker(proxy.url, [handle(job, () => "ran")], { clock: withoutTimersOf(1_202) });
     const heard: boolean[] = [];
     worker.events.on("listening", ({ working }) => heard.push(working));
     await eventOf(worker, "idle");
