@@ -270,6 +270,12 @@ describe.each(STATES)("%s", (sqlState, code) => {
       await tx.connect();
       await tx.query("begin");
       const [one] = await failuresOf([[name, () => knock(client.in(tx), name, args)]]);
+      // That the schema does not fit is known from the client's own calls by then, and told before the transaction is asked.
+      if (code === "FAIRMILL_NOT_MIGRATED") {
+        expect(one?.error, `in(tx).${name}`).toMatchObject({ code });
+        await tx.end();
+        continue;
+      }
       expect(one?.error, `in(tx).${name}`).toMatchObject({ code, cause: { code: sqlState } });
       // Whoever has lost a transaction is told that, and not the first error once more.
       const [after] = await failuresOf([[name, () => knock(client.in(tx), name, args)]]);

@@ -145,13 +145,11 @@ describe("calls of one process at the same time", () => {
   });
 
   test("the last call wins although an earlier one is held up; jobs without a unique key do not wait with them", async () => {
-    const proxy = await TcpProxy.before(db.url);
-    await using slow = createClient({ databaseUrl: proxy.url });
+    await using slow = createClient({ databaseUrl: db.url });
     const { id } = await slow.enqueue(replacing, { user: "ann", n: 0 });
     const gate = await open();
     await gate.query("begin");
     await gate.query("select from fairmill.job where id = $1 for update", [id]);
-    const before = proxy.count("fairmill.enqueue_");
     const first = slow.enqueue(replacing, { user: "ann", n: 1 });
     await waitUntil("the first stands at the lock", async () => {
       const rows = await db.query("select from pg_locks where not granted");
@@ -160,9 +158,10 @@ describe("calls of one process at the same time", () => {
     const last = slow.enqueue(replacing, { user: "ann", n: 2 });
     // This one passes, so the last one could have.
     await slow.enqueue(plain, {});
-    const sent = proxy.count("fairmill.enqueue_") - before;
+    const standing = await db.query("select from pg_locks where not granted");
     await gate.query("commit");
-    expect(sent).toBe(2);
+    // The first one, or for a moment none: it comes again. Had the last one been sent, it would stand there as well.
+    expect(standing.length).toBeLessThan(2);
     expect(await first).toEqual(await last);
     expect((await client.job(id))!.payload).toEqual({ user: "ann", n: 2 });
   });

@@ -182,7 +182,8 @@ describe("a migration leaves exactly the functions it knows", () => {
     // signatures, and every checksum in the ledger is right.
     await ask.query("delete from fairmill.schema_state; drop trigger migration_guard on fairmill.migration");
     await ask.query("set check_function_bodies = off");
-    for (const { text } of await olderFunctions("0011")) await ask.query(text);
+    // Some have another result now: PostgreSQL keeps those.
+    for (const { text } of await olderFunctions("0011")) await ask.query(text).catch(() => {});
     for (const { text } of (await readShipped()).functions) await ask.query(text).catch(() => {});
     const twice = (await ask.query<{ name: string }>(TWICE)).map(({ name }) => name);
     expect(twice).toContain("claim_lanes_v1");
