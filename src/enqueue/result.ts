@@ -7,6 +7,7 @@ import { checkJobId } from "../model/job-id.js";
 import type { Enqueued } from "../model/new-job.js";
 import { JobFailedError, ResultCancelledError } from "../model/result-errors.js";
 import { readable, refuseUnknown } from "../model/settings.js";
+import { showValue } from "../model/show-value.js";
 import { isEnded } from "../model/states.js";
 import type { JobEnd, SeenJob } from "../store/read-jobs.js";
 
@@ -35,6 +36,9 @@ export function askedResult(of: Asked, second?: unknown, third?: unknown): Asked
     return { id: checkJobId(id as string), kind, options: (kind === undefined ? second : third) ?? {} };
   });
   refuseUnknown(options, ["timeout", "signal"], "result");
+  const { signal } = options as ResultOptions;
+  if (signal !== undefined && !readable("signal", "result", () => signal instanceof AbortSignal))
+    throw new ConfigError("signal", `result: signal: ${showValue(signal)} is no AbortSignal.`);
   return { id, kind, options };
 }
 
