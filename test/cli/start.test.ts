@@ -68,7 +68,7 @@ describe("on its own PostgreSQL", { timeout: 180_000 }, () => {
   test("says who runs already when it is started a second time, and does not disturb that one", async () => {
     const folder = await clone();
     const first = example(folder);
-    await first.line("acme 0/600");
+    await first.line("/600 (");
     // It must not be done before the second one looks.
     first.child.kill("SIGSTOP");
     const second = await example(folder).ended;
@@ -89,7 +89,7 @@ describe("on its own PostgreSQL", { timeout: 180_000 }, () => {
     running.child.kill("SIGINT");
     expect((await running.ended).code).toBe(130);
     const again = example(folder);
-    await again.line("acme 0/600");
+    await again.line("/600 (");
     again.child.kill("SIGINT");
     expect((await again.ended).code).toBe(0);
   });
@@ -100,7 +100,7 @@ describe("on a database that is named on the command line", { timeout: 180_000 }
 
   test("works in a schema of its own and drops it; jobs that others add are shown with the rest", async () => {
     const running = example(repo, ["--database-url", db.url]);
-    await running.line("acme 0/600");
+    await running.line("/600 (");
     const enqueue = (tenant: string) =>
       cli(["enqueue", "picture.draw", "--tenant", tenant, "--queue", "pictures"], {
         env: { DATABASE_URL: db.url, FAIRMILL_SCHEMA: "fairmill_example" },
@@ -118,7 +118,7 @@ describe("on a database that is named on the command line", { timeout: 180_000 }
 
   test("stops at a signal, its workers with it, and cleans up", async () => {
     const running = example(repo, [`--database-url=${db.url}`]);
-    await running.line("acme 0/600");
+    await running.line("/600 (");
     running.child.kill("SIGTERM");
     const { code, stdout } = await running.ended;
     expect({ code, last: stdout.trimEnd().split("\n").at(-1) }).toEqual({ code: 0, last: "Stopping …" });
