@@ -48,8 +48,7 @@ function expectFairness(stdout: string): void {
   for (const [, , count] of left) expect(Number(count)).toBeGreaterThan(150);
 }
 
-// Each makes a cluster and starts several processes; a busy machine takes its time.
-describe("on its own PostgreSQL", { timeout: 180_000 }, () => {
+describe("on its own PostgreSQL", () => {
   test("serves the small tenants while the large one waits, ends with exit code 0, and leaves DATABASE_URL alone", async () => {
     const folder = await clone();
     const { code, stdout, stderr } = await example(folder, [], { DATABASE_URL: db.url, DATABASE_DIRECT_URL: db.url })
@@ -95,7 +94,7 @@ describe("on its own PostgreSQL", { timeout: 180_000 }, () => {
   });
 });
 
-describe("on a database that is named on the command line", { timeout: 180_000 }, () => {
+describe("on a database that is named on the command line", () => {
   afterEach(() => db.query("drop schema if exists fairmill_example cascade"));
 
   test("works in a schema of its own and drops it; jobs that others add are shown with the rest", async () => {
