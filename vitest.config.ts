@@ -7,8 +7,9 @@ export default defineConfig({
     pool: "forks",
     // Tests wait for PostgreSQL and for processes more than they compute.
     maxWorkers: 2,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // Ends what hangs, and measures nothing: a machine that is busy with other things may take its time.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     reporters: ["default", "./test/support/totals-reporter.ts"],
   },
 });

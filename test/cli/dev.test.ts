@@ -119,7 +119,7 @@ export default defineConfig({ handlers: [handle(defineJob({ kind: "ask" }), asyn
   expect(stderr).toContain("answers.ts changed: a new worker takes over");
   expect(stderr).toMatch(/^error: fairmill\.config\.ts could not be loaded: .*answers\.ts/m);
   expect(await db.query("select from fairmill.worker where state = 'alive'")).toEqual([]);
-}, 180_000);
+});
 
 test("a config that cannot be loaded ends dev, and its PostgreSQL", async () => {
   const cwd = await scratchFolder({ "fairmill.config.ts": "export default { handler: [] };" });

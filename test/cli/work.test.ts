@@ -152,7 +152,7 @@ export default defineConfig({
   await writeFile(join(cwd, "go on"), "");
   await work.line("Worker stopped");
   expect(await stateOf(id)).toBe("done");
-}, 180_000);
+});
 
 test("a worker whose parent lets go of it stops", async () => {
   const work = startWork();
