@@ -47,7 +47,10 @@ describe("why", () => {
     await register(db, "w");
     await claim(db, "w");
     expect((await run("why", id)).stdout).toMatch(/^Job \d+ is running\. It runs on worker w, .*\n\n {2}✓ state .*\n$/);
-    await db.query("select fairmill.settle_v1('w', $1, '{1}', '{dead}')", [[id]]);
+    await db.query(
+      "select fairmill.settle_v1('w', array[$1::bigint], (select array_agg(j.lease_no) from fairmill.job j where j.id = $1), '{dead}')",
+      [id],
+    );
     expect((await run("why", id)).stdout).toMatch(
       /^Job \d+ is dead\. .*\n\n {2}✗ state .*\n\nRun it again: fairmill retry \d+\n$/,
     );

@@ -1,7 +1,9 @@
 // What is kept of attempts is bounded, in number and in bytes, wherever an entry is added: the list is rewritten with every attempt.
 import { describe, expect, test } from "vitest";
+import { claimsOf } from "../../src/model/lease-no.js";
 import { cli } from "../cli/cli.js";
 import { useDatabase } from "../support/database.js";
+import { claimNo } from "../support/lease-no.js";
 import { call, claim, ended, endLease, enqueueOne, live, recover, register, settle } from "./calls.js";
 import { begin, claimDeliveries, publishOne } from "./outbox-calls.js";
 
@@ -22,7 +24,9 @@ const bytesOf = async (id: string) =>
       [id],
     )
   )[0]!.bytes;
-const numbersOf = (entries: readonly Entry[]) => entries.map(({ lease_no }) => lease_no);
+/** Of which claim of its job each is; numbers below zero are made up. */
+const numbersOf = (entries: readonly Entry[]) =>
+  entries.map(({ lease_no }) => (lease_no < 0 ? lease_no : claimsOf(lease_no)));
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => from + n);
 
 /** A job that runs again and again, with what each run comes to. */
@@ -49,14 +53,16 @@ describe("failures of a job", () => {
     const failures = (await live(db, id))!.failures as unknown as Entry[];
     expect(numbersOf(failures)).toEqual([1, 2, 3, ...range(74, 120)]);
     expect(failures).toHaveLength(ENTRIES_MAX);
-    expect(failures.filter(({ dropped }) => dropped !== undefined)).toMatchObject([{ lease_no: 74, dropped: 70 }]);
+    expect(failures.filter(({ dropped }) => dropped !== undefined)).toMatchObject([
+      { lease_no: claimNo(74), dropped: 70 },
+    ]);
     // And it ends like any other, in one row more.
     await call(db, "retry_v1($1)", [id]);
     await settle(db, "w", await claim(db, "w"), "dead", [{ error: { message: "the end" } }]);
     const all = (await ended(db, id))!.failures as unknown as Entry[];
     expect(all).toHaveLength(ENTRIES_MAX);
-    expect(all.at(-1)).toMatchObject({ lease_no: 121, error: { message: "the end" } });
-    expect(all[3]).toMatchObject({ lease_no: 75, dropped: 71 });
+    expect(all.at(-1)).toMatchObject({ lease_no: claimNo(121), error: { message: "the end" } });
+    expect(all[3]).toMatchObject({ lease_no: claimNo(75), dropped: 71 });
   });
 
   test("large errors are kept within 64 KiB together, the last one whole", async () => {
@@ -74,8 +80,8 @@ describe("failures of a job", () => {
     expect(await bytesOf(id)).toBeLessThan(BYTES_MAX);
     const failures = (await live(db, id))!.failures as unknown as Entry[];
     expect(failures).toMatchObject([
-      { lease_no: 1, error: { message: "no 1", code: "E_NO" } },
-      { lease_no: 4, dropped: 2, error: { message: "no 4", stack } },
+      { lease_no: claimNo(1), error: { message: "no 1", code: "E_NO" } },
+      { lease_no: claimNo(4), dropped: 2, error: { message: "no 4", stack } },
     ]);
     expect(failures[0]!.error.stack).toBeUndefined();
   });
