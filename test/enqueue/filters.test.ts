@@ -20,7 +20,7 @@ const LISTS: Record<string, { list: (filter: Given) => Promise<unknown[]>; names
     ids: ["before", "batch"],
   },
   batches: { list: (filter) => client.batches.list(filter), names: ["tenant", "state", "role"], ids: ["before"] },
-  outbox: { list: (filter) => client.outbox(filter), names: ["tenant", "channel", "status"], ids: ["after"] },
+  outbox: { list: (filter) => client.outbox(filter), names: ["tenant", "channel", "status"], ids: ["before"] },
   tenants: { list: (page) => client.tenants(page), names: ["after"], ids: [] },
   queues: { list: (page) => client.queues(page), names: ["after"], ids: [] },
   kinds: { list: (page) => client.kinds(page), names: ["after"], ids: [] },

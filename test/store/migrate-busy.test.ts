@@ -42,8 +42,8 @@ async function busySession(url: string, worker: string, random: () => number) {
       await turn().catch(async (error: { code?: string }) => {
         await client.query("rollback");
         if (error.code === "40P01") deadlocks.push(error);
-        // A function that was under way met another one of the new release: whoever called it comes again.
-        else if (error.code !== "42804") throw error;
+        // A function that was under way met others of the new release, or one that is gone: its caller comes again, as workers do.
+        else if (!["42804", "42883", "XX000"].includes(error.code ?? "")) throw error;
       });
   })();
   let failure: unknown;
