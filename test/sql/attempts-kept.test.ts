@@ -1,6 +1,6 @@
 // What is kept of attempts is bounded, in number and in bytes, wherever an entry is added: the list is rewritten with every attempt.
 import { describe, expect, test } from "vitest";
-import { claimsOf } from "../../src/model/lease-no.js";
+import { claimsOf } from "../../src/core/job/lease-no.js";
 import { cli } from "../cli/cli.js";
 import { useDatabase } from "../support/database.js";
 import { claimNo } from "../support/lease-no.js";

@@ -46,7 +46,7 @@ export async function openBatch(ask: Asker, spec: NewRow = {}, jobs: readonly Ne
 }
 
 export async function createFlow(ask: Asker, nodes: readonly NodeSpec[], spec: NewRow = {}): Promise<string> {
-  const [row] = await ask.query<{ id: string }>("select id from fairmill.create_flow_v1($1)", [
+  const [row] = await ask.query<{ id: string }>("select id from fairmill.start_flow_v1($1)", [
     JSON.stringify({ ...spec, nodes }),
   ]);
   return row!.id;

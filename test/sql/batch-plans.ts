@@ -63,39 +63,49 @@ interface BatchCall {
 }
 
 export const BATCH_CALLS: Record<string, BatchCall> = {
-  "join_batches_v1 of an enqueue": {
+  "join_batches of an enqueue": {
     statement:
       "select * from fairmill.enqueue_many_v1((select jsonb_agg(jsonb_build_object('kind', 'work', 'batch', n)) from generate_series(1, 50) n))",
     ways: [],
     batchWays: ["batch_pkey"],
   },
-  lock_trees_v1: {
-    statement: `select fairmill.lock_trees_v1(${ids(16001, 16050)})`,
+  open_batches: {
+    statement: `select fairmill.open_batches(${ids(1, 50)})`,
     ways: [],
     batchWays: ["batch_pkey"],
   },
-  idle_batches_v1: {
-    statement: `select fairmill.idle_batches_v1(${ids(4951, 5100)})`,
+  lock_trees: {
+    statement: `select fairmill.lock_trees(${ids(16001, 16050)})`,
+    ways: [],
+    batchWays: ["batch_pkey"],
+  },
+  idle_batches: {
+    statement: `select fairmill.idle_batches(${ids(4951, 5100)})`,
     ways: ["job_batch backward"],
     batchWays: ["batch_inside backward", "batch_pkey", "batch_hold_batch"],
   },
-  advance_batches_v1: {
-    statement: `select fairmill.advance_batches_v1(${ids(5001, 5050)})`,
+  advance_batches: {
+    statement: `select fairmill.advance_batches(${ids(5001, 5050)})`,
     ways: ["job_batch backward"],
     batchWays: ["batch_inside backward", "batch_pkey", "batch_edge_pkey", "batch_hold_batch"],
   },
-  call_back_v1: {
-    statement: `select fairmill.call_back_v1(${ids(5001, 5050)}, 'complete')`,
+  "enqueue_callbacks of batches in which a member died": {
+    statement: `select fairmill.enqueue_callbacks('{}', ${ids(5001, 5050)})`,
     ways: [],
     batchWays: ["batch_pkey"],
   },
-  "end_members_v1 of members that are not the last, and of the last": {
-    statement: `select fairmill.end_members_v1(${members(4951, 5050, "dead")})`,
+  enqueue_callbacks: {
+    statement: `select fairmill.enqueue_callbacks(${ids(5001, 5050)}, '{}')`,
+    ways: [],
+    batchWays: ["batch_pkey"],
+  },
+  "count_members of members that are not the last, and of the last": {
+    statement: `select fairmill.advance_batches(c.batches, c.died) from fairmill.count_members(${members(4951, 5050, "dead")}) c`,
     ways: ["job_batch backward"],
     batchWays: ["batch_inside backward", "batch_pkey", "batch_edge_pkey", "batch_hold_batch"],
   },
-  "check_batches_v1 with fifty that are due": {
-    statement: "select fairmill.check_batches_v1(200)",
+  "check_batches with fifty that are due": {
+    statement: "select fairmill.check_batches(200)",
     ways: ["job_batch backward"],
     batchWays: ["batch_inside backward", "batch_pkey", "batch_to_check"],
   },
@@ -109,61 +119,55 @@ export const BATCH_CALLS: Record<string, BatchCall> = {
     ways: ["job_batch", "job_batch backward", "job_pkey"],
     batchWays: ["batch_inside", "batch_inside backward", "batch_pkey"],
   },
-  tree_accounts_v1: {
-    statement: "select fairmill.tree_accounts_v1(array[20001::bigint])",
+  tree_accounts: {
+    statement: "select fairmill.tree_accounts(array[20001::bigint])",
     ways: [],
     batchWays: ["batch_inside", "batch_pkey"],
   },
-  trees_below_v1: {
-    statement: "select fairmill.trees_below_v1(array[20000::bigint])",
+  batches_within_v1: {
+    statement: "select fairmill.batches_within_v1(array[20000::bigint])",
     ways: [],
     batchWays: ["batch_inside", "batch_pkey"],
   },
-  "leave_nodes_v1 of one that failed": {
-    statement: "select fairmill.leave_nodes_v1(array[20001::bigint])",
+  "notify_dependents of one that failed": {
+    statement: "select fairmill.notify_dependents(array[20001::bigint])",
     before: "update fairmill.batch set state = 'failed', ended_at = now() where id = 20001",
     ways: [],
     batchWays: ["batch_inside", "batch_pkey", "batch_edge_pkey"],
   },
-  start_nodes_v1: {
-    statement: `select * from fairmill.start_nodes_v1(${ids(20002, 20051)})`,
+  start_nodes: {
+    statement: `select * from fairmill.start_nodes(${ids(20002, 20051)})`,
     before: "update fairmill.batch set waits = 0 where id between 20002 and 20051",
     ways: [],
     batchWays: ["batch_inside", "batch_pkey"],
   },
-  open_again_v1: {
-    statement: "select fairmill.open_again_v1(array[30001::bigint])",
+  reopen_tree: {
+    statement: "select fairmill.reopen_tree(array[30001::bigint])",
     ways: [],
     batchWays: ["batch_inside", "batch_pkey", "batch_edge_after", "batch_edge_pkey"],
   },
-  wait_again_v1: {
-    statement: `select fairmill.wait_again_v1(${ids(30002, 30151)})`,
+  reset_nodes: {
+    statement: `select fairmill.reset_nodes(${ids(30002, 30151)})`,
     ways: [],
     batchWays: ["batch_pkey", "batch_edge_after"],
   },
-  reopen_batches_v1: {
-    statement: `select fairmill.reopen_batches_v1('[[30001, "dead"]]')`,
-    ways: ["job_batch backward"],
-    batchWays: ["batch_inside", "batch_inside backward", "batch_pkey", "batch_edge_after", "batch_edge_pkey"],
+  reopen_batches: {
+    statement: `select fairmill.reopen_batches('[[30001, "dead"]]')`,
+    ways: [],
+    batchWays: ["batch_inside", "batch_pkey", "batch_edge_after", "batch_edge_pkey"],
   },
   retry_flow_v1: {
     statement: "select * from fairmill.retry_flow_v1(30000)",
     ways: ["job_batch backward"],
     batchWays: ["batch_inside", "batch_inside backward", "batch_pkey", "batch_edge_after", "batch_edge_pkey"],
   },
-  mourn_v1: {
-    statement: `select fairmill.mourn_v1(${ids(20002, 20151)})`,
-    before: `update fairmill.batch set callbacks = '{"death": {"kind": "work", "delay_ms": 864000000}}' where id = 20000`,
-    ways: [],
-    batchWays: ["batch_pkey"],
-  },
   open_batch_v1: {
     statement: `select * from fairmill.open_batch_v1('{"parent": 1, "hold_ms": 1000}', '[{"kind": "work", "queue": "batched", "delay_ms": 864000000}]')`,
     ways: [],
     batchWays: ["batch_pkey", "batch_hold_pkey"],
   },
-  create_flow_v1: {
-    statement: `select * from fairmill.create_flow_v1('{"nodes": [{"name": "a"}, {"name": "b", "after": [0]}, {"name": "c", "inside": 1}]}')`,
+  start_flow_v1: {
+    statement: `select * from fairmill.start_flow_v1('{"nodes": [{"name": "a"}, {"name": "b", "after": [0]}, {"name": "c", "inside": 1}]}')`,
     ways: ["job_batch"],
     batchWays: ["batch_inside", "batch_pkey"],
   },
@@ -172,8 +176,8 @@ export const BATCH_CALLS: Record<string, BatchCall> = {
     ways: ["job_batch backward"],
     batchWays: ["batch_inside backward", "batch_pkey", "batch_edge_pkey", "batch_hold_batch", "batch_hold_pkey"],
   },
-  forget_batches_v1: {
-    statement: "select fairmill.forget_batches_v1(now() - interval '30 days', 50)",
+  forget_batches: {
+    statement: "select fairmill.forget_batches(now() - interval '30 days', 50)",
     ways: [],
     batchWays: ["batch_over", "batch_pkey", "batch_tree", "batch_edge_pkey", "batch_hold_batch"],
   },

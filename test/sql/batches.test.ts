@@ -182,7 +182,7 @@ describe("of two last members one is the last", () => {
       expect(await errorCode(settle(session, "w", [b!], "done"))).toBe("FM003");
       await session.query("rollback");
       await session.query(`begin isolation level ${level}`);
-      expect(await errorCode(session.query("select fairmill.check_batches_v1()"))).toBe("FM003");
+      expect(await errorCode(session.query("select fairmill.check_batches()"))).toBe("FM003");
       await session.query("rollback");
       await settle(db, "w", [b!], "done");
       expect(await stateOf(db, outer.id)).toBe("succeeded");
@@ -458,7 +458,7 @@ test("B10: a tree that is over for long enough is removed whole, one that is not
   const young = await openBatch(db, {}, [{ kind: "work" }]);
   await work(db, "w");
   await db.query("update fairmill.batch set ended_at = now() - interval '31 days' where root = $1", [old.id]);
-  await db.query("select fairmill.retention_v1()");
+  await db.query("select fairmill.retention()");
   expect((await db.query("select id from fairmill.batch")).map(({ id }) => id)).toEqual([young.id]);
   // A member that outlived it is a job without a batch when it is retried.
   await db.query("update fairmill.job_history set state = 'dead' where batch = $1", [old.id]);

@@ -242,7 +242,7 @@ export async function call<T>(ask: Asker, expression: string, values: unknown[] 
 
 /** Says what limits the keys of a kind have: {per, max_running, when_full, rate}; null: none. */
 export const setRule = (ask: Asker, rule: NewRow | null, kind = "limited"): Promise<unknown> =>
-  ask.query("select fairmill.set_key_rule_v1($1, $2)", [kind, JSON.stringify(rule)]);
+  ask.query("select fairmill.set_key_limits_v1($1, $2)", [kind, JSON.stringify(rule)]);
 
 /** Settings of a queue, a kind or a tenant: {weight, max_running, rate, paused}. */
 export const setGate = (
@@ -250,7 +250,7 @@ export const setGate = (
   scope: "queue" | "kind" | "tenant",
   name: string,
   settings: NewRow,
-): Promise<unknown> => ask.query("select fairmill.set_gate_v1($1, $2, $3)", [scope, name, JSON.stringify(settings)]);
+): Promise<unknown> => ask.query("select fairmill.set_limits_v1($1, $2, $3)", [scope, name, JSON.stringify(settings)]);
 
 export interface Answered {
   readonly id: string | null;

@@ -1,6 +1,6 @@
 // Caps and pauses of tenants, queues and kinds: they hold in every committed state, and whatever fits goes on.
 import { describe, expect, test } from "vitest";
-import { claimsOf } from "../../src/model/lease-no.js";
+import { claimsOf } from "../../src/core/job/lease-no.js";
 import { useDatabase } from "../support/database.js";
 import { waitUntil } from "../support/wait.js";
 import {
@@ -292,7 +292,7 @@ describe("what is kept of gates", () => {
        ('start', 'tenant', 'spent', now() - interval '2 days', array[now() - interval '29 days'], '{1}', false),
        ('start', 'tenant', 'over', now() - interval '32 days', array[now() - interval '31 days'], '{1}', false)`,
     );
-    await call(db, "retention_v1()");
+    await call(db, "retention()");
     expect((await meters(db)).map(({ name }) => name)).toEqual(["marked", "spent", "young"]);
     await db.query("delete from fairmill.meter");
   });

@@ -215,7 +215,7 @@ test("F12: with a long transaction open, 20,000 jobs claimed by lanes with floor
 test("F8: a tenant at its cap with 100,000 waiting jobs costs the others nothing, and its lane is not touched", async () => {
   await warm();
   await fill(20_000, 50);
-  await session.query("select fairmill.set_gate_v1('tenant', 'capped', '{\"max_running\": 2}')");
+  await session.query("select fairmill.set_limits_v1('tenant', 'capped', '{\"max_running\": 2}')");
   await session.query(
     "select * from fairmill.claim_lanes_v1('w', '{default}', '{0}', '{t00000}', '{0}', '{1}', null, 1)",
   );
@@ -266,7 +266,7 @@ test("F8: a claim along 1,000 lanes that each have a gate looks at a bounded num
   await session.query(
     `insert into fairmill.gate (scope, name, max_running) select 'tenant', 't' || lpad(n::text, 5, '0'), 1000 from generate_series(0, 999) n`,
   );
-  await session.query("select fairmill.lock_meters_v1('start', 'tenant', array(select name from fairmill.gate))");
+  await session.query("select fairmill.lock_meters('start', 'tenant', array(select name from fairmill.gate))");
   await session.query("vacuum analyze fairmill.gate");
   await session.query("vacuum analyze fairmill.meter");
   const gated = await claimSeveral(1_000, 4);

@@ -2,9 +2,9 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { describe, expect, inject, test } from "vitest";
-import { claimsOf } from "../../src/model/lease-no.js";
-import { Database } from "../../src/store/database.js";
-import { migrate } from "../../src/store/migrate.js";
+import { claimsOf } from "../../src/core/job/lease-no.js";
+import { Database } from "../../src/db/database.js";
+import { migrate } from "../../src/db/migrate/migrate.js";
 import { useDatabase } from "../support/database.js";
 import { databaseAt } from "../support/global-setup.js";
 import { claimNo } from "../support/lease-no.js";
@@ -259,7 +259,7 @@ describe("lanes", () => {
     await fill(db, 1, { tenant: "t", queue: "other" });
     const lanes = await db.query<{ priority: number }>("select * from fairmill.lanes_v1('default')");
     expect(lanes.map(({ priority }) => priority)).toEqual(priorities);
-    const levels = await db.query<{ queue: string; priority: number }>("select * from fairmill.levels_v1()");
+    const levels = await db.query<{ queue: string; priority: number }>("select * from fairmill.levels()");
     expect(levels.filter(({ queue }) => queue === "default").map(({ priority }) => priority)).toEqual(priorities);
     expect(levels).toHaveLength(6);
     for (const priority of priorities)

@@ -163,7 +163,7 @@ describe("each end of a job ends its hold, once", () => {
     await register(db, "w");
     await settle(db, "w", await claim(db, "w"), "done");
     await db.query("update fairmill.job_history set ended_at = now() - interval '50 days' where id = $1", [id]);
-    await call(db, "retention_v1('1 day')");
+    await call(db, "retention('1 day')");
     expect(await statesOf(db, [id])).toEqual(["gone"]);
     expect(await movementsOf(db, id)).toEqual(["hold 3", "capture 3"]);
   });

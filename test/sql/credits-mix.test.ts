@@ -81,7 +81,7 @@ const ACTS: readonly Act[] = [
   async (session, roll) => call(session, "cancel_v1($1)", [await someId(session, roll, "job")]),
   async (session, roll) => call(session, "retry_v1($1)", [await someId(session, roll, "job_history")]),
   (session) => tick(session),
-  (session) => call(session, "add_up_accounts_v1(2)"),
+  (session) => call(session, "add_up_accounts(2)"),
   async (session, _, me) => {
     await endLease(session, me);
     await recover(session, 100, 2);

@@ -133,7 +133,7 @@ describe("sessions at the same time", () => {
         { name: "then", after: [0], when: "succeeded", on_failure: "fail", jobs: [then] },
         { name: "beside", after: [], when: "succeeded", on_failure: "fail", jobs: [{ kind: "work" }] },
       ];
-      const [flow] = await db.query<{ id: string }>("select id from fairmill.create_flow_v1($1)", [
+      const [flow] = await db.query<{ id: string }>("select id from fairmill.start_flow_v1($1)", [
         JSON.stringify({ name: "f", tenant: "default", callbacks: {}, nodes }),
       ]);
       await register(db, "w");
@@ -297,11 +297,11 @@ describe("sessions at the same time", () => {
     const holder = await open();
     await holder.query("begin; select from fairmill.account where name = 'a' for update");
     expect(await db.query("select next_in_ms from fairmill.tick_upkeep_v1(1)")).not.toEqual([{ next_in_ms: 0 }]);
-    expect(await call(db, "add_up_accounts_v1(2)")).toBe(1);
+    expect(await call(db, "add_up_accounts(2)")).toBe(1);
     await holder.query("rollback");
     expect(await db.query("select next_in_ms from fairmill.tick_upkeep_v1(1)")).toEqual([{ next_in_ms: 0 }]);
-    expect(await call(db, "add_up_accounts_v1()")).toBe(1);
-    expect(await call(db, "add_up_accounts_v1()")).toBe(0);
+    expect(await call(db, "add_up_accounts()")).toBe(1);
+    expect(await call(db, "add_up_accounts()")).toBe(0);
   });
 });
 

@@ -12,8 +12,8 @@ export const STEP_CALLS: Record<string, Call> = {
     values: ({ ids, leases }) => [ids[0], leases[0]],
     ways: ["job_pkey"],
   },
-  wait_until_v1: {
-    statement: "select fairmill.wait_until_v1($1, 1, '{go}', now())",
+  wait_until: {
+    statement: "select fairmill.wait_until($1, 1, '{go}', now())",
     values: ({ ids }) => [ids[0]],
     ways: [],
   },
@@ -32,27 +32,27 @@ export const STEP_CALLS: Record<string, Call> = {
 const ACCOUNTS = "array(select 'a' || n * 7 from generate_series(0, 49) n)";
 
 export const CREDIT_CALLS: Record<string, Call> = {
-  lock_accounts_v1: { statement: `select * from fairmill.lock_accounts_v1(${ACCOUNTS})`, ways: [] },
-  "store_holds_v1 of an enqueue": {
+  lock_accounts: { statement: `select * from fairmill.lock_accounts(${ACCOUNTS})`, ways: [] },
+  "store_reservations of an enqueue": {
     statement: "select * from fairmill.enqueue_many_v1($1, partial => true)",
     values: () => [
       JSON.stringify(Array.from({ length: 50 }, (_, n) => ({ kind: "work", account: `a${n * 7}`, amount: 2 }))),
     ],
     ways: [],
   },
-  end_holds_v1: {
+  end_reservations: {
     statement:
-      "select fairmill.end_holds_v1(array(select 1010000 + n from generate_series(1, 50) n), array(select 'dead' from generate_series(1, 50)))",
+      "select fairmill.end_reservations(array(select 1010000 + n from generate_series(1, 50) n), array(select 'dead' from generate_series(1, 50)))",
     ways: [],
   },
   balance_v1: { statement: "select * from fairmill.balance_v1('a7')", ways: [] },
-  add_up_accounts_v1: { statement: "select fairmill.add_up_accounts_v1(50)", ways: [] },
-  "unique_holder_v1 of a job": {
-    statement: "select fairmill.unique_holder_v1('unique', 'work', 'key 500', false)",
+  add_up_accounts: { statement: "select fairmill.add_up_accounts(50)", ways: [] },
+  "unique_holder of a job": {
+    statement: "select fairmill.unique_holder('unique', 'work', 'key 500', false)",
     ways: ["job_unique"],
   },
-  "unique_holder_v1 of a period": {
-    statement: "select fairmill.unique_holder_v1('unique', 'work', 'key 500', true)",
+  "unique_holder of a period": {
+    statement: "select fairmill.unique_holder('unique', 'work', 'key 500', true)",
     ways: [],
   },
 };
@@ -93,8 +93,8 @@ export const OUTBOX_CALLS: Record<string, Call> = {
     values: ({ ids, leases }) => [ids, leases],
     ways: ["job_pkey"],
   },
-  note_sends_v1: {
-    statement: "select fairmill.note_sends_v1('w3', $1, $2, $3, $4)",
+  record_sends: {
+    statement: "select fairmill.record_sends('w3', $1, $2, $3, $4)",
     values: ({ ids, leases }) => [
       ids,
       leases,
@@ -103,19 +103,19 @@ export const OUTBOX_CALLS: Record<string, Call> = {
     ],
     ways: ["job_pkey"],
   },
-  end_sends_v1: {
-    statement: "select fairmill.end_sends_v1($1, $2)",
+  end_sends: {
+    statement: "select fairmill.end_sends($1, $2)",
     values: ({ ids }) => [ids.map((id) => 5_000_000 + Number(id)), ids.map(() => "done")],
     ways: [],
   },
-  start_turns_v1: {
-    statement: `select fairmill.start_turns_v1(${MANY("default")}, ${MANY("mail")}, ${TURNS})`,
+  start_next_messages: {
+    statement: `select fairmill.start_next_messages(${MANY("default")}, ${MANY("mail")}, ${TURNS})`,
     before: ENDED,
     ways: [],
   },
-  recheck_turns_v1: { statement: "select * from fairmill.recheck_turns_v1(100)", before: ENDED, ways: [] },
-  send_again_v1: {
-    statement: "select fairmill.send_again_v1((select ids from sent_again))",
+  recheck_order: { statement: "select * from fairmill.recheck_order(100)", before: ENDED, ways: [] },
+  reopen_messages: {
+    statement: "select fairmill.reopen_messages((select ids from sent_again))",
     before: `${ENDED}; create temp table sent_again as select array(select id from fairmill.outbox where tenant = 'default' and channel = 'mail'
       and idempotency_key = any (array(select 'turn ' || n || ' 0' from generate_series(1, 50) n))) as ids`,
     ways: [],

@@ -166,7 +166,7 @@ describe("bad input", () => {
     ["no attempt at all", "23514", [{ kind: "k", max_attempts: 0 }]],
     ["a run_at that is no time", "22007", [{ kind: "k", run_at: "soon" }]],
     ["an empty idempotency key", "23514", [{ kind: "k", idempotency_key: "" }]],
-    ["an element that is no object", "23502", [1 as unknown as object]],
+    ["an element that is no object", "22023", [1 as unknown as object]],
   ])("%s is refused (%s), and nothing of the array is stored", async (_, code, bad) => {
     const jobs = [{ kind: "good", idempotency_key: "good" }, ...bad];
     expect(await errorCode(enqueue(db, jobs as object as Record<string, unknown>[]))).toBe(code);
@@ -294,7 +294,7 @@ describe("idempotency keys", () => {
       await gate.query("select pg_advisory_lock(42)");
       const again = enqueue(caller, keyed("k"));
       await waitUntilBlocked(db, caller);
-      expect(await call<number>(db, "retention_v1('0 seconds')")).toBe(1);
+      expect(await call<number>(db, "retention('0 seconds')")).toBe(1);
       await gate.query("select pg_advisory_unlock(42)");
       const [made] = await again;
       expect(made!.created).toBe(true);

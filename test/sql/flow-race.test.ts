@@ -1,12 +1,12 @@
 // E3 P8: the paper's race. A thousand flows at once, with delays, deaths and last children that end together; and the same run with guards
 // taken away, which must be caught.
-import { readFileSync } from "node:fs";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { freshDatabase, useDatabase } from "../support/database.js";
 import { dice, newSeed } from "../support/dice.js";
 import type { Asker } from "./calls.js";
 import { runRace } from "./flow-race.js";
+import { functionTexts } from "./function-texts.js";
 
 const db = useDatabase();
 const FLOWS = Number(process.env["TEST_FLOWS"] ?? 1_000);
@@ -21,32 +21,32 @@ test("E3 P8: no node starts early, no callback is missing or doubled, however jo
 }, 120_000);
 
 describe("the same run catches the naive versions", () => {
-  const MUTANTS: [what: string, file: string, guard: RegExp, naive: string, caught: "early" | "missing"][] = [
+  const MUTANTS: [what: string, name: string, guard: RegExp, naive: string, caught: "early" | "missing"][] = [
     // The bug of the paper: a job that a limiter holds back is not registered yet.
     [
       "a job that is held back is not counted",
-      "idle_batches_v1",
+      "idle_batches",
       /where j\.batch = b\.id order by/g,
       "where j.batch = b.id and j.state in ('ready', 'running') order by",
       "early",
     ],
     // Decrement, then check: each of two last children sees the other.
     [
-      "whoever ends a member looks before he has the lock",
-      "end_members_v1",
-      /perform fairmill\.lock_trees_v1\(v_batches\);/,
-      "perform fairmill.advance_batches_v1(v_batches); return;",
+      "a session that ends a member looks without the lock",
+      "count_members",
+      /perform fairmill\.lock_trees\(batches\);/,
+      "",
       "missing",
     ],
-    ["batches have a lock each, and the flow around them none", "lock_trees_v1", /for no key update/, "", "missing"],
+    ["batches have a lock each, and the flow around them none", "lock_trees", /for no key update/, "", "missing"],
   ];
   test.each(MUTANTS)(
     "%s",
-    async (_, file, guard, naive, caught) => {
+    async (_, name, guard, naive, caught) => {
       const fresh = await freshDatabase();
       const pool = new pg.Pool({ connectionString: fresh.url, max: 2 }).on("error", () => {});
       try {
-        const text = readFileSync(new URL(`../../sql/functions/${file}.sql`, import.meta.url), "utf8");
+        const text = (await functionTexts()).get(name)!;
         const mutant = text.replace(guard, naive);
         expect(mutant).not.toBe(text);
         await pool.query(mutant);

@@ -187,25 +187,25 @@ describe("the list of a cap", () => {
     await db.query("insert into fairmill.gate (scope, name, max_running) values ('queue', 'default', 5)");
     const claimer = await open();
     await claimer.query("begin");
-    await claimer.query("select fairmill.lock_meters_v1('start', 'queue', '{default}')");
+    await claimer.query("select fairmill.lock_meters('start', 'queue', '{default}')");
     const session = await open();
     await session.query("set lock_timeout = '2s'");
     await setGate(session, "tenant", "default", { max_running: 5 });
     expect(await heldBy("default")).toHaveLength(1);
     await claimer.query("rollback");
-    expect(await db.query("select fairmill.count_running_v1() as missed")).toEqual([{ missed: 1 }]);
+    expect(await db.query("select fairmill.count_running() as missed")).toEqual([{ missed: 1 }]);
   });
 
   test("a claim that uses a meter which was idle for long keeps retention from removing it, though retention began before", async () => {
     await register(db, "w");
     await setGate(db, "tenant", "default", { max_running: 1 });
     await fill(db, 2);
-    await db.query("select fairmill.lock_meters_v1('start', 'tenant', '{default}')");
+    await db.query("select fairmill.lock_meters('start', 'tenant', '{default}')");
     await db.query("update fairmill.meter set used_at = now() - interval '3 days'");
     const session = await open();
     await session.query("begin");
     expect(await claimInto(session, "w", 1, 1)).toHaveLength(1);
-    await db.query("select fairmill.retention_v1()");
+    await db.query("select fairmill.retention()");
     await session.query("commit");
     const [meter] = await db.query(
       "select used_at > now() - interval '2 hours' as is_used from fairmill.meter where scope = 'tenant'",
@@ -220,10 +220,10 @@ describe("the list of a cap", () => {
     await fill(db, 2);
     const [job] = await claimInto(db, "w", 1, 1);
     await db.query("update fairmill.meter set used_at = now() - interval '3 days'");
-    await db.query("select fairmill.retention_v1()");
+    await db.query("select fairmill.retention()");
     expect(await claimInto(db, "w", 1, 2)).toEqual([]);
     await settle(db, "w", [job!], "done");
-    await db.query("select fairmill.retention_v1()");
+    await db.query("select fairmill.retention()");
     expect(await heldBy("default")).toBeUndefined();
     expect(await claimInto(db, "w", 1, 2)).toHaveLength(1);
   });

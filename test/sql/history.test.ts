@@ -36,7 +36,7 @@ const partitions = async () =>
   ).map(({ name }) => name);
 const makePartitions = (ask: Asker = db, days = 3) => call<number>(ask, "history_partitions_v1($1)", [days]);
 const retain = (keep: string, ask: Asker = db, rowsMax = 5000) =>
-  call<number>(ask, "retention_v1($1, $2)", [keep, rowsMax]);
+  call<number>(ask, "retention($1, $2)", [keep, rowsMax]);
 
 const dropDays = () =>
   db.query(`do $$ declare v text; begin

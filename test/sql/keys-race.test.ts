@@ -243,7 +243,7 @@ describe("no wake-up is lost (Solid Queue #456, #689)", () => {
     const [waiting] = await enqueueKeyed(db, 1);
     await db.query("update fairmill.meter set used_at = now() - interval '2 days'");
     const [removing, settling, enqueuing] = [await begin(), await begin(), await open()];
-    expect(await call(removing, "retention_v1()")).toBe(1);
+    expect(await call(removing, "retention()")).toBe(1);
     const settled = settle(settling, "w", [running], "done");
     await blockedOrDone(settling, settled);
     await removing.query("commit");

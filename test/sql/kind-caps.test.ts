@@ -64,7 +64,7 @@ test("the lower one of what the definition says and what somebody has set holds,
 });
 
 test("what is said again changes nothing, and what is changed counts what runs already", async () => {
-  const say = (count: number) => call<boolean>(db, "set_key_rule_v1('limited', $1)", [JSON.stringify(active(count))]);
+  const say = (count: number) => call<boolean>(db, "set_key_limits_v1('limited', $1)", [JSON.stringify(active(count))]);
   expect([await say(3), await say(3), await say(2), await say(2)]).toEqual([true, false, true, false]);
   await setRule(db, null);
   await put("a", 5);

@@ -18,8 +18,13 @@ export const LIMIT_CALLS: Record<string, Call> = {
     values: limitedJobs("limited"),
     ways: ["job_blocked", "job_slot"],
   },
-  "enqueue_rates_v1 among a thousand gates": {
-    statement: `select fairmill.enqueue_rates_v1(array[1, 2], array['default', 'other'], array['work', 'work'], array['t1', 't2'], array[null, null], true, null)`,
+  "find_limit_keys of a kind whose jobs wait": {
+    statement: "select * from fairmill.enqueue_many_v1($1, alone => true)",
+    values: limitedJobs("limited"),
+    ways: ["job_blocked", "job_slot"],
+  },
+  "rates_at_enqueue among a thousand gates": {
+    statement: `select fairmill.rates_at_enqueue(fairmill.parse_jobs('[{"kind": "work", "tenant": "t1"}, {"kind": "work", "queue": "other", "tenant": "t2"}]', '{}'), false)`,
     before: `${GATES}; update fairmill.gate set rate_at = 'enqueue' where rate_at = 'start'`,
     ways: [],
   },
@@ -28,23 +33,22 @@ export const LIMIT_CALLS: Record<string, Call> = {
     values: limitedJobs("refusing"),
     ways: ["job_slot"],
   },
-  lock_meters_v1: {
-    statement:
-      "select fairmill.lock_meters_v1('start', 'tenant', array(select 't' || n from generate_series(1, 50) n))",
+  lock_meters: {
+    statement: "select fairmill.lock_meters('start', 'tenant', array(select 't' || n from generate_series(1, 50) n))",
     ways: [],
   },
-  free_places_v1: {
-    statement: `select * from fairmill.free_places_v1(array(select '["limited", "default", "k' || n || '"]' from generate_series(1, 50) n), 10)`,
+  free_slots: {
+    statement: `select * from fairmill.free_slots(array(select '["limited", "default", "k' || n || '"]' from generate_series(1, 50) n), 10)`,
     ways: ["job_slot"],
   },
-  "admit_keys_v1 with places to give": {
-    statement: `select * from fairmill.admit_keys_v1(array(select '["limited", "default", "k' || n || '"]' from generate_series(1, 50) n))`,
+  "admit_blocked with places to give": {
+    statement: `select * from fairmill.admit_blocked(array(select '["limited", "default", "k' || n || '"]' from generate_series(1, 50) n))`,
     before:
       "update fairmill.job set slot = null, state = 'scheduled', aside = 'scheduled', run_at = now() where limit_key = any (array(select '[\"limited\", \"default\", \"k' || n || '\"]' from generate_series(1, 50) n)) and state = 'ready'",
     ways: ["Tid Scan", "job_blocked", "job_slot"],
   },
-  "admit_freed_v1 of single places": {
-    statement: `select * from fairmill.admit_freed_v1(array(select '["limited", "default", "k' || n || '"]' from generate_series(1, 20) n))`,
+  "admit_freed of single places": {
+    statement: `select * from fairmill.admit_freed(array(select '["limited", "default", "k' || n || '"]' from generate_series(1, 20) n))`,
     before:
       "update fairmill.key_rule set max_running = 1; update fairmill.job set slot = null, state = 'scheduled', aside = 'scheduled', run_at = now(), worker = null, started_at = null where limit_key = any (array(select '[\"limited\", \"default\", \"k' || n || '\"]' from generate_series(1, 20) n)) and slot is not null",
     ways: ["Tid Scan", "job_blocked", "job_slot"],
@@ -59,17 +63,17 @@ export const LIMIT_CALLS: Record<string, Call> = {
     ],
     ways: ["Tid Scan", "job_blocked", "job_pkey", "job_slot"],
   },
-  promote_rows_v1: { statement: "select * from fairmill.promote_rows_v1(200)", ways: ["job_pkey", "job_scheduled"] },
-  expire_rows_v1: { statement: "select * from fairmill.expire_rows_v1(200)", ways: ["job_expiring", "job_pkey"] },
-  forget_hands_v1: {
-    statement: "select fairmill.forget_hands_v1()",
+  promote_rows: { statement: "select * from fairmill.promote_rows(200)", ways: ["job_pkey", "job_scheduled"] },
+  expire_rows: { statement: "select * from fairmill.expire_rows(200)", ways: ["job_expiring", "job_pkey"] },
+  forget_claim_lists: {
+    statement: "select fairmill.forget_claim_lists()",
     before: "update fairmill.worker set state = 'lost' where id in ('w24', 'w25')",
     ways: ["job_pkey"],
   },
-  recover_rows_v1: { statement: "select * from fairmill.recover_rows_v1(200, 3)", ways: ["job_pkey"] },
-  gate_rooms_v1: {
+  recover_rows: { statement: "select * from fairmill.recover_rows(200, 3)", ways: ["job_pkey"] },
+  room_of_limits: {
     statement:
-      "select fairmill.gate_rooms_v1('{default}', '{work}', array(select 't' || n from generate_series(0, 99) n), array_fill(1000, array[100]), 1000)",
+      "select fairmill.room_of_limits('{default}', '{work}', array(select 't' || n from generate_series(0, 99) n), array_fill(1000, array[100]), 1000)",
     before: GATES,
     ways: ["job_pkey"],
   },
@@ -78,7 +82,7 @@ export const LIMIT_CALLS: Record<string, Call> = {
     before: GATES,
     ways: ["Tid Scan", "job_lane", "job_lane backward", "job_pkey"],
   },
-  "claim_gated_v1 with a gate for every lane": {
+  "claim_limited with a gate for every lane": {
     statement: "select * from fairmill.claim_lanes_v1('w1', $1, $2, $3, $4, $5, '{work}', 100)",
     values: () => {
       const lanes = Array.from({ length: 90 }, (_, n) => n);
@@ -93,51 +97,51 @@ export const LIMIT_CALLS: Record<string, Call> = {
     before: GATES,
     ways: ["Tid Scan", "job_lane", "job_pkey"],
   },
-  "key_rates_v1 with jobs that are put back": {
+  "rates_of_keys with jobs that are put back": {
     statement: "select * from fairmill.claim_lanes_v1('w1', '{rated}', '{0}', '{default}', '{0}', '{50}', null, 50)",
     before: RATED,
-    // Those of gate_rooms_v1 are planned, though there are no gates to count for.
+    // Those of room_of_limits are planned, though there are no gates to count for.
     ways: ["Tid Scan", "job_lane", "job_pkey", "job_throttled", "job_throttled backward"],
   },
-  "lock_meters_v1 with meters, known and new": {
-    statement: `select fairmill.lock_meters_v1('start', 'key', array(select '["limited", "default", "k' || n || '"]' from generate_series(981, 1020) n order by 1))`,
+  "lock_meters with meters, known and new": {
+    statement: `select fairmill.lock_meters('start', 'key', array(select '["limited", "default", "k' || n || '"]' from generate_series(981, 1020) n order by 1))`,
     ways: [],
   },
-  "meter_places_v1 with meters, known and new": {
-    statement: `select fairmill.meter_places_v1('start', 'key', array(select '["limited", "default", "k' || n || '"]' from generate_series(981, 1020) n))`,
+  "meter_ctids with meters, known and new": {
+    statement: `select fairmill.meter_ctids('start', 'key', array(select '["limited", "default", "k' || n || '"]' from generate_series(981, 1020) n))`,
     ways: [],
   },
-  "spend_keys_v1 with meters, known and new": {
-    statement: `select fairmill.spend_keys_v1(array(select '["limited", "default", "k' || n || '"]' from generate_series(981, 1020) n order by 1),
+  "spend_key_rates with meters, known and new": {
+    statement: `select fairmill.spend_key_rates(array(select '["limited", "default", "k' || n || '"]' from generate_series(981, 1020) n order by 1),
       null, 1, 5, 60000, 'window', clock_timestamp())`,
     ways: [],
   },
-  list_held_v1: {
-    statement: `select fairmill.list_held_v1('{"tenant t1": "{1,2}", "tenant t2": "{3}", "tenant unknown": "{4}"}')`,
+  list_running_ids: {
+    statement: `select fairmill.list_running_ids('{"tenant t1": "{1,2}", "tenant t2": "{3}", "tenant unknown": "{4}"}')`,
     ways: [],
   },
-  "count_running_v1 with a young cap": {
-    statement: "select fairmill.count_running_v1()",
+  "count_running with a young cap": {
+    statement: "select fairmill.count_running()",
     before: GATES,
     ways: ["job_pkey"],
   },
-  "take_over_moments_v1 with a thousand that wait": {
-    statement: `select fairmill.take_over_moments_v1(array['["rated", "default", "k"]', '["rated", "default", "k"]', '["rated", "default", "nobody"]'],
+  "reuse_freed_starts with a thousand that wait": {
+    statement: `select fairmill.reuse_freed_starts(array['["rated", "default", "k"]', '["rated", "default", "k"]', '["rated", "default", "nobody"]'],
       array[now() + interval '1 minute', now() + interval '2 minutes', now()])`,
     before: RATED,
     ways: ["Tid Scan", "job_throttled backward"],
   },
-  "change_key_rule_v1 for set_key_rule_v1 of a kind with a thousand keys": {
-    statement: `select fairmill.set_key_rule_v1('limited', '{"max_running": 3}')`,
+  "change_key_limits for set_key_limits_v1 of a kind with a thousand keys": {
+    statement: `select fairmill.set_key_limits_v1('limited', '{"max_running": 3}')`,
     ways: ["job_blocked"],
   },
-  "change_key_rule_v1 for set_key_rule_v1 with a new rate, and a thousand put back": {
-    statement: `select fairmill.set_key_rule_v1('rated', '{"rate": {"limit": 6, "per_ms": 60000}}')`,
+  "change_key_limits for set_key_limits_v1 with a new rate, and a thousand put back": {
+    statement: `select fairmill.set_key_limits_v1('rated', '{"rate": {"limit": 6, "per_ms": 60000}}')`,
     before: RATED,
     ways: ["Tid Scan", "job_throttled"],
   },
-  "change_key_rule_v1 for set_key_rule_v1 of a kind that refused, with a thousand keys": {
-    statement: `select fairmill.set_key_rule_v1('limited', '{"max_running": 2}')`,
+  "change_key_limits for set_key_limits_v1 of a kind that refused, with a thousand keys": {
+    statement: `select fairmill.set_key_limits_v1('limited', '{"max_running": 2}')`,
     before: `update fairmill.key_rule set when_full = 'refuse' where kind = 'limited';
       update fairmill.job set slot = 3 where kind = 'limited' and state = 'scheduled'`,
     ways: ["Tid Scan", "job_blocked", "job_slot"],

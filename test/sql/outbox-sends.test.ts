@@ -280,8 +280,8 @@ describe("putting jobs back", () => {
     for (const key of ["1", "2", "3"]) await give("refused", key as "refused");
     const { id } = await give("doubt");
     await db.query("update fairmill.outbox set ended_at = now() - interval '31 days'");
-    expect(await call(db, "retention_v1(rows_max => 2)")).toBe(2);
-    await call(db, "retention_v1()");
+    expect(await call(db, "retention(rows_max => 2)")).toBe(2);
+    await call(db, "retention()");
     expect(await db.query("select id from fairmill.outbox")).toEqual([{ id }]);
   });
 });

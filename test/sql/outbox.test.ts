@@ -88,7 +88,7 @@ describe("publish", () => {
 
   test("where a limit at enqueue refuses one delivery job, no message is stored, and the keys are free", async () => {
     await db.query(
-      `select fairmill.set_gate_v1('tenant', 'acme', '{"rate": {"limit": 1, "per_ms": 60000, "how": "window", "at": "enqueue"}}')`,
+      `select fairmill.set_limits_v1('tenant', 'acme', '{"rate": {"limit": 1, "per_ms": 60000, "how": "window", "at": "enqueue"}}')`,
     );
     const refused = await publish(db, [{}, { tenant: "acme" }, { tenant: "acme", idempotency_key: "b" }]);
     expect(refused.map(({ id, refused: why }) => [id, why?.["code"] ?? null])).toContainEqual([

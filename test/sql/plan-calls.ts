@@ -46,25 +46,35 @@ export const CALLS: Record<string, Call> = {
     ],
     ways: [],
   },
-  "enqueue_unique_v1 with keys, taken and free, kept": {
+  "store_unique_jobs with keys, taken and free, kept": {
     statement: "select * from fairmill.enqueue_many_v1($1)",
     values: () => [uniqueJobs({})],
     ways: ["job_unique"],
   },
-  "enqueue_unique_v1 with keys, taken and free, replaced": {
+  "store_unique_jobs with keys, taken and free, replaced": {
     statement: "select * from fairmill.enqueue_many_v1($1)",
     values: () => [uniqueJobs({ on_conflict: "replace" })],
     ways: ["job_pkey", "job_unique"],
   },
-  "unique_refusals_v1 of keys that are taken and free": {
-    statement: "select fairmill.unique_refusals_v1($1, '{}', null)",
+  "store_jobs of a plain list": {
+    statement: "select * from fairmill.enqueue_many_v1($1)",
+    values: () => [JSON.stringify(Array.from({ length: 20 }, () => ({ kind: "work", tenant: "t" })))],
+    ways: [],
+  },
+  "insert_jobs of a plain list": {
+    statement: "select * from fairmill.enqueue_many_v1($1)",
+    values: () => [JSON.stringify(Array.from({ length: 20 }, () => ({ kind: "work", tenant: "t" })))],
+    ways: [],
+  },
+  "refuse_duplicates of keys that are taken and free": {
+    statement: "select * from fairmill.enqueue_many_v1($1)",
     values: () => [uniqueJobs({ on_conflict: "refuse" })],
     ways: ["job_unique"],
   },
-  "enqueue_unique_v1 with periods, of others, over and free": {
+  "store_unique_jobs with periods, of others, over and free": {
     statement: "select * from fairmill.enqueue_many_v1($1)",
     values: () => [uniqueJobs({ unique_for_ms: 1_000 })],
-    ways: ["job_unique"],
+    ways: [],
   },
   "lanes_v1 from the start": {
     statement: "select * from fairmill.lanes_v1('default', null, null, 100)",
@@ -88,14 +98,14 @@ export const CALLS: Record<string, Call> = {
     },
     ways: ["Tid Scan", "job_lane", "job_pkey"],
   },
-  "take_in_hand_v1 of a worker that keeps no account": {
-    statement: "select fairmill.take_in_hand_v1('w3', null, $1)",
+  "record_claim of a worker that keeps no account": {
+    statement: "select fairmill.record_claim('w3', null, $1)",
     values: ({ ids }) => [ids],
     before: "update fairmill.hand set no = -no where worker = 'w3'",
     ways: ["job_pkey"],
   },
-  "in_hand_v1 of one worker": { statement: "select * from fairmill.in_hand_v1('w3')", ways: ["job_pkey"] },
-  "in_hand_v1 of all": { statement: "select * from fairmill.in_hand_v1(jobs_max => 1000)", ways: ["job_pkey"] },
+  "claimed_jobs of one worker": { statement: "select * from fairmill.claimed_jobs('w3')", ways: ["job_pkey"] },
+  "claimed_jobs of all": { statement: "select * from fairmill.claimed_jobs(jobs_max => 1000)", ways: ["job_pkey"] },
   "news_v1 with little news": {
     statement: "select * from fairmill.news_v1('{default}', $1)",
     values: ({ newest }) => [Number(newest) - 100],
@@ -105,6 +115,7 @@ export const CALLS: Record<string, Call> = {
     statement: "select * from fairmill.news_v1('{default}', 10)",
     ways: ["job_pkey", "job_pkey backward"],
   },
+  "end_jobs of a settle": { ...settle("w3", ["done", "dead", "cancelled"]), ways: ["job_pkey"] },
   "settle_v1 of ends": { ...settle("w3", ["done", "dead", "cancelled"]), ways: ["job_pkey"] },
   "settle_v1 of jobs that wait again": { ...settle("w3", ["retry", "snooze", "release"]), ways: ["job_pkey"] },
   "settle_v1 of both": { ...settle("w3", ["done", "retry", "release"]), ways: ["job_pkey"] },
@@ -174,20 +185,20 @@ export const CALLS: Record<string, Call> = {
     ways: [],
     historyWays: "indexes on dead and cancelled",
   },
-  "pick_dead_v1 of the cancelled": {
-    statement: `select * from fairmill.pick_dead_v1('{"state": "cancelled", "kind": "none"}', 50, 50, 0)`,
+  "pick_dead of the cancelled": {
+    statement: `select * from fairmill.pick_dead('{"state": "cancelled", "kind": "none"}', 50, 50, 0)`,
     ways: [],
     historyWays: "indexes on dead and cancelled",
   },
-  bring_back_v1: {
+  revive: {
     statement:
-      "select fairmill.bring_back_v1(array[$1::bigint], array(select ended_at from fairmill.job_history where id = $1))",
+      "select fairmill.revive(array[$1::bigint], array(select ended_at from fairmill.job_history where id = $1))",
     values: ({ dead }) => [dead],
     ways: [],
     historyWays: "primary keys",
   },
-  hold_again_v1: {
-    statement: "select fairmill.hold_again_v1(array[1, 2], array[1, 2], array['nobody'])",
+  reserve_again: {
+    statement: "select fairmill.reserve_again(array[1, 2], array[1, 2], array['nobody'])",
     ways: [],
   },
   rerun_v1: {
@@ -196,12 +207,12 @@ export const CALLS: Record<string, Call> = {
     ways: ["job_pkey"],
     historyWays: "primary keys",
   },
-  "retention_v1 with old keys and gone workers": {
-    statement: "select fairmill.retention_v1()",
+  "retention with old keys and gone workers": {
+    statement: "select fairmill.retention()",
     ways: ["job_pkey"],
     historyWays: "primary keys",
   },
-  levels_v1: { statement: "select * from fairmill.levels_v1()", ways: ["job_lane backward"], walks: ["job_lane"] },
+  levels: { statement: "select * from fairmill.levels()", ways: ["job_lane backward"], walks: ["job_lane"] },
   "why_v1 of a ready job": {
     statement: "select * from fairmill.why_v1($1)",
     values: ({ ready }) => [ready],

@@ -38,11 +38,16 @@ interface RawNode {
   Plans?: RawNode[];
 }
 
+const PINNED = `set plan_cache_mode = force_generic_plan; set jit = off; set enable_seqscan = off; set enable_hashjoin = off;
+  set enable_mergejoin = off; set enable_bitmapscan = off`;
+
 export async function explainEverything(session: Session): Promise<void> {
   await session.query(`load 'auto_explain';
     set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on; set auto_explain.log_level = 'notice';
     set auto_explain.log_format = 'json'; set auto_explain.log_analyze = on; set auto_explain.log_timing = off; set auto_explain.log_buffers = on;
-    set client_min_messages = 'notice'; set plan_cache_mode = 'force_generic_plan'`);
+    set client_min_messages = 'notice'`);
+  // As the public functions set it, so that inner ones can be called by themselves.
+  await session.query(PINNED);
 }
 
 /** Runs the statement and takes it back; returns the plans of all statements in it, innermost first. What `before` does is not looked at. */

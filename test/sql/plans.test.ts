@@ -1,9 +1,9 @@
 // The plans of the hot statements, whatever the statistics say. A table that is empty at noon and full at one has wrong statistics
 // for a while, and a queue that then reads itself from end to end never gets out of it.
-import { readdir, readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freshDatabase } from "../support/database.js";
 import { BATCH_BOUNDS } from "./batch-plans.js";
+import { functionTexts } from "./function-texts.js";
 import type { Facts } from "./plan-call.js";
 import { CALLS } from "./plan-calls.js";
 import {
@@ -170,10 +170,10 @@ describe.each(SCENARIOS)("$name", (scenario) => {
   });
 
   test.each([
-    "meter_places_v1 with meters, known and new",
-    "lock_meters_v1 with meters, known and new",
-    "spend_keys_v1 with meters, known and new",
-    "enqueue_rates_v1 among a thousand gates",
+    "meter_ctids with meters, known and new",
+    "lock_meters with meters, known and new",
+    "spend_key_rates with meters, known and new",
+    "rates_at_enqueue among a thousand gates",
   ])("%s reads no meters but those it was asked for", async (name) => {
     const { statement, before } = CALLS[name]!;
     const plans = await plansOf(session, statement, [], before);
@@ -211,10 +211,9 @@ describe.each(SCENARIOS)("$name", (scenario) => {
 });
 
 test("every plan that a function's header expects is checked here", async () => {
-  const folder = new URL("../../sql/functions/", import.meta.url);
-  const names: string[] = [];
-  for (const file of await readdir(folder))
-    if (/^-- Plan expected:/m.test(await readFile(new URL(file, folder), "utf8"))) names.push(file.replace(".sql", ""));
+  const names = [...(await functionTexts())]
+    .filter(([, text]) => /^-- Plan expected:/m.test(text))
+    .map(([name]) => name);
   expect(names.length).toBeGreaterThan(6);
   const checked = Object.keys(CALLS).map((name) => name.split(" ")[0]);
   expect(names.filter((name) => !checked.includes(name))).toEqual([]);

@@ -21,12 +21,12 @@ describe("the meter, as a pure function", () => {
            union all
            select d.n, next.at, s.new_spent_at, s.new_spent, s.starts
            from walk w join dice d on d.n = w.n + 1
-           cross join lateral (select w.at + case when $5 then (select greatest(r.open_at - w.at, interval '0') from fairmill.rate_room_v1(w.spent_at, w.spent, $1, $2, $3, w.at) r)
+           cross join lateral (select w.at + case when $5 then (select greatest(r.open_at - w.at, interval '0') from fairmill.rate_room(w.spent_at, w.spent, $1, $2, $3, w.at) r)
              else d.r * d.r * $2 * interval '1 millisecond' / least($1, 20) * 2 end as at offset 0) next
-           cross join lateral (select r.room from fairmill.rate_room_v1(w.spent_at, w.spent, $1, $2, $3, next.at) r offset 0) r
+           cross join lateral (select r.room from fairmill.rate_room(w.spent_at, w.spent, $1, $2, $3, next.at) r offset 0) r
            cross join lateral (select least(r.room, case when $5 then r.room else ceil(d.s * d.s * (3 + $1 / 8))::integer end) as count offset 0) c
            cross join lateral (
-             select x.new_spent_at, x.new_spent, c.count as starts from fairmill.rate_spend_v1(w.spent_at, w.spent, $1, $2, $3, next.at, c.count) x where c.count > 0
+             select x.new_spent_at, x.new_spent, c.count as starts from fairmill.rate_spend(w.spent_at, w.spent, $1, $2, $3, next.at, c.count) x where c.count > 0
              union all select w.spent_at, w.spent, 0 where c.count <= 0) s)
          select extract(epoch from at - timestamptz '2026-01-01')::float8 * 1000 as at, started as n from walk where started > 0 order by n`,
         [rate.limit, rate.per, rate.how, steps, greedy, (seed % 1000) / 1000],
@@ -98,11 +98,11 @@ describe("the meter, as a pure function", () => {
          cross join lateral (select t.turn, ($1::integer[])[t.turn] as top, ($2::bigint[])[t.turn] as per
            from (select 1 + d.n / 12 % cardinality($1::integer[]) as turn) t offset 0) rate
          cross join lateral (select d.r * d.r * rate.per * interval '1 millisecond' / least(rate.top, 20) * 2 as wait offset 0) wait
-         cross join lateral (select r.room from fairmill.rate_room_v1(w.spent_at, w.spent, rate.top, rate.per, 'window', w.at + wait.wait) r offset 0) r
+         cross join lateral (select r.room from fairmill.rate_room(w.spent_at, w.spent, rate.top, rate.per, 'window', w.at + wait.wait) r offset 0) r
          cross join lateral (select least(r.room, ceil(d.s * d.s * (3 + rate.top / 3))::integer) as count offset 0) c
          cross join lateral (
            select x.new_spent_at, x.new_spent, c.count as starts
-           from fairmill.rate_spend_v1(w.spent_at, w.spent, rate.top, rate.per, 'window', w.at + wait.wait, c.count) x where c.count > 0
+           from fairmill.rate_spend(w.spent_at, w.spent, rate.top, rate.per, 'window', w.at + wait.wait, c.count) x where c.count > 0
            union all select w.spent_at, w.spent, 0 where c.count <= 0) s)
        select extract(epoch from at - timestamptz '2026-01-01')::float8 * 1000 as at, started as n, turn from walk where started > 0 order by walk.n`,
       [rates.map(({ limit }) => limit), rates.map(({ per }) => per), (seed % 1000) / 1000],
@@ -124,9 +124,9 @@ describe("the meter, as a pure function", () => {
     async (how) => {
       const rooms = await db.query<{ ms: number; room: number }>(
         `select ms, r.room from (select timestamptz '2026-01-01 12:00:00.123457+00' as at) start
-         cross join lateral fairmill.rate_spend_v1(null, null, 1000, 86400000, 'window', start.at, 100) s
+         cross join lateral fairmill.rate_spend(null, null, 1000, 86400000, 'window', start.at, 100) s
          cross join unnest('{0,90,100,999,1000}'::integer[]) ms
-         cross join lateral fairmill.rate_room_v1(s.new_spent_at, s.new_spent, 10, 1000, $1, start.at + ms * interval '1 millisecond') r order by ms`,
+         cross join lateral fairmill.rate_room(s.new_spent_at, s.new_spent, 10, 1000, $1, start.at + ms * interval '1 millisecond') r order by ms`,
         [how],
       );
       expect(rooms.map(({ room }) => room)).toEqual(how === "window" ? [0, 0, 0, 0, 10] : [0, 0, 1, 1, 1]);
@@ -139,7 +139,7 @@ describe("the meter, as a pure function", () => {
          select 1, now(), null::timestamptz[], null::integer[]
          union all
          select n + 1, at + interval '13 ms', s.new_spent_at, s.new_spent from walk
-         cross join lateral fairmill.rate_spend_v1(spent_at, spent, 1000000, 10000, 'window', at, 1) s where n < 2000)
+         cross join lateral fairmill.rate_spend(spent_at, spent, 1000000, 10000, 'window', at, 1) s where n < 2000)
        select max(cardinality(spent)) as size from walk`,
     );
     expect(row!.size).toBeLessThanOrEqual(258);
@@ -149,7 +149,7 @@ describe("the meter, as a pure function", () => {
     const ask = async (wanted: number, at = "12:00:30") =>
       (
         await db.query<{ room: number; open_at: string }>(
-          `select room, to_char(open_at at time zone 'UTC', 'HH24:MI:SS') as open_at from fairmill.rate_room_v1(
+          `select room, to_char(open_at at time zone 'UTC', 'HH24:MI:SS') as open_at from fairmill.rate_room(
              array['2026-01-01 12:00:00+00', '2026-01-01 12:00:10+00', '2026-01-01 12:00:20+00']::timestamptz[], '{2,1,1}', 5, 60000, 'window', $2::timestamptz, $1)`,
           [wanted, `2026-01-01 ${at}+00`],
         )
@@ -172,7 +172,7 @@ describe("many keys in one statement", () => {
     { limit: 100, per: 333 },
     { limit: 30, per: HOUR },
   ])(
-    `spend_keys_v1 lets in and writes what rate_room_v1 and rate_spend_v1 say, under $limit per $per ms (seed ${seed})`,
+    `spend_key_rates lets in and writes what rate_room and rate_spend say, under $limit per $per ms (seed ${seed})`,
     async ({ limit, per }) => {
       for (const how of ["window", "uniform"])
         for (const count of [1, 2, 5]) {
@@ -186,7 +186,7 @@ describe("many keys in one statement", () => {
            cross join lateral (select array(select distinct case floor(random() * 8)
                when 0 then ${AT} - $2::bigint * interval '1 millisecond'
                when 1 then ${AT} - $2::bigint * interval '1 millisecond' + interval '1 microsecond'
-               when 2 then (fairmill.rate_spend_v1(null, null, $1::integer, $2::bigint, 'window', ${AT}, 1)).new_spent_at[1]
+               when 2 then (fairmill.rate_spend(null, null, $1::integer, $2::bigint, 'window', ${AT}, 1)).new_spent_at[1]
                when 3 then ${AT} - ceil($2::bigint * 1000.0 / $1::integer)::float8 * interval '1 microsecond'
                else ${AT} - (dice.reach * 2 * random() - 1 / 256.0) * $2::bigint * interval '1 millisecond' end
              from generate_series(1, dice.length) order by 1) as moments offset 0) a`,
@@ -195,12 +195,12 @@ describe("many keys in one statement", () => {
           const expected = await db.query<{ name: string; fits: boolean }>(
             `select m.name, r.room >= $4::integer as fits, case when r.room >= $4::integer then s.new_spent_at else m.spent_at end::text as spent_at,
              case when r.room >= $4::integer then s.new_spent else m.spent end as spent
-           from fairmill.meter m cross join lateral fairmill.rate_room_v1(m.spent_at, m.spent, $1::integer, $2::bigint, $3, ${AT}) r
-           cross join lateral fairmill.rate_spend_v1(m.spent_at, m.spent, $1::integer, $2::bigint, $3, ${AT}, $4::integer) s order by m.name`,
+           from fairmill.meter m cross join lateral fairmill.rate_room(m.spent_at, m.spent, $1::integer, $2::bigint, $3, ${AT}) r
+           cross join lateral fairmill.rate_spend(m.spent_at, m.spent, $1::integer, $2::bigint, $3, ${AT}, $4::integer) s order by m.name`,
             [limit, per, how, count],
           );
           const [{ left } = { left: [] }] = await db.query<{ left: string[] }>(
-            `select fairmill.spend_keys_v1(array(select name from fairmill.meter order by name), null, $4::integer, $1::integer, $2::bigint, $3, ${AT}) as left`,
+            `select fairmill.spend_key_rates(array(select name from fairmill.meter order by name), null, $4::integer, $1::integer, $2::bigint, $3, ${AT}) as left`,
             [limit, per, how, count],
           );
           const written = await db.query<{ name: string }>(
@@ -220,15 +220,13 @@ describe("many keys in one statement", () => {
     await db.query("insert into fairmill.meter (use, scope, name) values ('start', 'key', 'known')");
     const session = await open();
     await session.query("begin");
-    await session.query("select fairmill.lock_meters_v1('start', 'key', '{known,new}')");
+    await session.query("select fairmill.lock_meters('start', 'key', '{known,new}')");
     expect(await errorCode(db.query("select from fairmill.meter where name = 'known' for update nowait"))).toBe(
       "55P03",
     );
     await session.query("commit");
     await session.query("begin isolation level repeatable read");
-    expect(await errorCode(session.query("select fairmill.lock_meters_v1('start', 'key', '{known,new}')"))).toBe(
-      "FM003",
-    );
+    expect(await errorCode(session.query("select fairmill.lock_meters('start', 'key', '{known,new}')"))).toBe("FM003");
     await session.query("rollback");
   });
 
@@ -241,7 +239,7 @@ describe("many keys in one statement", () => {
     await writer.query("update fairmill.meter set spent_at = array[now()], spent = '{1}' where name = 'b'");
     await locker.query("begin");
     const told = locker.query<{ places: string[] | null }>(
-      "select fairmill.lock_meters_v1('start', 'key', '{b,c,a}')::text[] as places, current_setting('server_version_num')::integer as version",
+      "select fairmill.lock_meters('start', 'key', '{b,c,a}')::text[] as places, current_setting('server_version_num')::integer as version",
     );
     await waitUntilBlocked(db, locker);
     await writer.query("commit");
@@ -260,7 +258,7 @@ describe("many keys in one statement", () => {
     const [id] = await enqueueKeyed(db, 1);
     const [holder, claimer] = await Promise.all([open(), open()]);
     await holder.query("begin");
-    await holder.query("select fairmill.lock_meters_v1('start', 'key', array(select limit_key from fairmill.job))");
+    await holder.query("select fairmill.lock_meters('start', 'key', array(select limit_key from fairmill.job))");
     const claimed = claimGated(claimer, "w");
     await waitUntilBlocked(db, claimer);
     const [{ at } = { at: "" }] = await db.query<{ at: string }>("select clock_timestamp()::text as at");
@@ -285,7 +283,7 @@ describe("many keys in one statement", () => {
             );
             const names = dice.flatMap((die, k) => (die > 0.3 ? [`r${round}k${String(k).padStart(2, "0")}`] : []));
             await session.query("begin");
-            await session.query("select fairmill.lock_meters_v1('start', 'key', $1)", [names]);
+            await session.query("select fairmill.lock_meters('start', 'key', $1)", [names]);
             const there = await session.query("select from fairmill.meter where name = any ($1)", [names]);
             await session.query("commit");
             expect(there).toHaveLength(names.length);

@@ -94,7 +94,7 @@ describe("redrive_v1", () => {
     await bury(1, { endedAt: at(8), state: "done", kind: "mail" }).catch(() => {});
     const picked = async (filter: object) =>
       (
-        await db.query<{ ids: string[] }>("select ids from fairmill.pick_dead_v1($1, 100, 100, 0)", [
+        await db.query<{ ids: string[] }>("select ids from fairmill.pick_dead($1, 100, 100, 0)", [
           JSON.stringify(filter),
         ])
       )[0]!.ids;
@@ -207,7 +207,7 @@ describe("redrive_v1", () => {
   });
 
   test("F7: a job whose key is full comes back blocked, and gets its place when one is free", async () => {
-    await db.query(`select fairmill.set_key_rule_v1('limited', '{"max_running": 1}')`);
+    await db.query(`select fairmill.set_key_limits_v1('limited', '{"max_running": 1}')`);
     const holder = await enqueueOne(db, { kind: "limited", key: "k" });
     const second = await enqueueOne(db, { kind: "limited", key: "k" });
     const third = await enqueueOne(db, { kind: "limited", key: "k" });
@@ -225,7 +225,7 @@ describe("redrive_v1", () => {
   });
 
   test("F7: of several that come back under a free key, as many are ready as it has places", async () => {
-    await db.query(`select fairmill.set_key_rule_v1('limited', '{"max_running": 2}')`);
+    await db.query(`select fairmill.set_key_limits_v1('limited', '{"max_running": 2}')`);
     await bury(5, { kind: "limited" });
     await db.query(`update fairmill.job_history set key = 'k', limit_key = '["limited", "default", "k"]'`);
     expect(await redrive({})).toMatchObject({ redriven: 5 });
@@ -321,7 +321,7 @@ describe("the work of one call", () => {
     const later = new Date(now + 86_400_000).toISOString();
     const [tomorrow] = await bury(1, { endedAt: later });
     const filter = JSON.stringify({ ended_since: `${later.slice(0, 10)}T00:00:00Z` });
-    const [row] = await db.query("select ids, seen from fairmill.pick_dead_v1($1, 10, 100, 0)", [filter]);
+    const [row] = await db.query("select ids, seen from fairmill.pick_dead($1, 10, 100, 0)", [filter]);
     expect(row).toEqual({ ids: [tomorrow], seen: 1 });
   });
 });
@@ -387,7 +387,7 @@ describe("rerun_v1", () => {
 
   test("a limit at enqueue refuses it like any other job", async () => {
     await db.query(
-      `select fairmill.set_key_rule_v1('limited', '{"max_running": 1, "when_full": "refuse", "per": "kind"}')`,
+      `select fairmill.set_key_limits_v1('limited', '{"max_running": 1, "when_full": "refuse", "per": "kind"}')`,
     );
     const id = (await bury(1, { kind: "limited" }))[0]!;
     expect(await rerun(id)).toMatchObject({ answer: "stored" });

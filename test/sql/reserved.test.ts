@@ -19,12 +19,12 @@ test.each([
     `select * from fairmill.open_batch_v1('{"callbacks": {"success": {"kind": "${KIND}"}}}')`,
   ],
   [
-    "create_flow_v1, a later node",
-    `select * from fairmill.create_flow_v1('{"nodes": [{"name": "a", "jobs": [{"kind": "work"}]}, {"name": "b", "after": [0], "jobs": [{"kind": "${KIND}"}]}]}')`,
+    "start_flow_v1, a later node",
+    `select * from fairmill.start_flow_v1('{"nodes": [{"name": "a", "jobs": [{"kind": "work"}]}, {"name": "b", "after": [0], "jobs": [{"kind": "${KIND}"}]}]}')`,
   ],
   [
-    "create_flow_v1, a callback",
-    `select * from fairmill.create_flow_v1('{"callbacks": {"death": {"kind": "${KIND}"}}, "nodes": [{"name": "a", "jobs": [{"kind": "work"}]}]}')`,
+    "start_flow_v1, a callback",
+    `select * from fairmill.start_flow_v1('{"callbacks": {"death": {"kind": "${KIND}"}}, "nodes": [{"name": "a", "jobs": [{"kind": "work"}]}]}')`,
   ],
   [
     "set_schedule_v1",

@@ -85,7 +85,7 @@ describe("a tick", () => {
   test("F3: is known for good: a schedule that was removed and made again does not repeat it", async () => {
     await declare("s");
     expect((await tick(db, "s")).jobs).toHaveLength(1);
-    expect(await call(db, "unschedule_v1('s')")).toBe(true);
+    expect(await call(db, "remove_schedule_v1('s')")).toBe(true);
     await declare("s");
     expect(await tick(db, "s")).toMatchObject({ ticked: true, jobs: [] });
     expect(await jobs()).toHaveLength(1);
@@ -177,6 +177,6 @@ test("retention removes old ticks, but not those of jobs that live", async () =>
   await db.query(
     "update fairmill.schedule_tick set job_id = -1 where tick_at = (select max(tick_at) from fairmill.schedule_tick)",
   );
-  expect(await call(db, "retention_v1()")).toBe(1);
+  expect(await call(db, "retention()")).toBe(1);
   expect(await db.query("select from fairmill.schedule_tick")).toHaveLength(1);
 });

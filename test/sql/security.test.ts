@@ -135,7 +135,7 @@ test("S5: only the two functions that make and drop partitions run with their ow
   const definers = await db.query<{ proname: string }>(
     "select proname from pg_proc where pronamespace = 'fairmill'::regnamespace and prosecdef order by 1",
   );
-  expect(definers.map(({ proname }) => proname)).toEqual(["history_partitions_v1", "retention_v1"]);
+  expect(definers.map(({ proname }) => proname)).toEqual(["history_partitions_v1", "retention"]);
 });
 
 test("S3: what a caller puts into its own search_path or its temporary schema is not used", async () => {
@@ -211,7 +211,7 @@ test("S5: a role with EXECUTE on the functions and DML on the tables does all th
   ).toEqual([{ ticked: true }]);
   expect(await session.query("select created from fairmill.run_schedule_v1('s')")).toEqual([{ created: true }]);
   expect(await call<boolean>(session, "pause_schedule_v1('s', true)")).toBe(true);
-  expect(await call<boolean>(session, "unschedule_v1('s')")).toBe(true);
+  expect(await call<boolean>(session, "remove_schedule_v1('s')")).toBe(true);
   // A flow whose second node starts, a batch that is held open, and the end of both.
   const flow = await createFlow(session, [
     { name: "a", jobs: [{ kind: "a" }] },
@@ -228,7 +228,7 @@ test("S5: a role with EXECUTE on the functions and DML on the tables does all th
     "drop table fairmill.job",
     "alter table fairmill.job add column mine text",
     "create or replace function fairmill.listening_v1(worker_id text, wanted boolean) returns void language sql as ''",
-    "drop function fairmill.retention_v1(interval, integer)",
+    "drop function fairmill.retention(interval, integer)",
     "select * from fairmill.migration",
     // What was written about credits stays as it was written.
     "update fairmill.credit_entry set amount = 1",

@@ -1,6 +1,6 @@
 // What a settle leaves behind: every end is recorded whole, a request to cancel is heeded, and what goes back is found.
 import { describe, expect, test } from "vitest";
-import { claimsOf } from "../../src/model/lease-no.js";
+import { claimsOf } from "../../src/core/job/lease-no.js";
 import { useDatabase } from "../support/database.js";
 import { claimNo } from "../support/lease-no.js";
 import {

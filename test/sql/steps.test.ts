@@ -203,9 +203,9 @@ describe("a step", () => {
     const holding = await open();
     await holding.query("begin");
     await holding.query("select from fairmill.step where job_id = -1 for update");
-    await db.query("select fairmill.retention_v1('30 days', 4)");
+    await db.query("select fairmill.retention('30 days', 4)");
     expect(await steps()).toHaveLength(7);
-    await db.query("select fairmill.retention_v1('30 days', 100)");
+    await db.query("select fairmill.retention('30 days', 100)");
     expect(await steps()).toHaveLength(2);
     await holding.query("rollback");
   });

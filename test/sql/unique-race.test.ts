@@ -182,7 +182,7 @@ describe("between the insert that found the key taken and the question whose it 
     const second = one(caller, rule, "second");
     await waitUntilBlocked(db, caller);
     await db.query("update fairmill.unique_period set expires_at = clock_timestamp()");
-    expect(await call(db, "retention_v1()")).toBe(1);
+    expect(await call(db, "retention()")).toBe(1);
     await gate.query("select pg_advisory_unlock(42)");
     const made = await second;
     expect(made.created).toBe(true);

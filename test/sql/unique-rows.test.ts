@@ -1,7 +1,9 @@
 // F4, unique keys: several in one call, beside idempotency keys and other fields, and what is stored.
+
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { call, enqueue, enqueueOne, enqueueUnique, fill, live, type NewRow, register, settle } from "./calls.js";
+import { functionTexts } from "./function-texts.js";
 import { errorCode, useSessions } from "./sessions.js";
 import { kept, uniqueCalls } from "./unique-calls.js";
 
@@ -91,19 +93,13 @@ describe("what is stored", () => {
     await session.query("rollback");
   });
 
-  test("what enqueue_many_v1 reads of a job, enqueue_unique_v1 reads as well, and both store the same columns", async () => {
-    const sources = await db.query<{ proname: string; prosrc: string }>(
-      "select proname, prosrc from pg_proc where pronamespace = 'fairmill'::regnamespace and proname in ('enqueue_many_v1', 'enqueue_unique_v1') order by 1",
-    );
-    const [many, unique] = sources.map(({ prosrc }) => ({
-      fields: new Set([...prosrc.matchAll(/\bjob ->>? '(\w+)'/g)].map(([, field]) => field!)),
-      columns: new Set(/insert into fairmill\.job \(([^)]+)\)/.exec(prosrc)![1]!.split(", ")),
-    }));
-    const without = (some: Set<string>, others: Set<string>) => [...some].filter((name) => !others.has(name));
-    expect(many!.fields.size).toBeGreaterThan(8);
-    expect(without(many!.fields, unique!.fields)).toEqual([]);
-    expect(without(many!.columns, unique!.columns)).toEqual([]);
-    expect(without(unique!.columns, many!.columns)).toEqual(["unique_key", "unique_until"]);
+  test("a job enters the table in one place, besides the short way of lists and those that come back, and leaves it in one", async () => {
+    const texts = [...(await functionTexts())];
+    const thatSay = (words: RegExp) => texts.filter(([, text]) => words.test(text)).map(([name]) => name);
+    expect(thatSay(/insert into fairmill\.job /)).toEqual(["enqueue_payloads_v1", "insert_jobs", "revive"]);
+    expect(thatSay(/delete from fairmill\.job /)).toEqual(["end_jobs"]);
+    // What is buried was never stored.
+    expect(thatSay(/insert into fairmill\.job_history /)).toEqual(["bury_jobs", "end_jobs"]);
   });
 
   test.each<[string, string, NewRow]>([

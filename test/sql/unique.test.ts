@@ -124,8 +124,8 @@ describe("a key that holds for a period", () => {
     );
     await endPeriod();
     await one({ unique_key: "k", ...period });
-    expect(await call(db, "retention_v1('30 days', 3)")).toBe(3);
-    expect(await call(db, "retention_v1('30 days', 3)")).toBe(2);
+    expect(await call(db, "retention('30 days', 3)")).toBe(3);
+    expect(await call(db, "retention('30 days', 3)")).toBe(2);
     expect(await db.query("select key from fairmill.unique_period")).toEqual([{ key: "k" }]);
   });
 });

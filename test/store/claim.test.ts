@@ -1,8 +1,8 @@
 // What a claim brings is what the job is, whether its row said so or left it out as usual.
 import { expect, onTestFinished, test } from "vitest";
-import { claimsOf } from "../../src/model/lease-no.js";
-import { claimAlong, type Probe } from "../../src/store/claim.js";
-import { Database } from "../../src/store/database.js";
+import { claimAlong, type Probe } from "../../src/core/claim/claim-statements.js";
+import { claimsOf } from "../../src/core/job/lease-no.js";
+import { Database } from "../../src/db/database.js";
 import { register } from "../sql/calls.js";
 import { useDatabase } from "../support/database.js";
 import { claimNo } from "../support/lease-no.js";
@@ -86,7 +86,7 @@ test("every job comes with its own lane, kind, key, payload and past, beside oth
 test("what limits held back is told, also where nothing is claimed", async () => {
   await register(db, WORKER);
   await put({});
-  await db.query("select fairmill.set_gate_v1('queue', 'default', '{\"paused\": true}')");
+  await db.query("select fairmill.set_limits_v1('queue', 'default', '{\"paused\": true}')");
   const answer = await claimAlong(openDatabase(), WORKER, "default", [probe("a")], ["job"], 100, "0", 2);
   expect(answer.claims).toEqual([]);
   expect(answer.held).toMatchObject([{ scope: "queue", name: "default" }]);

@@ -1,8 +1,8 @@
 // Connections that fall silent, connections that break, and connections that make room for large statements.
 import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { Database, type Queryable } from "../../src/store/database.js";
-import { isConnectionLoss } from "../../src/store/failures.js";
+import { Database, type Queryable } from "../../src/db/database.js";
+import { isConnectionLoss } from "../../src/db/failures.js";
 import { useDatabase } from "../support/database.js";
 import { TcpProxy } from "../support/tcp-proxy.js";
 

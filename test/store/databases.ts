@@ -1,7 +1,7 @@
 // Databases of a test's own, and the connections to them.
 import pg from "pg";
 import { onTestFinished } from "vitest";
-import { Database } from "../../src/store/database.js";
+import { Database } from "../../src/db/database.js";
 import type { Asker } from "../sql/calls.js";
 import { freshDatabase } from "../support/database.js";
 

@@ -3,8 +3,8 @@
 import { createClient, defineJob } from "fairmill";
 import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { migrate, pendingMigrations } from "../../src/store/migrate.js";
-import type { MigrationWait } from "../../src/store/migration-locks.js";
+import { migrate, pendingMigrations } from "../../src/db/migrate/migrate.js";
+import type { MigrationWait } from "../../src/db/migrate/migration-locks.js";
 import { dice, newSeed } from "../support/dice.js";
 import { startWorkerProcess } from "../support/processes.js";
 import { waitUntil } from "../support/wait.js";

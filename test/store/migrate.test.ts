@@ -1,9 +1,9 @@
 // Migrations on databases of their own: applied once, whoever asks and how often, and never over somebody's edits.
 import { randomBytes } from "node:crypto";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { DatabaseError } from "../../src/model/errors.js";
-import { explainFailure } from "../../src/store/explain-failure.js";
-import { migrate, pendingMigrations, printMigrations } from "../../src/store/migrate.js";
+import { DatabaseError } from "../../src/base/errors.js";
+import { explainFailure } from "../../src/db/explain-failure.js";
+import { migrate, pendingMigrations, printMigrations } from "../../src/db/migrate/migrate.js";
 import type { Asker } from "../sql/calls.js";
 import { waitUntil } from "../support/wait.js";
 import { readCatalog, readVersions } from "./catalog.js";
@@ -134,30 +134,6 @@ describe("migrating", () => {
     for (const { name, definition } of functions)
       await ask.query(definition).catch((error: Error) => faults.push(`${name}: ${error.message}`));
     expect(faults).toEqual([]);
-  });
-
-  test("a schema from before unique jobs gets the new enqueue functions in place of the old ones", async () => {
-    const { url } = await database({});
-    const db = open(url);
-    const ask = await session(url);
-    const { functions } = await readCatalog(ask);
-    await ask.query(`drop table fairmill.schema_state; drop index fairmill.job_unique; drop table fairmill.unique_period;
-      alter table fairmill.job drop column unique_key, drop column unique_until;
-      do $$ declare f regprocedure; begin
-        for f in select oid::regprocedure from pg_proc where pronamespace = 'fairmill'::regnamespace and proname ~ '^(enqueue|take_period|replace)_' loop
-          execute 'drop function ' || f;
-        end loop;
-      end $$;
-      create function fairmill.enqueue_many_v1(jobs jsonb, shared jsonb default '{}', wake boolean default true)
-        returns table (id bigint, created boolean) language sql as $$ select 0, true $$;
-      create function fairmill.enqueue_v1(kind text, payload jsonb default '{}')
-        returns table (id bigint, created boolean) language sql as $$ select 0, true $$;
-      delete from fairmill.migration where name ~ '_unique|enqueue_|take_period|replace_'`);
-    await migrate(db);
-    expect(await ask.query("select created, conflict from fairmill.enqueue_v1('work')")).toEqual([
-      { created: true, conflict: null },
-    ]);
-    expect((await readCatalog(ask)).functions).toEqual(functions);
   });
 
   test("what fails half-way leaves nothing behind", async () => {

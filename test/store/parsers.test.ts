@@ -2,8 +2,8 @@
 import { createClient, createWorker, defineJob, handle, silentLogger } from "fairmill";
 import pg from "pg";
 import { afterEach, describe, expect, test } from "vitest";
-import { Database } from "../../src/store/database.js";
-import { PARSED } from "../../src/store/parsers.js";
+import { Database } from "../../src/db/database.js";
+import { PARSED } from "../../src/db/parsers.js";
 import { useDatabase } from "../support/database.js";
 import { endOf, eventOf } from "../support/jobs.js";
 

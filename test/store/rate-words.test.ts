@@ -1,6 +1,6 @@
 // Rates as people say them, in the library's errors and in the database's reasons.
 import { expect, test } from "vitest";
-import { rateWords } from "../../src/model/rate-words.js";
+import { rateWords } from "../../src/base/rate-words.js";
 import { useDatabase } from "../support/database.js";
 
 const db = useDatabase();
@@ -16,5 +16,5 @@ test.each([
   [3, 1, "3 per ms"],
 ])("%i in %i ms is %s, here and there", async (limit, perMs, words) => {
   expect(rateWords(limit, perMs)).toBe(words);
-  expect(await db.query("select fairmill.rate_words_v1($1, $2) as words", [limit, perMs])).toEqual([{ words }]);
+  expect(await db.query("select fairmill.rate_words($1, $2) as words", [limit, perMs])).toEqual([{ words }]);
 });

@@ -1,5 +1,5 @@
 // Releases that were never made: the package as it is, with invented migrations and functions of a later one, or without its latest.
-import { type Piece, pieceOf, readShipped, type Shipped, shippedOf } from "../../src/store/shipped.js";
+import { type Piece, pieceOf, readShipped, type Shipped, shippedOf } from "../../src/db/migrate/shipped.js";
 
 export interface Changes {
   readonly version?: string;

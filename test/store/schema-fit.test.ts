@@ -2,10 +2,10 @@
 import { createClient, createWorker, defineJob, handle, silentLogger } from "fairmill";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { compareVersions } from "../../src/model/version.js";
-import { migrate } from "../../src/store/migrate.js";
-import { misfit, type SchemaState } from "../../src/store/schema-state.js";
-import { readShipped, shippedOf } from "../../src/store/shipped.js";
+import { compareVersions } from "../../src/base/version.js";
+import { migrate } from "../../src/db/migrate/migrate.js";
+import { misfit, type SchemaState } from "../../src/db/migrate/schema-state.js";
+import { readShipped, shippedOf } from "../../src/db/migrate/shipped.js";
 import { useDatabase } from "../support/database.js";
 import { endOf, eventOf } from "../support/jobs.js";
 import { waitUntil } from "../support/wait.js";

@@ -1,9 +1,9 @@
 import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { ConfigError } from "../../src/model/errors.js";
-import { Database } from "../../src/store/database.js";
-import { migrate, printMigrations } from "../../src/store/migrate.js";
-import { checkSchemaName } from "../../src/store/schema-name.js";
+import { ConfigError } from "../../src/base/errors.js";
+import { Database } from "../../src/db/database.js";
+import { migrate, printMigrations } from "../../src/db/migrate/migrate.js";
+import { checkSchemaName } from "../../src/db/schema-name.js";
 import { claimNo } from "../support/lease-no.js";
 import { waitUntil } from "../support/wait.js";
 import { database, open, session } from "./databases.js";

@@ -2,7 +2,7 @@
 import { createClient, createWorker, defineChannel, defineJob, handle, silentLogger } from "fairmill";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { migrate, pendingMigrations } from "../../src/store/migrate.js";
+import { migrate, pendingMigrations } from "../../src/db/migrate/migrate.js";
 import { settle } from "../sql/calls.js";
 import { checkInvariants } from "../support/invariants.js";
 import { waitUntil } from "../support/wait.js";

@@ -314,7 +314,7 @@ describe("its key", () => {
     await register(db, "w");
     await client.enqueue(one, { user: "ann" });
     const { id } = await client.enqueue(one, { user: "ann" });
-    await db.query("select fairmill.set_key_rule_v1('limited', null)");
+    await db.query("select fairmill.set_key_limits_v1('limited', null)");
     expectReason(await why(id), "key", /has no limit any more: the next upkeep lets it through\.$/);
     await db.query("select fairmill.tick_upkeep_v1()");
     expect(await why(id)).toMatchObject({ state: "ready" });

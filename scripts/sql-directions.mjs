@@ -1,0 +1,62 @@
+// The SQL functions keep house rules, too: calls form no cycle and are at most seven deep; public functions (sql/api) carry a version, inner
+// ones (sql/inner) none; and a function lies in a file of its name.
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { root } from "./ensure.mjs";
+
+const DEPTH_MAX = 7;
+
+const sql = join(root, "sql");
+const faults = [];
+/** By name: the text without comments, and the names it calls. */
+const functions = new Map();
+for (const floor of ["api", "inner"])
+  for (const file of readdirSync(join(sql, floor), { recursive: true })) {
+    if (!file.endsWith(".sql")) continue;
+    const text = readFileSync(join(sql, floor, file), "utf8").replace(/--.*$/gm, "");
+    const created = [...text.matchAll(/create (?:or replace )?function fairmill\.(\w+)/g)].map(([, name]) => name);
+    const name = basename(file, ".sql");
+    if (created.length !== 1 || created[0] !== name)
+      faults.push(`sql/${floor}/${file}: must create the function ${name} and no other`);
+    if (/_v\d+$/.test(name) !== (floor === "api"))
+      faults.push(
+        `sql/${floor}/${file}: ${floor === "api" ? "a public function carries a version (_v1)" : "an inner function carries no version"}`,
+      );
+    functions.set(name, text);
+  }
+
+const calls = new Map();
+for (const [name, text] of functions) {
+  const called = [...text.matchAll(/fairmill\.(\w+)\s*\(/g)].map(([, other]) => other);
+  calls.set(name, new Set(called.filter((other) => other !== name && functions.has(other))));
+}
+
+/** The longest chain of calls that begins with this function; a cycle is a fault. */
+const chains = new Map();
+function chainOf(name, path = []) {
+  if (path.includes(name)) {
+    faults.push(`call cycle: ${[...path.slice(path.indexOf(name)), name].join(" → ")}`);
+    return [name];
+  }
+  const known = chains.get(name);
+  if (known) return known;
+  let longest = [];
+  for (const other of calls.get(name)) {
+    const chain = chainOf(other, [...path, name]);
+    if (chain.length > longest.length) longest = chain;
+  }
+  const chain = [name, ...longest];
+  chains.set(name, chain);
+  return chain;
+}
+for (const name of functions.keys()) {
+  const chain = chainOf(name);
+  if (chain.length > DEPTH_MAX) faults.push(`calls ${chain.length} deep: ${chain.join(" → ")}`);
+}
+
+if (faults.length > 0) {
+  console.error([...new Set(faults)].join("\n"));
+  process.exit(1);
+}
+const deepest = Math.max(...[...chains.values()].map((chain) => chain.length));
+console.log(`SQL directions: ${functions.size} functions, at most ${deepest} deep, no fault.`);

@@ -1,0 +1,14 @@
+-- Moves due jobs on: to ready, or to blocked where their key has no free place. Returns how many; call again while it returns jobs_max.
+-- Locks: the due jobs (others' are skipped), then as finish_transitions.
+create or replace function fairmill.promote_v1(jobs_max integer default 1000)
+returns integer
+language plpgsql
+as $$
+declare
+  v_rows record;
+begin
+  select * into v_rows from fairmill.promote_rows(jobs_max);
+  perform fairmill.finish_transitions(v_rows.queues, v_rows.keys);
+  return v_rows.promoted;
+end
+$$;

@@ -1,9 +1,0 @@
--- The entry of job.failures for an attempt whose worker died.
-create or replace function fairmill.crash_v1(attempt smallint, lease_no bigint, worker text, started_at timestamptz, ended_at timestamptz)
-returns jsonb
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select fairmill.failure_v1(attempt, lease_no, worker, started_at, ended_at, 'crashed', jsonb_build_object(
-    'code', 'FAIRMILL_WORKER_LOST', 'message', 'The worker ' || worker || ' died while it ran this job.'))
-$$;

@@ -1,8 +1,0 @@
--- A worker says whether it wants notifications. Busy workers say no: they look anyway.
-create or replace function fairmill.listening_v1(worker_id text, wanted boolean)
-returns void
-language sql
-set search_path = pg_catalog, pg_temp
-as $$
-  update fairmill.worker w set listening = wanted where w.id = worker_id and w.listening <> wanted
-$$;

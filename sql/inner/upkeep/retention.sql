@@ -1,0 +1,105 @@
+-- Removes what is old: whole days of history by dropping their partition, rows of the rest partition, idempotency keys of jobs that
+-- ended, ticks of schedules, steps of jobs that are gone, messages that were sent or given up, batches that are over, unique keys whose
+-- period is over, meters that nobody uses, and workers that are gone, in bounded portions. Never waits long for a lock: what is busy now is
+-- removed by a later call.
+-- Plan expected: a probe of job's indexes for each old key and each gone worker. Asked by a subquery for one value, which cannot be
+-- turned into a join: planned while the table was empty, a join would read the whole queue.
+create or replace function fairmill.retention(history_keep interval default '30 days', rows_max integer default 5000)
+returns integer
+language plpgsql security definer
+set lock_timeout = '500ms'
+set timezone = 'UTC'
+as $$
+#variable_conflict use_column
+declare
+  v_before  timestamptz := now() - history_keep;
+  v_name    text;
+  v_count   integer;
+  v_removed integer := 0;
+begin
+  for v_name in
+    select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = 'fairmill.job_history'::regclass and c.relname ~ '^job_history_\d{8}$'
+      and to_date(right(c.relname, 8), 'YYYYMMDD') + 1 <= v_before
+    order by c.relname
+  loop
+    begin
+      execute format('drop table fairmill.%I', v_name);
+      v_removed := v_removed + 1;
+    exception when lock_not_available then
+      exit;
+    end;
+  end loop;
+
+  -- An error here would undo the upkeep around it: a row that somebody holds is left out, and so is all of it while somebody makes
+  -- partitions of the rest.
+  begin
+    delete from fairmill.job_history_rest r where r.ctid = any (array(
+      select x.ctid from fairmill.job_history_rest x where x.ended_at < v_before order by x.ended_at limit rows_max for update skip locked));
+    get diagnostics v_count = row_count;
+    v_removed := v_removed + v_count;
+  exception when lock_not_available then
+    null;
+  end;
+
+  delete from fairmill.idempotency k where k.ctid = any (array(
+    select x.ctid from fairmill.idempotency x
+    where x.created_at < v_before and (select j.id from fairmill.job j where j.id = x.job_id) is null
+    order by x.created_at limit rows_max for update skip locked));
+  get diagnostics v_count = row_count;
+  v_removed := v_removed + v_count;
+
+  -- That a tick is done is said by its schedule as well, whose next one lies behind it.
+  delete from fairmill.schedule_tick t where t.ctid = any (array(
+    select x.ctid from fairmill.schedule_tick x
+    where x.made_at < v_before and (select j.id from fairmill.job j where j.id = x.job_id) is null
+    order by x.made_at limit rows_max for update skip locked));
+  get diagnostics v_count = row_count;
+  v_removed := v_removed + v_count;
+
+  -- Meters of keys that nobody used for a day; a rate that counts for longer is older than its window by then, or is asked for again.
+  delete from fairmill.meter m where m.ctid = any (array(
+    select x.ctid from fairmill.meter x
+    where x.used_at < now() - interval '1 day' and not x.recheck
+      and coalesce(x.spent_at[cardinality(x.spent_at)] < now() - interval '30 days', true)
+      and (select j.id from fairmill.job j where j.id = any (x.held) and j.state = 'running' limit 1) is null
+    order by x.used_at limit rows_max for update skip locked));
+  get diagnostics v_count = row_count;
+  v_removed := v_removed + v_count;
+
+  -- Steps stay for as long as their job does, live or ended. Who makes partitions is in the way here, too.
+  begin
+    delete from fairmill.step s where s.ctid = any (array(
+      select x.ctid from fairmill.step x
+      where x.started_at < v_before and (select j.id from fairmill.job j where j.id = x.job_id) is null
+        and (select h.id from fairmill.job_history h where h.id = x.job_id limit 1) is null
+      order by x.started_at limit rows_max for update skip locked));
+    get diagnostics v_count = row_count;
+    v_removed := v_removed + v_count;
+  exception when lock_not_available then
+    null;
+  end;
+
+  -- A batch goes with everything inside it, when the outermost one was over for so long.
+  v_removed := v_removed + fairmill.forget_batches(v_before, rows_max);
+
+  -- Their keys are free from then on. A message whose fate nobody knows stays until somebody says it.
+  delete from fairmill.outbox o where o.ctid = any (array(
+    select x.ctid from fairmill.outbox x where x.ended_at < v_before and x.status <> 'unknown'
+    order by x.ended_at limit rows_max for update skip locked));
+  get diagnostics v_count = row_count;
+  v_removed := v_removed + v_count;
+
+  delete from fairmill.unique_period p where p.ctid = any (array(
+    select x.ctid from fairmill.unique_period x where x.expires_at <= now() order by x.expires_at limit rows_max for update skip locked));
+  get diagnostics v_count = row_count;
+  v_removed := v_removed + v_count;
+
+  delete from fairmill.worker w where w.id = any (array(
+    select x.id from fairmill.worker x where x.state <> 'alive' and x.ended_at < now() - interval '1 day'
+      and not exists (select from fairmill.hand h where h.worker = x.id)
+    for update skip locked));
+  get diagnostics v_count = row_count;
+  return v_removed + v_count;
+end
+$$;
