@@ -1,5 +1,5 @@
 // Clocks for tests that must not depend on speed.
-import { type Clock, systemClock } from "../../src/model/clock.js";
+import { type Clock, systemClock } from "../../src/base/clock.js";
 
 /**
  * Timers of this length or longer never fire. What a worker does under it, it did not do because it looks around every few seconds:

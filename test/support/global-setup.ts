@@ -7,6 +7,7 @@ import { createClient } from "fairmill";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
 import { startEmbedded } from "../../dist/embedded/index.js";
+import { installInvariants } from "./invariants.js";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -38,6 +39,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const client = createClient({ databaseUrl: databaseAt(serverUrl, TEMPLATE) });
   await client.migrate();
   await client.close();
+  const template = new pg.Client(databaseAt(serverUrl, TEMPLATE));
+  await template.connect();
+  await installInvariants(template);
+  await template.end();
 
   project.provide("serverUrl", serverUrl);
   return async () => {

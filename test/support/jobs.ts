@@ -11,7 +11,7 @@ import {
   type WorkerEvents,
   type WorkerOptions,
 } from "fairmill";
-import { isEnded } from "../../src/model/states.js";
+import { isEnded } from "../../src/core/job/states.js";
 import { waitForEvent, waitUntil } from "./wait.js";
 
 type Options = Omit<WorkerOptions, "handlers" | "databaseUrl">;

@@ -1,5 +1,5 @@
 // Lease numbers are random: tests compare how often a job was claimed, which they count.
-import { claimsOf } from "../../src/model/lease-no.js";
+import { claimsOf } from "../../src/core/job/lease-no.js";
 
 /** Fits the lease number of a job's n-th claim, as the driver reads it or as the library does; 0: of a job that was never claimed. */
 export const claimNo = (n: number): never =>

@@ -1,6 +1,6 @@
 // A witness inside the database: every change of a job is written down in the transaction that makes it. Tests read it afterwards.
 import type pg from "pg";
-import { type JobState, mayBecome } from "../../src/model/states.js";
+import { type JobState, mayBecome } from "../../src/core/job/states.js";
 
 const WITNESS = `
   create table if not exists public.witness (n bigint generated always as identity, at timestamptz not null default clock_timestamp(),
