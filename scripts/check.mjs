@@ -1,4 +1,4 @@
-// `npm run check`: format and lint, types, import directions.
+// `npm run check`: format and lint, types, the directions of imports and of SQL calls.
 import { ensureBuilt, ensureInstalled, run, tool } from "./ensure.mjs";
 
 ensureInstalled();
@@ -7,3 +7,4 @@ ensureBuilt();
 run(tool("biome"), ["check", "."]);
 run(tool("tsc"), ["-p", "tsconfig.json"]);
 run(process.execPath, ["scripts/import-directions.mjs"]);
+run(process.execPath, ["scripts/sql-directions.mjs"]);

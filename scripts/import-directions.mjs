@@ -1,41 +1,47 @@
-// Imports inside `src/` go one way (see ARCHITECTURE.md). Each folder lists the folders it may import from, besides itself.
+// Imports inside `src/` go one way (see ARCHITECTURE.md): base ← db ← core ← features ← client, worker ← commands ← cli. Each room lists the rooms it may
+// import from, besides itself. The commands of a feature lie in its folder `command` and count as a room of their own.
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { root } from "./ensure.mjs";
+import { MAY_IMPORT } from "./rooms.mjs";
 
-const stages = ["enqueue", "claim", "run", "deliver", "settle", "upkeep"];
-const MAY_IMPORT = {
-  model: [],
-  observe: ["model"],
-  store: ["model", "observe"],
-  adapters: ["model", "store"],
-  enqueue: ["model", "store", "observe"],
-  claim: ["model", "store", "observe"],
-  run: ["model", "observe"],
-  deliver: ["model", "observe"],
-  settle: ["model", "store", "observe"],
-  upkeep: ["model", "store", "observe"],
-  worker: ["model", "store", "observe", ...stages],
-  embedded: ["model"],
-  cli: ["model", "store", "observe", ...stages, "worker", "embedded", "index"],
-  index: ["model", "store", "observe", ...stages, "worker"],
+/** Imports that still go the wrong way, by file and room. The list only gets shorter: what it names and does not happen any more is a fault, too. */
+const STILL = {
+  "core/enqueue/make-job.ts": ["limits"],
+  "core/enqueue/refusal.ts": ["limits"],
+  "core/enqueue/sender.ts": ["batches"],
+  "core/job/effects.ts": ["outbox"],
+  "core/job/job-definition.ts": ["limits"],
+  "core/job/outcome.ts": ["outbox", "steps"],
+  "core/run/context.ts": ["batches", "outbox", "schedules", "steps"],
+  "core/run/handler.ts": ["outbox"],
+  "core/run/run-effects.ts": ["outbox"],
+  "core/run/run.ts": ["outbox"],
+  "core/run/runner.ts": ["batches", "schedules", "steps"],
+  "core/settle/effect-statements.ts": ["outbox"],
+  "core/upkeep/upkeep.ts": ["schedules"],
+  "core/worker/worker-context.ts": ["worker"],
+  "db/explain-failure.ts": ["core"],
 };
-/** Only the store talks to the database driver. */
-const ONLY_IN = { pg: ["store"], commander: ["cli"], jiti: ["cli"], pino: ["observe"] };
+/** The database driver is known to one room only, and so are the others. */
+const ONLY_IN = { pg: ["db"], commander: ["cli", "command"], jiti: ["cli"], pino: ["base"] };
 
 const source = join(root, "src");
 const files = readdirSync(source, { recursive: true })
   .map((file) => join(source, file.toString()))
   .filter((file) => file.endsWith(".ts"));
-const folderOf = (file) => {
-  const parts = relative(source, file).split(sep);
-  return parts.length === 1 ? parts[0].replace(/\.[tj]s$/, "") : parts[0];
+const nameOf = (file) => relative(source, file).split(sep).join("/");
+const roomOf = (file) => {
+  const parts = nameOf(file).split("/");
+  if (parts.length === 1) return parts[0].replace(/\.[tj]s$/, "");
+  return parts[1] === "command" ? "command" : parts[0];
 };
 
 const faults = [];
 const imports = new Map();
+const forgiven = new Set();
 for (const file of files) {
-  const from = folderOf(file);
+  const from = roomOf(file);
   if (!(from in MAY_IMPORT)) faults.push(`src/${from}: not in the map of scripts/import-directions.mjs`);
   const targets = [];
   for (const [, name] of readFileSync(file, "utf8").matchAll(
@@ -45,15 +51,20 @@ for (const file of files) {
     if (name.startsWith(".")) {
       const target = resolve(dirname(file), name.replace(/\.js$/, ".ts"));
       targets.push(target);
-      const to = folderOf(target);
-      if (to !== from && !MAY_IMPORT[from]?.includes(to))
-        faults.push(`${relative(root, file)} imports ${relative(root, target)}: ${from} may not import ${to}`);
+      const to = roomOf(target);
+      if (to === from || MAY_IMPORT[from]?.includes(to)) continue;
+      if (STILL[nameOf(file)]?.includes(to)) forgiven.add(`${nameOf(file)} ${to}`);
+      else faults.push(`${relative(root, file)} imports ${relative(root, target)}: ${from} may not import ${to}`);
     } else if (ONLY_IN[name] && !ONLY_IN[name].includes(from)) {
       faults.push(`${relative(root, file)} imports ${name}: only ${ONLY_IN[name].join(", ")} may`);
     }
   }
   imports.set(file, targets);
 }
+for (const [file, rooms] of Object.entries(STILL))
+  for (const room of rooms)
+    if (!forgiven.has(`${file} ${room}`))
+      faults.push(`scripts/import-directions.mjs: src/${file} does not import ${room} any more; take it off the list`);
 
 /** Import cycles, found by a depth-first walk. */
 const state = new Map();
@@ -75,4 +86,4 @@ if (faults.length > 0) {
   console.error(faults.join("\n"));
   process.exit(1);
 }
-console.log(`Import directions: ${files.length} files, no fault.`);
+console.log(`Import directions: ${files.length} files, no new fault, ${forgiven.size} known ones.`);

@@ -1,93 +1,9 @@
 // Everything an application needs, and nothing else.
 
-export {
-  type Arrival,
-  type Channel,
-  type ChannelOptions,
-  defineChannel,
-  type OnDoubt,
-  type Receiver,
-  type SendContext,
-} from "./deliver/channel.js";
-export type { WebhookAnswer } from "./deliver/webhook/answer.js";
-export { type WebhookChannelOptions, webhookChannel } from "./deliver/webhook/channel.js";
-export type { Address, Resolve } from "./deliver/webhook/destination.js";
-export {
-  WebhookDestinationError,
-  WebhookError,
-  WebhookInDoubtError,
-  WebhookRefusedError,
-  WebhookSignatureError,
-  WebhookUnreachableError,
-} from "./deliver/webhook/errors.js";
-export type { WebhookLimits } from "./deliver/webhook/limits.js";
-export { sendWebhook, type WebhookMessage } from "./deliver/webhook/send.js";
-export {
-  type VerifiedWebhook,
-  type VerifyOptions,
-  verifyWebhook,
-  type WebhookSecret,
-} from "./deliver/webhook/signature.js";
-export {
-  type BatchCoordinationOptions,
-  batchCoordination,
-  type Registration,
-} from "./enqueue/batch-coordination.js";
-export type { BatchAdder, Batches, BatchHold, OpenBatch, StoredBatch } from "./enqueue/batches.js";
-export {
-  Client,
-  type ClientOptions,
-  createClient,
-} from "./enqueue/client.js";
-export type { Granted, GrantOptions } from "./enqueue/credits.js";
-export { defaultChain } from "./enqueue/default-chain.js";
-export type { Flow, Flows, StartFlowOptions } from "./enqueue/flows.js";
-export type { EnqueueMiddleware, JobChange, JobDraft } from "./enqueue/middleware.js";
-export type { EnqueueItem } from "./enqueue/new-job.js";
-export type { ResolveOptions } from "./enqueue/publish.js";
-export type { RedriveGroup, Redriven, RedriveOptions, RedrivePreview } from "./enqueue/redrive.js";
-export type { RerunOptions } from "./enqueue/rerun.js";
-export type { ResultOptions } from "./enqueue/result.js";
-export type { CronSpec, Scheduled, ScheduleOptions } from "./enqueue/schedules.js";
-export type { EnqueuedCount } from "./enqueue/stream.js";
-export type { TransactionClient } from "./enqueue/transaction-client.js";
-export { type CodecOptions, createCodec } from "./model/aes-codec.js";
-export { type Backoff, exponential, fixed } from "./model/backoff.js";
-export {
-  type BatchCall,
-  BatchEndedError,
-  BatchNotFoundError,
-  type BatchOptions,
-  type BatchState,
-  BatchTimeoutError,
-  type Callback,
-  type Callbacks,
-  type OpenBatchOptions,
-  type Stability,
-} from "./model/batch.js";
-export type { ChannelTarget } from "./model/channel.js";
-export type { Claim } from "./model/claim.js";
-export type { Clock } from "./model/clock.js";
-export type { Codec, SealContext } from "./model/codec.js";
-export { KeyUnknownError, NotSealedError, SealBrokenError, SealedError } from "./model/codec-errors.js";
-export type { ContentChange } from "./model/content-changes.js";
-export type { JobCredits } from "./model/credits.js";
-export {
-  DeliveryJobError,
-  DeliveryUnknownError,
-  MessageNotFoundError,
-  NotDeliveredError,
-} from "./model/delivery-errors.js";
-export type { DeliveryMark } from "./model/delivery-mark.js";
-export type { Duration } from "./model/duration.js";
-export {
-  EffectsFailedError,
-  EffectsLimitError,
-  IsolationError,
-  JobCompletedError,
-  NotCommittedError,
-} from "./model/effect-errors.js";
-export type { ErrorRecord } from "./model/error-record.js";
+export type { Clock } from "./base/clock.js";
+export type { ContentChange } from "./base/content-changes.js";
+export type { Duration } from "./base/duration.js";
+export type { ErrorRecord } from "./base/error-record.js";
 export {
   ConfigError,
   DatabaseError,
@@ -103,7 +19,31 @@ export {
   ScheduleNotFoundError,
   ShutdownError,
   TimeoutError,
-} from "./model/errors.js";
+} from "./base/errors.js";
+export type { JobResult, Jsonify } from "./base/jsonify.js";
+export { createLogger, type Logger, silentLogger } from "./base/log.js";
+export type { Queryable } from "./base/queryable.js";
+export type { StandardSchema } from "./base/standard-schema.js";
+export type { Moment } from "./base/time.js";
+export {
+  type BatchCall,
+  BatchNotFoundError,
+  type BatchOptions,
+  type BatchState,
+  BatchTimeoutError,
+  type Callback,
+  type Callbacks,
+  type OpenBatchOptions,
+  type Stability,
+} from "./batches/batch.js";
+export {
+  type BatchCoordinationOptions,
+  batchCoordination,
+  type Registration,
+} from "./batches/batch-coordination.js";
+export type { Batch, BatchFilter } from "./batches/batch-statements.js";
+export type { BatchAdder, Batches, BatchHold, OpenBatch, StoredBatch } from "./batches/batches.js";
+export { defaultChain } from "./batches/default-chain.js";
 export {
   type FlowBuilder,
   type FlowDefinition,
@@ -112,35 +52,50 @@ export {
   type NodeRef,
   NodeResultError,
   type RunOptions,
-} from "./model/flow.js";
-export { defineJob, type JobDefinition, type JobOptions } from "./model/job-definition.js";
-export type { JobResult, Jsonify } from "./model/jsonify.js";
-export { ActiveLimitError, CreditsExhaustedError, DuplicateJobError, RateLimitError } from "./model/limit-errors.js";
-export type { GateName, GateSettings, JobLimits, KeyRule, Rate, StoredRate, TenantSettings } from "./model/limits.js";
-export { type AddedBy, Chain, MiddlewareError } from "./model/middleware.js";
-export type { Moment } from "./model/moment.js";
-export type { Enqueued, EnqueueOptions } from "./model/new-job.js";
-export type { Published, PublishOptions } from "./model/new-message.js";
-export { cancel, snooze, type Verdict } from "./model/outcome.js";
-export type { Queryable } from "./model/queryable.js";
-export type { ErrorFilter, RedriveFilter } from "./model/redrive-filter.js";
+} from "./batches/flow.js";
+export type { FlowNodeInfo, RetryFlowAnswer } from "./batches/flow-statements.js";
+export type { Flow, Flows, StartFlowOptions } from "./batches/flows.js";
+export { defineFlow, handleFlow } from "./batches/handle-flow.js";
+export type { JobBatch, JobFlow } from "./batches/job-batch.js";
+export {
+  Client,
+  type ClientOptions,
+  createClient,
+} from "./client/client.js";
+export type { TransactionClient } from "./client/transaction-client.js";
+export type { EnqueueMiddleware, JobChange, JobDraft } from "./core/enqueue/enqueue-middleware.js";
+export type { EnqueuedCount } from "./core/enqueue/enqueue-stream.js";
+export type { EnqueueItem } from "./core/enqueue/make-job.js";
+export {
+  ActiveLimitError,
+  BatchEndedError,
+  CreditsExhaustedError,
+  DuplicateJobError,
+  RateLimitError,
+} from "./core/enqueue/refusal-errors.js";
+export { type Backoff, exponential, fixed } from "./core/job/backoff.js";
+export type { Claim } from "./core/job/claim.js";
+export type { Codec, SealContext } from "./core/job/codec.js";
+export { KeyUnknownError, NotSealedError, SealBrokenError, SealedError } from "./core/job/codec-errors.js";
+export {
+  EffectsFailedError,
+  EffectsLimitError,
+  IsolationError,
+  JobCompletedError,
+  NotCommittedError,
+} from "./core/job/effect-errors.js";
+export type { Enqueued, EnqueueOptions } from "./core/job/enqueue-options.js";
+export type { JobCredits } from "./core/job/job-credits.js";
+export { defineJob, type JobDefinition, type JobOptions } from "./core/job/job-definition.js";
+export { type AddedBy, Chain, MiddlewareError } from "./core/job/middleware-chain.js";
+export { cancel, snooze, type Verdict } from "./core/job/outcome.js";
 export {
   JobFailedError,
   ResultCancelledError,
   ResultInvalidError,
   ResultTimeoutError,
-} from "./model/result-errors.js";
-export type { Missed, Tick } from "./model/schedule.js";
-export type { StandardSchema } from "./model/standard-schema.js";
-export { type JobState, TRANSITIONS } from "./model/states.js";
-export type { StepKind } from "./model/step.js";
-export {
-  JobPausedError,
-  StepChangedError,
-  StepLimitError,
-  StepResultError,
-  WaitTimeoutError,
-} from "./model/step-errors.js";
+} from "./core/job/result-errors.js";
+export { type JobState, TRANSITIONS } from "./core/job/states.js";
 export type {
   DebounceOptions,
   OnConflict,
@@ -148,30 +103,39 @@ export type {
   UniqueOptions,
   UniqueRule,
   UniqueSettings,
-} from "./model/unique.js";
-export type { WorkerEvents } from "./observe/events.js";
-export { createLogger, type Logger, silentLogger } from "./observe/log.js";
-export type { JobBatch, JobFlow } from "./run/batch.js";
-export type { JobContext } from "./run/context.js";
-export type { Completed } from "./run/effects.js";
-export { defineFlow, handleFlow } from "./run/flow.js";
-export { type HandleOptions, type Handler, type HandlerAnswer, type HandlerFunction, handle } from "./run/handler.js";
-export type { Next, RunMiddleware, RunPart } from "./run/middleware.js";
-export type { WaitOptions } from "./run/steps.js";
-export type { Batch, BatchFilter } from "./store/batches.js";
-export type { CancelAnswer, RetryAnswer } from "./store/control-jobs.js";
-export type { Balance, CreditEntry, StatementPage } from "./store/credits.js";
-export type { Pool } from "./store/database.js";
-export type { FlowNodeInfo, RetryFlowAnswer } from "./store/flows.js";
-export type { MigrateOptions, MigrationWait } from "./store/migrate.js";
+} from "./core/job/unique.js";
+export type { JobContext } from "./core/run/context.js";
+export {
+  type HandleOptions,
+  type Handler,
+  type HandlerAnswer,
+  type HandlerFunction,
+  handle,
+} from "./core/run/handler.js";
+export type { Completed } from "./core/run/run-effects.js";
+export type { Next, RunMiddleware, RunPart } from "./core/run/run-middleware.js";
+export type { WorkerEvents } from "./core/worker/worker-events.js";
+export type { Balance, CreditEntry, StatementPage } from "./credits/credit-statements.js";
+export type { Granted, GrantOptions } from "./credits/credits.js";
+export type { Pool } from "./db/database.js";
+export type { MigrateOptions, MigrationWait } from "./db/migrate/migrate.js";
+export { type CodecOptions, createCodec } from "./encryption/aes-codec.js";
+export type { CancelAnswer, RetryAnswer } from "./jobs/control-jobs.js";
+export type { Failure, Job, JobDetail, JobFilter, JobHold } from "./jobs/read-jobs.js";
+export type { RedriveGroup, Redriven, RedriveOptions, RedrivePreview } from "./jobs/redrive.js";
+export type { ErrorFilter, RedriveFilter } from "./jobs/redrive-filter.js";
+export type { RerunOptions } from "./jobs/rerun.js";
+export type { ResultOptions } from "./jobs/result.js";
+export type { Why, WhyGate, WhyGateName, WhyTarget } from "./jobs/why-statements.js";
 export type {
-  DeliveryAttempt,
-  Message,
-  MessageDetail,
-  MessageFilter,
-  MessageStatus,
-  ResolveAnswer,
-} from "./store/outbox.js";
+  GateName,
+  GateSettings,
+  JobLimits,
+  KeyRule,
+  Rate,
+  StoredRate,
+  TenantSettings,
+} from "./limits/limit-settings.js";
 export type {
   Count,
   GateOverview,
@@ -179,12 +143,68 @@ export type {
   NamePage,
   QueueOverview,
   TenantOverview,
-} from "./store/overviews.js";
-export type { Failure, Job, JobDetail, JobFilter, JobHold } from "./store/read-jobs.js";
-export type { Schedule } from "./store/schedules.js";
-export type { SignalAnswer, Step } from "./store/steps.js";
-export type { Why, WhyGate, WhyGateName, WhyTarget } from "./store/why.js";
+} from "./limits/overview-statements.js";
+export {
+  type Arrival,
+  type Channel,
+  type ChannelOptions,
+  defineChannel,
+  type OnDoubt,
+  type Receiver,
+  type SendContext,
+} from "./outbox/channel.js";
+export type { ChannelTarget } from "./outbox/channel-target.js";
+export {
+  DeliveryJobError,
+  DeliveryUnknownError,
+  MessageNotFoundError,
+  NotDeliveredError,
+} from "./outbox/delivery-errors.js";
+export type { DeliveryMark } from "./outbox/delivery-mark.js";
+export type {
+  DeliveryAttempt,
+  Message,
+  MessageDetail,
+  MessageFilter,
+  MessageStatus,
+  ResolveAnswer,
+} from "./outbox/outbox-statements.js";
+export type { ResolveOptions } from "./outbox/publish.js";
+export type { Published, PublishOptions } from "./outbox/publish-options.js";
+export type { WebhookAnswer } from "./outbox/webhook/answer.js";
+export type { Address, Resolve } from "./outbox/webhook/destination.js";
+export { sendWebhook, type WebhookMessage } from "./outbox/webhook/send.js";
+export {
+  type VerifiedWebhook,
+  type VerifyOptions,
+  verifyWebhook,
+  type WebhookSecret,
+} from "./outbox/webhook/signature.js";
+export { type WebhookChannelOptions, webhookChannel } from "./outbox/webhook/webhook-channel.js";
+export {
+  WebhookDestinationError,
+  WebhookError,
+  WebhookInDoubtError,
+  WebhookRefusedError,
+  WebhookSignatureError,
+  WebhookUnreachableError,
+} from "./outbox/webhook/webhook-errors.js";
+export type { WebhookLimits } from "./outbox/webhook/webhook-limits.js";
+export type { Missed, Tick } from "./schedules/schedule.js";
+export type { Schedule } from "./schedules/schedule-statements.js";
+export type { CronSpec, Scheduled, ScheduleOptions } from "./schedules/schedules.js";
+export type { WaitOptions } from "./steps/run-steps.js";
+export type { StepKind } from "./steps/step.js";
+export {
+  JobPausedError,
+  StepChangedError,
+  StepLimitError,
+  StepResultError,
+  WaitTimeoutError,
+} from "./steps/step-errors.js";
+export type { SignalAnswer, Step } from "./steps/step-statements.js";
 export { type Config, defineConfig } from "./worker/config.js";
+export { createWorker, Worker } from "./worker/worker.js";
 export {
   chain,
   type Middleware,
@@ -192,6 +212,5 @@ export {
   type MiddlewareOptions,
   middleware,
   type Use,
-} from "./worker/middleware.js";
-export type { WorkerOptions } from "./worker/settings.js";
-export { createWorker, Worker } from "./worker/worker.js";
+} from "./worker/worker-middleware.js";
+export type { WorkerOptions } from "./worker/worker-settings.js";

@@ -1,6 +1,6 @@
 // A transaction of Drizzle, for `client.in(tx)`; over node-postgres, postgres.js or another of its PostgreSQL drivers.
-import { ConfigError } from "../model/errors.js";
-import type { Queryable } from "../store/database.js";
+import { ConfigError } from "../base/errors.js";
+import type { Queryable } from "../db/database.js";
 
 /** A `PgTransaction` of Drizzle, by what is needed of it. */
 export interface DrizzleTransaction<Sql> {

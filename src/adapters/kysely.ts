@@ -1,6 +1,6 @@
 // A transaction of Kysely, for `client.in(tx)`.
-import { ConfigError } from "../model/errors.js";
-import type { Queryable } from "../store/database.js";
+import { ConfigError } from "../base/errors.js";
+import type { Queryable } from "../db/database.js";
 
 /** A `Transaction` of Kysely, controlled or not, by what is needed of it. */
 export interface KyselyTransaction {

@@ -1,6 +1,6 @@
 // A transaction of postgres.js, for `client.in(tx)`.
-import { ConfigError } from "../model/errors.js";
-import type { Queryable } from "../store/database.js";
+import { ConfigError } from "../base/errors.js";
+import type { Queryable } from "../db/database.js";
 
 /** The `sql` that `sql.begin` hands out, or one of `sql.reserve()` after a `begin` of yours: what is needed of it, and what tells it apart. */
 export type PostgresJsTransaction = Sql & ({ readonly savepoint: unknown } | { readonly release: unknown });

@@ -1,6 +1,6 @@
 // An interactive transaction of Prisma, for `client.in(tx)`.
-import { ConfigError } from "../model/errors.js";
-import type { Queryable } from "../store/database.js";
+import { ConfigError } from "../base/errors.js";
+import type { Queryable } from "../db/database.js";
 
 /** What `prisma.$transaction(async (tx) => …)` hands out, by what is needed of it. */
 export interface PrismaTransaction {

@@ -1,13 +1,14 @@
 // From the words of a command line to values. Each parser is told the option's name, because that is what its message must name.
-import { checkBatchId } from "../model/batch.js";
-import { systemClock } from "../model/clock.js";
-import { Cron } from "../model/cron.js";
-import { type Duration, toMs } from "../model/duration.js";
-import { ConfigError } from "../model/errors.js";
-import { checkGateSettings, checkRate, type Rate } from "../model/limits.js";
-import { parseIso } from "../model/moment.js";
-import { nameOf, wholeNumber } from "../model/settings.js";
-import { checkSchemaName } from "../store/schema-name.js";
+
+import { systemClock } from "../base/clock.js";
+import { type Duration, toMs } from "../base/duration.js";
+import { ConfigError } from "../base/errors.js";
+import { checkBatchId } from "../base/job-id.js";
+import { nameOf, wholeNumber } from "../base/settings.js";
+import { parseIso } from "../base/time.js";
+import { checkSchemaName } from "../db/schema-name.js";
+import { checkGateSettings, checkRate, type Rate } from "../limits/limit-settings.js";
+import { Cron } from "../schedules/cron.js";
 import { UsageError } from "./failure.js";
 
 type Parser<T> = (text: string) => T;

@@ -4,7 +4,7 @@ import { access, readFile, realpath } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, extname, join, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { ConfigError, FairmillError } from "../model/errors.js";
+import { ConfigError, FairmillError } from "../base/errors.js";
 import { type Config, checkConfig } from "../worker/config.js";
 import { UsageError } from "./failure.js";
 

@@ -1,5 +1,5 @@
 // How a failure ends a command: which exit code, which code for programs, which one or two lines for people.
-import { FairmillError } from "../model/errors.js";
+import { FairmillError } from "../base/errors.js";
 import type { Output } from "./output.js";
 import { manyLines } from "./text.js";
 

@@ -1,5 +1,5 @@
 // Ending a long command from outside. The first signal asks it to stop gracefully, a second one ends the process at once.
-import { systemClock } from "../model/clock.js";
+import { systemClock } from "../base/clock.js";
 
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 

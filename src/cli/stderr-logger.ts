@@ -1,6 +1,6 @@
 // Logs of a worker whose stdout belongs to --json: the same lines, on stderr.
-import { systemClock } from "../model/clock.js";
-import type { Logger } from "../observe/log.js";
+import { systemClock } from "../base/clock.js";
+import type { Logger } from "../base/log.js";
 import { toJson } from "./text.js";
 
 const LEVELS = ["debug", "info", "warn", "error"] as const;

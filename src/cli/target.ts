@@ -1,8 +1,8 @@
 // Which database a command works on, and in which schema.
 import { dirname, join } from "node:path";
-import type { Client } from "../enqueue/client.js";
-import { FairmillError } from "../model/errors.js";
-import { DEFAULT_SCHEMA } from "../store/schema-name.js";
+import { FairmillError } from "../base/errors.js";
+import type { Client } from "../client/client.js";
+import { DEFAULT_SCHEMA } from "../db/schema-name.js";
 import { databaseUrl as checkUrl, given, schemaName } from "./arguments.js";
 import type { GlobalOptions } from "./command.js";
 import { exists, findConfig, foldersUpwards, type LoadedConfig, loadConfig } from "./config-file.js";
@@ -94,7 +94,7 @@ export async function withClient<T>(
 ): Promise<T> {
   const { databaseUrl, schema, config } = target;
   // Loaded when it is needed: what is refused before that, and help, come at once.
-  const { createClient } = await import("../enqueue/client.js");
+  const { createClient } = await import("../client/client.js");
   const { codec, use } = config?.settings ?? {};
   const client = createClient({ databaseUrl, connectionsMax: 2, ...given({ schema, codec, use }) });
   try {

@@ -1,5 +1,5 @@
 // Text for a terminal: nothing in it moves the cursor, and its width is known, so that columns stand in line.
-import { visible } from "../observe/log.js";
+import { visible } from "../base/log.js";
 
 /** Marks that turn the direction of writing, and separators that some terminals take for line ends. */
 const TRICKSTERS = /[\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;

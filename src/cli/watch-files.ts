@@ -1,7 +1,7 @@
 // Watches files for changes. Their folders are watched, because editors put a new file in the place of the old one.
 import { type FSWatcher, statSync, watch } from "node:fs";
 import { basename, dirname } from "node:path";
-import { systemClock } from "../model/clock.js";
+import { systemClock } from "../base/clock.js";
 
 /** An editor writes a file in several steps, and several files at once. */
 const QUIET_MS = 100;

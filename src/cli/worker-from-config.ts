@@ -1,11 +1,11 @@
 // The worker that `work` and `dev` run: the config's handlers and settings, with what the command line changes in them.
 import type { Command } from "commander";
-import type { Duration } from "../model/duration.js";
-import { ConfigError } from "../model/errors.js";
-import { createLogger, LOG_LEVELS } from "../observe/log.js";
+import type { Duration } from "../base/duration.js";
+import { ConfigError } from "../base/errors.js";
+import { createLogger, LOG_LEVELS } from "../base/log.js";
 import type { Config } from "../worker/config.js";
-import type { WorkerOptions } from "../worker/settings.js";
 import type { Worker } from "../worker/worker.js";
+import type { WorkerOptions } from "../worker/worker-settings.js";
 import { duration, given, names, whole } from "./arguments.js";
 import { type LoadedConfig, otherCopy, shownPath } from "./config-file.js";
 import { UsageError } from "./failure.js";

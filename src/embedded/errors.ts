@@ -1,6 +1,6 @@
 // What can go wrong with the embedded PostgreSQL: no usable binaries, or a server that did not come up.
 
-import { FairmillError } from "../model/errors.js";
+import { FairmillError } from "../base/errors.js";
 
 /** There is no PostgreSQL to start: nothing installed, or nothing for this platform. */
 export class EmbeddedMissingError extends FairmillError {

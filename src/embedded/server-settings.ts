@@ -1,6 +1,6 @@
 // The settings a server is started with, as `-c name=value`: what we need, what is sensible, and what the caller adds.
 
-import { ConfigError } from "../model/errors.js";
+import { ConfigError } from "../base/errors.js";
 
 /** Settings that the launcher decides, because the URL or the safety of the data depends on them. */
 const OURS = ["port", "listen_addresses", "data_directory", "hba_file", "external_pid_file"];

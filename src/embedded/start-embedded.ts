@@ -4,7 +4,7 @@
 import { constants } from "node:fs";
 import { access, mkdir, realpath, rm } from "node:fs/promises";
 import { resolve } from "node:path";
-import { FairmillError } from "../model/errors.js";
+import { FairmillError } from "../base/errors.js";
 import { adoptable, endServer } from "./adopt-server.js";
 import { type ConnectionRecord, readConnection } from "./connection-file.js";
 import { createCluster } from "./create-cluster.js";

@@ -1,13 +1,14 @@
 // A project's settings in one file, `fairmill.config.ts`: what the commands read and what their worker runs.
-import type { Channel } from "../deliver/channel.js";
-import { checkCodec } from "../model/codec.js";
-import { ConfigError } from "../model/errors.js";
-import type { JobDefinition } from "../model/job-definition.js";
-import { type AddedBy, chainOf } from "../model/middleware.js";
-import { readable, refuseUnknown } from "../model/settings.js";
-import type { Handler } from "../run/handler.js";
-import type { Middleware, Use } from "./middleware.js";
-import { checkQueues, type WorkerOptions } from "./settings.js";
+
+import { ConfigError } from "../base/errors.js";
+import { readable, refuseUnknown } from "../base/settings.js";
+import { checkCodec } from "../core/job/codec.js";
+import type { JobDefinition } from "../core/job/job-definition.js";
+import { type AddedBy, chainOf } from "../core/job/middleware-chain.js";
+import type { Handler } from "../core/run/handler.js";
+import type { Channel } from "../outbox/channel.js";
+import type { Middleware, Use } from "./worker-middleware.js";
+import { checkQueues, type WorkerOptions } from "./worker-settings.js";
 
 export interface Config<Used extends Use = Use> extends Omit<WorkerOptions<Used>, "db" | "clock" | "handlers"> {
   /** What `fairmill work` and `fairmill dev` run. */

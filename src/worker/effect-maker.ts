@@ -1,20 +1,20 @@
 // Makes jobs and messages of what handlers ask for, by the rules of a client: the same checks, the same seal, and the same word to the database about
 // the limits of a kind before its first job.
-import { type Registrar, registrarIn } from "../enqueue/batch-coordination.js";
-import { KeyRules } from "../enqueue/key-rules.js";
-import { type EnqueueChain, type EnqueueMiddleware, enqueueChain } from "../enqueue/middleware.js";
-import { newJob } from "../enqueue/new-job.js";
-import { newMessage } from "../enqueue/publish.js";
-import type { ChannelTarget } from "../model/channel.js";
-import type { Claim } from "../model/claim.js";
-import type { EffectMaker } from "../model/effects.js";
-import type { JobDefinition } from "../model/job-definition.js";
-import type { EnqueueOptions, NewJob } from "../model/new-job.js";
-import type { NewMessage, PublishOptions } from "../model/new-message.js";
-import type { Database } from "../store/database.js";
-import { explainFailure } from "../store/explain-failure.js";
-import type { Ruled } from "../store/limits.js";
-import type { WorkerSettings } from "./settings.js";
+import { type Registrar, registrarIn } from "../batches/batch-coordination.js";
+import { type EnqueueChain, type EnqueueMiddleware, enqueueChain } from "../core/enqueue/enqueue-middleware.js";
+import { newJob } from "../core/enqueue/make-job.js";
+import type { Claim } from "../core/job/claim.js";
+import type { EffectMaker } from "../core/job/effects.js";
+import type { EnqueueOptions, NewJob } from "../core/job/enqueue-options.js";
+import type { JobDefinition } from "../core/job/job-definition.js";
+import type { Database } from "../db/database.js";
+import { explainFailure } from "../db/explain-failure.js";
+import { KeyRules } from "../limits/key-rules.js";
+import type { Ruled } from "../limits/limit-statements.js";
+import type { ChannelTarget } from "../outbox/channel-target.js";
+import { newMessage } from "../outbox/publish.js";
+import type { NewMessage, PublishOptions } from "../outbox/publish-options.js";
+import type { WorkerSettings } from "./worker-settings.js";
 
 export class WorkerEffects implements EffectMaker {
   readonly effectsMax: number;

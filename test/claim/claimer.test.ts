@@ -1,7 +1,7 @@
 // The claimer against a real database: what its rings and floors do not know is found all the same.
 import { describe, expect, onTestFinished, test } from "vitest";
-import { Claimer } from "../../src/claim/claimer.js";
-import { Database } from "../../src/store/database.js";
+import { Claimer } from "../../src/core/claim/claimer.js";
+import { Database } from "../../src/db/database.js";
 import { useDatabase } from "../support/database.js";
 import { claimNo } from "../support/lease-no.js";
 import { TcpProxy } from "../support/tcp-proxy.js";

@@ -1,7 +1,7 @@
 // What limits hold back: lanes are parked, cost nothing, and come back when it is worth it.
 import { describe, expect, test } from "vitest";
-import type { LaneRing } from "../../src/claim/lane-ring.js";
-import type { Probe } from "../../src/store/claim.js";
+import type { Probe } from "../../src/core/claim/claim-statements.js";
+import type { LaneRing } from "../../src/core/claim/lane-ring.js";
 import { add, closing, newRing, Reference } from "./reference.js";
 
 const tenants = (probes: readonly Probe[]) => probes.map(({ tenant }) => tenant);

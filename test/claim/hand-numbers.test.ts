@@ -1,6 +1,6 @@
 // A number is used again when nothing of its list is left, and never before.
 import { expect, test } from "vitest";
-import { HandNumbers } from "../../src/claim/hand-numbers.js";
+import { HandNumbers } from "../../src/core/claim/claim-list-numbers.js";
 
 test("a number is free again when the last job of its list is settled, not before", () => {
   const numbers = new HandNumbers();

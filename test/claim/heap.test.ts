@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Heap, type Placed } from "../../src/claim/heap.js";
+import { Heap, type Placed } from "../../src/base/heap.js";
 
 interface Item extends Placed {
   rank: number;

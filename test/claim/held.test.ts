@@ -1,6 +1,6 @@
 // The claimer when limits hold jobs back: whoever is held costs nothing until it is worth asking again, and nobody is forgotten.
 import { describe, expect, test } from "vitest";
-import type { Claim } from "../../src/model/claim.js";
+import type { Claim } from "../../src/core/job/claim.js";
 import { useDatabase } from "../support/database.js";
 import { TcpProxy } from "../support/tcp-proxy.js";
 import { claimerRig, limitsRig, numbers, RESCAN_MS, WORKER } from "./rig.js";

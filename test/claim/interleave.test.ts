@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { interleave } from "../../src/claim/interleave.js";
-import type { Claim } from "../../src/model/claim.js";
+import { interleave } from "../../src/core/claim/interleave.js";
+import type { Claim } from "../../src/core/job/claim.js";
 
 const lane = (tenant: string, ...ids: number[]) => ids.map((id) => ({ id: String(id), tenant }) as Claim);
 const names = (claims: readonly Claim[]) => claims.map(({ tenant, id }) => tenant + id).join(" ");

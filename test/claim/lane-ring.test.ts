@@ -1,7 +1,7 @@
 // The ring against a small reference that answers probes as the database does: turns, floors, priorities, limits.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Probe } from "../../src/store/claim.js";
+import type { Probe } from "../../src/core/claim/claim-statements.js";
 import { add, LOWER_SHARE, newRing, Reference } from "./reference.js";
 
 const tenants = (probes: readonly Probe[]) => probes.map(({ tenant }) => tenant);

@@ -1,7 +1,8 @@
 // A small reference for the ring: lanes in memory that answer probes as the database does, limits of tenants and kinds included.
-import { type Closing, toClosing } from "../../src/claim/gates.js";
-import { LaneRing } from "../../src/claim/lane-ring.js";
-import type { Held } from "../../src/model/held.js";
+
+import type { Held } from "../../src/core/claim/closed-limit.js";
+import { type Closing, toClosing } from "../../src/core/claim/closed-limits.js";
+import { LaneRing } from "../../src/core/claim/lane-ring.js";
 
 export const LOWER_SHARE = 0.1;
 export const newRing = (lowerShare = LOWER_SHARE, tenantJobsMax?: number) => new LaneRing(lowerShare, tenantJobsMax);

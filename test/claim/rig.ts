@@ -1,10 +1,10 @@
 // A claimer on a real database, with a clock that only the test moves.
 import { onTestFinished } from "vitest";
-import { Claimer } from "../../src/claim/claimer.js";
-import type { Claim } from "../../src/model/claim.js";
-import { type Clock, systemClock } from "../../src/model/clock.js";
-import type { Held } from "../../src/model/held.js";
-import { Database } from "../../src/store/database.js";
+import { type Clock, systemClock } from "../../src/base/clock.js";
+import { Claimer } from "../../src/core/claim/claimer.js";
+import type { Held } from "../../src/core/claim/closed-limit.js";
+import type { Claim } from "../../src/core/job/claim.js";
+import { Database } from "../../src/db/database.js";
 import type { TestDatabase } from "../support/database.js";
 
 export const WORKER = "claimer-1";
@@ -70,7 +70,7 @@ const HOUR_MS = 3_600_000;
 /** Limits, and rates whose time passes at the test's word. */
 export function limitsRig(db: TestDatabase) {
   const setGate = (scope: Held["scope"], name: string, settings: Record<string, unknown>) =>
-    db.query("select fairmill.set_gate_v1($1, $2, $3)", [scope, name, JSON.stringify(settings)]);
+    db.query("select fairmill.set_limits_v1($1, $2, $3)", [scope, name, JSON.stringify(settings)]);
 
   /** A rate of which nothing is left for about an hour. */
   async function exhaust(scope: Held["scope"], name: string) {

@@ -1,7 +1,7 @@
 // The picture of a flow: a pure function from nodes to lines.
 import { describe, expect, test } from "vitest";
-import { flowPicture, type PicturedNode } from "../../src/cli/flow-picture.js";
-import { HERE, railsOf } from "../../src/cli/rails.js";
+import { flowPicture, type PicturedNode } from "../../src/batches/command/flow-picture.js";
+import { HERE, railsOf } from "../../src/batches/command/rails.js";
 import { widthOf } from "../../src/cli/text.js";
 import { dice, newSeed } from "../support/dice.js";
 

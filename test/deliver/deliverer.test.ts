@@ -9,9 +9,9 @@ import {
 } from "fairmill";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { Deliverer } from "../../src/deliver/deliverer.js";
-import type { Claim } from "../../src/model/claim.js";
-import type { Begun } from "../../src/model/delivery.js";
+import type { Claim } from "../../src/core/job/claim.js";
+import { Deliverer } from "../../src/outbox/deliverer.js";
+import type { Begun } from "../../src/outbox/delivery.js";
 
 const claim = { id: "1", leaseNo: 2, attempt: 1, tenant: "t", kind: "fairmill.deliver.mail" } as Claim;
 const RECEIVERS = { resend: "takes-key", ask: "can-be-asked", hold: "neither" } as const;

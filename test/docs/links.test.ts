@@ -58,13 +58,16 @@ test("every path that is named exists", () => {
 
 describe("the tests that are said to guard a promise exist", () => {
   /** Cells like `test/worker/fleet.test.ts`: the title of the test */
-  const cited = ["ARCHITECTURE.md", "docs/explanation/delivery.md", "docs/explanation/execution-contract.md"].flatMap(
-    (path) =>
-      documentAt(path)
-        .prose.split(/\n(?=#)/)
-        .flatMap(tableIn)
-        .map((cells) => /^`(test\/[^`]+)`: (.+)$/.exec(cells.at(-1)!))
-        .flatMap((match) => (match ? [[match[1]!, match[2]!] as const] : [])),
+  const cited = [
+    "docs/explanation/invariants.md",
+    "docs/explanation/delivery.md",
+    "docs/explanation/execution-contract.md",
+  ].flatMap((path) =>
+    documentAt(path)
+      .prose.split(/\n(?=#)/)
+      .flatMap(tableIn)
+      .map((cells) => /^`(test\/[^`]+)`: (.+)$/.exec(cells.at(-1)!))
+      .flatMap((match) => (match ? [[match[1]!, match[2]!] as const] : [])),
   );
 
   test("there are some", () => {

@@ -4,8 +4,8 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ConfigError } from "../../src/base/errors.js";
 import { type EmbeddedPostgres, readEmbeddedUrl, startEmbedded, stopEmbedded } from "../../src/embedded/index.js";
-import { ConfigError } from "../../src/model/errors.js";
 import { FAST, newDataDir, nothingRunsIn, processesOf, query, startInChild, until } from "./scratch.js";
 
 // One cluster for the whole file: each group of tests leaves it stopped.

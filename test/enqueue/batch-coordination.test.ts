@@ -2,9 +2,9 @@
 // was registered, and costs nothing while nobody listens.
 import { batchCoordination, chain, createClient, defaultChain, defineJob, middleware } from "fairmill";
 import { describe, expect, test } from "vitest";
-import { batchCoordination as ownCoordination, registrarIn } from "../../src/enqueue/batch-coordination.js";
-import { usedBy } from "../../src/enqueue/default-chain.js";
-import { enqueueChain } from "../../src/enqueue/middleware.js";
+import { batchCoordination as ownCoordination, registrarIn } from "../../src/batches/batch-coordination.js";
+import { usedBy } from "../../src/batches/default-chain.js";
+import { enqueueChain } from "../../src/core/enqueue/enqueue-middleware.js";
 import { useDatabase } from "../support/database.js";
 import { keepingLogger } from "../support/jobs.js";
 

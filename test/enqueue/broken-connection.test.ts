@@ -133,7 +133,7 @@ test("a batch or a flow whose answer is lost may be stored or not: the caller is
   const flow = defineFlow<{ n: number }>({ name: "f" }, (f) => void f.job("a", plain, (input) => input));
   const calls: [string, () => Promise<unknown>][] = [
     ["open_batch_v1", () => client.batch({}, (batch) => batch.add(plain, { n: 1 }))],
-    ["create_flow_v1", () => client.flow(flow, { n: 2 })],
+    ["start_flow_v1", () => client.flow(flow, { n: 2 })],
   ];
   for (const [statement, call] of calls) {
     const swallowed = proxy.swallowAnswerTo(statement);

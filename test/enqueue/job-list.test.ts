@@ -2,9 +2,9 @@
 import { createClient, defineJob, type EnqueueItem } from "fairmill";
 import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { newJobs } from "../../src/enqueue/job-list.js";
-import { newJob } from "../../src/enqueue/new-job.js";
-import { STATEMENT_ROWS_MAX } from "../../src/store/enqueue.js";
+import { STATEMENT_ROWS_MAX } from "../../src/core/enqueue/enqueue-statements.js";
+import { newJobs } from "../../src/core/enqueue/job-list.js";
+import { newJob } from "../../src/core/enqueue/make-job.js";
 import { useSessions } from "../sql/sessions.js";
 import { useDatabase } from "../support/database.js";
 import { waitUntil } from "../support/wait.js";

@@ -11,8 +11,8 @@ import {
 } from "fairmill";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { enqueueChain } from "../../src/enqueue/middleware.js";
-import { newJob } from "../../src/enqueue/new-job.js";
+import { enqueueChain } from "../../src/core/enqueue/enqueue-middleware.js";
+import { newJob } from "../../src/core/enqueue/make-job.js";
 import { useDatabase } from "../support/database.js";
 
 const db = useDatabase();

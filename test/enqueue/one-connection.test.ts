@@ -134,8 +134,7 @@ describe("a rule that a transaction tells", () => {
   };
   const ruleOf = async (kind: string) =>
     (await db.query("select max_running, rate_limit from fairmill.key_rule where kind = $1", [kind]))[0];
-  const takeOver = () =>
-    waitUntil("nothing is left to take over", async () => !(await call(db, "take_over_rule_v1()")));
+  const takeOver = () => waitUntil("nothing is left to take over", async () => !(await call(db, "take_over_limits()")));
 
   test("makes nobody wait: neither transactions that tell it, too, nor other calls, nor workers", async () => {
     const other = createClient({ databaseUrl: db.url });
@@ -195,7 +194,7 @@ describe("a rule that a transaction tells", () => {
     };
     await other.in(heard).enqueue(limited, { user: "ann" });
     await other.in(heard).enqueue(limited, { user: "ann" });
-    expect(texts.filter((text) => text.includes("tell_key_rule_v1"))).toHaveLength(1);
+    expect(texts.filter((text) => text.includes("tell_key_limits_v1"))).toHaveLength(1);
     expect(await session.query("select id from fairmill.told_rule where not taken")).toEqual([]);
     await session.query("commit");
     await other.close();

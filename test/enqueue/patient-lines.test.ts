@@ -1,6 +1,6 @@
 // Lines that wait: each in its order, few at a time, none for ever.
 import { expect, test } from "vitest";
-import { PatientLines } from "../../src/enqueue/patient-lines.js";
+import { PatientLines } from "../../src/core/enqueue/patient-lines.js";
 
 function lines(linesMax: number, itemsMax = 2) {
   const sent: { items: readonly string[]; answer: () => Promise<void> }[] = [];

@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { type Client, createClient, defineJob, handle, NonRetryableError, type Redriven } from "fairmill";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { systemClock } from "../../src/model/clock.js";
+import { systemClock } from "../../src/base/clock.js";
 import { useDatabase } from "../support/database.js";
 import { endOf, startWorker } from "../support/jobs.js";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { exponential, fixed } from "../../src/model/backoff.js";
-import { ConfigError } from "../../src/model/errors.js";
+import { ConfigError } from "../../src/base/errors.js";
+import { exponential, fixed } from "../../src/core/job/backoff.js";
 
 /** The dice in the middle: no jitter. */
 const MIDDLE = 0.5;

@@ -1,7 +1,7 @@
 // Requests gathered into groups without waiting.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Batcher } from "../../src/model/batcher.js";
+import { Batcher } from "../../src/base/batcher.js";
 
 interface Sent {
   readonly items: readonly number[];

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import { Worker as Thread } from "node:worker_threads";
 import { expect, test } from "vitest";
-import { type Clock, sleep, systemClock } from "../../src/model/clock.js";
+import { type Clock, sleep, systemClock } from "../../src/base/clock.js";
 
 /** A clock that only remembers what it was asked to do. */
 function recordingClock() {
@@ -65,7 +65,7 @@ test("the machine's clock never runs backwards, and its dice stay below one", ()
 });
 
 test("a reading of another thread, younger than this one, fits between two of ours", async () => {
-  const clock = new URL("../../dist/model/clock.js", import.meta.url);
+  const clock = new URL("../../dist/base/clock.js", import.meta.url);
   const code = `
     const { parentPort } = require("node:worker_threads");
     parentPort.once("message", async () => parentPort.postMessage((await import("${clock}")).systemClock.monotonic()));`;
@@ -89,5 +89,5 @@ test("nobody in src reads the machine's clock, sets timers or rolls dice but the
     }),
   );
   // The CLI has a timer that keeps it alive and does nothing; the launcher has a place of its own for waiting.
-  expect(using.flat().toSorted()).toEqual(["cli/signals.ts", "embedded/deadline.ts", "model/clock.ts"]);
+  expect(using.flat().toSorted()).toEqual(["base/clock.ts", "cli/signals.ts", "embedded/deadline.ts"]);
 });

@@ -2,7 +2,8 @@
 import { inspect } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type CodecOptions, createCodec } from "../../src/model/aes-codec.js";
+import { ConfigError, FairmillError } from "../../src/base/errors.js";
+import { PAYLOAD_BYTES_MAX, serializeInput } from "../../src/base/json-content.js";
 import {
   checkCodec,
   isSealed,
@@ -12,9 +13,8 @@ import {
   SEALED_CHARS_MAX,
   type SealContext,
   sealJson,
-} from "../../src/model/codec.js";
-import { ConfigError, FairmillError } from "../../src/model/errors.js";
-import { PAYLOAD_BYTES_MAX, serializeInput } from "../../src/model/json-content.js";
+} from "../../src/core/job/codec.js";
+import { type CodecOptions, createCodec } from "../../src/encryption/aes-codec.js";
 import { useDatabase } from "../support/database.js";
 import { newSeed } from "../support/dice.js";
 

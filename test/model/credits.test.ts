@@ -1,6 +1,6 @@
 import { ConfigError, defineJob, type JobCredits } from "fairmill";
 import { describe, expect, test } from "vitest";
-import { AMOUNT_MAX, holdOf } from "../../src/model/credits.js";
+import { AMOUNT_MAX, holdOf } from "../../src/core/job/job-credits.js";
 
 const define = (credits: unknown) => defineJob({ kind: "j", credits: credits as JobCredits<unknown> });
 

@@ -1,8 +1,8 @@
 // F3: when cron expressions tick: fields, calendars, and clocks that are put forward and back.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Cron } from "../../src/model/cron.js";
-import { ConfigError } from "../../src/model/errors.js";
+import { ConfigError } from "../../src/base/errors.js";
+import { Cron } from "../../src/schedules/cron.js";
 
 /** The next ticks as clocks of UTC show them. */
 function ticks(cron: Cron, after: string, count: number): string[] {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Duration, toMs } from "../../src/model/duration.js";
-import { ConfigError } from "../../src/model/errors.js";
+import { type Duration, toMs } from "../../src/base/duration.js";
+import { ConfigError } from "../../src/base/errors.js";
 
 test.each<[Duration, number]>([
   [0, 0],

@@ -1,8 +1,8 @@
 // A5: a failed job keeps its error. Anything may be thrown; what is kept is small, readable and accepted by PostgreSQL.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { MESSAGE_CHARS_MAX, recordError } from "../../src/model/error-record.js";
-import { NonRetryableError } from "../../src/model/errors.js";
+import { MESSAGE_CHARS_MAX, recordError } from "../../src/base/error-record.js";
+import { NonRetryableError } from "../../src/base/errors.js";
 
 const trap = () => {
   throw new Error("trap");

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { compareIds, isSortedById } from "../../src/model/job-id.js";
+import { compareIds, isSortedById } from "../../src/base/job-id.js";
 
 const ids = fc.array(fc.bigInt({ min: 0n, max: 2n ** 63n - 1n }).map(String));
 

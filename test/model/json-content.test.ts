@@ -1,7 +1,7 @@
 // Data that breaks queues: what is refused in input, and what is cleaned in results. PostgreSQL itself is the judge of both.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { InputInvalidError, PayloadTooLargeError } from "../../src/model/errors.js";
+import { InputInvalidError, PayloadTooLargeError } from "../../src/base/errors.js";
 import {
   cleanText,
   PAYLOAD_BYTES_MAX,
@@ -9,7 +9,7 @@ import {
   serializeInput,
   serializePlainList,
   serializeResult,
-} from "../../src/model/json-content.js";
+} from "../../src/base/json-content.js";
 import { useDatabase } from "../support/database.js";
 
 const db = useDatabase();

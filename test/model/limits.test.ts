@@ -1,7 +1,7 @@
 // Limits as people write them: what is taken, in which form it is stored, and that a refusal names the setting.
 import { describe, expect, test } from "vitest";
-import { ConfigError } from "../../src/model/errors.js";
-import { defineJob } from "../../src/model/job-definition.js";
+import { ConfigError } from "../../src/base/errors.js";
+import { defineJob } from "../../src/core/job/job-definition.js";
 import {
   checkGateName,
   checkGateSettings,
@@ -9,7 +9,7 @@ import {
   checkRate,
   type JobLimits,
   type Rate,
-} from "../../src/model/limits.js";
+} from "../../src/limits/limit-settings.js";
 
 /** The setting that a refusal names, and its message. */
 function refusal(give: () => unknown): { setting: string; message: string } {

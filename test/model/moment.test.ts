@@ -1,7 +1,7 @@
 // Which texts are moments, and which only look like one to Date.parse.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { momentOf } from "../../src/model/moment.js";
+import { momentOf } from "../../src/base/time.js";
 import { newSeed } from "../support/dice.js";
 
 test.each([

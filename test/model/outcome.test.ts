@@ -1,8 +1,6 @@
 // What becomes of a job: every outcome of a run, in every situation of its attempts.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Backoff } from "../../src/model/backoff.js";
-import { KeyUnknownError, NotSealedError, SealBrokenError, SealedError } from "../../src/model/codec-errors.js";
 import {
   InputInvalidError,
   JobCancelledError,
@@ -10,10 +8,12 @@ import {
   NonRetryableError,
   ShutdownError,
   TimeoutError,
-} from "../../src/model/errors.js";
-import { type AttemptFacts, cancel, decide, type Outcome, snooze, type Verdict } from "../../src/model/outcome.js";
-import { StepChangedError } from "../../src/model/step-errors.js";
-import { PayloadOutdatedError } from "../../src/model/validate-input.js";
+} from "../../src/base/errors.js";
+import type { Backoff } from "../../src/core/job/backoff.js";
+import { KeyUnknownError, NotSealedError, SealBrokenError, SealedError } from "../../src/core/job/codec-errors.js";
+import { type AttemptFacts, cancel, decide, type Outcome, snooze, type Verdict } from "../../src/core/job/outcome.js";
+import { PayloadOutdatedError } from "../../src/core/job/validate-input.js";
+import { StepChangedError } from "../../src/steps/step-errors.js";
 
 /** Says which attempt it was asked for, so that the verdict shows it. */
 const backoff: Backoff = (attempt) => attempt * 1_000;

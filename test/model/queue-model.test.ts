@@ -2,7 +2,7 @@
 // real SQL functions, compared after every step. Crashes, stale settles and repeated settles are ordinary steps.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type JobState, mayBecome } from "../../src/model/states.js";
+import { type JobState, mayBecome } from "../../src/core/job/states.js";
 import { useDatabase } from "../support/database.js";
 
 const db = useDatabase();

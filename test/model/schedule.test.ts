@@ -1,8 +1,8 @@
 // F3: which ticks get a job when somebody looks, and how long after them it starts.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Cron } from "../../src/model/cron.js";
-import { checkMissed, dueTicks, jitterOf, missedOf, ON_TIME_MS } from "../../src/model/schedule.js";
+import { Cron } from "../../src/schedules/cron.js";
+import { checkMissed, dueTicks, jitterOf, missedOf, ON_TIME_MS } from "../../src/schedules/schedule.js";
 
 const hourly = new Cron("0 * * * *");
 const at = (text: string) => Date.parse(`2026-11-15T${text}Z`);

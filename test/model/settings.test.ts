@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { ConfigError } from "../../src/model/errors.js";
-import { nameOf, refuseUnknown, wholeNumber } from "../../src/model/settings.js";
+import { ConfigError } from "../../src/base/errors.js";
+import { nameOf, refuseUnknown, wholeNumber } from "../../src/base/settings.js";
 
 const KNOWN = ["concurrency", "lease", "heartbeat", "poll"];
 

@@ -8,7 +8,7 @@ import {
   LIVE_STATES,
   mayBecome,
   TRANSITIONS,
-} from "../../src/model/states.js";
+} from "../../src/core/job/states.js";
 
 const migration = (name: string) => readFile(new URL(`../../sql/migrations/${name}.sql`, import.meta.url), "utf8");
 const schema = (await Promise.all(["0001_core", "0014_checks_at_the_door"].map(migration))).join("\n");

@@ -1,7 +1,7 @@
 // What tells that the code of a job changed: purely, without a run.
 import { describe, expect, test } from "vitest";
-import { type KnownStep, KnownSteps } from "../../src/model/step.js";
-import { StepChangedError } from "../../src/model/step-errors.js";
+import { type KnownStep, KnownSteps } from "../../src/steps/step.js";
+import { StepChangedError } from "../../src/steps/step-errors.js";
 
 const step = (position: number, name: string, kind: KnownStep["kind"] = "run"): KnownStep => ({
   name,

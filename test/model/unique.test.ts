@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import { defineJob, type UniqueSettings } from "fairmill";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import { canonicalJson } from "../../src/model/canonical-json.js";
-import { uniqueKeyOf } from "../../src/model/unique.js";
+import { canonicalJson } from "../../src/base/canonical-json.js";
+import { uniqueKeyOf } from "../../src/core/job/unique.js";
 
 const ruleOf = (settings: UniqueSettings<{ user: string }>) =>
   defineJob<{ user: string }>({ kind: "j", ...settings }).unique;

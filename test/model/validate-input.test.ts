@@ -3,9 +3,9 @@ import { defineJob } from "fairmill";
 import * as v from "valibot";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { InputInvalidError } from "../../src/model/errors.js";
-import type { StandardSchema } from "../../src/model/standard-schema.js";
-import { PayloadOutdatedError, validateInput } from "../../src/model/validate-input.js";
+import { InputInvalidError } from "../../src/base/errors.js";
+import type { StandardSchema } from "../../src/base/standard-schema.js";
+import { PayloadOutdatedError, validateInput } from "../../src/core/job/validate-input.js";
 
 const USER = { user: { name: "ann", tags: ["a"] } };
 const withZod = defineJob({

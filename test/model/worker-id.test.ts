@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { newWorkerId } from "../../src/model/worker-id.js";
+import { newWorkerId } from "../../src/core/worker/worker-id.js";
 
 const FACTS = { host: "web-1.example.com", pid: 4711, nowMs: 1_700_000_000_000, random: 0.5 };
 

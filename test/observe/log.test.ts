@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { createLogger, silentLogger } from "fairmill";
 import fc from "fast-check";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { forPeople, visible } from "../../src/observe/log.js";
+import { forPeople, visible } from "../../src/base/log.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const run = promisify(execFile);

@@ -1,11 +1,11 @@
 // Middlewares around a handler, without a worker: order, promises, and every way to break the rules of `next`.
 import { describe, expect, test } from "vitest";
-import { defineJob } from "../../src/model/job-definition.js";
-import { MiddlewareError } from "../../src/model/middleware.js";
-import type { JobContext } from "../../src/run/context.js";
-import { handle, handlerTable } from "../../src/run/handler.js";
-import { type RunMiddleware, type RunPart, surround } from "../../src/run/middleware.js";
-import { middleware } from "../../src/worker/middleware.js";
+import { defineJob } from "../../src/core/job/job-definition.js";
+import { MiddlewareError } from "../../src/core/job/middleware-chain.js";
+import type { JobContext } from "../../src/core/run/context.js";
+import { handle, handlerTable } from "../../src/core/run/handler.js";
+import { type RunMiddleware, type RunPart, surround } from "../../src/core/run/run-middleware.js";
+import { middleware } from "../../src/worker/worker-middleware.js";
 import { gate } from "../support/jobs.js";
 
 const ctx = () => ({ id: "1" }) as unknown as JobContext;

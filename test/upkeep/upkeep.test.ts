@@ -1,8 +1,8 @@
 // The loop of upkeep while what it does fails and goes on failing: by a clock of the test's own.
 import { expect, test } from "vitest";
-import type { Clock } from "../../src/model/clock.js";
-import { Database } from "../../src/store/database.js";
-import { Upkeep } from "../../src/upkeep/upkeep.js";
+import type { Clock } from "../../src/base/clock.js";
+import { Upkeep } from "../../src/core/upkeep/upkeep.js";
+import { Database } from "../../src/db/database.js";
 import { useDatabase } from "../support/database.js";
 import { waitUntil } from "../support/wait.js";
 

@@ -13,7 +13,7 @@ import {
 } from "fairmill";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { claimsOf } from "../../src/model/lease-no.js";
+import { claimsOf } from "../../src/core/job/lease-no.js";
 import { useDatabase } from "../support/database.js";
 import { endOf, eventOf, gate, inState, keepingLogger, startWorker } from "../support/jobs.js";
 import { waitUntil } from "../support/wait.js";

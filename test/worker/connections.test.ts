@@ -1,7 +1,7 @@
 // Connections break, go deaf, hang, and lose answers. The worker goes on, and no job is lost or spent.
 import { type Clock, createClient, createWorker, defineJob, handle, LeaseLostError, silentLogger } from "fairmill";
 import { describe, expect, test } from "vitest";
-import { systemClock } from "../../src/model/clock.js";
+import { systemClock } from "../../src/base/clock.js";
 import { withoutTimersOf } from "../support/clocks.js";
 import { useDatabase } from "../support/database.js";
 import { begun, endOf, eventOf, gate, keepingLogger, startWorker, untilAborted } from "../support/jobs.js";

@@ -13,7 +13,7 @@ import {
 } from "fairmill";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { claimsOf } from "../../src/model/lease-no.js";
+import { claimsOf } from "../../src/core/job/lease-no.js";
 import { openSession } from "../sql/sessions.js";
 import { useDatabase } from "../support/database.js";
 import { endOf, eventOf, gate, inState, startWorker, untilAborted } from "../support/jobs.js";

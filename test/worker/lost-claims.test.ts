@@ -9,7 +9,7 @@ import { createClient, defineJob, handle, LeaseLostError, type WorkerEvents } fr
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type EmbeddedPostgres, startEmbedded } from "../../dist/embedded/index.js";
-import { claimsOf } from "../../src/model/lease-no.js";
+import { claimsOf } from "../../src/core/job/lease-no.js";
 import { checkInvariants } from "../support/invariants.js";
 import { endOf, eventOf, gate, keepingLogger, startWorker, untilAborted } from "../support/jobs.js";
 import { waitUntil } from "../support/wait.js";

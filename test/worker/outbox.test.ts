@@ -330,7 +330,7 @@ test("a worker that was held up between begin and send asks again before it send
     return value;
   });
   const channel = defineChannel({ name: "mail", receiver: "neither", send, input });
-  const { Deliverer } = await import("../../src/deliver/deliverer.js");
+  const { Deliverer } = await import("../../src/outbox/deliverer.js");
   const begins: number[] = [];
   const keeper = {
     begin: async () => {

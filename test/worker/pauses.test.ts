@@ -2,7 +2,7 @@
 import { createClient, defineJob, handle, type WaitTimeoutError } from "fairmill";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import { claimsOf } from "../../src/model/lease-no.js";
+import { claimsOf } from "../../src/core/job/lease-no.js";
 import { withoutTimersOf } from "../support/clocks.js";
 import { useDatabase } from "../support/database.js";
 import { endOf, eventOf, inState, startWorker } from "../support/jobs.js";

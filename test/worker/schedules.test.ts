@@ -2,10 +2,10 @@
 import { randomBytes } from "node:crypto";
 import { type Client, createClient, createCodec, defineJob, handle, type ScheduleOptions, type Tick } from "fairmill";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { systemClock } from "../../src/model/clock.js";
-import { jitterOf } from "../../src/model/schedule.js";
-import { Database } from "../../src/store/database.js";
-import { Schedules } from "../../src/upkeep/schedules.js";
+import { systemClock } from "../../src/base/clock.js";
+import { Database } from "../../src/db/database.js";
+import { jitterOf } from "../../src/schedules/schedule.js";
+import { Schedules } from "../../src/schedules/ticker.js";
 import { withoutTimersOf } from "../support/clocks.js";
 import { useDatabase } from "../support/database.js";
 import { dice, newSeed } from "../support/dice.js";

@@ -203,7 +203,7 @@ describe("the fence", () => {
     // Somebody else takes the job over: another worker, the next lease.
     await db.query("select fairmill.register_v1('thief', '{default}', '1 hour')");
     await db.query(
-      "update fairmill.job set worker = 'thief', lease_no = fairmill.next_lease_v1(lease_no), attempt = attempt + 1 where id = $1",
+      "update fairmill.job set worker = 'thief', lease_no = fairmill.next_lease(lease_no), attempt = attempt + 1 where id = $1",
       [id],
     );
     await db.query("insert into fairmill.hand (worker, no, ids) values ('thief', 1, array[$1::bigint])", [id]);

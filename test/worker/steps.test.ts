@@ -2,7 +2,7 @@
 import { type Client, createClient, defineJob, fixed, handle, type JobContext, LeaseLostError } from "fairmill";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import { claimsOf } from "../../src/model/lease-no.js";
+import { claimsOf } from "../../src/core/job/lease-no.js";
 import { openSession } from "../sql/sessions.js";
 import { useDatabase } from "../support/database.js";
 import { dice, newSeed } from "../support/dice.js";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { addressesOf, type DestinationRules, destinationOf } from "../../../src/deliver/webhook/destination.js";
-import { WebhookDestinationError, WebhookUnreachableError } from "../../../src/deliver/webhook/errors.js";
+import { addressesOf, type DestinationRules, destinationOf } from "../../../src/outbox/webhook/destination.js";
+import { WebhookDestinationError, WebhookUnreachableError } from "../../../src/outbox/webhook/webhook-errors.js";
 import { leadsTo } from "./receiver.js";
 
 const strict = { allowPrivate: false, allowHttp: true, ports: undefined };

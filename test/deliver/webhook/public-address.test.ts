@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { bytesOf, whyNotPublic } from "../../../src/deliver/webhook/public-address.js";
+import { bytesOf, whyNotPublic } from "../../../src/outbox/webhook/public-address.js";
 
 describe("S11: which addresses are not in the open internet", () => {
   test.each([

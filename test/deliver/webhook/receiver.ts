@@ -4,8 +4,8 @@ import { createServer, type IncomingHttpHeaders, type RequestListener, type Serv
 import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, createServer as createPlainServer, type Server, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
-import type { Resolve } from "../../../src/deliver/webhook/destination.js";
-import type { WebhookMessage } from "../../../src/deliver/webhook/send.js";
+import type { Resolve } from "../../../src/outbox/webhook/destination.js";
+import type { WebhookMessage } from "../../../src/outbox/webhook/send.js";
 
 const pem = (name: string) => readFileSync(new URL(name, import.meta.url), "utf8");
 /** Of hooks.example.com, signed by itself; only ever used on the loopback. */

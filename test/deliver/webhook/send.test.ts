@@ -1,15 +1,15 @@
 // Webhooks over real connections on the loopback. Only the look-up of names is played.
 import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
+import { ConfigError } from "../../../src/base/errors.js";
+import { sendWebhook, type WebhookMessage } from "../../../src/outbox/webhook/send.js";
+import { verifyWebhook } from "../../../src/outbox/webhook/signature.js";
 import {
   type WebhookError,
   WebhookInDoubtError,
   WebhookRefusedError,
   WebhookUnreachableError,
-} from "../../../src/deliver/webhook/errors.js";
-import { sendWebhook, type WebhookMessage } from "../../../src/deliver/webhook/send.js";
-import { verifyWebhook } from "../../../src/deliver/webhook/signature.js";
-import { ConfigError } from "../../../src/model/errors.js";
+} from "../../../src/outbox/webhook/webhook-errors.js";
 import {
   certificate,
   leadsTo,

@@ -2,10 +2,10 @@ import { createHmac } from "node:crypto";
 import { inspect } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { WebhookSignatureError } from "../../../src/deliver/webhook/errors.js";
-import { signingKeys, signWebhook, type VerifyOptions, verifyWebhook } from "../../../src/deliver/webhook/signature.js";
-import { systemClock } from "../../../src/model/clock.js";
-import { ConfigError } from "../../../src/model/errors.js";
+import { systemClock } from "../../../src/base/clock.js";
+import { ConfigError } from "../../../src/base/errors.js";
+import { signingKeys, signWebhook, type VerifyOptions, verifyWebhook } from "../../../src/outbox/webhook/signature.js";
+import { WebhookSignatureError } from "../../../src/outbox/webhook/webhook-errors.js";
 import { SECRET } from "./receiver.js";
 
 const NOW_MS = 1_800_000_000_500;

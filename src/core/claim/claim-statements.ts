@@ -1,0 +1,183 @@
+// The statements of claiming: which lanes wait, what is new, and the claim itself.
+
+import type { Database, Statement } from "../../db/database.js";
+import type { Claim } from "../job/claim.js";
+import type { Held, PutBack } from "./closed-limit.js";
+
+export interface LaneName {
+  readonly priority: number;
+  readonly tenant: string;
+}
+
+/** A lane in which jobs wait, with the weight of its tenant. */
+export interface WaitingLane extends LaneName {
+  readonly weight: number;
+}
+
+/** One lane to probe: ids above `floor`, at most `quantum` jobs. */
+export interface Probe extends LaneName {
+  readonly floor: string;
+  readonly quantum: number;
+}
+
+/** What came in since the last look. */
+export interface News {
+  readonly lanes: readonly WaitingLane[];
+  readonly rescanNos: ReadonlyMap<string, string>;
+  readonly tail: string;
+  /** More came in than was looked at: ask for all lanes. */
+  readonly isFull: boolean;
+  /** A job that came in waits for upkeep to find its place. */
+  readonly isDue: boolean;
+}
+
+/** What a claim came to. */
+export interface ClaimAnswer {
+  readonly claims: Claim[];
+  readonly held: Held[];
+  /** Their lane gave them, but not to the worker. */
+  readonly late: PutBack[];
+  /** Candidates that a limit held back after they had been counted: the claim may have stopped because of them. */
+  readonly cut: number;
+  /** When the first of the late ones falls due. */
+  readonly dueInMs: number | undefined;
+  readonly news: News | undefined;
+}
+
+/** Of a job that is run for the first time, as most are. */
+const USUAL = { attempt: 1, crashes: 0, maxAttempts: 3 } as const;
+/** What is usual, the lane of the first probe and the worker's first kind are left out: a null is cheap to write and to read. */
+const CLAIM = `select id, lease_no, nullif(priority, $3[1]), nullif(tenant, $4[1]), nullif(kind, $7[1]), key,
+    nullif(attempt, ${USUAL.attempt}), nullif(crashes, ${USUAL.crashes}), nullif(max_attempts, ${USUAL.maxAttempts}), payload, batch
+  from fairmill.claim_lanes_v1($1, $2, $3, $4, $5, $6, $7, $8, durable => false, hand_no => $9)`;
+const NEWS = "select * from fairmill.news_v1($1, $2)";
+const LANES = "select * from fairmill.lanes_v1($1, $2, $3, $4)";
+
+interface NewsRow {
+  queue: string | null;
+  priority: number | null;
+  tenant: string | null;
+  weight: number | null;
+  id: string | null;
+  rescan_no: string | null;
+  is_full: boolean | null;
+  is_due: boolean | null;
+}
+
+/** The lanes of a queue with ready jobs, highest priority first, `lanesMax` at a time. */
+export function readLanes(
+  db: Database,
+  queue: string,
+  after: LaneName | undefined,
+  lanesMax: number,
+): Promise<WaitingLane[]> {
+  return db.query<WaitingLane>(LANES, [queue, after?.priority ?? null, after?.tenant ?? null, lanesMax]);
+}
+
+/** In the order of the columns. */
+type ClaimRow = readonly [
+  id: string | null,
+  leaseNo: string,
+  priority: string | null,
+  tenant: string | null,
+  kind: string | null,
+  key: string | null,
+  attempt: string | null,
+  crashes: string | null,
+  maxAttempts: string | null,
+  payload: string,
+  batch: string | null,
+];
+
+/** The payload of the last row, one without an id, when limits held something back. */
+interface Told {
+  held: { scope: Held["scope"]; name: string; why: Held["why"]; open_in_ms: number | null }[];
+  cut?: number;
+  late?: [priority: number, tenant: string, count: number][];
+  due_in_ms?: number;
+}
+
+/** The lane of the first probe, the worker's first kind, and what is the same for all rows. */
+type Asked = Pick<Claim, "worker" | "queue" | "priority" | "tenant" | "kind" | "hand">;
+
+/** What a row leaves out is as it was asked for, or as usual. */
+function toClaim(row: ClaimRow, asked: Asked): Claim {
+  const [id, leaseNo, priority, tenant, kind, key, attempt, crashes, maxAttempts, payload, batch] = row;
+  return {
+    id: id as string,
+    leaseNo: Number(leaseNo),
+    worker: asked.worker,
+    queue: asked.queue,
+    priority: numberOr(priority, asked.priority),
+    tenant: tenant ?? asked.tenant,
+    kind: kind ?? asked.kind,
+    key,
+    attempt: numberOr(attempt, USUAL.attempt),
+    crashes: numberOr(crashes, USUAL.crashes),
+    maxAttempts: numberOr(maxAttempts, USUAL.maxAttempts),
+    payload: JSON.parse(payload),
+    batch,
+    hand: asked.hand,
+  };
+}
+
+const numberOr = (text: string | null, usual: number): number => (text === null ? usual : Number(text));
+
+/** Claims along the probes of one queue, and looks for news in the same round trip. */
+export async function claimAlong(
+  db: Database,
+  worker: string,
+  queue: string,
+  probes: readonly Probe[],
+  kinds: readonly string[],
+  jobsMax: number,
+  tail: string,
+  hand: number,
+): Promise<ClaimAnswer> {
+  const claim: Statement = [
+    CLAIM,
+    [
+      worker,
+      probes.map(() => queue),
+      probes.map((probe) => probe.priority),
+      probes.map((probe) => probe.tenant),
+      probes.map((probe) => probe.floor),
+      probes.map((probe) => probe.quantum),
+      kinds,
+      jobsMax,
+      hand,
+    ],
+    "texts",
+  ];
+  const [claimed, news] = await db.together([claim, [NEWS, [[queue], tail]]]);
+  if (claimed!.status === "rejected") throw claimed!.reason;
+  const rows = claimed!.value as ClaimRow[];
+  const told = rows.at(-1)?.[0] === null ? (JSON.parse(rows.pop()![9]) as Told) : { held: [] };
+  const [{ priority, tenant }] = probes as readonly [Probe];
+  const asked: Asked = { worker, queue, priority, tenant, kind: kinds[0]!, hand };
+  return {
+    claims: rows.map((row) => toClaim(row, asked)),
+    held: told.held.map(({ scope, name, why, open_in_ms: openInMs }) => ({ scope, name, why, openInMs })),
+    late: (told.late ?? []).map(([priority, tenant, count]) => ({ priority, tenant, count })),
+    cut: told.cut ?? 0,
+    dueInMs: told.due_in_ms,
+    news: news!.status === "fulfilled" ? toNews(news!.value as NewsRow[], tail) : undefined,
+  };
+}
+
+function toNews(rows: readonly NewsRow[], oldTail: string): News {
+  const lanes: WaitingLane[] = [];
+  const rescanNos = new Map<string, string>();
+  let tail = oldTail;
+  let isFull = false;
+  let isDue = false;
+  for (const row of rows) {
+    if (row.queue === null) {
+      tail = row.id ?? oldTail;
+      isFull = row.is_full === true;
+      isDue = row.is_due === true;
+    } else if (row.tenant === null) rescanNos.set(row.queue, row.rescan_no!);
+    else lanes.push({ priority: row.priority!, tenant: row.tenant, weight: row.weight! });
+  }
+  return { lanes, rescanNos, tail, isFull, isDue };
+}

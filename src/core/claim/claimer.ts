@@ -1,0 +1,184 @@
+// Claims for one worker: keeps a ring of lanes per queue, fills it by scans and news, and turns demand into claims.
+//
+//  1. Scan the lanes of a queue when its ring may be wrong: at start, when woken, when its rescan mark moved, and every few seconds.
+//  2. Take probes off the rings, claim along them, look for news in the same round trip.
+//  3. Tell the rings what came of it and what limits held back, and hand out the claims interleaved by lane.
+
+import type { Clock } from "../../base/clock.js";
+import type { Database } from "../../db/database.js";
+import type { Claim } from "../job/claim.js";
+import type { Returned } from "../settle/settle-statements.js";
+import { byLane, lateOf } from "./by-lane.js";
+import { HandNumbers } from "./claim-list-numbers.js";
+import { type ClaimAnswer, claimAlong, type Probe, readLanes } from "./claim-statements.js";
+import type { Held, Throttled } from "./closed-limit.js";
+import { type Closing, toClosing } from "./closed-limits.js";
+import { interleave } from "./interleave.js";
+import { LaneRing } from "./lane-ring.js";
+import { QueueView } from "./queue-view.js";
+
+export interface ClaimerOptions {
+  readonly queues: readonly string[];
+  readonly kinds: readonly string[];
+  readonly lowerShare: number;
+  /** While busy, look at all lanes this often: finds what arrivals and marks do not tell, such as late commits with lower ids. */
+  readonly rescanMs: number;
+  /** Jobs taken by one claim from a queue. */
+  readonly jobsMax: number;
+  /** Jobs of one tenant taken by one claim, over all its priorities; undefined: no limit. */
+  readonly tenantJobsMax: number | undefined;
+  /** A job waits for its moment, or for upkeep to find its place: something falls due in so many milliseconds. */
+  readonly onDue: (ms: number) => void;
+  /** Limits kept a claim from taking more. */
+  readonly onThrottled?: (throttled: Throttled) => void;
+}
+
+/** A job that has ended: in which list it was, and which limits it may have made room in. */
+type Ended = Pick<Claim, "queue" | "tenant" | "kind" | "hand">;
+
+/** Lanes read by one statement; a longer list is read page by page, one page a turn. */
+const SCAN_PAGE_LANES = 5_000;
+
+export class Claimer {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #options: ClaimerOptions;
+  readonly #views: QueueView[];
+  readonly #hands = new HandNumbers();
+  /** What became free while a claim is under way: its answer may not know of it. */
+  #freedMeanwhile: Ended[] | undefined;
+
+  constructor(db: Database, clock: Clock, options: ClaimerOptions) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#options = options;
+    this.#views = options.queues.map(
+      (name) => new QueueView(name, new LaneRing(options.lowerShare, options.tenantJobsMax)),
+    );
+  }
+
+  /** Work may have arrived, or a limit may be gone: look at all lanes at the next claim. */
+  markStale(queue?: string): void {
+    for (const view of this.#views) if (queue === undefined || view.name === queue) view.markStale();
+  }
+
+  /** Whether another claim from this queue, or from any, may bring something without anybody's news. */
+  hasWork(queue?: string): boolean {
+    const nowMs = this.#clock.monotonic();
+    return this.#views.some((view) => (queue === undefined || view.name === queue) && view.hasWork(nowMs));
+  }
+
+  /** How long until something that limits hold back in these queues, or in any, is worth a try; infinite: nobody knows. */
+  opensInMs(queues?: Iterable<string>): number {
+    const asked = queues && new Set(queues);
+    let firstMs = Number.POSITIVE_INFINITY;
+    for (const view of this.#views) if (!asked || asked.has(view.name)) firstMs = Math.min(firstMs, view.opensAtMs);
+    return Math.max(0, firstMs - this.#clock.monotonic());
+  }
+
+  /** These jobs have ended here: limits may have room again. True when that makes a claim worthwhile. */
+  freed(jobs: Iterable<Ended>): boolean {
+    let isOpen = false;
+    for (const job of jobs) {
+      const { queue, tenant, kind } = job;
+      this.#freedMeanwhile?.push(job);
+      this.#hands.settled(job.hand);
+      for (const view of this.#views) {
+        // The limits of a tenant or a kind may span queues.
+        if (view.ring.freed(tenant, kind)) isOpen = true;
+        if (view.name === queue && view.gate.freed()) isOpen = true;
+      }
+    }
+    return isOpen;
+  }
+
+  /** These old ids became ready because jobs of ours ended: nobody else is told where to look. */
+  returned(jobs: Iterable<Returned>): void {
+    for (const { queue, priority, tenant, id } of jobs)
+      for (const view of this.#views) if (view.name === queue) view.ring.returned({ priority, tenant }, id);
+  }
+
+  /** Claims up to the demand of each queue, for the worker of this name. */
+  async claim(worker: string, demand: ReadonlyMap<string, number>): Promise<Claim[]> {
+    this.#freedMeanwhile = [];
+    try {
+      return await this.#claim(worker, demand);
+    } finally {
+      this.#freedMeanwhile = undefined;
+    }
+  }
+
+  async #claim(worker: string, demand: ReadonlyMap<string, number>): Promise<Claim[]> {
+    const wanting = this.#views.filter((view) => (demand.get(view.name) ?? 0) > 0);
+    const nowMs = this.#clock.monotonic();
+    await Promise.all(
+      wanting.filter((view) => view.needsScan(nowMs, this.#options.rescanMs)).map((view) => this.#scan(view)),
+    );
+
+    const parts = wanting
+      .filter((view) => view.gate.opensAtMs <= nowMs)
+      .map((view) => {
+        const jobsMax = Math.min(this.#options.jobsMax, demand.get(view.name)!);
+        view.ring.letOut(nowMs, jobsMax);
+        return { view, jobsMax, probes: view.ring.take(jobsMax) };
+      })
+      .filter(({ probes }) => probes.length > 0);
+    if (parts.length === 0) return [];
+    // One statement per queue, because each stops at its own demand; together still one round trip each in parallel.
+    const claims = await Promise.all(
+      parts.map(({ view, jobsMax, probes }) => this.#claimFrom(worker, view, jobsMax, probes)),
+    );
+    return claims.length === 1 ? claims[0]! : interleave(claims);
+  }
+
+  async #scan(view: QueueView): Promise<void> {
+    view.scanning();
+    try {
+      const lanes = await readLanes(this.#db, view.name, view.cursor, SCAN_PAGE_LANES);
+      view.scanned(lanes, lanes.length < SCAN_PAGE_LANES, this.#clock.monotonic());
+    } catch (error) {
+      view.markStale();
+      throw error;
+    }
+  }
+
+  /** Claims along the probes, and tells the ring what came of it. */
+  async #claimFrom(worker: string, view: QueueView, jobsMax: number, probes: readonly Probe[]): Promise<Claim[]> {
+    const hand = this.#hands.take();
+    const answer = await claimAlong(this.#db, worker, view.name, probes, this.#options.kinds, jobsMax, view.tail, hand);
+    const { claims, cut, news, dueInMs } = answer;
+    this.#hands.fill(hand, claims.length);
+    const closings = answer.held.map((held) => this.#toClosing(held));
+    const lanes = byLane(probes, claims);
+    const late = lateOf(probes, answer.late);
+    view.ring.report(
+      probes,
+      lanes.map((lane) => lane.length),
+      lanes.map((lane) => lane.at(-1)?.id),
+      claims.length + cut + late.reduce((sum, count) => sum + count, 0) >= jobsMax,
+      closings,
+      late,
+    );
+    view.hold(closings);
+    this.#tellThrottled(view.name, answer);
+    if (news) view.hear(news);
+    if (news?.isDue) this.#options.onDue(0);
+    if (dueInMs !== undefined) this.#options.onDue(dueInMs);
+    return interleave(lanes.filter((lane) => lane.length > 0));
+  }
+
+  /** A pause is somebody's wish, no limit. */
+  #tellThrottled(queue: string, { held, late }: Pick<ClaimAnswer, "held" | "late">): void {
+    if (held.length === 0 && late.length === 0) return;
+    const limits = held.filter(({ why }) => why !== "paused");
+    if (limits.length > 0 || late.length > 0) this.#options.onThrottled?.({ queue, held: limits, putBack: late });
+  }
+
+  /** A job that ended while the claim was under way is heard of once: what it freed is worth a try at once. */
+  #toClosing(held: Held): Closing {
+    const nowMs = this.#clock.monotonic();
+    const closing = toClosing(held, nowMs);
+    const isOver = closing.isFreeable && this.#freedMeanwhile?.some((job) => job[held.scope] === held.name);
+    return isOver ? { ...closing, untilMs: nowMs } : closing;
+  }
+}

@@ -1,0 +1,207 @@
+// The ring of lanes of one queue: whose turn it is, and from which id on. Pure memory; all of it is hints. The truth is in the
+// database: a lane that is missing here is found by the next scan, a floor that is too high is forgotten by it.
+//
+//  1. `add` puts a lane behind those of its priority that wait.
+//  2. `take` proposes probes for a number of jobs: every waiting lane its part by weight, higher priorities first, lower ones their
+//     guaranteed share.
+//  3. `report` says what the probes brought: a lane that gave all it was asked for waits for its next turn, one that gave less leaves,
+//     or is parked at a gate where a limit held its jobs back.
+import { compareIds } from "../../base/job-id.js";
+import type { LaneName, Probe, WaitingLane } from "./claim-statements.js";
+import { type Closing, Gates } from "./closed-limits.js";
+import type { Lane } from "./lane.js";
+import { LaneLevel } from "./lane-level.js";
+import { TenantQuota } from "./tenant-quota.js";
+
+/** Probes of one claim: each costs an index descent, so their number is bounded. */
+const PROBES_MAX = 1_000;
+/** Lanes kept in memory; beyond it the scan brings them back in turn. */
+const LANES_MAX = 100_000;
+
+export class LaneRing {
+  /** Part of the jobs that each lower priority is sure of while higher ones wait too. */
+  readonly #lowerShare: number;
+  /** Jobs of one tenant in one claim. */
+  readonly #tenantJobsMax: number;
+  /** Highest priority first. */
+  #levels: LaneLevel[] = [];
+  #gates = new Gates();
+
+  constructor(lowerShare: number, tenantJobsMax = Number.POSITIVE_INFINITY) {
+    this.#lowerShare = lowerShare;
+    this.#tenantJobsMax = tenantJobsMax;
+  }
+
+  /** Lanes that have a turn. */
+  get size(): number {
+    return this.#levels.reduce((sum, level) => sum + level.size, 0);
+  }
+
+  /** Lanes that are parked. */
+  get parked(): number {
+    return this.#gates.size;
+  }
+
+  /** When parked lanes may be tried again. */
+  get opensAtMs(): number {
+    return this.#gates.opensAtMs;
+  }
+
+  /**
+   * A lane in which jobs wait. One that is known keeps its turn. `isScan`: the whole lane was looked at, so its floor is forgotten, and a
+   * gate at which it is parked is tried. News leave both alone: of a tenant at its limit they come all the time.
+   */
+  add(name: WaitingLane, isScan: boolean): void {
+    const level = this.#level(name.priority);
+    const known = level.find(name.tenant);
+    if (!known) {
+      if (this.size + this.parked >= LANES_MAX && !this.#evict()) return;
+      level.add(name);
+      return;
+    }
+    level.reweigh(known, name.weight);
+    if (!isScan) return;
+    known.floor = "0";
+    if (known.gate) this.#gates.tryNow(known, known.gate);
+  }
+
+  /** An old id of this lane is ready again: the lane has a turn, and looks low enough. */
+  returned({ priority, tenant }: LaneName, id: string): void {
+    const level = this.#level(priority);
+    // A weight that is not known is found by the next scan.
+    if (!level.find(tenant)) this.add({ priority, tenant, weight: 1 }, false);
+    const lane = level.find(tenant);
+    if (lane && compareIds(id, lane.floor) <= 0) lane.floor = String(BigInt(id) - 1n);
+  }
+
+  clear(): void {
+    this.#levels = [];
+    this.#gates = new Gates();
+  }
+
+  /** Gives lanes whose gates may be tried by now a turn, as many as a claim of so many jobs can need. */
+  letOut(nowMs: number, jobsMax: number): void {
+    for (const lane of this.#gates.letOut(nowMs, Math.min(jobsMax, PROBES_MAX))) this.#level(lane.priority).enter(lane);
+  }
+
+  /** A job of this tenant and kind has ended. True when lanes may be tried because of that. */
+  freed(tenant: string, kind: string): boolean {
+    if (this.#gates.size === 0) return false;
+    const isTenantFreed = this.#gates.freed("tenant", tenant);
+    return this.#gates.freed("kind", kind) || isTenantFreed;
+  }
+
+  /** Probes for up to `jobsMax` jobs, in the order of preference. Together they may ask for more: the claim stops at `jobsMax`. */
+  take(jobsMax: number): Probe[] {
+    const probes: Probe[] = [];
+    const quota = new TenantQuota(this.#tenantJobsMax);
+    const waiting = this.#levels.filter((level) => level.size > 0);
+    // First what the lower levels are owed, then everybody from the top: so a short lane above never leaves slots empty.
+    let free = jobsMax;
+    for (const level of waiting.slice(1)) {
+      const owed = Math.min(Math.floor(level.credit), free);
+      if (owed >= 1) {
+        free -= owed;
+        for (const probe of level.propose(owed, PROBES_MAX - probes.length, quota)) probes.push(probe);
+      }
+    }
+    const served = new Set(probes.map((probe) => probe.priority));
+    for (const level of waiting) {
+      if (free === 0 || probes.length >= PROBES_MAX) break;
+      if (served.has(level.priority)) continue;
+      for (const probe of level.propose(free, PROBES_MAX - probes.length, quota)) probes.push(probe);
+    }
+    return probes;
+  }
+
+  /**
+   * What came of the probes: `counts` and `floors` by probe, whether the claim stopped because it had enough, what was held back by
+   * limits, and how many jobs of each lane were put back: it gave them, but they are no service.
+   */
+  report(
+    probes: readonly Probe[],
+    counts: readonly number[],
+    floors: readonly (string | undefined)[],
+    isFull: boolean,
+    closings: readonly Closing[] = [],
+    late: readonly number[] = [],
+  ): void {
+    const gave = (i: number) => counts[i]! + (late[i] ?? 0);
+    const lastServed = isFull ? counts.findLastIndex((_, i) => gave(i) > 0) : probes.length;
+    const isKindHeld = closings.some(({ scope }) => scope === "kind");
+    for (const closing of closings) this.#gates.close(closing);
+    // First everybody's part is counted, then everybody is placed: who was cut short is lifted to where the others have come.
+    const asked: { level: LaneLevel; lane: Lane; isShort: boolean }[] = [];
+    probes.forEach((probe, i) => {
+      const level = this.#level(probe.priority);
+      const lane = level.find(probe.tenant);
+      // Behind the last lane that was served, nobody was asked: they keep their turn.
+      if (!lane || i > lastServed) return;
+      level.leave(lane);
+      const isShort = gave(i) < probe.quantum && i !== lastServed;
+      level.serve(lane, counts[i]!);
+      // Jobs of a kind that was held back were passed over: they lie below the last one that was claimed.
+      if (isKindHeld && isShort) lane.floor = "0";
+      else if (!isKindHeld && counts[i]! > 0 && compareIds(floors[i]!, lane.floor) > 0) lane.floor = floors[i]!;
+      asked.push({ level, lane, isShort });
+    });
+    const placing = placer(closings);
+    for (const { level, lane, isShort } of asked) {
+      const where = isShort ? placing(lane.tenant) : "turn";
+      if (where === "gone") level.forget(lane);
+      else if (where !== "turn") this.#gates.park(lane, where);
+      // What the tenant could not take of its turn, others did: it is no credit.
+      else if (lane.isCut) level.enter(lane);
+      else level.stay(lane);
+    }
+    this.#account(probes, counts);
+  }
+
+  /**
+   * Every job earns each lower level that waits its share; a level's own jobs are paid from its credit. All shares together are at
+   * most half, however many levels there are: the highest must not starve either.
+   */
+  #account(probes: readonly Probe[], counts: readonly number[]): void {
+    const byPriority = new Map<number, number>();
+    let total = 0;
+    probes.forEach((probe, i) => {
+      byPriority.set(probe.priority, (byPriority.get(probe.priority) ?? 0) + counts[i]!);
+      total += counts[i]!;
+    });
+    const lowerLevels = this.#levels.filter((level) => level.size > 0).length - 1;
+    const share = Math.min(this.#lowerShare, 0.5 / Math.max(1, lowerLevels));
+    this.#levels.forEach((level, i) => {
+      // A level without waiting lanes earns nothing: there is no credit for the past.
+      if (i === 0 || level.size === 0) level.credit = 0;
+      else level.credit = Math.max(0, level.credit + total * share - (byPriority.get(level.priority) ?? 0));
+    });
+  }
+
+  /** What is parked makes room for what can be served: a kind that is held back for days would park lanes that are long empty. */
+  #evict(): boolean {
+    const lane = this.#gates.evict();
+    if (lane) this.#level(lane.priority).forget(lane);
+    return lane !== undefined;
+  }
+
+  #level(priority: number): LaneLevel {
+    const known = this.#levels.find((level) => level.priority === priority);
+    if (known) return known;
+    const level = new LaneLevel(priority);
+    this.#levels.push(level);
+    this.#levels.sort((a, b) => b.priority - a.priority);
+    return level;
+  }
+}
+
+/** Where a lane goes that gave less than it was asked for. */
+function placer(closings: readonly Closing[]): (tenant: string) => Closing | "turn" | "gone" {
+  // Nobody knows whether a lane of a closed queue has more.
+  if (closings.some(({ scope }) => scope === "queue")) return () => "turn";
+  const tenants = new Map(closings.filter(({ scope }) => scope === "tenant").map((closing) => [closing.name, closing]));
+  // Whatever is not of a held kind was given: the first kind that opens is the first that can bring something.
+  const kind = closings
+    .filter(({ scope }) => scope === "kind")
+    .reduce<Closing | undefined>((first, one) => (first && first.untilMs <= one.untilMs ? first : one), undefined);
+  return (tenant) => tenants.get(tenant) ?? kind ?? "gone";
+}

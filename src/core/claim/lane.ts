@@ -1,0 +1,32 @@
+// A lane as the ring remembers it, and the gate at which it may be parked.
+
+import type { Heap, Placed } from "../../base/heap.js";
+import type { WaitingLane } from "./claim-statements.js";
+import type { Held } from "./closed-limit.js";
+
+export interface Lane extends Placed, WaitingLane {
+  weight: number;
+  /** Only ids above this one are asked for. */
+  floor: string;
+  /** In which round of its level the next job is due; a job costs 1/weight of a round. */
+  round: number;
+  /** Between lanes of one round: who came, or was served, earlier goes first. */
+  order: number;
+  /** Where it is parked; without one it has its turn. */
+  gate: Gate | undefined;
+  /** The last claim asked for less than its turn would have been, because its tenant had enough. */
+  isCut: boolean;
+}
+
+/** What holds lanes back, with those that it holds. */
+export interface Gate extends Placed {
+  readonly key: string;
+  readonly scope: Held["scope"];
+  untilMs: number;
+  isFreeable: boolean;
+  /** Lanes to let out at the next try. */
+  tries: number;
+  readonly lanes: Heap<Lane>;
+}
+
+export const isSooner = (a: Lane, b: Lane): boolean => a.round < b.round || (a.round === b.round && a.order < b.order);

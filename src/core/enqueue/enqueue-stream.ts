@@ -1,0 +1,57 @@
+// A stream of jobs, stored a few thousand at a time in bounded memory: while one page is on its way, the next is read.
+import type { Codec } from "../job/codec.js";
+import type { NewJob } from "../job/enqueue-options.js";
+import type { JobDefinition } from "../job/job-definition.js";
+import type { EnqueueChain } from "./enqueue-middleware.js";
+import { STATEMENT_CHARS_MAX } from "./enqueue-statements.js";
+import { type EnqueueItem, newJobOf } from "./make-job.js";
+import type { Sender } from "./sender.js";
+
+/** What a stream of jobs came to. */
+export interface EnqueuedCount {
+  readonly count: number;
+  readonly created: number;
+}
+
+/** Jobs that are sent at a time. */
+const PAGE_ROWS = 2_000;
+
+export async function enqueueStream<In>(
+  sender: Sender,
+  codec: Codec | undefined,
+  definition: JobDefinition<In, unknown>,
+  items: AsyncIterable<EnqueueItem<In>>,
+  chain?: EnqueueChain,
+): Promise<EnqueuedCount> {
+  let count = 0;
+  let created = 0;
+  let page: NewJob[] = [];
+  let chars = 0;
+  let sending: Promise<void> = Promise.resolve();
+  const send = async (jobs: NewJob[]) => {
+    const stored = await sender.many(jobs);
+    count += stored.length;
+    for (const one of stored) if (one.created) created++;
+  };
+  try {
+    for await (const item of items) {
+      const job = newJobOf(definition, item, codec, chain);
+      const ready = job instanceof Promise ? await job : job;
+      page.push(ready);
+      chars += ready.payload.length;
+      if (page.length < PAGE_ROWS && chars < STATEMENT_CHARS_MAX) continue;
+      await sending;
+      sending = send(page);
+      sending.catch(() => {});
+      page = [];
+      chars = 0;
+    }
+  } catch (error) {
+    // What was stored before the error is stored when the caller hears of it, not some time later.
+    await sending.catch(() => {});
+    throw error;
+  }
+  await sending;
+  if (page.length > 0) await send(page);
+  return { count, created };
+}

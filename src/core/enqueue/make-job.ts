@@ -1,0 +1,179 @@
+// From what the caller says to the job that is stored: validated input, checked options, defaults from the definition.
+
+import { toMs } from "../../base/duration.js";
+import { ConfigError } from "../../base/errors.js";
+import { checkBatchId } from "../../base/job-id.js";
+import { serializeInput } from "../../base/json-content.js";
+import { nameOf, readable, refuseUnknown, wholeNumber } from "../../base/settings.js";
+import { showValue } from "../../base/show-value.js";
+import { momentOf } from "../../base/time.js";
+import type { RuleTeller } from "../../limits/key-rules.js";
+import { type Codec, sealJson } from "../job/codec.js";
+import type { EnqueueOptions, NewJob, UniqueClaim } from "../job/enqueue-options.js";
+import { holdOf } from "../job/job-credits.js";
+import { type JobDefinition, refuseReserved } from "../job/job-definition.js";
+import { uniqueKeyOf } from "../job/unique.js";
+import { validateInput } from "../job/validate-input.js";
+import type { EnqueueChain, JobDraft } from "./enqueue-middleware.js";
+
+export type { EnqueueOptions };
+
+export type EnqueueItem<In> = EnqueueOptions & { readonly input: In };
+
+/** What jobs are made with. */
+export interface JobMakers {
+  readonly rules: RuleTeller;
+  readonly codec: Codec | undefined;
+  readonly chain: EnqueueChain | undefined;
+}
+
+const KNOWN = ["tenant", "priority", "runAt", "delay", "idempotencyKey", "key", "batch"] as const;
+const KNOWN_OF_ITEMS = ["input", ...KNOWN] as const;
+
+/** Throws unless it is what defineJob returned. */
+export function checkDefinition(definition: unknown): void {
+  const isJob = readable("job", "job", () => typeof (definition as JobDefinition | undefined)?.kind === "string");
+  if (!isJob) throw new ConfigError("job", `${showValue(definition)} is no job: pass what defineJob(…) returned.`);
+}
+
+/** Synchronous where the schema and the middlewares are, so that bulk enqueues do not pay a promise per job. */
+export function newJob<In>(
+  definition: JobDefinition<In, unknown>,
+  input: In,
+  options: EnqueueOptions,
+  codec: Codec | undefined,
+  chain?: EnqueueChain,
+): NewJob | Promise<NewJob> {
+  checkDefinition(definition);
+  if (chain === undefined) return validJob(definition, input, options, codec);
+  const made = (job: JobDraft) => validJob(definition, job.input as In, job.options, codec);
+  const draft = chain({ kind: definition.kind, queue: definition.queue, input, options });
+  return draft instanceof Promise ? draft.then(made) : made(draft);
+}
+
+function validJob<In>(
+  definition: JobDefinition<In, unknown>,
+  input: In,
+  options: EnqueueOptions,
+  codec: Codec | undefined,
+  known: readonly string[] = KNOWN,
+): NewJob | Promise<NewJob> {
+  // Without a schema the input is not touched here: it may be anything.
+  const valid = definition.schema === undefined ? undefined : validateInput(definition, input);
+  return valid instanceof Promise
+    ? valid.then(() => build(definition, input, options, codec, known))
+    : build(definition, input, options, codec, known);
+}
+
+/** A job of a list. Where nobody else sees the options, they are read where they stand: a copy of each would cost more than reading it. */
+export function newJobOf<In>(
+  definition: JobDefinition<In, unknown>,
+  item: EnqueueItem<In>,
+  codec: Codec | undefined,
+  chain: EnqueueChain | undefined,
+): NewJob | Promise<NewJob> {
+  checkDefinition(definition);
+  if (typeof item !== "object" || item === null)
+    throw new ConfigError("jobs", `${showValue(item)} is no job of a list: pass { input, … } for each.`);
+  const { input, isPlain } = readable("jobs", "a job of a list", () => ({
+    input: item.input,
+    isPlain: Object.getPrototypeOf(item) === Object.prototype,
+  }));
+  if (chain === undefined && isPlain) return validJob(definition, input, item, codec, KNOWN_OF_ITEMS);
+  const options = readable("jobs", "a job of a list", () => {
+    const { input: _, ...others } = item;
+    return others;
+  });
+  return newJob(definition, input, options, codec, chain);
+}
+
+function build<In>(
+  definition: JobDefinition<In, unknown>,
+  input: In,
+  options: EnqueueOptions,
+  codec: Codec | undefined,
+  known: readonly string[],
+): NewJob {
+  refuseReserved(definition.kind, "enqueue");
+  const {
+    tenant = "default",
+    priority,
+    runAt,
+    delay,
+    idempotencyKey: once,
+    key,
+    batch,
+  } = read(definition, options, known);
+  if (runAt !== undefined && delay !== undefined)
+    throw new ConfigError("delay", `enqueue("${definition.kind}"): give runAt or delay, not both.`);
+  const timed = runAt !== undefined ? "runAt" : delay !== undefined ? "delay" : undefined;
+  if (timed !== undefined && definition.unique?.debounceMs !== undefined)
+    throw new ConfigError(timed, `enqueue("${definition.kind}"): debounce says when the job runs; leave ${timed} out.`);
+  const ownKey = key === undefined ? definition.key?.(input) : key;
+  // What is stored is what was given, not what the schema made of it: the handler validates it again.
+  const json = serializeInput(definition.kind, input);
+  nameOf(tenant, "tenant");
+  const hold = definition.credits && holdOf(definition.credits, input);
+  return {
+    kind: definition.kind,
+    queue: definition.queue,
+    tenant,
+    priority: priority === undefined ? definition.priority : wholeNumber(priority, -1000, 1000, "priority"),
+    attemptsMax: definition.attemptsMax,
+    expireMs: definition.expireMs,
+    key: ownKey === undefined ? undefined : nameOf(ownKey, "key"),
+    runAt: runAt === undefined ? undefined : momentOf(runAt, "runAt"),
+    delayMs: delay === undefined ? undefined : toMs(delay, "delay"),
+    idempotencyKey: once === undefined ? undefined : idempotencyKey(once),
+    batch: batch === undefined ? undefined : checkBatchId(batch),
+    unique: definition.unique && uniqueClaim(definition, input, json, tenant, codec),
+    account: hold?.account,
+    amount: hold?.amount,
+    payload: codec === undefined ? json : sealJson(codec, json, { kind: definition.kind, tenant }, "payload"),
+  };
+}
+
+/** Each option is read once. Done for every job, so without a copy, and without a text to say whose they are. */
+function read(
+  definition: { readonly kind: string },
+  options: EnqueueOptions,
+  known: readonly string[],
+): EnqueueOptions {
+  try {
+    if (!hasOthers(options, known)) {
+      const { tenant, priority, runAt, delay, idempotencyKey, key, batch } = options as AnyOptions;
+      return { tenant, priority, runAt, delay, idempotencyKey, key, batch } as EnqueueOptions;
+    }
+  } catch {}
+  // Says what is wrong with them.
+  refuseUnknown(options, known, `enqueue("${definition.kind}")`);
+  throw new ConfigError("options", `enqueue("${definition.kind}"): the options cannot be read.`);
+}
+
+type AnyOptions = { [Name in keyof EnqueueOptions]?: unknown };
+
+/** Asked of every job, so without a list of its keys and a text to say whose they are. */
+function hasOthers(options: EnqueueOptions, known: readonly string[]): boolean {
+  if (typeof options !== "object" || options === null) return true;
+  for (const key in options) if (!known.includes(key)) return true;
+  return false;
+}
+
+function uniqueClaim<In>(
+  { kind, unique }: JobDefinition<In, unknown>,
+  input: In,
+  json: string,
+  tenant: string,
+  codec: Codec | undefined,
+): UniqueClaim {
+  const { by: _, ...rule } = unique!;
+  // A bare hash of an input that can be guessed gives the input away.
+  const fingerprint = codec?.fingerprint && ((text: string) => codec.fingerprint!(text, { kind, tenant }));
+  return { ...rule, key: uniqueKeyOf(unique!, input, json, fingerprint) };
+}
+
+export function idempotencyKey(key: string): string {
+  if (typeof key === "string" && key.length >= 1 && key.length <= 500 && !key.includes("\0") && key.isWellFormed())
+    return key;
+  throw new ConfigError("idempotencyKey", `idempotencyKey: ${showValue(key)} is not a text of 1 to 500 characters.`);
+}

@@ -1,0 +1,244 @@
+// Sends new jobs to the database: single calls of one process leave together, a bad one fails alone, and what can be repeated
+// without storing a job twice is repeated.
+//
+// A job may need what somebody's open transaction holds: a key, a rate, an account. Those that leave together must not wait for it together:
+//  1. A group gives up after a moment, and nothing of it is stored.
+//  2. Its jobs are sent again, those that need the same together: most of them need not wait.
+//  3. Who has to wait goes to the patient lines, and so does whoever comes later and needs the same.
+import { Batcher } from "../../base/batcher.js";
+import type { Clock } from "../../base/clock.js";
+import { DatabaseError } from "../../base/errors.js";
+import { RetryPause } from "../../base/retry-pause.js";
+import { type Registrar, tellRegistrations } from "../../batches/batch-coordination.js";
+import { type Database, NotSentError } from "../../db/database.js";
+import { explainFailure, isOfContent } from "../../db/explain-failure.js";
+import { isConnectionLoss, isHeldUp, isWorthRepeating, wasRolledBack } from "../../db/failures.js";
+import type { Enqueued, JobList, NewJob } from "../job/enqueue-options.js";
+import { countOf, type Stored, storeJobs, storeJobsOfSeveral } from "./enqueue-statements.js";
+import { PatientLines } from "./patient-lines.js";
+import { CreditsExhaustedError } from "./refusal-errors.js";
+import { OUTCOME_UNKNOWN } from "./unknown-outcome.js";
+
+const TRIES_MAX = 5;
+const RETRY = { firstMs: 100, maxMs: 1_600 };
+const ITEMS_MAX = 1_000;
+
+/** Of the names in a group that had to wait, so many are sent at a time. */
+const NAMES_AT_A_TIME = 3;
+
+const hasIdempotencyKey = (job: NewJob) => job.idempotencyKey !== undefined;
+
+/** Jobs of one name need the same locks, or nearly: what they wait for, they wait for together. */
+const nameOf = ({ tenant, kind, key, unique, idempotencyKey, account }: NewJob) =>
+  JSON.stringify([tenant, kind, key, unique?.key, idempotencyKey, account]);
+
+type Answer = Enqueued | { readonly error: unknown };
+
+/** A job in the patient lines. */
+class Waits {
+  constructor(readonly end: Promise<Answer>) {}
+}
+
+function enqueuedOf(answer: Answer): Enqueued {
+  if ("error" in answer) throw answer.error;
+  return answer;
+}
+
+export class Sender {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #registrar: Registrar | undefined;
+  readonly #batcher: Batcher<NewJob, Enqueued>;
+  /**
+   * For jobs with a unique key, one group at a time: of those that replace each other the last call must win. Apart from the others,
+   * because they may have to wait for somebody's transaction that has the key.
+   */
+  readonly #inTurn: Batcher<NewJob, Enqueued>;
+  /** Those that have to wait, by name. */
+  readonly #patient: PatientLines<NewJob, Answer>;
+
+  constructor(db: Database, clock: Clock, registrar?: Registrar) {
+    this.#db = db;
+    this.#registrar = registrar;
+    this.#clock = clock;
+    const send = async (jobs: readonly NewJob[]) =>
+      (await this.#sendTogether(jobs)).map((answer) =>
+        answer instanceof Waits ? answer.end.then(enqueuedOf) : answer,
+      );
+    this.#batcher = new Batcher<NewJob, Enqueued>({ itemsMax: ITEMS_MAX, groupsInFlightMax: 2, send });
+    this.#inTurn = new Batcher<NewJob, Enqueued>({ itemsMax: ITEMS_MAX, groupsInFlightMax: 1, send });
+    this.#patient = new PatientLines<NewJob, Answer>({
+      linesMax: Math.max(1, Math.floor(db.connectionsMax / 3)),
+      itemsMax: ITEMS_MAX,
+      send: (jobs) =>
+        this.#sendEach(jobs, false).catch((error: unknown) => jobs.map(() => ({ error }))) as Promise<Answer[]>,
+    });
+  }
+
+  /** One job, together with whatever else this process enqueues at this moment. */
+  one(job: NewJob): Promise<Enqueued> {
+    const stored = (job.unique === undefined ? this.#batcher : this.#inTurn).add(job);
+    return this.#registrar && job.batch !== undefined ? this.#registered(job, stored) : stored;
+  }
+
+  async #registered(job: NewJob, stored: Promise<Enqueued>): Promise<Enqueued> {
+    tellRegistrations(this.#registrar, [job], [await stored]);
+    return stored;
+  }
+
+  /** Many jobs in one transaction: all of them or none. */
+  async many(jobs: JobList): Promise<Enqueued[]> {
+    if (countOf(jobs) === 0) return [];
+    const isRepeatable = !("payloads" in jobs) && jobs.every(hasIdempotencyKey);
+    const stored = await this.#repeating(isRepeatable, () => storeJobs(this.#db, jobs, this.#clock.now()));
+    if (!("payloads" in jobs)) tellRegistrations(this.#registrar, jobs, stored);
+    return stored;
+  }
+
+  async #sendTogether(jobs: readonly NewJob[]): Promise<(Answer | Waits)[]> {
+    if (this.#patient.size === 0) return this.#sendGroup(jobs);
+    // Whoever needs what others wait for goes behind them. In the order of the calls: of those that replace each other the last must win.
+    const waits = jobs.map((job) => (this.#hasToWait(job) ? this.#wait(job) : undefined));
+    const sent = await this.#sendGroup(jobs.filter((_, i) => waits[i] === undefined));
+    let next = 0;
+    return waits.map((wait) => wait ?? sent[next++]!);
+  }
+
+  async #sendGroup(jobs: readonly NewJob[]): Promise<(Answer | Waits)[]> {
+    if (jobs.length === 0) return [];
+    try {
+      return await this.#sendEach(jobs, true);
+    } catch (error) {
+      if (!isHeldUp(error)) throw error;
+      return jobs.length === 1 ? [this.#wait(jobs[0]!)] : this.#sendByName(jobs);
+    }
+  }
+
+  /** Those of one name together, a few names at a time. */
+  async #sendByName(jobs: readonly NewJob[]): Promise<(Answer | Waits)[]> {
+    const places = new Map<string, number[]>();
+    jobs.forEach((job, i) => {
+      const name = nameOf(job);
+      const own = places.get(name);
+      if (own) own.push(i);
+      else places.set(name, [i]);
+    });
+    const answers: (Answer | Waits)[] = [];
+    const names = places.values();
+    const sendNext = async () => {
+      for (const own of names) {
+        const sent = await this.#sendAlike(own.map((i) => jobs[i]!));
+        own.forEach((place, i) => {
+          answers[place] = sent[i]!;
+        });
+      }
+    };
+    await Promise.all(Array.from({ length: NAMES_AT_A_TIME }, sendNext));
+    return answers;
+  }
+
+  async #sendAlike(jobs: readonly NewJob[]): Promise<(Answer | Waits)[]> {
+    try {
+      return await this.#sendEach(jobs, true);
+    } catch (error) {
+      return jobs.map((job) => (isHeldUp(error) ? this.#wait(job) : { error }));
+    }
+  }
+
+  #hasToWait(job: NewJob): boolean {
+    return this.#patient.has(nameOf(job));
+  }
+
+  #wait(job: NewJob): Waits {
+    return new Waits(this.#patient.add(nameOf(job), job));
+  }
+
+  /** Callers who were put together by chance must not share each other's errors. Rejects for all of them where they are held up. */
+  async #sendEach(jobs: readonly NewJob[], isHasty: boolean): Promise<(Answer | Waits)[]> {
+    try {
+      return await this.#sendUnpaid(jobs, await this.#store(jobs, isHasty), isHasty);
+    } catch (error) {
+      if (jobs.length === 1 || (isHasty && isHeldUp(error))) throw error;
+      if (error instanceof DatabaseError && !isOfContent(error)) return this.#repeatKeyed(jobs, error);
+      if (jobs[0]!.unique !== undefined) {
+        const answers: (Answer | Waits)[] = [];
+        for (const job of jobs) answers.push(await this.#sendAlone(job, isHasty));
+        return answers;
+      }
+      return Promise.all(jobs.map((job) => this.#sendAlone(job, isHasty)));
+    }
+  }
+
+  /** Who found an account empty because of a neighbour that was refused for another reason asks again, by himself. */
+  async #sendUnpaid(
+    jobs: readonly NewJob[],
+    answers: readonly Stored[],
+    isHasty: boolean,
+  ): Promise<(Answer | Waits)[]> {
+    const isUnpaid = (answer: Stored) => "error" in answer && answer.error instanceof CreditsExhaustedError;
+    if (!answers.some(isUnpaid)) return [...answers];
+    const freed = new Set(
+      jobs.filter((_, i) => "error" in answers[i]! && !isUnpaid(answers[i])).map((job) => job.account),
+    );
+    return Promise.all(
+      answers.map((answer, i) =>
+        isUnpaid(answer) && freed.has(jobs[i]!.account) ? this.#sendAlone(jobs[i]!, isHasty) : answer,
+      ),
+    );
+  }
+  async #sendAlone(job: NewJob, isHasty: boolean): Promise<Answer | Waits> {
+    if (isHasty && this.#hasToWait(job)) return this.#wait(job);
+    try {
+      return (await this.#store([job], isHasty))[0]!;
+    } catch (error) {
+      return isHasty && isHeldUp(error) ? this.#wait(job) : { error };
+    }
+  }
+
+  /** A job with a key is safe to send again, also when it shared its transaction with jobs that are not. */
+  async #repeatKeyed(jobs: readonly NewJob[], error: DatabaseError): Promise<Answer[]> {
+    const keyed = jobs.filter(hasIdempotencyKey);
+    if (error.code !== OUTCOME_UNKNOWN || keyed.length === 0) throw error;
+    const again = await this.#store(keyed, false).catch((own: unknown) => keyed.map(() => ({ error: own })));
+    const answers = new Map(keyed.map((job, i) => [job, again[i]!]));
+    return jobs.map((job) => answers.get(job) ?? { error });
+  }
+
+  /** `isHasty`: rejects where it would have to wait for somebody's transaction. */
+  #store(jobs: readonly NewJob[], isHasty: boolean): Promise<Stored[]> {
+    const store = () => storeJobsOfSeveral(this.#db, jobs, this.#clock.now(), isHasty);
+    return this.#repeating(jobs.every(hasIdempotencyKey), store, isHasty);
+  }
+
+  /** `isRepeatable`: also when nobody knows whether it was stored. */
+  async #repeating<One extends Stored>(
+    isRepeatable: boolean,
+    store: () => Promise<One[]>,
+    isHasty = false,
+  ): Promise<One[]> {
+    const pause = new RetryPause(this.#clock, RETRY);
+    for (let tries = 1; ; tries++) {
+      try {
+        return await store();
+      } catch (error) {
+        if (isHasty && isHeldUp(error)) throw error;
+        const maySendAgain =
+          error instanceof NotSentError
+            ? isWorthRepeating(error)
+            : wasRolledBack(error) || (isRepeatable && isConnectionLoss(error));
+        if (!maySendAgain || tries === TRIES_MAX)
+          throw maySendAgain ? explainFailure(error, this.#db.schema) : this.#final(error);
+        await pause.wait();
+      }
+    }
+  }
+
+  #final(error: unknown): unknown {
+    if (error instanceof NotSentError || !isConnectionLoss(error)) return explainFailure(error, this.#db.schema);
+    return new DatabaseError(
+      OUTCOME_UNKNOWN,
+      "The connection broke before the database answered: the jobs may be stored or not. Enqueue with an idempotencyKey, and the call is repeated safely.",
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,185 @@
+// What a run came to, and what becomes of the job: decided here, purely, without a database and without a clock.
+
+import { DURATION_MS_MAX, type Duration, toMs } from "../../base/duration.js";
+import { type ErrorRecord, recordError } from "../../base/error-record.js";
+import {
+  FairmillError,
+  JobCancelledError,
+  LeaseLostError,
+  NonRetryableError,
+  ShutdownError,
+  TimeoutError,
+} from "../../base/errors.js";
+import { isThenable } from "../../base/thenable.js";
+import type { DeliveryMark } from "../../outbox/delivery-mark.js";
+import { StepChangedError } from "../../steps/step-errors.js";
+import { type Backoff, exponential } from "./backoff.js";
+import { KeyUnknownError, NotSealedError, SealBrokenError, SealedError } from "./codec-errors.js";
+
+const MARK = Symbol.for("fairmill.outcome");
+
+/** Returned by a handler instead of a result. */
+export type Directive =
+  | { readonly [MARK]: "cancel"; readonly reason: string | undefined }
+  | { readonly [MARK]: "snooze"; readonly delayMs: number };
+
+/** `return cancel("the user left")`: the job ends as cancelled. */
+export const cancel = (reason?: string): Directive => ({ [MARK]: "cancel", reason });
+
+/** `return snooze("1m")`: run again later; the attempt is not spent. */
+export const snooze = (delay: Duration): Directive => ({ [MARK]: "snooze", delayMs: toMs(delay, "snooze") });
+
+export const isDirective = (value: unknown): value is Directive =>
+  typeof value === "object" && value !== null && hasMark(value);
+
+const hasMark = (value: object) => isTrue(() => MARK in value);
+
+/** What handlers return and throw may be proxies and getters that throw: a question that fails is answered with no. */
+function isTrue(ask: () => boolean): boolean {
+  try {
+    return ask();
+  } catch {
+    return false;
+  }
+}
+
+/** What the run came to. `abortedBy` is why the signal was aborted, if it was. */
+export type Outcome =
+  | { readonly type: "returned"; readonly value: unknown }
+  /** It came to a sleep or a wait. `waits` are the signals that end it before the time. */
+  | { readonly type: "paused"; readonly delayMs: number; readonly waits: readonly string[] }
+  | { readonly type: "threw"; readonly error: unknown; readonly abortedBy?: unknown }
+  /** The payload could not be opened, so the handler was never called. `unspent` claims before this one did not spend their attempt. */
+  | { readonly type: "unopened"; readonly error: unknown; readonly unspent: number };
+
+type Unopened = Extract<Outcome, { type: "unopened" }>;
+
+/** What is to be written; of a delivery job also what its attempt to send came to. */
+export type Verdict = Decision & { readonly delivery?: DeliveryMark };
+
+type Decision =
+  | { readonly verdict: "done"; readonly result: unknown }
+  | { readonly verdict: "cancelled"; readonly error?: ErrorRecord }
+  | { readonly verdict: "dead"; readonly outcome: FailureOutcome; readonly error: ErrorRecord }
+  | {
+      readonly verdict: "retry";
+      readonly outcome: FailureOutcome;
+      readonly error: ErrorRecord;
+      readonly delayMs: number;
+    }
+  | { readonly verdict: "snooze"; readonly delayMs: number; readonly waits?: readonly string[] }
+  | { readonly verdict: "release"; readonly reason?: string };
+
+export type FailureOutcome = "failed" | "timeout" | "invalid";
+
+/** What the decision needs to know of the job. */
+export interface AttemptFacts {
+  readonly attempt: number;
+  readonly crashes: number;
+  readonly maxAttempts: number;
+}
+
+export function decide(job: AttemptFacts, outcome: Outcome, backoff: Backoff, random: number): Verdict {
+  if (outcome.type === "returned") return decideReturned(outcome.value);
+  if (outcome.type === "unopened") return decideUnopened(job, outcome, backoff, random);
+  if (outcome.type === "paused") {
+    const { delayMs, waits } = outcome;
+    return waits.length === 0 ? { verdict: "snooze", delayMs } : { verdict: "snooze", delayMs, waits };
+  }
+  const { error, abortedBy } = outcome;
+  if (abortedBy instanceof JobCancelledError) return { verdict: "cancelled" };
+  // After a lost lease the fence decides: if the job is still this worker's it goes back at once, else nothing is written.
+  if (abortedBy instanceof ShutdownError || abortedBy instanceof LeaseLostError)
+    return { verdict: "release", reason: abortedBy.message };
+  return decideFailed(job, abortedBy instanceof TimeoutError ? abortedBy : error, backoff, random);
+}
+
+/** What most jobs come to: one for all of them. */
+const DONE: Verdict = Object.freeze({ verdict: "done", result: undefined });
+
+/** Of a handler that returned: neither the job's past nor the dice matter. */
+export function decideReturned(value: unknown): Verdict {
+  if (value === undefined) return DONE;
+  if (!isDirective(value)) return { verdict: "done", result: value };
+  if (value[MARK] === "snooze") return { verdict: "snooze", delayMs: value.delayMs };
+  return value.reason === undefined
+    ? { verdict: "cancelled" }
+    : { verdict: "cancelled", error: { ...recordError(value.reason), name: "Cancelled" } };
+}
+
+/**
+ * A key that is missing here may be there elsewhere, or after the next deployment: that is no fault of the job, so it waits and keeps
+ * its attempt. The more often it was claimed without being tried, the longer. Everything else stays as it is, however often one looks.
+ */
+function decideUnopened(job: AttemptFacts, { error, unspent }: Unopened, backoff: Backoff, random: number): Verdict {
+  if (error instanceof SealedError || error instanceof KeyUnknownError)
+    return { verdict: "snooze", delayMs: keyBackoff(unspent + 1, random) };
+  if (error instanceof SealBrokenError || error instanceof NotSealedError)
+    return { verdict: "dead", outcome: "invalid", error: recordError(error) };
+  return decideFailed(job, error, backoff, random);
+}
+
+const keyBackoff = exponential({ base: "5s" });
+
+function decideFailed(job: AttemptFacts, error: unknown, backoff: Backoff, random: number): Verdict {
+  const outcome: FailureOutcome = isTrue(() => error instanceof TimeoutError)
+    ? "timeout"
+    : isInvalidPayload(error)
+      ? "invalid"
+      : "failed";
+  const record = recordError(error);
+  // Attempts that ended with the death of the worker do not use up the job's allowance.
+  const failedAttempts = job.attempt - job.crashes;
+  if (outcome === "invalid" || isNonRetryable(error) || failedAttempts >= job.maxAttempts)
+    return { verdict: "dead", outcome, error: record };
+  const delayMs = delayOf(backoff, failedAttempts, random);
+  return {
+    verdict: "retry",
+    outcome,
+    error: record,
+    delayMs: Math.max(delayMs, leastDelayOf(error)),
+  };
+}
+
+/** While a deployment rolls, the right code is a matter of minutes: the attempts shall not be over before it is. */
+const CHANGED_MS_MIN = 60_000;
+
+/** An error may say that it makes no sense to come again earlier: `retryAfterMs`, a day at most. */
+const ASKED_MS_MAX = 86_400_000;
+
+function leastDelayOf(error: unknown): number {
+  if (isTrue(() => error instanceof StepChangedError)) return CHANGED_MS_MIN;
+  let askedMs: unknown;
+  isTrue(() => {
+    askedMs = (error as { retryAfterMs?: unknown }).retryAfterMs;
+    return true;
+  });
+  return typeof askedMs === "number" && askedMs > 0 ? Math.min(askedMs, ASKED_MS_MAX) : 0;
+}
+
+const usualBackoff = exponential();
+
+/** A backoff of the user's that throws, or returns no duration, must not cost the job its verdict: the usual one takes its place. */
+function delayOf(backoff: Backoff, failedAttempts: number, random: number): number {
+  let delayMs: unknown;
+  try {
+    delayMs = backoff(failedAttempts, random);
+    // One that is asynchronous is no better: nobody waits for it, and what it rejects with must not end the process.
+    if (isThenable(delayMs)) delayMs.then(undefined, () => {});
+  } catch {}
+  return typeof delayMs === "number" && delayMs >= 0 && delayMs <= DURATION_MS_MAX
+    ? delayMs
+    : usualBackoff(failedAttempts, random);
+}
+
+/** A payload that no longer fits its schema will not fit at the next attempt either. */
+const isInvalidPayload = (error: unknown) =>
+  isTrue(() => error instanceof FairmillError && error.code === "FAIRMILL_PAYLOAD_OUTDATED");
+
+/** Our own class, or any error that says so of itself. */
+const isNonRetryable = (error: unknown) =>
+  isTrue(
+    () =>
+      error instanceof NonRetryableError ||
+      (typeof error === "object" && error !== null && (error as { retryable?: unknown }).retryable === false),
+  );

@@ -1,0 +1,170 @@
+// The effects of one run: collects what its handler asks for, and lets the handler settle its job in a transaction of its own.
+//
+// Nothing is written here. What was collected goes with the settle of a run that returned, or with `complete`; of any other run it is
+// dropped, and the next run collects it again. A call that cannot be taken fails the run, whatever the handler makes of its error:
+// an effect that was asked for is written, or the attempt has failed.
+
+import { LeaseLostError } from "../../base/errors.js";
+import type { Queryable } from "../../base/queryable.js";
+import type { ChannelTarget } from "../../outbox/channel-target.js";
+import type { NewMessage, PublishOptions } from "../../outbox/publish-options.js";
+import type { Claim } from "../job/claim.js";
+import { EffectsLimitError, JobCompletedError } from "../job/effect-errors.js";
+import type { CompletedAnswer, Completer, EffectMaker, Effects } from "../job/effects.js";
+import type { EnqueueOptions, NewJob } from "../job/enqueue-options.js";
+import type { JobDefinition } from "../job/job-definition.js";
+
+/** What the effects need of their run. */
+export interface EffectsOfRun {
+  readonly claim: Claim;
+  readonly maker: EffectMaker;
+  readonly completer: Completer;
+  /** The run is decided: whatever comes now comes too late. */
+  readonly isOver: () => boolean;
+  /** What is kept of a result, or throws when it does not fit. */
+  readonly checkResult: (result: unknown) => unknown;
+}
+
+declare const COMPLETED: unique symbol;
+
+/** What `ctx.complete` resolves with. A handler may return it in place of a result. */
+export interface Completed {
+  readonly [COMPLETED]?: never;
+}
+
+export const completed: Completed = Object.freeze({});
+
+/** The job was settled in the handler's transaction; whether that committed is another question. */
+export interface Completion {
+  readonly result: unknown;
+  readonly returned: CompletedAnswer;
+}
+
+export class RunEffects {
+  readonly #run: EffectsOfRun;
+  /** In the order of the calls; a place is taken before its validation has ended. */
+  readonly #jobs: (NewJob | undefined)[] = [];
+  readonly #messages: (NewMessage | undefined)[] = [];
+  readonly #pending = new Set<Promise<unknown>>();
+  #bytes = 0;
+  /** Why an effect was not taken, and why the job could not be completed. */
+  #lost: unknown;
+  #uncompleted: unknown;
+  #completing: Promise<void> | undefined;
+  #completion: Completion | undefined;
+
+  constructor(run: EffectsOfRun) {
+    this.#run = run;
+  }
+
+  /** Why the run must not succeed. */
+  get fault(): unknown {
+    return this.#lost ?? this.#uncompleted;
+  }
+
+  get completion(): Completion | undefined {
+    return this.#completion;
+  }
+
+  /** What was collected; undefined when that is nothing. */
+  get collected(): Effects | undefined {
+    if (this.#jobs.length + this.#messages.length === 0) return undefined;
+    return { jobs: this.#jobs as NewJob[], messages: this.#messages as NewMessage[], bytes: this.#bytes };
+  }
+
+  enqueue<In>(definition: JobDefinition<In, unknown>, input: In, options: EnqueueOptions = {}): Promise<void> {
+    const { claim, maker } = this.#run;
+    return this.#take("ctx.enqueue", this.#jobs, () => maker.newJob(claim, definition, input, options));
+  }
+
+  publish<In>(channel: string | ChannelTarget<In>, message: In, options: Partial<PublishOptions> = {}): Promise<void> {
+    const { claim, maker } = this.#run;
+    return this.#take("ctx.publish", this.#messages, (position) =>
+      maker.newMessage(claim, position, channel, message, options),
+    );
+  }
+
+  /** Resolves when no call is being checked or completed any more; undefined when none is. */
+  drain(): Promise<unknown> | undefined {
+    return this.#completing ?? this.#checked();
+  }
+
+  complete(tx: Queryable, result: unknown): Promise<Completed> {
+    const refusal = this.refusal("ctx.complete");
+    if (refusal !== undefined) return rejected(refusal);
+    const completing = this.#complete(tx, result);
+    const over = () => {
+      this.#completing = undefined;
+    };
+    this.#completing = completing.then(over, over);
+    return completing;
+  }
+
+  async #complete(tx: Queryable, given: unknown): Promise<Completed> {
+    const { claim, completer, isOver, checkResult } = this.#run;
+    try {
+      await this.#checked();
+      if (this.#lost !== undefined) throw this.#lost;
+      if (isOver()) throw new LeaseLostError("The run has ended: its job is settled or released. Roll back.");
+      const result = await checkResult(given);
+      const returned = await completer.complete(claim, tx, result, this.collected);
+      this.#completion = { result, returned };
+      return completed;
+    } catch (error) {
+      // Unless another try succeeds: who goes on after this has not done what he said.
+      this.#uncompleted = error;
+      throw error;
+    }
+  }
+
+  /** Once the job is settled, nothing more can be said of it. */
+  refusal(what: string): JobCompletedError | undefined {
+    return this.#completing || this.#completion ? new JobCompletedError(what) : undefined;
+  }
+
+  #checked(): Promise<unknown> | undefined {
+    return this.#pending.size === 0 ? undefined : Promise.allSettled(this.#pending);
+  }
+
+  #take<One extends Sized>(what: string, list: (One | undefined)[], make: Make<One>): Promise<void> {
+    const taking = this.#keep(what, list, make);
+    this.#pending.add(taking);
+    const over = () => void this.#pending.delete(taking);
+    // Also where nobody awaits it: its failure is the run's.
+    taking.then(over, over);
+    return taking;
+  }
+
+  async #keep<One extends Sized>(what: string, list: (One | undefined)[], make: Make<One>): Promise<void> {
+    const refusal = this.refusal(what);
+    if (refusal !== undefined) throw refusal;
+    try {
+      if (this.#run.isOver())
+        throw new LeaseLostError("The run has ended: effects belong to a handler that still runs.");
+      const { effectsMax, bytesMax } = this.#run.maker;
+      if (this.#jobs.length + this.#messages.length >= effectsMax)
+        throw new EffectsLimitError(`a run may ask for ${effectsMax} effects`);
+      const position = list.push(undefined) - 1;
+      const one = await make(position);
+      this.#bytes += Buffer.byteLength(one.payload);
+      if (this.#bytes > bytesMax)
+        throw new EffectsLimitError(`the payloads of a run's effects may have ${bytesMax} bytes together`);
+      list[position] = one;
+    } catch (error) {
+      this.#lost ??= error;
+      throw error;
+    }
+  }
+}
+
+/** A promise that may be left alone: a refusal that nobody awaits must not end the process. */
+export function rejected(reason: Error): Promise<never> {
+  const promise = Promise.reject(reason);
+  promise.catch(() => {});
+  return promise;
+}
+
+interface Sized {
+  readonly payload: string;
+}
+type Make<One> = (position: number) => One | Promise<One>;

@@ -1,0 +1,133 @@
+// The statements about running jobs: settle and progress. Each names the fence; what no longer fits changes nothing.
+
+import { compareIds, isSortedById } from "../../base/job-id.js";
+import { serializeResult } from "../../base/json-content.js";
+import { ANSWER_MS_MAX, type Database } from "../../db/database.js";
+import type { Claim } from "../job/claim.js";
+import type { Effects } from "../job/effects.js";
+import type { Verdict } from "../job/outcome.js";
+import { effectsText } from "./effect-statements.js";
+import { type Admitted, type Returned, toReturned } from "./returned.js";
+
+export type { Returned };
+
+export interface Settlement {
+  readonly claim: Claim;
+  readonly verdict: Verdict;
+  /** What the handler asked for: written with the verdict, or neither is. */
+  readonly effects?: Effects | undefined;
+}
+
+export interface SettleAnswer {
+  /** Ids whose lease was lost. */
+  readonly refused: readonly string[];
+  readonly returned: readonly Returned[];
+}
+
+interface SettleRow {
+  readonly accepted: number;
+  readonly refused: string[];
+  readonly admitted: Admitted[] | null;
+}
+
+const SETTLE = "select accepted, refused, admitted from fairmill.settle_v1($1, $2, $3, $4, $5)";
+const PROGRESS = "select fairmill.progress_v1($1, $2, $3, $4) as refused";
+
+/** It enqueues, itself or by the callbacks and nodes of its batch: for that it may have to wait for a transaction of a caller. */
+const mayWait = ({ claim, effects }: Settlement) => effects !== undefined || claim.batch !== null;
+
+const idOf = ({ claim }: Settlement) => claim.id;
+
+/** What is kept instead of a result's JSON; undefined when it cannot be kept. */
+export type SealResult = (claim: Claim, json: string) => string | undefined;
+
+/** Writes the verdicts of one worker's jobs in one durable transaction. Safe to repeat. */
+export async function settleJobs(
+  db: Database,
+  worker: string,
+  settlements: readonly Settlement[],
+  seal?: SealResult,
+): Promise<SettleAnswer> {
+  // By id, like everybody who locks several jobs.
+  const sorted = isSortedById(settlements, idOf)
+    ? settlements
+    : settlements.toSorted((a, b) => compareIds(a.claim.id, b.claim.id));
+  const details = sorted.map(({ claim, verdict, effects }) => withEffects(detailOf(claim, verdict, seal), effects));
+  // Array literals are written by hand: ids, numbers and verdicts contain nothing that would have to be quoted.
+  const values = [
+    worker,
+    `{${sorted.map(({ claim }) => claim.id).join()}}`,
+    `{${sorted.map(({ claim }) => claim.leaseNo).join()}}`,
+    `{${sorted.map(({ verdict }) => verdict.verdict).join()}}`,
+    details.some((detail) => detail !== "null") ? `[${details.join()}]` : null,
+  ];
+  const [row] = await db.query<SettleRow>(SETTLE, values, sorted.some(mayWait) ? ANSWER_MS_MAX : undefined);
+  if (!row || row.accepted + row.refused.length !== sorted.length)
+    throw new Error(`settle_v1 answered for ${row?.accepted} + ${row?.refused.length} jobs, not for ${sorted.length}.`);
+  return { refused: row.refused, returned: toReturned(row.admitted ?? []) };
+}
+
+/** The detail of a job that is done, for a settle inside a caller's transaction. */
+export function detailOfDone(
+  claim: Claim,
+  result: unknown,
+  effects: Effects | undefined,
+  seal: SealResult | undefined,
+): string | null {
+  const detail = withEffects(detailOf(claim, { verdict: "done", result }, seal), effects);
+  return detail === "null" ? null : detail;
+}
+
+function withEffects(detail: string, effects: Effects | undefined): string {
+  if (effects === undefined) return detail;
+  const text = `"effects":${effectsText(effects)}}`;
+  return detail === "null" ? `{${text}` : `${detail.slice(0, -1)},${text}`;
+}
+
+/** Of a delivery job also what its attempt to send came to: the message has its mark in the transaction that settles the job. */
+function detailOf(claim: Claim, verdict: Verdict, seal: SealResult | undefined): string {
+  const detail = detailOfJob(claim, verdict, seal);
+  if (verdict.delivery === undefined) return detail;
+  const { answer, ...said } = verdict.delivery;
+  const { json } = serializeResult(answer);
+  const kept = json === undefined || seal === undefined ? json : seal(claim, json);
+  const told = JSON.stringify(said);
+  const delivery = kept === undefined ? told : `${told.slice(0, -1)},"answer":${kept}}`;
+  return detail === "null" ? `{"delivery":${delivery}}` : `${detail.slice(0, -1)},"delivery":${delivery}}`;
+}
+
+function detailOfJob(claim: Claim, verdict: Verdict, seal: SealResult | undefined): string {
+  switch (verdict.verdict) {
+    case "done": {
+      if (verdict.result === undefined) return "null";
+      const { json } = serializeResult(verdict.result);
+      const kept = json === undefined || seal === undefined ? json : seal(claim, json);
+      return kept === undefined ? "null" : `{"result":${kept}}`;
+    }
+    case "dead":
+      return JSON.stringify({ outcome: verdict.outcome, error: verdict.error });
+    case "retry":
+      return JSON.stringify({ outcome: verdict.outcome, error: verdict.error, delay_ms: verdict.delayMs });
+    case "snooze":
+      return JSON.stringify({ delay_ms: verdict.delayMs, waits: verdict.waits });
+    case "cancelled":
+      return verdict.error ? JSON.stringify({ outcome: "cancelled", error: verdict.error }) : "null";
+    case "release":
+      return verdict.reason === undefined ? "null" : JSON.stringify({ reason: verdict.reason });
+  }
+}
+
+/** Keeps the latest progress of several running jobs. Returns the ids whose lease was lost. */
+export async function storeProgress(
+  db: Database,
+  worker: string,
+  progresses: readonly { readonly claim: Claim; readonly json: string }[],
+): Promise<string[]> {
+  const [row] = await db.query<{ refused: string[] }>(PROGRESS, [
+    worker,
+    progresses.map(({ claim }) => claim.id),
+    progresses.map(({ claim }) => claim.leaseNo),
+    `[${progresses.map(({ json }) => json).join(",")}]`,
+  ]);
+  return row?.refused ?? [];
+}

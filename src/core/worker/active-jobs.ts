@@ -1,0 +1,333 @@
+// The jobs in a worker's hands, from claim to settled: starts them, settles what they came to, and knows how many more fit.
+//
+// A job whose workers died again and again is run alone the last time before it counts as poison: if the process dies once more, it
+// was this job, and no bystander is blamed. Until then nothing else is claimed, and what runs is let end first.
+
+import { type FairmillError, JobCancelledError, LeaseLostError, type ShutdownError } from "../../base/errors.js";
+import type { Claim } from "../job/claim.js";
+import type { Effects } from "../job/effects.js";
+import type { Verdict } from "../job/outcome.js";
+import { type DecidedRun, Run, type RunEnds } from "../run/run.js";
+import type { Completion } from "../run/run-effects.js";
+import { Runner, type RunnerOptions } from "../run/runner.js";
+import type { Returned, SealResult } from "../settle/settle-statements.js";
+import { Settlers } from "../settle/settlers.js";
+import { logVerdict } from "../settle/verdict-log.js";
+import { Slots } from "./capacity.js";
+import { Reclaims } from "./reclaims.js";
+import type { Parts } from "./worker-context.js";
+
+export interface HandsOptions
+  extends Pick<
+    RunnerOptions,
+    "handlers" | "onProgress" | "onKept" | "steps" | "nodes" | "tickOf" | "effects" | "completer"
+  > {
+  readonly sealResult: SealResult | undefined;
+  /** A job waits for another turn: something falls due in so many milliseconds. */
+  readonly onDue: (ms: number) => void;
+  /** These jobs run no more, says the database: what limits counted for them is free. */
+  readonly onEnded: (claims: readonly Claim[]) => void;
+  /** These became ready by jobs of ours: look for them. */
+  readonly onReturned: (jobs: readonly Returned[]) => void;
+}
+
+/** A job with its verdict, on its way to the database: a run that is decided, or a job that was never started. */
+interface InHand {
+  readonly claim: Claim;
+  verdict: Verdict;
+  effects?: Effects | undefined;
+  readonly durationMs: number;
+}
+
+/** After a job has gone to wait for a signal, look once more for what is due. */
+const SIGNAL_LOOK_MS = 1_000;
+/** Verdicts that may wait to be written, as a multiple of the places, before nothing more is claimed. */
+const UNSETTLED_MAX_FACTOR = 4;
+
+export class Hands implements RunEnds {
+  readonly #parts: Parts;
+  readonly #onDue: (ms: number) => void;
+  readonly #onEnded: (claims: readonly Claim[]) => void;
+  readonly #onReturned: (jobs: readonly Returned[]) => void;
+  readonly #onKept: HandsOptions["onKept"];
+  readonly #runner: Runner;
+  readonly #settlers: Settlers<InHand>;
+  readonly #slots: Slots;
+  /** Started and not yet settled. */
+  readonly #runs = new Set<Run>();
+  readonly #reclaims = new Reclaims();
+  readonly #counts = { claimed: 0, done: 0, failed: 0, refused: 0 };
+  #undecided = 0;
+  #isScheduled = false;
+  #decided: (() => void)[] = [];
+  #suspect: Claim | undefined;
+  /** Releases on their way: their jobs are still ours, and would be blamed if this process died. */
+  #releasing = 0;
+
+  constructor(parts: Parts, options: HandsOptions) {
+    const { db, clock, log, settings, trouble } = parts;
+    this.#parts = parts;
+    this.#onDue = options.onDue;
+    this.#onEnded = options.onEnded;
+    this.#onReturned = options.onReturned;
+    this.#onKept = options.onKept;
+    this.#slots = new Slots(settings.concurrency, settings.prefetch);
+    const { abortGraceMs, codec } = settings;
+    this.#runner = new Runner({ ...options, clock, logger: log, abortGraceMs, codec }, this);
+    this.#settlers = new Settlers(db, clock, {
+      sealResult: options.sealResult,
+      onSettled: (worker, accepted, refused) => this.#settled(worker, accepted, refused),
+      onFailed: (item, error) => this.#failed(item, error),
+      onReturned: options.onReturned,
+      onAbandoned: (items, error) => {
+        trouble("settling", error);
+        for (const item of items) this.#letGo(item);
+      },
+      onTrouble: (error) => trouble("settling", error),
+    });
+  }
+
+  /** Jobs that are in hand, settled ones excepted. */
+  get size(): number {
+    return this.#runs.size + this.#slots.waiting + this.#reclaims.waiting.length + (this.#suspect ? 1 : 0);
+  }
+
+  get stats(): object {
+    return { ...this.#counts, running: this.#slots.used };
+  }
+
+  /** How many jobs each queue could take now. */
+  demand(): Map<string, number> {
+    const isFull = this.#runs.size - this.#slots.used > this.#slots.total * UNSETTLED_MAX_FACTOR;
+    return isFull || this.#suspect ? new Map() : this.#slots.demand();
+  }
+
+  /** Resolves when `demand` may have changed. */
+  changed(): Promise<void> {
+    return this.#slots.freed();
+  }
+
+  /** Whoever waits for a change shall look again. */
+  notify(): void {
+    this.#slots.notify();
+  }
+
+  take(claims: readonly Claim[]): void {
+    this.#counts.claimed += claims.length;
+    this.#dropOutdated(claims);
+    for (const claim of claims) {
+      const outdated = this.#reclaims.outdatedBy(claim);
+      if (outdated) this.#takeAgain(claim, outdated);
+      else this.#admit(claim);
+    }
+    this.#schedule();
+  }
+
+  /** Puts a claim in line for a place, a suspect for the moment when nothing else is in hand. */
+  #admit(claim: Claim): void {
+    if (!this.#isSuspect(claim)) this.#slots.add(claim);
+    else if (this.#suspect) this.#release(claim);
+    else this.#suspect = claim;
+  }
+
+  /** What was claimed before, has not begun and comes again now is not ours any more under its old number. */
+  #dropOutdated(claims: readonly Claim[]): void {
+    if (this.#slots.waiting === 0 && !this.#suspect) return;
+    const ids = new Set(claims.map(({ id }) => id));
+    for (const old of this.#withdrawWaiting(({ id }) => ids.has(id))) this.#release(old);
+  }
+
+  /** The job is still being run under a claim that the database does not know any more. */
+  #takeAgain(claim: Claim, outdated: Run): void {
+    const { worker, id: job, kind, tenant } = claim;
+    this.#parts.log.warn(
+      { worker, job, kind, tenant },
+      "The database has given out a job again that still runs here: its lease was lost. The first run is aborted, the second one waits for its end",
+    );
+    const before = this.#reclaims.wait(claim);
+    if (before) this.#release(before);
+    this.#runner.abort(
+      outdated,
+      new LeaseLostError("The lease on this job was lost: it was claimed again. Nothing was written."),
+    );
+  }
+
+  /** Ids of the jobs that this worker has in its hands. */
+  idsOf(worker: string): string[] {
+    const claims = [...[...this.#runs].map((run) => run.claim), ...this.#slots.line, ...this.#reclaims.waiting];
+    if (this.#suspect) claims.push(this.#suspect);
+    return claims.filter((claim) => claim.worker === worker).map((claim) => claim.id);
+  }
+
+  /** Somebody asked to cancel these: what runs is told, what waits for a place does not start. */
+  cancel(worker: string, ids: readonly string[]): void {
+    const wanted = new Set(ids);
+    const isWanted = (claim: Claim) => claim.worker === worker && wanted.has(claim.id);
+    for (const run of this.#runs) if (isWanted(run.claim)) this.#runner.abort(run, new JobCancelledError());
+    for (const claim of this.#withdrawWaiting(isWanted)) this.#settleUnstarted(claim, { verdict: "cancelled" });
+  }
+
+  abortAll(reason: LeaseLostError | ShutdownError): void {
+    this.releaseWaiting();
+    for (const run of this.#runs) this.#runner.abort(run, reason);
+  }
+
+  /** Gives back what was claimed and not started. */
+  releaseWaiting(): void {
+    for (const claim of this.#withdrawWaiting(() => true)) this.#release(claim);
+  }
+
+  /** Takes out what was claimed and not started, as far as it is wanted. */
+  #withdrawWaiting(isWanted: (claim: Claim) => boolean): Claim[] {
+    const claims = this.#slots.withdraw(isWanted);
+    for (const claim of this.#reclaims.waiting.filter(isWanted)) claims.push(this.#reclaims.withdraw(claim.id)!);
+    const suspect = this.#suspect;
+    if (suspect && isWanted(suspect) && ![...this.#runs].some((run) => run.claim === suspect)) {
+      this.#suspect = undefined;
+      claims.push(suspect);
+    }
+    return claims;
+  }
+
+  /** Resolves when no started job is without a verdict. */
+  decided(): Promise<void> {
+    return this.#undecided === 0 ? Promise.resolve() : new Promise((resolve) => this.#decided.push(resolve));
+  }
+
+  /** Resolves when every verdict is written. */
+  settled(): Promise<void> {
+    return this.#settlers.drained();
+  }
+
+  /** Stops trying to write what the database does not take. */
+  abandon(): void {
+    this.#settlers.abandon();
+  }
+
+  onVerdict(run: DecidedRun): void {
+    this.#noteEnd(run);
+    // Its handler may go on for ever: whoever waits for that to end goes to others.
+    const again = run.isGivenUp ? this.#reclaims.withdraw(run.claim.id) : undefined;
+    if (again) this.#release(again);
+    this.#settlers.add(run, run.effects !== undefined || run.isCompleted);
+  }
+
+  onCompleted(run: DecidedRun, { returned }: Completion): void {
+    this.#noteEnd(run);
+    if (returned.length > 0) this.#onReturned(returned);
+    this.#settled(run.claim.worker, [run], []);
+  }
+
+  #noteEnd(run: DecidedRun): void {
+    const { clock, events } = this.#parts;
+    run.durationMs = clock.monotonic() - run.startedAtMs;
+    this.#undecided--;
+    if (this.#undecided === 0 && this.#decided.length > 0) for (const resolve of this.#decided.splice(0)) resolve();
+    if (events.listenerCount("ended") === 0) return;
+    const { claim, verdict, durationMs } = run;
+    events.emit("ended", { claim, verdict, durationMs });
+  }
+
+  /** What the handler asked for was not taken: as if it had thrown this. */
+  #failed(item: InHand, error: FairmillError): void {
+    item.verdict = this.#runner.verdictOf(item.claim, { type: "threw", error });
+    item.effects = undefined;
+    this.#settlers.add(item, false);
+  }
+
+  onOver(run: Run): void {
+    run.isOver = true;
+    const again = this.#reclaims.over(run);
+    if (again) this.#admit(again);
+    this.#slots.give(run.claim.queue);
+    if (this.#slots.waiting > 0) this.#schedule();
+  }
+
+  /** Starts at the end of this turn of the loop: first the next claim is sent, then the handlers run while it is under way. */
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(this.#startWaiting);
+  }
+
+  /** One function for all turns: `#schedule` is called for every job, and would make one each time. */
+  readonly #startWaiting = (): void => {
+    this.#isScheduled = false;
+    for (const claim of this.#slots.fill()) this.#start(claim);
+    this.#startSuspect();
+  };
+
+  #isSuspect(claim: Claim): boolean {
+    return claim.crashes > 0 && claim.crashes >= this.#parts.settings.crashesMax - 1;
+  }
+
+  #startSuspect(): void {
+    const suspect = this.#suspect;
+    if (!suspect || this.#runs.size + this.#slots.waiting + this.#releasing > 0) return;
+    const { worker, id, kind, crashes } = suspect;
+    this.#parts.log.warn({ worker, job: id, kind, crashes }, "Running this job alone: workers died while they ran it");
+    this.#slots.take(suspect.queue);
+    this.#start(suspect);
+  }
+
+  #start(claim: Claim): void {
+    const { events } = this.#parts;
+    const run = this.#runner.prepare(claim);
+    this.#runs.add(run);
+    this.#undecided++;
+    if (events.listenerCount("running") > 0) events.emit("running", { claim });
+    this.#runner.begin(run);
+    if (!run.isOver) this.#reclaims.begun(run);
+  }
+
+  #release(claim: Claim): void {
+    this.#settleUnstarted(claim, { verdict: "release" });
+  }
+
+  #settleUnstarted(claim: Claim, verdict: Verdict): void {
+    this.#releasing++;
+    this.#settlers.add({ claim, verdict, durationMs: 0 }, false);
+  }
+
+  #settled(worker: string, accepted: readonly InHand[], refused: readonly InHand[]): void {
+    const { events, log } = this.#parts;
+    for (const item of accepted) {
+      this.#letGo(item);
+      this.#count(item.verdict);
+      if (item.verdict.verdict === "done") this.#onKept?.(item.claim, "result", item.verdict.result);
+      logVerdict(log, item.claim, item.verdict, item.durationMs);
+    }
+    for (const item of refused) this.#letGo(item);
+    if (accepted.length > 0) this.#onEnded(accepted.map(({ claim }) => claim));
+    if (events.listenerCount("settled") > 0)
+      events.emit("settled", { worker, ids: accepted.map(({ claim }) => claim.id) });
+    if (refused.length > 0) this.#refused(worker, refused);
+    this.#startSuspect();
+    this.#slots.notify();
+  }
+
+  #letGo(item: InHand): void {
+    if (item instanceof Run) this.#runs.delete(item);
+    else this.#releasing--;
+    if (this.#suspect === item.claim) this.#suspect = undefined;
+  }
+
+  #count(verdict: Verdict): void {
+    if (verdict.verdict === "done") this.#counts.done++;
+    if (verdict.verdict === "dead" || verdict.verdict === "retry") this.#counts.failed++;
+    if (verdict.verdict === "retry") this.#onDue(verdict.delayMs);
+    // A signal may be on its way in a transaction: the job is due then, and nobody may hear of the commit.
+    if (verdict.verdict === "snooze")
+      this.#onDue(verdict.waits ? Math.min(verdict.delayMs, SIGNAL_LOOK_MS) : verdict.delayMs);
+  }
+
+  #refused(worker: string, refused: readonly InHand[]): void {
+    const ids = refused.map(({ claim }) => claim.id);
+    this.#counts.refused += ids.length;
+    this.#parts.log.warn(
+      { worker, jobs: ids.slice(0, 20), count: ids.length },
+      "Settle refused: the lease was lost, another worker has the job",
+    );
+    this.#parts.events.emit("refused", { worker, ids });
+  }
+}

@@ -1,0 +1,40 @@
+// A transaction of the caller, as this library speaks to it: what its driver throws is explained, and what it answers is looked at, because it may be
+// anything that has a method called query.
+import { ConfigError } from "../base/errors.js";
+import type { Queryable } from "../base/queryable.js";
+import { explainFailure } from "./explain-failure.js";
+import { driversError } from "./wrapped-error.js";
+
+/** Throws unless it has a query method. */
+export function checkTransaction(tx: unknown, where: string): asserts tx is Queryable {
+  try {
+    if (typeof (tx as Partial<Queryable> | undefined)?.query === "function") return;
+  } catch {}
+  throw new ConfigError(
+    "tx",
+    `${where}: tx must have a query(text, values) method, like a pg client inside a transaction. For transactions of other libraries there are adapters: fairmill/adapters/postgres-js, drizzle, kysely, prisma.`,
+  );
+}
+
+/** The rows of an answer. */
+export function rowsOf(answer: unknown, where: string): unknown[] {
+  const rows = (answer as { rows?: unknown } | undefined)?.rows;
+  if (Array.isArray(rows)) return rows;
+  throw new ConfigError("tx", `${where}: tx.query(…) answered without a list of rows, as pg's clients do.`);
+}
+
+/** The cause keeps what the driver said, and `sqlState` its state: whoever repeats transactions on 40001 still can. */
+export function explainedTransaction(tx: Queryable, schema: string, where: string): Queryable {
+  checkTransaction(tx, where);
+  return {
+    query: async (text, values) => {
+      let answer: unknown;
+      try {
+        answer = await tx.query(text, values);
+      } catch (failure) {
+        throw explainFailure(failure, schema, driversError(failure));
+      }
+      return { rows: rowsOf(answer, where) };
+    },
+  };
+}

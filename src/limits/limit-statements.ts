@@ -1,0 +1,52 @@
+// The statements about limits: settings of tenants, queues and kinds, and the rules of kinds for their keys.
+
+import type { Database, Queryable } from "../db/database.js";
+import { qualify } from "../db/schema-name.js";
+import type { GateScope, KeyRule } from "./limit-settings.js";
+
+/** A definition, as far as its limits go. */
+export interface Ruled {
+  readonly kind: string;
+  readonly limits: KeyRule | undefined;
+}
+
+/** Says what limits these kinds have; without limits, any that were said before are taken away. */
+export async function setKeyRules(db: Database, definitions: readonly Ruled[]): Promise<void> {
+  if (definitions.length === 0) return;
+  // In one round trip, but each in a transaction of its own: a change locks what others take in another order.
+  const results = await db.together(
+    definitions.map(({ kind, limits }) => [
+      "select fairmill.set_key_limits_v1($1, $2)",
+      [kind, JSON.stringify(limits ?? null)],
+    ]),
+  );
+  for (const result of results) if (result.status === "rejected") throw result.reason;
+}
+
+const TELL =
+  "select is_settled::text as settled, first_told_at::text as at from fairmill.tell_key_limits_v1($1, $2, $3::text::timestamptz)";
+
+/**
+ * The same inside a transaction of the caller, whose commit nobody waits for. `firstToldAt`: what the first call for this definition
+ * answered. `isSettled`: the rule is in force, or a later one is.
+ */
+export async function tellKeyRuleIn(
+  tx: Queryable,
+  schema: string,
+  { kind, limits }: Ruled,
+  firstToldAt: string | undefined,
+): Promise<{ readonly isSettled: boolean; readonly firstToldAt: string }> {
+  const values = [kind, JSON.stringify(limits ?? null), firstToldAt ?? null];
+  const { rows } = await tx.query(qualify(TELL, schema), values);
+  const { settled, at } = rows[0] as { settled: string; at: string };
+  return { isSettled: settled === "true", firstToldAt: at };
+}
+
+export async function setGate(
+  db: Database,
+  scope: GateScope,
+  name: string,
+  settings: Record<string, unknown>,
+): Promise<void> {
+  await db.query("select fairmill.set_limits_v1($1, $2, $3)", [scope, name, JSON.stringify(settings)]);
+}

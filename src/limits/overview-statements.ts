@@ -1,0 +1,114 @@
+// Tenants, queues and kinds at a glance: their limits, and what waits and runs. Pages are cut by name; counts have a bound.
+
+import type { Database } from "../db/database.js";
+import type { KeyRule, Rate, StoredRate } from "./limit-settings.js";
+
+/** How many: counted to a bound. */
+export interface Count {
+  readonly count: number;
+  /** There may be more. */
+  readonly more: boolean;
+}
+
+/** The limits of a tenant, a queue or a kind; null: none. */
+export interface GateOverview {
+  readonly maxRunning: number | null;
+  readonly rate: Rate | null;
+  readonly pausedAt: Date | null;
+}
+
+/** A tenant that has settings, or jobs that are ready or running. */
+export interface TenantOverview extends GateOverview {
+  readonly tenant: string;
+  readonly weight: number;
+  readonly running: Count;
+  readonly ready: Count;
+}
+
+/** A queue that jobs, living workers or settings name. */
+export interface QueueOverview extends GateOverview {
+  readonly queue: string;
+  /** Living workers that serve it. */
+  readonly workers: number;
+  readonly running: Count;
+  readonly ready: Count;
+  readonly scheduled: Count;
+  readonly blocked: Count;
+}
+
+/** A kind that has limits, or that a living worker handles. */
+export interface KindOverview extends GateOverview {
+  readonly kind: string;
+  /** What its definition limits; null: nothing. */
+  readonly limits: KeyRule | null;
+}
+
+/** Which part of a list that is sorted by name. */
+export interface NamePage {
+  /** Only names behind this one: the last of the page before. */
+  readonly after?: string;
+  /** Page size, at most 200; default 50. */
+  readonly limit?: number;
+}
+
+export const NAMES_MAX = 200;
+
+const TENANTS = "select * from fairmill.tenants_v1($1, $2)";
+const QUEUES = "select * from fairmill.queues_v1($1, $2)";
+const KINDS = `select named.kind, g.set_max_running as max_running, g.paused_at,
+    case when g.rate_limit is not null then jsonb_build_object('limit', g.rate_limit, 'per_ms', g.rate_per_ms, 'how', g.rate_how, 'at', g.rate_at) end as rate,
+    case when coalesce(r.kind, g.rule_max_running::text) is not null then jsonb_build_object('per', coalesce(r.per, 'kind'),
+      'max_running', coalesce(r.max_running, g.rule_max_running), 'when_full', coalesce(r.when_full, 'wait'), 'rate',
+      case when r.rate_limit is not null then jsonb_build_object('limit', r.rate_limit, 'per_ms', r.rate_per_ms, 'how', r.rate_how, 'at', r.rate_at) end) end as limits
+  from (select name as kind from fairmill.gate where scope = 'kind'
+        union select kind from fairmill.key_rule
+        union select unnest(kinds) collate "C" from fairmill.worker where state = 'alive' and lease_until > now()) named
+  left join fairmill.gate g on g.scope = 'kind' and g.name = named.kind
+  left join fairmill.key_rule r on r.kind = named.kind
+  where named.kind > $1 collate "C" order by named.kind limit $2`;
+
+interface GateRow {
+  max_running: number | null;
+  rate: StoredRate | null;
+  paused_at: Date | null;
+}
+
+type Counted<Name extends string> = { [N in Name]: number } & { [N in `${Name}_full`]: boolean };
+
+export async function readTenants(db: Database, page: Required<NamePage>): Promise<TenantOverview[]> {
+  type Row = GateRow & Counted<"ready" | "running"> & { tenant: string; weight: number };
+  const rows = await db.query<Row>(TENANTS, [page.after, page.limit]);
+  return rows.map((row) => ({
+    tenant: row.tenant,
+    weight: row.weight,
+    ...limitsOf(row),
+    running: { count: row.running, more: row.running_full },
+    ready: { count: row.ready, more: row.ready_full },
+  }));
+}
+
+export async function readQueues(db: Database, page: Required<NamePage>): Promise<QueueOverview[]> {
+  type Row = GateRow & Counted<"ready" | "running" | "scheduled" | "blocked"> & { queue: string; workers: number };
+  const rows = await db.query<Row>(QUEUES, [page.after, page.limit]);
+  return rows.map((row) => ({
+    queue: row.queue,
+    ...limitsOf(row),
+    workers: row.workers,
+    running: { count: row.running, more: row.running_full },
+    ready: { count: row.ready, more: row.ready_full },
+    scheduled: { count: row.scheduled, more: row.scheduled_full },
+    blocked: { count: row.blocked, more: row.blocked_full },
+  }));
+}
+
+export async function readKinds(db: Database, page: Required<NamePage>): Promise<KindOverview[]> {
+  const rows = await db.query<GateRow & { kind: string; limits: KeyRule | null }>(KINDS, [page.after, page.limit]);
+  return rows.map((row) => ({ kind: row.kind, ...limitsOf(row), limits: row.limits }));
+}
+
+const limitsOf = ({ max_running, rate, paused_at }: GateRow): GateOverview => ({
+  maxRunning: max_running,
+  // As it is given: what is read here can be set again.
+  rate: rate && { limit: rate.limit, per: rate.per_ms, how: rate.how, at: rate.at },
+  pausedAt: paused_at,
+});

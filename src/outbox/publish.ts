@@ -1,0 +1,96 @@
+// From what the caller says to the message that is stored: validated, checked, with what the channel says of its delivery.
+
+import type { Clock } from "../base/clock.js";
+import { toMs } from "../base/duration.js";
+import { ConfigError } from "../base/errors.js";
+import { serializeInput } from "../base/json-content.js";
+import { RetryPause } from "../base/retry-pause.js";
+import { nameOf, readable, refuseUnknown, wholeNumber } from "../base/settings.js";
+import { momentOf } from "../base/time.js";
+import { idempotencyKey } from "../core/enqueue/make-job.js";
+import { type Codec, sealJson } from "../core/job/codec.js";
+import { validateInput } from "../core/job/validate-input.js";
+import type { Queryable } from "../db/database.js";
+import { isWorthRepeating } from "../db/failures.js";
+import type { ChannelTarget } from "./channel-target.js";
+import { channelName, DELIVERY_KIND } from "./delivery.js";
+import { publishMessages } from "./outbox-statements.js";
+import type { NewMessage, Published, PublishOptions } from "./publish-options.js";
+
+export type { PublishOptions };
+
+/** For the record. */
+export interface ResolveOptions {
+  /** Who says so; default: the user of the database. */
+  readonly by?: string;
+  readonly reason?: string;
+}
+
+const KNOWN = ["idempotencyKey", "tenant", "orderKey", "queue", "priority", "runAt", "delay", "key"] as const;
+
+export async function newMessage<In>(
+  channel: string | ChannelTarget<In>,
+  message: In,
+  options: PublishOptions,
+  codec: Codec | undefined,
+): Promise<NewMessage> {
+  const { target, name } = readable("channel", "publish", () => targetOf(channel));
+  const where = `publish("${name}")`;
+  if (typeof options !== "object" || options === null)
+    throw new ConfigError(
+      "idempotencyKey",
+      `${where}: pass { idempotencyKey }, which keeps the message from going out twice.`,
+    );
+  refuseUnknown(options, KNOWN, where);
+  if (options.runAt !== undefined && options.delay !== undefined)
+    throw new ConfigError("delay", `${where}: give runAt or delay, not both.`);
+  const { definition } = target ?? {};
+  if (definition !== undefined) await validateInput(definition, message);
+  const kind = DELIVERY_KIND + name;
+  const tenant = options.tenant === undefined ? "default" : nameOf(options.tenant, "tenant");
+  const key = options.key === undefined ? definition?.key?.(message) : options.key;
+  const queue = options.queue === undefined ? definition?.queue : options.queue;
+  const priority = options.priority === undefined ? definition?.priority : options.priority;
+  // What is stored is what was given, not what the schema made of it: it is validated again before it is sent.
+  return {
+    channel: name,
+    tenant,
+    idempotencyKey: idempotencyKey(options.idempotencyKey),
+    orderKey: options.orderKey === undefined ? undefined : nameOf(options.orderKey, "orderKey"),
+    payload: sealJson(codec, serializeInput(kind, message), { kind, tenant }, "payload"),
+    queue: queue === undefined ? undefined : nameOf(queue, "queue"),
+    priority: priority === undefined ? undefined : wholeNumber(priority, -1000, 1000, "priority"),
+    attemptsMax: definition?.attemptsMax,
+    expireMs: definition?.expireMs,
+    key: key === undefined ? undefined : nameOf(key, "key"),
+    runAt: options.runAt === undefined ? undefined : momentOf(options.runAt, "runAt"),
+    delayMs: options.delay === undefined ? undefined : toMs(options.delay, "delay"),
+  };
+}
+
+function targetOf<In>(channel: string | ChannelTarget<In>): { target: ChannelTarget<In> | undefined; name: string } {
+  if (typeof channel === "string") return { target: undefined, name: channelName(channel) };
+  const name = channelName(channel?.name);
+  if (typeof channel.definition?.kind !== "string")
+    throw new ConfigError(
+      "channel",
+      `channel: "${name}" is no channel: pass its name, or what defineChannel(…) returned.`,
+    );
+  return { target: channel, name };
+}
+
+const TRIES_MAX = 5;
+const RETRY = { firstMs: 100, maxMs: 1_600 };
+
+/** Repeated until it is answered: its key makes that safe. */
+export async function publish(db: Queryable, clock: Clock, message: NewMessage): Promise<Published> {
+  const pause = new RetryPause(clock, RETRY);
+  for (let tries = 1; ; tries++) {
+    try {
+      return (await publishMessages(db, (text) => text, [message]))[0]!;
+    } catch (error) {
+      if (!isWorthRepeating(error) || tries === TRIES_MAX) throw error;
+      await pause.wait();
+    }
+  }
+}

@@ -1,5 +1,0 @@
-// The failure before anything was sent.
-import { DatabaseError } from "../model/errors.js";
-
-/** No connection could be had, so nothing was sent: repeating is safe. Its code says why there was none. */
-export class NotSentError extends DatabaseError {}
