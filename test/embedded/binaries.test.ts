@@ -1,6 +1,6 @@
 import { chmod, lstat, mkdir, readdir, readlink, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeAll, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { findBinaries } from "../../src/embedded/find-binaries.js";
 import { startEmbedded } from "../../src/embedded/index.js";
 import { prepareBinaries } from "../../src/embedded/prepare-binaries.js";
@@ -98,6 +98,10 @@ describe("the npm package", () => {
 });
 
 describe.runIf(systemMajors.length > 0)("the system's PostgreSQL", () => {
+  // What a run on another major version names would be taken before all others.
+  beforeEach(() => void vi.stubEnv("FAIRMILL_POSTGRES_BIN", undefined));
+  afterEach(() => void vi.unstubAllEnvs());
+
   test("is taken when the npm package does not run, and then runs the cluster that it made", async () => {
     const dataDir = await newDataDir();
     const child = await startInChild({ dataDir, ...FAST }, await brokenInstall());
