@@ -203,6 +203,9 @@ export {
   WaitTimeoutError,
 } from "./steps/step-errors.js";
 export type { SignalAnswer, Step } from "./steps/step-statements.js";
+export { createTickHandler, runTick, type TickHandler, type TickPlatform } from "./ticks/tick-handler.js";
+export type { TickReport } from "./ticks/tick-runner.js";
+export type { TickHandlerOptions, TickOptions } from "./ticks/tick-settings.js";
 export { type Config, defineConfig } from "./worker/config.js";
 export { createWorker, Worker } from "./worker/worker.js";
 export {

@@ -19,6 +19,7 @@ import { resume } from "../limits/command/resume.js";
 import { tenants } from "../limits/command/tenants.js";
 import { outbox } from "../outbox/command/outbox-command.js";
 import { cron } from "../schedules/command/schedules-command.js";
+import { tick } from "../ticks/command/tick-command.js";
 import { databaseUrl, schemaName } from "./arguments.js";
 import type { CliCommand, GlobalOptions } from "./command.js";
 import { dev } from "./commands/dev.js";
@@ -33,6 +34,7 @@ const COMMANDS: readonly CliCommand[] = [
   devWorker,
   migrate,
   work,
+  tick,
   enqueue,
   jobs,
   job,

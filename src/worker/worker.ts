@@ -37,6 +37,9 @@ import { explainFailure, explaining } from "../db/explain-failure.js";
 import { isUnmigrated } from "../db/failures.js";
 import { SchemaFit } from "../db/migrate/schema-fit.js";
 import { resultSealer } from "../encryption/seal-result.js";
+import { IntervalRecorder } from "../intervals/interval-recorder.js";
+import { watchSteps } from "../intervals/watched-steps.js";
+import { WorkerFigures } from "../intervals/worker-figures.js";
 import { setKeyRules } from "../limits/limit-statements.js";
 import { Deliverer } from "../outbox/deliverer.js";
 import { SendStore } from "../outbox/send-store.js";
@@ -69,6 +72,7 @@ export class Worker {
   readonly #progress: ProgressKeeper;
   readonly #upkeep: Upkeep;
   readonly #wakeUp: WakeUp;
+  readonly #intervals: IntervalRecorder;
   #state: "new" | "starting" | "started" | "stopped" = "new";
   #starting: Promise<unknown> | undefined;
   #stopped: Promise<void> | undefined;
@@ -113,6 +117,14 @@ export class Worker {
       onReborn: () => this.#loop.wake(),
       onCancelled: (ids) => this.#hands.cancel(this.id, ids),
     });
+    const figures = new WorkerFigures(this.events, clock);
+    this.#intervals = new IntervalRecorder(db, clock, figures, {
+      everyMs: settings.recordEveryMs,
+      queues,
+      worker: () => this.id,
+      running: () => this.#hands.size,
+      onTrouble: (error) => trouble("recording an interval", error),
+    });
     const throttleLog = new ThrottleLog(log, clock);
     const claimer = new Claimer(db, clock, {
       queues,
@@ -138,12 +150,15 @@ export class Worker {
         this.#progress.report(claim, value);
       },
       onKept: (claim, what, value) => contents.look(claim, what, value),
-      steps: new StepStore(db, clock, {
-        stepsMax: settings.stepsMax,
-        bytesMax: settings.stepsBytesMax,
-        codec: settings.codec,
-        onTrouble: (error) => trouble("keeping steps", error),
-      }),
+      steps: watchSteps(
+        new StepStore(db, clock, {
+          stepsMax: settings.stepsMax,
+          bytesMax: settings.stepsBytesMax,
+          codec: settings.codec,
+          onTrouble: (error) => trouble("keeping steps", error),
+        }),
+        (kind, ms) => figures.stepped(kind, ms),
+      ),
       effects: new WorkerEffects(db, settings, middlewares),
       nodes: new FlowNodeReader(db, settings.codec),
       completer: new JobCompleter(db, clock, {
@@ -230,6 +245,7 @@ export class Worker {
     this.#wakeUp.start();
     this.#upkeep.start();
     this.#loop.start();
+    this.#intervals.start();
     this.events.emit("started", { worker: this.id });
     this.#tellUnserved();
     return this;
@@ -312,7 +328,7 @@ export class Worker {
     const written = Promise.all([quiet, deaf, this.#progress.stop()]).then(() => this.#hands.settled());
     await within(clock, LAST_SETTLE_MS, written);
     this.#hands.abandon();
-    await this.#upkeep.stop();
+    await Promise.all([this.#upkeep.stop(), this.#intervals.stop()]);
     const released = await this.#incarnation.stop();
     await db.close();
     return released;

@@ -42,6 +42,8 @@ export interface RunnerOptions {
   readonly tickOf?: (claim: Claim) => Promise<Tick | undefined>;
   /** Opens payloads that are sealed. */
   readonly codec?: Codec | undefined;
+  /** Whether the worker's time is up: jobs with steps then end at their next one, and go on in another run. */
+  readonly isTimeUp?: (() => boolean) | undefined;
 }
 
 export class Runner {
@@ -170,6 +172,11 @@ export class Runner {
       // Decided here and now, whatever the handler makes of the error that it gets; it keeps its slot until it has ended.
       onPaused: (delayMs, waits) => {
         this.#decide(run, { type: "paused", delayMs, waits });
+        run.context?.abort(new JobPausedError());
+      },
+      isTimeUp: this.#options.isTimeUp,
+      onYielded: () => {
+        this.#decide(run, { type: "yielded" });
         run.context?.abort(new JobPausedError());
       },
       onKept: (what, value) => this.#options.onKept?.(run.claim, what, value),

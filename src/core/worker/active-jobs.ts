@@ -20,7 +20,7 @@ import type { Parts } from "./worker-context.js";
 export interface HandsOptions
   extends Pick<
     RunnerOptions,
-    "handlers" | "onProgress" | "onKept" | "steps" | "nodes" | "tickOf" | "effects" | "completer"
+    "handlers" | "onProgress" | "onKept" | "steps" | "nodes" | "tickOf" | "effects" | "completer" | "isTimeUp"
   > {
   readonly sealResult: SealResult | undefined;
   /** A job waits for another turn: something falls due in so many milliseconds. */
