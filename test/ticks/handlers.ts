@@ -2,8 +2,8 @@
 import { createTickHandler, silentLogger, type TickHandler, type TickHandlerOptions } from "fairmill";
 import { endAfterTest } from "../support/leftovers.js";
 
-export const SECRET = "the first secret, which has enough bytes";
-export const OTHER_SECRET = "the other secret, which has enough bytes";
+export const SECRET = "the first secret which has enough bytes";
+export const OTHER_SECRET = "the-other-secret-which-has-enough-bytes";
 
 const open = new Set<TickHandler>();
 endAfterTest(async () => {
