@@ -90,3 +90,24 @@ test("FAIR2: of more tenants than a tick has jobs, ticks serve all in turn", asy
   for (let tick = 0; tick < 30; tick++) await handler.tick();
   expect(served.size).toBeGreaterThanOrEqual(38);
 });
+
+test("C4: a tick that finds every waiting job locked by another session counts that as contention", async () => {
+  await using client = createClient({ databaseUrl: db.url });
+  await client.enqueueMany(
+    work,
+    Array.from({ length: 5 }, (_, n) => ({ input: { n } })),
+  );
+  const other = await db.pool.connect();
+  try {
+    await other.query("begin");
+    await other.query("select from fairmill.job for update");
+    const handler = tickHandler({ databaseUrl: db.url, handlers: [handle(work, () => {})] });
+    expect(await handler.tick()).toMatchObject({ claimed: 0, remaining: 5 });
+    await other.query("rollback");
+    expect(await handler.tick()).toMatchObject({ claimed: 5, remaining: 0 });
+  } finally {
+    other.release();
+  }
+  const rows = await db.query("select lock_contention_count from fairmill.worker_tick_metrics order by id");
+  expect(rows).toEqual([{ lock_contention_count: 1 }, { lock_contention_count: 0 }]);
+});
