@@ -7,6 +7,7 @@ import {
   ConfigError,
   createClient,
   createCodec,
+  createTickHandler,
   createWorker,
   defineChannel,
   defineConfig,
@@ -81,6 +82,7 @@ describe("settings.md lists exactly the settings that are known", () => {
     ["createClient", () => createClient({ databaseUrl: url, ...nope })],
     ["migrate", () => client.migrate(nope)],
     ["createWorker", () => createWorker({ databaseUrl: url, handlers, ...nope })],
+    ["selfCall", () => createTickHandler({ databaseUrl: url, handlers, selfCall: { url, ...nope } })],
     ["createCodec", () => createCodec({ ...nope } as CodecOptions)],
     ["queues", () => createWorker({ databaseUrl: url, handlers, queues: { default: nope } })],
     ["defineJob", () => defineJob({ kind: "j", ...nope })],
@@ -134,6 +136,14 @@ describe("settings.md lists exactly the settings that are known", () => {
     expect(settingsUnder(heading).toSorted()).toEqual(await knownTo(give));
   });
 
+  test("createTickHandler: those of createWorker in a row of their own, and its own", async () => {
+    const rows = tableIn(sectionOf(documentAt("docs/reference/settings.md"), "createTickHandler"));
+    const named = rows.flatMap(([names]) => codeIn(names!));
+    expect(named.toSorted()).toEqual(
+      await knownTo(() => createTickHandler({ databaseUrl: url, handlers, secret: "s".repeat(32), ...nope })),
+    );
+  });
+
   test("openBatch: those of batch, and its own", async () => {
     const all = [...settingsUnder("batch"), ...settingsUnder("openBatch")];
     expect(all.toSorted()).toEqual(await knownTo(() => client.openBatch(nope)));
@@ -170,6 +180,7 @@ describe("settings.md names the defaults that count", () => {
       graceMs: ms(said.get("grace")),
       abortGraceMs: ms(said.get("abortGrace")),
       historyKeepMs: ms(said.get("keepHistory")),
+      recordEveryMs: ms(said.get("recordEvery")),
       lowerShare: Number(said.get("lowerPriorityShare")),
       claimJobsMax: Number(said.get("claimJobsMax")),
       claimTenantMax: said.get("claimTenantMax"),
