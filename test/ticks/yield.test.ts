@@ -114,29 +114,67 @@ test("a job without steps that is still running at the end is given back with it
   expect(await db.query("select state from fairmill.worker")).toEqual([{ state: "stopped" }]);
 });
 
+test("a run whose time is up before its first step does that one: a job always gets on", async () => {
+  await using client = createClient({ databaseUrl: db.url });
+  const clock = movedClock();
+  const runs: string[] = [];
+  const late = handle(movie, async (ctx) => {
+    clock.move(60_000);
+    for (const name of ["one", "two", "three"]) await ctx.step(name, () => void runs.push(name));
+  });
+  const { id } = await client.enqueue(movie, {});
+  for (let tick = 1; tick <= 3; tick++) {
+    await tickHandler({ databaseUrl: db.url, handlers: [late], budget: "30s", clock }).tick();
+    expect(runs).toHaveLength(tick);
+  }
+  expect(await client.job(id)).toMatchObject({ state: "done", attempt: 1 });
+});
+
+test("a yield is fenced: from a run that lost its lease nothing is heard", async () => {
+  await using client = createClient({ databaseUrl: db.url });
+  const { id } = await client.enqueue(movie, {});
+  await db.query("select fairmill.register_v1('w1', '{default}')");
+  const [claim] = await db.query<{ lease_no: string }>("select * from fairmill.claim_v1('w1')");
+  const settle = async (worker: string, lease: string) =>
+    (
+      await db.query<{ accepted: number }>(
+        `select accepted from fairmill.settle_v1($1, $2, $3, '{release}', '[{"yields": true}]')`,
+        [worker, [id], [lease]],
+      )
+    )[0]!.accepted;
+  expect(await settle("w1", String(BigInt(claim!.lease_no) - 1n))).toBe(0);
+  expect(await settle("another", claim!.lease_no)).toBe(0);
+  expect(await client.job(id)).toMatchObject({ state: "running", attempt: 1 });
+  expect(await settle("w1", claim!.lease_no)).toBe(1);
+  // Safe to repeat: the answer may have been lost.
+  expect(await settle("w1", claim!.lease_no)).toBe(1);
+  expect(await client.job(id)).toMatchObject({ state: "ready", attempt: 0 });
+});
+
 test("only kinds whose usual run fits what is left are claimed", async () => {
   await using client = createClient({ databaseUrl: db.url });
   const clock = movedClock();
   const slow = defineJob({ kind: "slow" });
   const quick = defineJob({ kind: "quick" });
-  const handlers = [
-    handle(slow, () => clock.move(20_000)),
-    handle(quick, async () => {
-      await new Promise((resolve) => setImmediate(resolve));
-    }),
-  ];
-  const options = { databaseUrl: db.url, handlers, budget: "50s", concurrency: 1, clock } as const;
-  for (let n = 0; n < 6; n++) await client.enqueue(slow, {});
-  // Nothing is known: it is tried.
-  const first = await tickHandler(options).tick();
-  expect(first.claimed).toBeGreaterThan(1);
+  const handlers = [handle(slow, () => clock.move(20_000)), handle(quick, () => {})];
+  const options = { databaseUrl: db.url, handlers, concurrency: 1, clock } as const;
+  const runs = async () =>
+    Object.fromEntries(
+      (await db.query("select kind, count(*)::integer as count from fairmill.job_history group by kind")).map((row) => [
+        row["kind"],
+        row["count"],
+      ]),
+    );
+  for (let n = 0; n < 9; n++) await client.enqueue(slow, {});
+  // Nothing is known: they are tried, until the time is over.
+  await tickHandler({ ...options, budget: "50s" }).tick();
+  const { slow: tried } = await runs();
+  expect(tried).toBeGreaterThan(0);
   await client.enqueue(quick, {});
-  // A new process learns from the rows: 20 s, and half as much again, fit into 40 s once.
-  const second = await tickHandler({ ...options, maxJobsPerTick: 1 }).tick();
-  expect(second.claimed).toBe(1);
-  // They do not fit into 15 s at all, and the quick one does.
-  const third = await tickHandler({ ...options, budget: "15s" }).tick();
-  const left = await db.query("select distinct kind from fairmill.job");
-  expect(left).toEqual([{ kind: "slow" }]);
-  expect(third.claimed + second.claimed).toBeGreaterThanOrEqual(1);
+  // A new process learns from the rows: 20 s do not fit into 15 s, and what is quick does.
+  expect(await tickHandler({ ...options, budget: "15s" }).tick()).toMatchObject({ claimed: 1 });
+  expect(await runs()).toEqual({ slow: tried, quick: 1 });
+  // They fit into 50 s once: what is left then is too little for another.
+  await tickHandler({ ...options, budget: "40s", maxJobsPerTick: 2 }).tick();
+  expect((await runs())["slow"]).toBeGreaterThan(tried);
 });
