@@ -1,10 +1,10 @@
 // What ticks alone keep going: jobs of functions that were killed, delayed jobs, schedules; and what their rows say of it.
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { createClient, defineJob, handle } from "fairmill";
+import { createClient, defineJob, handle, JobCancelledError } from "fairmill";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { keepingLogger } from "../support/jobs.js";
+import { keepingLogger, untilAborted } from "../support/jobs.js";
 import { type Pooler, pgbouncer, startPooler, WHY_SKIPPED } from "../support/pgbouncer.js";
 import { waitUntil } from "../support/wait.js";
 import { tickHandler } from "./handlers.js";
@@ -77,17 +77,21 @@ test("tick_due_v1 says no where nothing is due, and yes where a job is ready in 
   ]);
 });
 
-test("a running job that is cancelled ends as cancelled while its tick goes on", async () => {
+test("a running job that is cancelled is told so while its tick goes on, and ends as cancelled", async () => {
   await using client = createClient({ databaseUrl: db.url });
   const { id } = await client.enqueue(work, {});
-  const patient = handle(
-    work,
-    ({ signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+  const reasons: unknown[] = [];
+  const patient = handle(work, ({ signal }) =>
+    untilAborted(signal).catch((reason) => {
+      reasons.push(reason);
+      throw reason;
+    }),
   );
   const ticking = tickHandler({ databaseUrl: db.url, handlers: [patient], budget: "60s" }).tick();
   await waitUntil("it runs", async () => (await client.job(id))!.state === "running");
   await client.cancel(id);
   expect(await ticking).toMatchObject({ claimed: 1, succeeded: 0, failed: 0 });
+  expect(reasons).toEqual([expect.any(JobCancelledError)]);
   expect(await client.job(id)).toMatchObject({ state: "cancelled" });
 });
 

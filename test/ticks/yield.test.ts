@@ -1,8 +1,9 @@
 // A job that is longer than any tick: it stops at a step when the time is up, and goes on in the next tick with its attempt unspent.
-import { createClient, defineJob, handle, type JobContext } from "fairmill";
+import { createClient, defineJob, handle, type JobContext, ShutdownError } from "fairmill";
 import { expect, test } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
 import { useDatabase } from "../support/database.js";
+import { untilAborted } from "../support/jobs.js";
 import { tickHandler } from "./handlers.js";
 
 const db = useDatabase();
@@ -101,15 +102,19 @@ test("what is being done beside a step that has to wait for the next tick is kep
   expect(await client.result(id)).toBe(3);
 });
 
-test("a job without steps that is still running at the end is given back with its attempt unspent", async () => {
+test("a job without steps that is still running at the end is told to stop, and given back with its attempt unspent", async () => {
   await using client = createClient({ databaseUrl: db.url });
-  const stuck = handle(
-    movie,
-    ({ signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
-  );
+  const reasons: unknown[] = [];
+  const stuck = handle(movie, async ({ signal }) => {
+    await untilAborted(signal).catch((reason) => {
+      reasons.push(reason);
+      throw reason;
+    });
+  });
   const { id } = await client.enqueue(movie, {});
   const handler = tickHandler({ databaseUrl: db.url, handlers: [stuck], budget: "1s" });
   expect(await handler.tick()).toMatchObject({ claimed: 1, succeeded: 0, failed: 0, remaining: 1 });
+  expect(reasons).toEqual([expect.any(ShutdownError)]);
   expect(await client.job(id)).toMatchObject({ state: "ready", attempt: 0, crashes: 0 });
   expect(await db.query("select state from fairmill.worker")).toEqual([{ state: "stopped" }]);
 });
