@@ -7,14 +7,14 @@
 //  5. Say goodbye, write the row, answer what is left.
 
 import { hostname } from "node:os";
-import { sleep, systemClock } from "../base/clock.js";
+import { systemClock } from "../base/clock.js";
 import { createLogger } from "../base/log.js";
 import { VERSION } from "../base/version.js";
 import { chainOf } from "../core/job/middleware-chain.js";
-import { logClaims, ThrottleLog } from "../core/worker/claim-log.js";
+import { ThrottleLog } from "../core/worker/claim-log.js";
 import { createWorkerEmitter, type WorkerEmitter } from "../core/worker/worker-events.js";
 import { newWorkerId } from "../core/worker/worker-id.js";
-import { cancelRequests, registerWorker, stopWorker } from "../core/worker/worker-statements.js";
+import { registerWorker, stopWorker } from "../core/worker/worker-statements.js";
 import { Database } from "../db/database.js";
 import { explainFailure } from "../db/explain-failure.js";
 import { SchemaFit } from "../db/migrate/schema-fit.js";
@@ -23,9 +23,10 @@ import { WorkerFigures } from "../intervals/worker-figures.js";
 import { setKeyRules } from "../limits/limit-statements.js";
 import type { Middleware } from "../worker/worker-middleware.js";
 import { TickClaimer } from "./tick-claimer.js";
+import { claimAndRun, type Times, timesOf, watchCancels, windDown } from "./tick-life.js";
 import { LEASE_MARGIN_MS, type TickOptions, type TickSettings } from "./tick-settings.js";
 import { nextDueInMs, readKnownRuns } from "./tick-statements.js";
-import { jobsOfTick, type TickContext, type TickJobs, tickHandlers, upkeepOfTick } from "./tick-worker.js";
+import { jobsOfTick, type TickContext, tickHandlers, upkeepOfTick } from "./tick-worker.js";
 import { UsualRuns } from "./usual-runs.js";
 
 /** What a tick did. */
@@ -46,23 +47,8 @@ export interface TickReport {
 /** Upkeep may take so much of the budget, in so many rounds. */
 const UPKEEP_SHARE = 0.2;
 const UPKEEP_ROUNDS_MAX = 10;
-/** A tick that has so much of its time left has only begun. */
-const YOUNG_SHARE = 0.9;
-/** Of the grace period: from here on what still runs is told to stop. */
-const ABORT_SHARE = 0.6;
-/** A tick's jobs that another session asked to cancel are looked for this often. */
-const CANCELS_MS = 2_000;
 /** Connections are closed when nothing was asked for so long: a function is frozen between two calls. */
 const IDLE_MS_MAX = 5_000;
-
-/** When a tick does what, by the monotonic clock. */
-interface Times {
-  readonly startMs: number;
-  /** From here on nothing is claimed, and jobs with steps stop at their next one. */
-  readonly closeMs: number;
-  readonly abortMs: number;
-  readonly endMs: number;
-}
 
 export class TickRunner {
   readonly #settings: TickSettings;
@@ -98,11 +84,7 @@ export class TickRunner {
 
   async runOnce(): Promise<TickReport> {
     const { db, clock } = this.#context;
-    const { budgetMs, graceMs } = this.#settings;
-    const startMs = clock.monotonic();
-    const endMs = startMs + budgetMs;
-    const closeMs = endMs - graceMs;
-    const times: Times = { startMs, closeMs, abortMs: closeMs + graceMs * ABORT_SHARE, endMs };
+    const times = timesOf(clock.monotonic(), this.#settings);
     try {
       await this.#prepare();
       return await this.#tick(times);
@@ -216,91 +198,28 @@ export class TickRunner {
       pid: process.pid,
       version: VERSION,
     });
+    const life = { db, clock, log, worker, claimer, jobs, events, times, trouble };
     const over = new AbortController();
-    const cancels = this.#watchCancels(worker, jobs, over.signal, trouble);
+    const cancels = watchCancels(life, over.signal);
     try {
-      await this.#claimAndRun(worker, claimer, jobs, events, times);
+      await claimAndRun(life, this.#settings.jobsMax, this.#usual);
     } catch (error) {
       trouble("claiming", error);
     } finally {
-      await this.#wind(jobs, times);
+      await windDown(life, settings.abortGraceMs);
       over.abort();
       await cancels;
+      this.#tellUnfit();
       // What is still listed as this one's goes back: jobs whose claim was not answered, or whose verdict could not be written.
       await stopWorker(db, worker).catch((error: unknown) => trouble("saying goodbye", error));
-    }
-  }
-
-  async #claimAndRun(
-    worker: string,
-    claimer: TickClaimer,
-    jobs: TickJobs,
-    events: WorkerEmitter,
-    times: Times,
-  ): Promise<void> {
-    const { clock, log } = this.#context;
-    let left = this.#settings.jobsMax;
-    let isFresh = true;
-    while (left > 0 && clock.monotonic() < times.closeMs) {
-      const demand = jobs.demand();
-      const leftMs = times.closeMs - clock.monotonic();
-      const isYoung = leftMs >= (times.closeMs - times.startMs) * YOUNG_SHARE;
-      const kinds = this.#usual.fitting(leftMs, isYoung ? times.abortMs - times.startMs : 0);
-      if (kinds.length === 0) break;
-      const claims = demand.size === 0 ? [] : await claimer.claim(demand, left, kinds);
-      left -= claims.length;
-      if (claims.length > 0) {
-        isFresh = false;
-        events.emit("claimed", { worker, claims });
-        logClaims(log, worker, claims);
-        jobs.take(claims);
-      } else if (jobs.size() > 0) await within(clock, times.closeMs - clock.monotonic(), jobs.changed());
-      // All lanes are empty, or closed, and nothing runs. What came in, or was made by the jobs of this tick, is found by another look.
-      else if (isFresh) break;
-      else {
-        isFresh = true;
-        claimer.forget();
-      }
-    }
-    this.#tellUnfit();
-  }
-
-  /** Lets what runs come to its end within the grace period; the rest is given back. */
-  async #wind(jobs: TickJobs, times: Times): Promise<void> {
-    const { clock } = this.#context;
-    // Jobs that are claimed and wait for a place are begun while there is time.
-    while (jobs.size() > 0 && clock.monotonic() < times.closeMs)
-      await within(clock, times.closeMs - clock.monotonic(), jobs.changed());
-    jobs.releaseWaiting();
-    await within(clock, times.abortMs - clock.monotonic(), jobs.decided());
-    jobs.abort();
-    await within(clock, this.#settings.worker.abortGraceMs + 100, jobs.decided());
-    await within(clock, Math.max(1_000, times.endMs - clock.monotonic()), jobs.settled());
-    jobs.abandon();
-  }
-
-  async #watchCancels(
-    worker: string,
-    jobs: TickJobs,
-    signal: AbortSignal,
-    trouble: (doing: string, error: unknown) => void,
-  ): Promise<void> {
-    const { db, clock } = this.#context;
-    while (!signal.aborted) {
-      await sleep(clock, CANCELS_MS, signal);
-      if (signal.aborted) return;
-      try {
-        jobs.cancel(worker, await cancelRequests(db, worker));
-      } catch (error) {
-        trouble("asking for cancelled jobs", error);
-      }
     }
   }
 
   /** A kind that does not even fit into a whole tick waits for ever where there are only ticks: once a process and kind. */
   #tellUnfit(): void {
     const { handlers, log } = this.#context;
-    const wholeMs = this.#settings.budgetMs - this.#settings.graceMs * (1 - ABORT_SHARE);
+    const { startMs, abortMs } = timesOf(0, this.#settings);
+    const wholeMs = abortMs - startMs;
     for (const kind of handlers.keys()) {
       const needMs = this.#usual.meanMs(kind);
       if (needMs <= wholeMs || this.#told.has(kind)) continue;
@@ -316,16 +235,5 @@ export class TickRunner {
     const { log } = this.#context;
     log.warn({ worker, doing, error: error instanceof Error ? error.message : String(error) }, "Trouble in a tick");
     events?.emit("trouble", { doing, error });
-  }
-}
-
-/** Waits for the work, but not longer than this. */
-async function within(clock: TickContext["clock"], ms: number, work: Promise<unknown>): Promise<void> {
-  if (ms <= 0) return;
-  const nap = new AbortController();
-  try {
-    await Promise.race([work, sleep(clock, ms, nap.signal)]);
-  } finally {
-    nap.abort();
   }
 }

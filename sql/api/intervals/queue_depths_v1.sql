@@ -1,10 +1,10 @@
--- How many jobs are ready in each of these queues, how long the oldest has been due, and how many of them wait behind closed
--- limits.
+-- How many jobs are ready in each of these queues, how long the oldest has been due, and how many of them wait behind
+-- closed limits.
 --   queue_names  at most 50 are looked at
 --   closed       limits that are closed, as [{"scope": queue | kind | tenant, "name"}, …]; null: none
--- Result: a row per queue. ready is counted up to 10,000 in all queues together, but at least up to 1,000 in each: is_full says
--- that there may be more. oldest_ms: 0 in an empty queue; of a full one, the oldest of what was counted and of the first jobs of
--- 200 lanes. behind: beside each of closed, how many of the counted jobs it holds back.
+-- Result: a row per queue. ready is counted up to 10,000 in all queues together, but at least up to 1,000 in each:
+-- is_full says that there may be more. oldest_ms: 0 in an empty queue; of a full one, the oldest of what was counted
+-- and of the first jobs of 200 lanes. behind: beside each of closed, how many of the counted jobs it holds back.
 -- Plan expected: a bounded range of job_lane per queue and priority; in a full queue lanes_v1, and a probe per lane.
 create or replace function fairmill.queue_depths_v1(queue_names text[], closed jsonb default null)
 returns table (queue text, ready integer, is_full boolean, oldest_ms float8, behind integer[])

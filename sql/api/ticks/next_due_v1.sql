@@ -1,6 +1,6 @@
--- When a tick next finds something to do: at once where a job is ready; otherwise when the first thing falls due for upkeep (a
--- delayed job, a time to live, a batch to look at, the tick of a schedule, the end of a lease whose worker has jobs). Null: nothing
--- ever does as things are. May say now although limits hold everything back.
+-- When a tick next finds something to do: at once where a job is ready; otherwise when the first thing falls due for
+-- upkeep (a delayed job, a time to live, a batch to look at, the tick of a schedule, the end of a lease whose worker
+-- has jobs). Null: nothing ever does as things are. May say now although limits hold everything back.
 --   queue_names  only jobs of these queues count as ready; null: all
 -- Locks nothing.
 -- Plan expected: the first entry of an index for each question; of job_lane that of each queue.
@@ -27,12 +27,14 @@ begin
     end if;
   end loop;
   -- Upkeep was asked to look at these.
-  if exists (select from fairmill.meter m where m.recheck) or exists (select from fairmill.outbox o where o.recheck) then
+  if exists (select from fairmill.meter m where m.recheck)
+      or exists (select from fairmill.outbox o where o.recheck) then
     return now();
   end if;
   return least(
     (select s.run_at from fairmill.job s where s.aside = 'scheduled' order by s.run_at limit 1),
-    (select x.expire_at from fairmill.job x where x.expire_at is not null and x.state <> 'running' order by x.expire_at limit 1),
+    (select x.expire_at from fairmill.job x where x.expire_at is not null and x.state <> 'running'
+     order by x.expire_at limit 1),
     (select b.check_at from fairmill.batch b where b.check_at is not null order by b.check_at limit 1),
     (select greatest(c.next_at, c.held_until) from fairmill.schedule c where c.paused_at is null
      order by greatest(c.next_at, c.held_until) limit 1),

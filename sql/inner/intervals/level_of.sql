@@ -1,4 +1,5 @@
--- 0: good, below the first threshold; 1: a warning, up to the second; 2: critical, above it. Null of what is not known.
+-- 0: good, below the first threshold; 1: a warning, up to the second; 2: critical, above it. Null of what is not
+-- known.
 create or replace function fairmill.level_of(figure numeric, thresholds jsonb)
 returns integer
 language sql immutable

@@ -1,6 +1,6 @@
--- How long these jobs waited from when they were due until they were started, as {"kinds": {kind: …}, "tenants": {tenant: …}}
--- with {"waits", "wait_ms"} and, of kinds, wait_hist: counts per bucket. Jobs that are neither running nor ended within two
--- hours are left out: a job that was put back has no start.
+-- How long these jobs waited from when they were due until they were started, as {"kinds": {kind: …}, "tenants":
+-- {tenant: …}} with {"waits", "wait_ms"} and, of kinds, wait_hist: counts per bucket. Jobs that are neither running
+-- nor ended within two hours are left out: a job that was put back has no start.
 --   ids         the jobs;  kinds, tenants: the names that have members of their own; all others are counted under ''
 --   buckets_ms  upper bounds of the histogram, inclusive
 -- Plan expected: each job by its primary key, then by that of the history's partitions of the last hours.
