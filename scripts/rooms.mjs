@@ -18,6 +18,7 @@ export const MAY_IMPORT = {
   worker: [...below, ...features, "client"],
   embedded: ["base"],
   adapters: ["base", "db"],
+  storage: ["base"],
   command: [...below, ...features, "client", "worker", "cli"],
   cli: [...below, ...features, "client", "worker", "embedded", "command", "index"],
   index: [...below, ...features, "client", "worker"],
