@@ -31,8 +31,12 @@ export async function openEar(db: Database, onPayload: (payload: string) => void
 
 /** A pooler names a process of its own making when a client connects, because it does not know yet which one will answer. */
 async function isPooled(connection: DedicatedConnection): Promise<boolean> {
-  const { rows } = await connection.query("select pg_backend_pid() as pid");
-  return (rows[0] as { pid: number }).pid !== connection.processID;
+  // Compared there, because what an application told the driver about numbers holds for this connection, too.
+  const { rows } = await connection.query(
+    "select case when pg_backend_pid() = $1 then 'direct' else 'pooled' end as way",
+    [connection.processID],
+  );
+  return (rows[0] as { way: string }).way === "pooled";
 }
 
 /** Sends a notification over a connection of the pool. */

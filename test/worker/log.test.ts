@@ -2,7 +2,7 @@
 import { type Client, createClient, createWorker, defineJob, fixed, handle, snooze } from "fairmill";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { begun, endOf, eventOf, gate, inState, keepingLogger, startWorker } from "../support/jobs.js";
+import { asleep, begun, endOf, eventOf, gate, inState, keepingLogger, startWorker } from "../support/jobs.js";
 import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
@@ -215,7 +215,7 @@ describe("C3: what a limit holds back is told, whichever limit it is", () => {
     await client.pause({ tenant: "acme" });
     await client.enqueue(work, {}, { tenant: "acme" });
     await using worker = await startWorker(db.url, [handle(work, () => undefined)], { logger });
-    await eventOf(worker, "idle");
+    await asleep(worker);
     expect(logger.lines.filter(({ facts }) => facts["skipped_throttle"])).toEqual([]);
     await db.query("delete from fairmill.job");
   });

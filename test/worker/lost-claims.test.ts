@@ -11,7 +11,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type EmbeddedPostgres, startEmbedded } from "../../dist/embedded/index.js";
 import { claimsOf } from "../../src/core/job/lease-no.js";
 import { checkInvariants } from "../support/invariants.js";
-import { endOf, eventOf, gate, keepingLogger, startWorker, untilAborted } from "../support/jobs.js";
+import { asleep, endOf, eventOf, gate, keepingLogger, startWorker, untilAborted } from "../support/jobs.js";
 import { waitUntil } from "../support/wait.js";
 
 const run = promisify(execFile);
@@ -70,7 +70,7 @@ test("P3: a claim that PostgreSQL forgets in a crash: its worker claims the job 
     { lease: LEASE },
   );
   // From here on nothing but the enqueue waits for the disk.
-  await eventOf(worker, "idle");
+  await asleep(worker);
   const [writer] = (
     await pool.query<{ pid: number }>("select pid from pg_stat_activity where backend_type = 'walwriter'")
   ).rows;
@@ -115,7 +115,7 @@ test("P3 P4: after a fail-over to an earlier state ids come again: what another 
     ],
     { lease: LEASE, concurrency: 2 * COUNT, logger },
   );
-  await eventOf(worker, "idle");
+  await asleep(worker);
   const enqueueFor = async (tenant: string) => {
     const jobs = await client.enqueueMany(
       job,

@@ -4,7 +4,7 @@ import { createClient, defineJob, handle } from "fairmill";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { begun, endOf, eventOf, keepingLogger, startWorker, untilAborted } from "../support/jobs.js";
+import { begun, endOf, keepingLogger, listens, startWorker, untilAborted } from "../support/jobs.js";
 import { type Pooler, pgbouncer, startPooler, WHY_SKIPPED } from "../support/pgbouncer.js";
 import { waitUntil } from "../support/wait.js";
 
@@ -34,7 +34,7 @@ describe.skipIf(!pgbouncer).each([
     const logger = keepingLogger();
     await using client = createClient({ databaseUrl: pooler.url });
     const worker = await startWorker(pooler.url, [handle(work, () => "ran")], { logger });
-    if (hasWayAround) await eventOf(worker, "listening", ({ working }) => working);
+    if (hasWayAround) await listens(worker);
     const { id } = await client.enqueue(work, { n: 1 });
     expect(await client.result(id)).toBe("ran");
     expect(await pooler.onEach("select * from pg_listening_channels() as channel")).toEqual([]);

@@ -9,7 +9,7 @@ import { Schedules } from "../../src/schedules/ticker.js";
 import { withoutTimersOf } from "../support/clocks.js";
 import { useDatabase } from "../support/database.js";
 import { dice, newSeed } from "../support/dice.js";
-import { eventOf, keepingLogger, startWorker } from "../support/jobs.js";
+import { asleep, eventOf, keepingLogger, startWorker } from "../support/jobs.js";
 import { startWorkerProcess } from "../support/processes.js";
 import { waitUntil } from "../support/wait.js";
 
@@ -120,7 +120,7 @@ describe("a worker", () => {
     const listening = handle(quick, async (ctx) => void heard.push((await ctx.tick())!));
     // It never just looks around: it is told of the schedule, and sets a timer for each tick.
     await using worker = await startWorker(db.url, [listening], { clock: withoutTimersOf(2_000) });
-    await eventOf(worker, "idle");
+    await asleep(worker);
     const { nextRun } = await client.schedule("each", EVERY_SECOND);
     expect(nextRun!.getTime()).toBeLessThanOrEqual(Date.now() + 1_000);
     await waitUntil("three ticks were handled", () => heard.length >= 3);

@@ -182,22 +182,26 @@ describe("a step", () => {
     const [begun, end] = [gate(), gate()];
     const seen = gate<unknown[]>();
     let runs = 0;
-    await using worker = await startWorker(db.url, [
-      handle(job, async (ctx) => {
-        if (++runs > 1) return ctx.step("a", () => "second");
-        try {
-          await ctx.step("a", async () => {
-            begun.open();
-            await end.promise;
-            return "first";
-          });
-        } catch (error) {
-          seen.open([error, ctx.signal.reason]);
-          throw error;
-        }
-        return undefined;
-      }),
-    ]);
+    await using worker = await startWorker(
+      db.url,
+      [
+        handle(job, async (ctx) => {
+          if (++runs > 1) return ctx.step("a", () => "second");
+          try {
+            await ctx.step("a", async () => {
+              begun.open();
+              await end.promise;
+              return "first";
+            });
+          } catch (error) {
+            seen.open([error, ctx.signal.reason]);
+            throw error;
+          }
+          return undefined;
+        }),
+      ],
+      { poll: "100ms" },
+    );
     const { id } = await client.enqueue(job, {});
     await begun.promise;
     // Taken away behind its back, as after a lease that was lost and found.
