@@ -12,7 +12,7 @@
 -- Each claimed job gets a new lease_no, its attempt counted, and this worker's name: from now on only this fence may write to it.
 -- Result: the claimed jobs, in no particular order. Where limits held something back, one more row with id null: its payload says what
 -- (see claim_limited, which makes the claim wherever limits are).
--- The update changes no column that an index knows of, but for keys that are unique until the start: see migration 0013.
+-- The update changes no column that an index knows of, but for keys that are unique until the start: see the indexes of job in the baseline.
 -- Locks: the claimed rows; rows that somebody else holds are skipped; the worker's list.
 -- Plan expected: one range of job_lane per lane, past what runs already, then the rows by their place (Tid Scan). The tenant is said as a
 -- range, not as an equality, so that the order by needs it and no other index can serve: statistics cannot talk the planner out of it. The
