@@ -132,6 +132,18 @@ create table fairmill.batch_hold (
 );
 CREATE INDEX batch_hold_batch ON fairmill.batch_hold USING btree (batch, until);
 
+create table fairmill.claim_list (
+  worker text collate "C" not null,
+  list_no bigint not null,
+  ids bigint[] not null,
+  constraint claim_list_pkey PRIMARY KEY (worker, list_no)
+) with (
+  autovacuum_vacuum_cost_delay = 1,
+  autovacuum_vacuum_scale_factor = 0.02,
+  autovacuum_vacuum_threshold = 2000
+);
+alter table fairmill.claim_list alter column ids set storage external;
+
 create table fairmill.credit_entry (
   id bigint not null generated always as identity,
   account text collate "C" not null,
@@ -194,18 +206,6 @@ CREATE INDEX gate_at_enqueue ON fairmill.gate USING btree (scope, name) WHERE (r
 CREATE INDEX gate_at_start ON fairmill.gate USING btree (scope, name) WHERE ((paused_at IS NOT NULL) OR (max_running IS
   NOT NULL) OR (rate_at = 'start'::text));
 CREATE INDEX gate_weighted ON fairmill.gate USING btree (scope, name) WHERE (weight <> (1)::double precision);
-
-create table fairmill.hand (
-  worker text collate "C" not null,
-  no bigint not null,
-  ids bigint[] not null,
-  constraint hand_pkey PRIMARY KEY (worker, no)
-) with (
-  autovacuum_vacuum_cost_delay = 1,
-  autovacuum_vacuum_scale_factor = 0.02,
-  autovacuum_vacuum_threshold = 2000
-);
-alter table fairmill.hand alter column ids set storage external;
 
 create table fairmill.idempotency (
   tenant text collate "C" not null,

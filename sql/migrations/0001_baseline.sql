@@ -246,14 +246,14 @@ create table fairmill.worker (
 
 -- Where to look for the jobs of a worker: a list for each of its claims. Every job that it runs is in one of its lists; a list also names
 -- jobs that it has settled since. Which worker runs a job is said by the job alone.
-create table fairmill.hand (
+create table fairmill.claim_list (
   worker text collate "C" not null,
-  no     bigint not null,              -- given by the worker, which uses it again when all jobs of the list are settled; below zero: by the database
+  list_no bigint not null,             -- given by the worker, which uses it again when all jobs of the list are settled; below zero: by the database
   ids    bigint[] not null,
-  primary key (worker, no)
+  primary key (worker, list_no)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 1);
 -- Numbers in a row do not get much shorter, and every claim would wait for the compression.
-alter table fairmill.hand alter column ids set storage external;
+alter table fairmill.claim_list alter column ids set storage external;
 
 ----------------------------------------------------------------------------------------------------------------------------------
 -- Limits: settings change rarely; what is spent, and the lock under which it is counted, is in meter
@@ -371,7 +371,7 @@ create table fairmill.meter (
   held          bigint[],                            -- of a cap: all jobs that run under it, and some that have ended since
   primary key (use, scope, name)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
--- As the ids of hand.
+-- As the ids of claim_list.
 alter table fairmill.meter alter column held set storage external;
 create index meter_recheck on fairmill.meter (name) where recheck;
 -- Retention removes them when they were not used for long.

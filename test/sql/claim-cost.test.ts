@@ -22,7 +22,9 @@ afterAll(async () => {
 /** A session with its plans made and the catalog in its caches, so that only the work itself is counted. */
 async function warm(): Promise<Session> {
   session = await openSession(database.url);
-  await session.query("truncate fairmill.job, fairmill.job_history, fairmill.worker, fairmill.hand, fairmill.queue");
+  await session.query(
+    "truncate fairmill.job, fairmill.job_history, fairmill.worker, fairmill.claim_list, fairmill.queue",
+  );
   await session.query("select fairmill.register_v1('w', '{default}', '1 hour')");
   await fill(100, 10);
   for (let n = 0; n < 3; n++) await claimAlong(lanesOf(10, 3));
@@ -62,7 +64,7 @@ async function blocksOf(statement: string, values: unknown[]): Promise<{ blocks:
 }
 
 const CLAIM =
-  "select * from fairmill.claim_lanes_v1('w', $1, $2, $3, $4, $5, null, $6, hand_no => (extract(epoch from clock_timestamp()) * 1e6)::bigint)";
+  "select * from fairmill.claim_lanes_v1('w', $1, $2, $3, $4, $5, null, $6, list_no => (extract(epoch from clock_timestamp()) * 1e6)::bigint)";
 
 /** Claims from the lanes; returns blocks per claimed job. */
 async function claimAlong(along: readonly Required<Omit<Lane, "queue" | "priority">>[]): Promise<number> {

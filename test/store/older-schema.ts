@@ -8,7 +8,7 @@ import { later } from "./releases.js";
 
 /** Functions that took less before, and one that answered something else. */
 const SHORTER: Readonly<Record<string, (text: string) => string>> = {
-  claim_lanes_v1: (text) => without(text, /,\s*durable boolean default true, hand_no bigint default null(?=\))/),
+  claim_lanes_v1: (text) => without(text, /,\s*durable boolean default true, list_no bigint default null(?=\))/),
   enqueue_many_v1: (text) => without(text, /,\s*partial boolean default false(?=\))/),
   wake_v1: (text) => without(text, /, due_in_ms float8 default null(?=\))/),
   listening_v1: (text) => without(text, / returns void/i, " returns boolean"),

@@ -36,7 +36,7 @@ const RULES: readonly (readonly [id: string, what: string, query: string])[] = [
     "D3",
     "a running job is in a list of its worker",
     `select j.id from fairmill.job j
-     where j.state = 'running' and not exists (select from fairmill.hand h where h.worker = j.worker and j.id = any (h.ids))`,
+     where j.state = 'running' and not exists (select from fairmill.claim_list h where h.worker = j.worker and j.id = any (h.ids))`,
   ],
   [
     "D4",

@@ -8,7 +8,7 @@
 --   durable                      false: the claim's commit does not wait for the disk. A claim that a crash undoes leaves the job
 --                                ready, and the fence keeps the old holder out. Says so for the whole transaction: only for callers
 --                                who do nothing else in it.
---   hand_no                      the number of the list in which the jobs are noted (record_claim); null: the database finds one
+--   list_no                      the number of the list in which the jobs are noted (record_claim); null: the database finds one
 -- Each claimed job gets a new lease_no, its attempt counted, and this worker's name: from now on only this fence may write to it.
 -- Result: the claimed jobs, in no particular order. Where limits held something back, one more row with id null: its payload says what
 -- (see claim_limited, which makes the claim wherever limits are).
@@ -20,7 +20,7 @@
 -- than its quantum would be a walk along the rest of the queue.
 create or replace function fairmill.claim_lanes_v1(
   worker_id text, queues text[], priorities smallint[], tenants text[], floors bigint[], quanta integer[], kinds text[], jobs_max integer,
-  durable boolean default true, hand_no bigint default null)
+  durable boolean default true, list_no bigint default null)
 returns table (id bigint, lease_no bigint, priority smallint, tenant text, kind text, key text, attempt smallint, crashes smallint,
                max_attempts smallint, payload jsonb, batch bigint)
 language plpgsql
@@ -38,7 +38,7 @@ begin
   end if;
   if exists (select from fairmill.gate g where g.paused_at is not null or g.max_running is not null or g.rate_at = 'start')
       or exists (select from fairmill.key_rule r where r.rate_at = 'start') then
-    return query select * from fairmill.claim_limited(worker_id, queues, priorities, tenants, floors, quanta, kinds, jobs_max, durable, hand_no);
+    return query select * from fairmill.claim_limited(worker_id, queues, priorities, tenants, floors, quanta, kinds, jobs_max, durable, list_no);
     return;
   end if;
   if not durable then
@@ -62,7 +62,7 @@ begin
   if v_places is null then
     return;
   end if;
-  perform fairmill.record_claim(worker_id, hand_no, v_ids);
+  perform fairmill.record_claim(worker_id, list_no, v_ids);
   return query
     update fairmill.job j
     set state = 'running', worker = worker_id, lease_no = fairmill.next_lease(j.lease_no), attempt = j.attempt + 1, started_at = clock_timestamp(), put_back = null,

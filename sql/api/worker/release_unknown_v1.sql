@@ -18,7 +18,7 @@ begin
     -- No order by: to save a sort the planner might walk along the whole primary key. It is the update that locks, in the order of the
     -- ids, because it goes through the primary key.
     where j.id = any (array(
-        select u.id from fairmill.hand h cross join lateral unnest(h.ids) as u (id) where h.worker = worker_id
+        select u.id from fairmill.claim_list h cross join lateral unnest(h.ids) as u (id) where h.worker = worker_id
         except select k.id from unnest(known) as k (id)))
       and j.worker is not distinct from worker_id
     returning j.queue)

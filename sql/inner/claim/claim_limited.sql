@@ -15,7 +15,7 @@
 -- Locks: meters of use start: queues, kinds, tenants, each by name; the candidates, skipping those of others; meters of their keys; the worker's list.
 create or replace function fairmill.claim_limited(
   worker_id text, queues text[], priorities smallint[], tenants text[], floors bigint[], quanta integer[], kinds text[], jobs_max integer, durable boolean,
-  hand_no bigint)
+  list_no bigint)
 returns table (id bigint, lease_no bigint, priority smallint, tenant text, kind text, key text, attempt smallint, crashes smallint,
                max_attempts smallint, payload jsonb, batch bigint)
 language plpgsql
@@ -97,7 +97,7 @@ begin
     v_held := fairmill.closed_limits(v_gates, v_used, v_at);
   end if;
   if cardinality(v_places) > 0 then
-    perform fairmill.record_claim(worker_id, hand_no, v_ids);
+    perform fairmill.record_claim(worker_id, list_no, v_ids);
     if cardinality(v_capped) > 0 then
       perform fairmill.list_running_ids((
         select jsonb_object_agg(l.gate, l.ids::text)

@@ -9,7 +9,7 @@ as $$
 #variable_conflict use_column
 declare
   v_at     timestamptz := clock_timestamp();
-  v_hand   record;
+  v_list   record;
   v_held   bigint[] := '{}';
   v_back   bigint[];   -- ready again
   v_ids    bigint[];   -- ended, and beside each its state and the reason
@@ -21,11 +21,11 @@ begin
   update fairmill.worker w set state = 'lost', ended_at = v_at, listening = false
   where w.id = any (array(select x.id from fairmill.worker x where x.state = 'alive' and x.lease_until < v_at for update skip locked));
 
-  for v_hand in
-    select h.worker, h.ids from fairmill.hand h where not exists (select from fairmill.worker w where w.id = h.worker and w.state = 'alive')
+  for v_list in
+    select h.worker, h.ids from fairmill.claim_list h where not exists (select from fairmill.worker w where w.id = h.worker and w.state = 'alive')
   loop
     v_held := v_held || array(
-      select j.id from fairmill.job j where j.id = any (v_hand.ids) and j.worker is not distinct from v_hand.worker
+      select j.id from fairmill.job j where j.id = any (v_list.ids) and j.worker is not distinct from v_list.worker
       limit jobs_max - cardinality(v_held) for update skip locked);
     exit when cardinality(v_held) >= jobs_max;
   end loop;

@@ -97,7 +97,7 @@ begin
 
   delete from fairmill.worker w where w.id = any (array(
     select x.id from fairmill.worker x where x.state <> 'alive' and x.ended_at < now() - interval '1 day'
-      and not exists (select from fairmill.hand h where h.worker = x.id)
+      and not exists (select from fairmill.claim_list h where h.worker = x.id)
     for update skip locked));
   get diagnostics v_count = row_count;
   return v_removed + v_count;

@@ -49,7 +49,7 @@ const USUAL = { attempt: 1, crashes: 0, maxAttempts: 3 } as const;
 /** What is usual, the lane of the first probe and the worker's first kind are left out: a null is cheap to write and to read. */
 const CLAIM = `select id, lease_no, nullif(priority, $3[1]), nullif(tenant, $4[1]), nullif(kind, $7[1]), key,
     nullif(attempt, ${USUAL.attempt}), nullif(crashes, ${USUAL.crashes}), nullif(max_attempts, ${USUAL.maxAttempts}), payload, batch
-  from fairmill.claim_lanes_v1($1, $2, $3, $4, $5, $6, $7, $8, durable => false, hand_no => $9)`;
+  from fairmill.claim_lanes_v1($1, $2, $3, $4, $5, $6, $7, $8, durable => false, list_no => $9)`;
 const NEWS = "select * from fairmill.news_v1($1, $2)";
 const LANES = "select * from fairmill.lanes_v1($1, $2, $3, $4)";
 

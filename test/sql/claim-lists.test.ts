@@ -10,7 +10,7 @@ const db = useDatabase();
 const open = useSessions(db);
 
 /** The statement of a worker that numbers its lists. */
-const CLAIM = `select id, lease_no from fairmill.claim_lanes_v1($1, '{default}', '{0}', '{default}', '{0}', array[$2::integer], null, $2, hand_no => $3)
+const CLAIM = `select id, lease_no from fairmill.claim_lanes_v1($1, '{default}', '{0}', '{default}', '{0}', array[$2::integer], null, $2, list_no => $3)
   where id is not null`;
 
 interface Held {
@@ -22,7 +22,10 @@ const claimInto = (ask: Pick<typeof db, "query">, worker: string, count: number,
   ask.query<Held>(CLAIM, [worker, count, no]);
 
 const lists = (worker: string) =>
-  db.query<{ no: string; ids: string[] }>("select no, ids from fairmill.hand where worker = $1 order by no", [worker]);
+  db.query<{ no: string; ids: string[] }>(
+    "select list_no as no, ids from fairmill.claim_list where worker = $1 order by list_no",
+    [worker],
+  );
 
 const heldBy = async (tenant: string) =>
   (
