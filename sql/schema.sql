@@ -178,35 +178,6 @@ create table fairmill.credit_pending (
 );
 CREATE INDEX credit_pending_account ON fairmill.credit_pending USING btree (account);
 
-create table fairmill.gate (
-  scope text collate "C" not null,
-  name text collate "C" not null,
-  weight double precision not null default 1,
-  max_running integer,
-  rate_limit integer,
-  rate_per_ms bigint,
-  rate_how text collate "C",
-  rate_at text collate "C",
-  paused_at timestamp with time zone,
-  changed_at timestamp with time zone not null default now(),
-  set_max_running integer,
-  rule_max_running integer,
-  constraint gate_pkey PRIMARY KEY (scope, name),
-  constraint gate_max_running_fits CHECK (((max_running >= 0) AND (max_running <= 1000000))),
-  constraint gate_name_fits CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 200))),
-  constraint gate_rate_fits CHECK ( CASE WHEN (rate_limit IS NULL) THEN (COALESCE((rate_per_ms)::text, rate_how,
-    rate_at) IS NULL) ELSE COALESCE((((rate_limit >= 1) AND (rate_limit <= 1000000)) AND ((rate_per_ms >= 1) AND
-    (rate_per_ms <= '2592000000'::bigint)) AND (rate_how = ANY (ARRAY['window'::text, 'uniform'::text])) AND (rate_at =
-    ANY (ARRAY['start'::text, 'enqueue'::text]))), false) END),
-  constraint gate_scope_is_known CHECK ((scope = ANY (ARRAY['queue'::text, 'kind'::text, 'tenant'::text]))),
-  constraint gate_weight_fits CHECK ((((weight >= (0.01)::double precision) AND (weight <= (1000)::double precision))
-    AND ((weight = (1)::double precision) OR (scope = 'tenant'::text))))
-);
-CREATE INDEX gate_at_enqueue ON fairmill.gate USING btree (scope, name) WHERE (rate_at = 'enqueue'::text);
-CREATE INDEX gate_at_start ON fairmill.gate USING btree (scope, name) WHERE ((paused_at IS NOT NULL) OR (max_running IS
-  NOT NULL) OR (rate_at = 'start'::text));
-CREATE INDEX gate_weighted ON fairmill.gate USING btree (scope, name) WHERE (weight <> (1)::double precision);
-
 create table fairmill.idempotency (
   tenant text collate "C" not null,
   kind text collate "C" not null,
@@ -342,6 +313,37 @@ create table fairmill.key_rule (
   constraint key_rule_when_full_is_known CHECK ((when_full = ANY (ARRAY['wait'::text, 'refuse'::text])))
 );
 CREATE INDEX key_rule_at_start ON fairmill.key_rule USING btree (kind) WHERE (rate_at = 'start'::text);
+
+create table fairmill.limit_setting (
+  scope text collate "C" not null,
+  name text collate "C" not null,
+  weight double precision not null default 1,
+  max_running integer,
+  rate_limit integer,
+  rate_per_ms bigint,
+  rate_how text collate "C",
+  rate_at text collate "C",
+  paused_at timestamp with time zone,
+  changed_at timestamp with time zone not null default now(),
+  set_max_running integer,
+  defined_max_running integer,
+  constraint limit_setting_pkey PRIMARY KEY (scope, name),
+  constraint limit_setting_max_running_fits CHECK (((max_running >= 0) AND (max_running <= 1000000))),
+  constraint limit_setting_name_fits CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 200))),
+  constraint limit_setting_rate_fits CHECK ( CASE WHEN (rate_limit IS NULL) THEN (COALESCE((rate_per_ms)::text,
+    rate_how, rate_at) IS NULL) ELSE COALESCE((((rate_limit >= 1) AND (rate_limit <= 1000000)) AND ((rate_per_ms >= 1)
+    AND (rate_per_ms <= '2592000000'::bigint)) AND (rate_how = ANY (ARRAY['window'::text, 'uniform'::text])) AND
+    (rate_at = ANY (ARRAY['start'::text, 'enqueue'::text]))), false) END),
+  constraint limit_setting_scope_is_known CHECK ((scope = ANY (ARRAY['queue'::text, 'kind'::text, 'tenant'::text]))),
+  constraint limit_setting_weight_fits CHECK ((((weight >= (0.01)::double precision) AND (weight <= (1000)::double
+    precision)) AND ((weight = (1)::double precision) OR (scope = 'tenant'::text))))
+);
+CREATE INDEX limit_setting_at_enqueue ON fairmill.limit_setting USING btree (scope, name) WHERE (rate_at =
+  'enqueue'::text);
+CREATE INDEX limit_setting_at_start ON fairmill.limit_setting USING btree (scope, name) WHERE ((paused_at IS NOT NULL)
+  OR (max_running IS NOT NULL) OR (rate_at = 'start'::text));
+CREATE INDEX limit_setting_weighted ON fairmill.limit_setting USING btree (scope, name) WHERE (weight <> (1)::double
+  precision);
 
 create table fairmill.meter (
   use text collate "C" not null,

@@ -126,7 +126,7 @@ export type { RedriveGroup, Redriven, RedriveOptions, RedrivePreview } from "./j
 export type { ErrorFilter, RedriveFilter } from "./jobs/redrive-filter.js";
 export type { RerunOptions } from "./jobs/rerun.js";
 export type { ResultOptions } from "./jobs/result.js";
-export type { Why, WhyGate, WhyGateName, WhyTarget } from "./jobs/why-statements.js";
+export type { Why, WhyCheck, WhyCheckName, WhyTarget } from "./jobs/why-statements.js";
 export type {
   GateName,
   GateSettings,

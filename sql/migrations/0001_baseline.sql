@@ -260,7 +260,7 @@ alter table fairmill.claim_list alter column ids set storage external;
 ----------------------------------------------------------------------------------------------------------------------------------
 
 -- Limits, pause and weight of a queue, a kind or a tenant. A row that says nothing special is not kept.
-create table fairmill.gate (
+create table fairmill.limit_setting (
   scope            text collate "C" not null,
   name             text collate "C" not null,
   weight           float8      not null default 1,      -- tenants: their part of the service
@@ -272,23 +272,23 @@ create table fairmill.gate (
   paused_at        timestamptz,
   changed_at       timestamptz not null default now(),
   set_max_running  integer,                             -- what an operator has set
-  rule_max_running integer,                             -- of a kind: what its definition says
+  defined_max_running integer,                             -- of a kind: what its definition says
   primary key (scope, name),
-  constraint gate_scope_is_known check (scope in ('queue', 'kind', 'tenant')),
-  constraint gate_name_fits check (octet_length(name) between 1 and 200),
-  constraint gate_weight_fits check (weight between 0.01 and 1000 and (weight = 1 or scope = 'tenant')),
-  constraint gate_max_running_fits check (max_running between 0 and 1000000),
+  constraint limit_setting_scope_is_known check (scope in ('queue', 'kind', 'tenant')),
+  constraint limit_setting_name_fits check (octet_length(name) between 1 and 200),
+  constraint limit_setting_weight_fits check (weight between 0.01 and 1000 and (weight = 1 or scope = 'tenant')),
+  constraint limit_setting_max_running_fits check (max_running between 0 and 1000000),
   -- A check that is null is passed: so the parts that are missing are asked for.
-  constraint gate_rate_fits check (case when rate_limit is null then coalesce(rate_per_ms::text, rate_how, rate_at) is null
+  constraint limit_setting_rate_fits check (case when rate_limit is null then coalesce(rate_per_ms::text, rate_how, rate_at) is null
     else coalesce(rate_limit between 1 and 1000000 and rate_per_ms between 1 and 2592000000
       and rate_how in ('window', 'uniform') and rate_at in ('start', 'enqueue'), false) end)
 );
 -- Is there a tenant with a weight? One probe says no.
-create index gate_weighted on fairmill.gate (scope, name) where weight <> 1;
+create index limit_setting_weighted on fairmill.limit_setting (scope, name) where weight <> 1;
 -- Is there a limit that a claim, or an enqueue, must look at? One probe says no.
-create index gate_at_start on fairmill.gate (scope, name)
+create index limit_setting_at_start on fairmill.limit_setting (scope, name)
   where paused_at is not null or max_running is not null or rate_at = 'start';
-create index gate_at_enqueue on fairmill.gate (scope, name) where rate_at = 'enqueue';
+create index limit_setting_at_enqueue on fairmill.limit_setting (scope, name) where rate_at = 'enqueue';
 
 -- What the definition of a kind says about its keys.
 create table fairmill.key_rule (
@@ -317,7 +317,7 @@ create table fairmill.told_rule (
   id               bigint      generated always as identity primary key,
   kind             text collate "C" not null,
   told_at          timestamptz not null,               -- by the database's clock: the last report is right
-  taken            boolean     not null default false, -- key_rule and gate say it; of each kind the last such row stays, for its told_at
+  taken            boolean     not null default false, -- key_rule and limit_setting say it; of each kind the last such row stays, for its told_at
   per              text collate "C" not null,          -- from here on as in key_rule
   max_running      integer,
   when_full        text collate "C" not null,
@@ -325,7 +325,7 @@ create table fairmill.told_rule (
   rate_per_ms      bigint,
   rate_how         text collate "C",
   rate_at          text collate "C",
-  kind_max_running integer,                            -- the cap of the whole kind: rule_max_running of gate
+  kind_max_running integer,                            -- the cap of the whole kind: defined_max_running of limit_setting
   constraint told_rule_kind_fits check (octet_length(kind) between 1 and 200),
   constraint told_rule_per_is_known check (per in ('key', 'tenant', 'kind')),
   constraint told_rule_when_full_is_known check (when_full in ('wait', 'refuse')),

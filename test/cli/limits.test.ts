@@ -85,7 +85,7 @@ describe("pause and resume", () => {
     ["kind", "mail.send"],
     ["tenant", "acme"],
   ])("of a %s", async (scope, name) => {
-    const rows = () => db.query("select scope, name from fairmill.gate where paused_at is not null");
+    const rows = () => db.query("select scope, name from fairmill.limit_setting where paused_at is not null");
     const paused = await run("pause", `--${scope}`, name);
     expect(paused).toMatchObject({
       code: 0,

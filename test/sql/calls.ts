@@ -245,7 +245,7 @@ export const setRule = (ask: Asker, rule: NewRow | null, kind = "limited"): Prom
   ask.query("select fairmill.set_key_limits_v1($1, $2)", [kind, JSON.stringify(rule)]);
 
 /** Settings of a queue, a kind or a tenant: {weight, max_running, rate, paused}. */
-export const setGate = (
+export const setLimits = (
   ask: Asker,
   scope: "queue" | "kind" | "tenant",
   name: string,

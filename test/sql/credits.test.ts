@@ -10,7 +10,7 @@ import {
   live,
   movementsOf,
   register,
-  setGate,
+  setLimits,
   setRule,
   settle,
   statesOf,
@@ -174,7 +174,7 @@ describe("an enqueue", () => {
     });
 
     test("all refused for credits asks the gates for nobody", async () => {
-      await setGate(db, "tenant", "default", { rate: { limit: 1, per_ms: 3_600_000, at: "enqueue" } });
+      await setLimits(db, "tenant", "default", { rate: { limit: 1, per_ms: 3_600_000, at: "enqueue" } });
       expect(codesOf(await enqueuePaid(db, [paid(), paid()], { partial: true }))).toEqual([EXHAUSTED, EXHAUSTED]);
       await grant(db, "ann", 3);
       expect(codesOf(await enqueuePaid(db, [paid()]))).toEqual([null]);

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { dice, newSeed } from "../support/dice.js";
 import { waitUntil } from "../support/wait.js";
-import { type Asker, call, setGate, setRule } from "./calls.js";
+import { type Asker, call, setLimits, setRule } from "./calls.js";
 import { errorCode, useSessions } from "./sessions.js";
 
 const db = useDatabase();
@@ -132,7 +132,7 @@ test("as many tenants as payloads, or none", async () => {
 
 describe("what the long way alone knows", () => {
   test("a rate at enqueue counts each tenant for itself", async () => {
-    await setGate(db, "tenant", "acme", { rate: { limit: 1, per_ms: 3_600_000, at: "enqueue" } });
+    await setLimits(db, "tenant", "acme", { rate: { limit: 1, per_ms: 3_600_000, at: "enqueue" } });
     const tenants = ["b", "acme", "acme", "b"];
     const answer = await shortWay(db, [1, 2, 3, 4], { kind: "work" }, { alone: true, partial: true, tenants });
     expect(answer.ids.map((id) => id === null)).toEqual([false, false, true, false]);
@@ -142,7 +142,7 @@ describe("what the long way alone knows", () => {
     ["none when one is refused", false, [true, true, true], 0],
     ["some when some may be", true, [false, false, true], 2],
   ])("a rate at enqueue lets in %s", async (_, partial, refused, count) => {
-    await setGate(db, "tenant", "acme", { rate: { limit: 2, per_ms: 3_600_000, at: "enqueue" } });
+    await setLimits(db, "tenant", "acme", { rate: { limit: 2, per_ms: 3_600_000, at: "enqueue" } });
     const answer = await shortWay(db, [1, 2, 3], { kind: "work", tenant: "acme" }, { alone: true, partial });
     expect(answer.ids.map((id) => id === null)).toEqual(refused);
     expect(answer.refusals).toMatchObject([{ code: "FAIRMILL_RATE_LIMIT" }]);

@@ -1,9 +1,9 @@
 // Limits for the test of plans: the calls whose plans are looked at.
 import type { Call } from "./plan-call.js";
 
-const GATES = `insert into fairmill.gate (scope, name, max_running, rate_limit, rate_per_ms, rate_how, rate_at)
+const GATES = `insert into fairmill.limit_setting (scope, name, max_running, rate_limit, rate_per_ms, rate_how, rate_at)
   select 'tenant', 't' || n, case when n % 2 = 0 then 15 else 1000000 end, 1000000, 1000, 'window', 'start' from generate_series(0, 999) n;
-  insert into fairmill.gate (scope, name, max_running) values ('queue', 'default', 1000000), ('kind', 'work', 1000000), ('tenant', 'closed', 0)`;
+  insert into fairmill.limit_setting (scope, name, max_running) values ('queue', 'default', 1000000), ('kind', 'work', 1000000), ('tenant', 'closed', 0)`;
 
 const RATED =
   "insert into fairmill.key_rule (kind, rate_limit, rate_per_ms, rate_how, rate_at) values ('rated', 5, 60000, 'window', 'start')";
@@ -25,7 +25,7 @@ export const LIMIT_CALLS: Record<string, Call> = {
   },
   "rates_at_enqueue among a thousand gates": {
     statement: `select fairmill.rates_at_enqueue(fairmill.parse_jobs('[{"kind": "work", "tenant": "t1"}, {"kind": "work", "queue": "other", "tenant": "t2"}]', '{}'), false)`,
-    before: `${GATES}; update fairmill.gate set rate_at = 'enqueue' where rate_at = 'start'`,
+    before: `${GATES}; update fairmill.limit_setting set rate_at = 'enqueue' where rate_at = 'start'`,
     ways: [],
   },
   "enqueue_many_v1 of a kind that refuses": {

@@ -2,7 +2,7 @@
 import { FILL_BATCHES } from "./batch-plans.js";
 
 const ANALYZE =
-  "analyze fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency, fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.told_rule, fairmill.meter, fairmill.step, fairmill.account, fairmill.credit_entry, fairmill.credit_pending, fairmill.outbox, fairmill.batch, fairmill.batch_edge, fairmill.batch_hold, fairmill.schedule, fairmill.schedule_tick";
+  "analyze fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency, fairmill.unique_period, fairmill.limit_setting, fairmill.key_rule, fairmill.told_rule, fairmill.meter, fairmill.step, fairmill.account, fairmill.credit_entry, fairmill.credit_pending, fairmill.outbox, fairmill.batch, fairmill.batch_edge, fairmill.batch_hold, fairmill.schedule, fairmill.schedule_tick";
 
 /**
  * Jobs in all states: 50,000 ready, 5,000 scheduled (50 due), 5,000 running at 25 workers (2 of them dead), 10,000 ended. Of limited kinds

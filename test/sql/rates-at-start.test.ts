@@ -12,7 +12,7 @@ import {
   fill,
   live,
   register,
-  setGate,
+  setLimits,
   setRule,
   settle,
   statesOf,
@@ -31,7 +31,7 @@ describe("at start, of a tenant, a queue or a kind", () => {
     ["kind", "work"],
   ] as const)("B7 I7: claims of a %s never exceed its rate, and are told when it opens", async (scope, name) => {
     await fill(db, 50);
-    await setGate(db, scope, name, { rate: { limit: 7, per_ms: HOUR } });
+    await setLimits(db, scope, name, { rate: { limit: 7, per_ms: HOUR } });
     const sessions = await Promise.all(Array.from({ length: 8 }, () => open()));
     const claims = await Promise.all(
       sessions.map((session, n) => claimGated(session, `w${n}`, [{ tenant: "default", quantum: 3 }], 3)),
@@ -43,28 +43,28 @@ describe("at start, of a tenant, a queue or a kind", () => {
     expect(told!.held[0]!.open_in_ms).toBeGreaterThan(HOUR * 0.99);
     expect(told!.held[0]!.open_in_ms).toBeLessThan(HOUR * 1.01);
     // Settled and set again: what was spent counts on.
-    await setGate(db, scope, name, { rate: { limit: 7, per_ms: HOUR } });
+    await setLimits(db, scope, name, { rate: { limit: 7, per_ms: HOUR } });
     expect((await claimGated(db, "w")).jobs).toEqual([]);
-    await setGate(db, scope, name, { rate: { limit: 9, per_ms: HOUR } });
+    await setLimits(db, scope, name, { rate: { limit: 9, per_ms: HOUR } });
     expect((await claimGated(db, "w")).jobs).toHaveLength(2);
-    await setGate(db, scope, name, { rate: null });
+    await setLimits(db, scope, name, { rate: null });
     expect((await claimGated(db, "w")).jobs).toHaveLength(41);
   });
 
   test("E10: a uniform rate starts one a claim, and tells when the next may", async () => {
     await fill(db, 5);
-    await setGate(db, "queue", "default", { rate: { limit: 6, per_ms: 60_000, how: "uniform" } });
+    await setLimits(db, "queue", "default", { rate: { limit: 6, per_ms: 60_000, how: "uniform" } });
     const { jobs, told } = await claimGated(db, "w");
     expect(jobs).toHaveLength(1);
     expect(told!.held).toMatchObject([{ why: "rate", open_in_ms: 10_000 }]);
     expect((await claimGated(db, "w")).jobs).toEqual([]);
-    await setGate(db, "queue", "default", { rate: { limit: 6, per_ms: 1, how: "uniform" } });
+    await setLimits(db, "queue", "default", { rate: { limit: 6, per_ms: 1, how: "uniform" } });
     expect((await claimGated(db, "w")).jobs).toHaveLength(1);
   });
 
   test("a claim that does not commit has spent nothing, and one without memory is told nothing of what was held", async () => {
     await fill(db, 5);
-    await setGate(db, "tenant", "default", { rate: { limit: 2, per_ms: HOUR } });
+    await setLimits(db, "tenant", "default", { rate: { limit: 2, per_ms: HOUR } });
     const session = await open();
     await register(db, "w");
     await session.query("begin");
@@ -91,11 +91,11 @@ describe("at start, of a tenant, a queue or a kind", () => {
     };
     await register(db, "w");
     expect(await commit()).toBe("off");
-    await setGate(db, "tenant", "default", { max_running: 100 });
+    await setLimits(db, "tenant", "default", { max_running: 100 });
     expect(await commit()).toBe("off");
-    await setGate(db, "tenant", "default", { rate: { limit: 100, per_ms: HOUR } });
+    await setLimits(db, "tenant", "default", { rate: { limit: 100, per_ms: HOUR } });
     expect(await commit()).toBe("on");
-    await setGate(db, "tenant", "default", { rate: null });
+    await setLimits(db, "tenant", "default", { rate: null });
     await setRule(db, { per: "kind", rate: { limit: 100, per_ms: HOUR } }, "work");
     // Those that were enqueued before there was a rule have none.
     expect(await commit()).toBe("off");
@@ -219,7 +219,7 @@ describe("at start, of a key", () => {
 
   test("who is put back by its key, or let go because lanes share a tenant, spends nothing of the tenant's rate", async () => {
     await setRule(db, { rate: { limit: 1, per_ms: HOUR } });
-    await setGate(db, "tenant", "default", { rate: { limit: 5, per_ms: HOUR } });
+    await setLimits(db, "tenant", "default", { rate: { limit: 5, per_ms: HOUR } });
     const spent = async () =>
       (await db.query<{ spent: number[] }>("select spent from fairmill.meter where scope = 'tenant'"))[0]!.spent;
     await enqueueKeyed(db, 3);

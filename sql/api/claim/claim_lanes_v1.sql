@@ -36,7 +36,7 @@ begin
     raise exception 'worker "%" is not alive', worker_id using errcode = 'FM002',
       hint = 'Register it with register_v1 and send heartbeats; a worker that was declared lost needs a new name.';
   end if;
-  if exists (select from fairmill.gate g where g.paused_at is not null or g.max_running is not null or g.rate_at = 'start')
+  if exists (select from fairmill.limit_setting g where g.paused_at is not null or g.max_running is not null or g.rate_at = 'start')
       or exists (select from fairmill.key_rule r where r.rate_at = 'start') then
     return query select * from fairmill.claim_limited(worker_id, queues, priorities, tenants, floors, quanta, kinds, jobs_max, durable, list_no);
     return;

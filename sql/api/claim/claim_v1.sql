@@ -7,7 +7,7 @@
 --   jobs_max     at most so many jobs;  tenant_max: at most so many of one tenant
 --   kinds        only these kinds; null: any
 --   lower_share  part of the jobs that each lower priority is sure of; together at most half
--- Plan expected: lanes_v1, a probe of gate per lane, claim_lanes_v1; with 5,000 lanes and more also about ten blocks of the table.
+-- Plan expected: lanes_v1, a probe of limit_setting per lane, claim_lanes_v1; with 5,000 lanes and more also about ten blocks of the table.
 create or replace function fairmill.claim_v1(
   worker_id text, queue_name text default 'default', jobs_max integer default 1, tenant_max integer default 25, kinds text[] default null,
   lower_share float8 default 0.1)
@@ -66,8 +66,8 @@ begin
     select l.priority, l.tenant, l.weight, -ln(1 - random()) / l.weight as turn,
       dense_rank() over (order by l.priority desc) as level, sum(l.weight) over (partition by l.priority) as level_weight
     from unnest(v_priorities, v_tenants, v_weights) as l (priority, tenant, weight)
-    -- Who is paused takes nobody's part. Asked for one value: a join may go along all gates for each of the lanes.
-    where (select g.paused_at from fairmill.gate g where g.scope = 'tenant' and g.name = l.tenant) is null),
+    -- Who is paused takes nobody's part. Asked for one value: a join may go along all limits for each of the lanes.
+    where (select g.paused_at from fairmill.limit_setting g where g.scope = 'tenant' and g.name = l.tenant) is null),
   level as (
     select l.level, floor(jobs_max * least(lower_share, 0.5 / greatest(1, max(l.level) over () - 1)) + random())::integer as sure
     from (select distinct level from lane) l),
@@ -90,7 +90,7 @@ begin
 
   v_last := v_count;
   -- Every tenant with a cap or a rate whose lane is asked is locked until the caller commits: no more of them than are needed, as a rule.
-  if exists (select from fairmill.gate g where g.paused_at is not null or g.max_running is not null or g.rate_at = 'start') then
+  if exists (select from fairmill.limit_setting g where g.paused_at is not null or g.max_running is not null or g.rate_at = 'start') then
     v_last := greatest(20, (select count(*) filter (where s.before < 2 * jobs_max)
       from (select sum(q.quantum) over (order by q.n) - q.quantum as before from unnest(v_quanta) with ordinality as q (quantum, n)) s));
   end if;

@@ -11,7 +11,7 @@ set enable_sort = off
 as $$
 #variable_conflict use_column
 declare
-  v_is_weighted boolean := exists (select from fairmill.gate g where g.weight <> 1);
+  v_is_weighted boolean := exists (select from fairmill.limit_setting g where g.weight <> 1);
   v_lowest      bigint := fairmill.level_v1(queue_name, -32768);   -- a plain bound: here the walk stops
 begin
   return query
@@ -32,7 +32,7 @@ begin
           and fairmill.level_v1(j.queue, j.priority) >= v_lowest
         order by fairmill.level_v1(j.queue, j.priority) desc, j.tenant desc limit 1) next
     )
-    select lane.priority, lane.tenant, case when v_is_weighted then coalesce((select g.weight from fairmill.gate g where g.scope = 'tenant' and g.name = lane.tenant), 1) else 1 end
+    select lane.priority, lane.tenant, case when v_is_weighted then coalesce((select g.weight from fairmill.limit_setting g where g.scope = 'tenant' and g.name = lane.tenant), 1) else 1 end
     from lane limit lanes_max;
 end
 $$;

@@ -10,14 +10,14 @@ language plpgsql stable
 as $$
 #variable_conflict use_column
 declare
-  v_is_weighted boolean := exists (select from fairmill.gate g where g.weight <> 1);
+  v_is_weighted boolean := exists (select from fairmill.limit_setting g where g.weight <> 1);
 begin
   return query
     with came as materialized (
       select j.id, j.queue, j.priority, j.tenant, j.state, j.run_at from fairmill.job j where j.id > tail order by j.id limit jobs_max),
     seen as (select count(*) >= jobs_max as is_full, max(came.id) as id, coalesce(bool_or(came.state = 'scheduled' and came.run_at <= now()), false) as is_due from came)
     select came.queue, came.priority, came.tenant, max(came.id), null::bigint, null::boolean,
-      case when v_is_weighted then coalesce((select g.weight from fairmill.gate g where g.scope = 'tenant' and g.name = came.tenant), 1) else 1 end, null::boolean
+      case when v_is_weighted then coalesce((select g.weight from fairmill.limit_setting g where g.scope = 'tenant' and g.name = came.tenant), 1) else 1 end, null::boolean
     from came where came.state = 'ready' and came.queue = any (queues)
     group by came.queue, came.priority, came.tenant
     union all

@@ -38,7 +38,7 @@ begin
   end if;
   -- Whatever else is said of the jobs, enqueue_many_v1 knows what to do about it.
   if shared - '{kind,tenant,queue,priority,max_attempts,key,run_at,delay_ms,expire_ms}'::text[] <> '{}'
-     or exists (select from fairmill.gate g where g.rate_at = 'enqueue')
+     or exists (select from fairmill.limit_setting g where g.rate_at = 'enqueue')
      or exists (select from fairmill.key_rule r where r.kind = v_kind)
      or exists (select from fairmill.told_rule t where t.kind = v_kind and not t.taken) then
     select array_agg(made.id order by made.n), jsonb_agg(made.refused order by made.n) filter (where made.refused is not null)

@@ -37,7 +37,7 @@ begin
     named as (
       select l.queue collate "C" as name from level l
       union select s.name collate "C" from serving s
-      union select g.name from fairmill.gate g where g.scope = 'queue'
+      union select g.name from fairmill.limit_setting g where g.scope = 'queue'
       union select k.name collate "C" from jsonb_each(v_counts) as c (state, queues) cross join lateral jsonb_object_keys(c.queues) as k (name)),
     page as materialized (select n.name from named n where n.name > after_queue collate "C" order by n.name limit queues_max)
     select p.name, g.max_running,
@@ -47,7 +47,7 @@ begin
       coalesce((v_counts #>> array['scheduled', p.name])::integer, 0), coalesce((v_looked -> 'scheduled')::integer >= 10000, false),
       coalesce((v_counts #>> array['blocked', p.name])::integer, 0), coalesce((v_looked -> 'blocked')::integer >= 10000, false)
     from page p
-    left join fairmill.gate g on g.scope = 'queue' and g.name = p.name
+    left join fairmill.limit_setting g on g.scope = 'queue' and g.name = p.name
     cross join lateral (
       select count(*)::integer as count from (
         select from level l

@@ -5,7 +5,7 @@
 -- No row: there is no such message.
 -- Reads only; takes no lock. Plan expected: the primary key of outbox, ranges of outbox_turn and outbox_waiting; counts stop at 1,000.
 create or replace function fairmill.why_message_v1(message_id bigint)
-returns table (gate text, passed boolean, reason text, detail jsonb)
+returns table (check_name text, passed boolean, reason text, detail jsonb)
 language plpgsql stable
 set timezone = 'UTC'
 as $$
@@ -45,6 +45,6 @@ begin
       jsonb_strip_nulls(jsonb_build_object('order_key', v_message.order_key, 'ahead', v_ahead, 'head', v_head.id::text, 'head_job', v_head.job_id::text));
     return;
   end if;
-  return query select w.* from fairmill.why_v1(v_message.job_id) w where w.gate <> 'state' or not w.passed;
+  return query select w.* from fairmill.why_v1(v_message.job_id) w where w.check_name <> 'state' or not w.passed;
 end
 $$;

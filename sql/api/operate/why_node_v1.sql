@@ -5,7 +5,7 @@
 -- No row: there is no such node.
 -- Reads only; takes no lock. Plan expected: the primary key of batch, ranges of batch_edge_after and job_batch; counts stop at 1,000.
 create or replace function fairmill.why_node_v1(node_id bigint)
-returns table (gate text, passed boolean, reason text, detail jsonb)
+returns table (check_name text, passed boolean, reason text, detail jsonb)
 language plpgsql stable
 set timezone = 'UTC'
 as $$

@@ -1,5 +1,5 @@
--- Why does this job not run? Every gate on its way, in order, each passed or not. The first that is not passed is the reason.
--- Result, a row per gate: gate, passed, reason (one sentence), detail (facts for programs: names, moments, the jobs that hold a place).
+-- Why does this job not run? Every check on its way, in order, each passed or not. The first that is not passed is the reason.
+-- Result, a row per check: check_name, passed, reason (one sentence), detail (facts for programs: names, moments, the jobs that hold a place).
 --   state      running jobs have this row alone, ended ones this and credits; it is not passed by a job that ended without success, or whose worker is gone
 --   expired    only where the job has a time to live
 --   released   only where workers gave it back again and again: how often, when and why the last time
@@ -11,7 +11,7 @@
 -- Reads only; takes no lock: what it says was true a moment ago.
 -- Plan expected: probes of the indexes; whatever could be long is counted to a bound.
 create or replace function fairmill.why_v1(job_id bigint)
-returns table (gate text, passed boolean, reason text, detail jsonb)
+returns table (check_name text, passed boolean, reason text, detail jsonb)
 language plpgsql stable
 set timezone = 'UTC'
 as $$
@@ -19,7 +19,7 @@ as $$
 declare
   v_job   fairmill.job;
   v_rule  fairmill.key_rule;
-  v_gate  fairmill.gate;
+  v_setting  fairmill.limit_setting;
   v_step  fairmill.step;
   v_at    timestamptz := clock_timestamp();
   v_iso   constant text := 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
@@ -85,13 +85,13 @@ begin
          else 'It is scheduled for ' || to_char(v_job.run_at, v_iso) || '.' end,
     jsonb_strip_nulls(jsonb_build_object('run_at', v_job.run_at, 'attempt', v_job.attempt, 'throttled', v_job.throttled, 'put_back', v_job.put_back, 'step', v_step.name));
 
-  for v_gate in
+  for v_setting in
     select g.* from (values (1, 'tenant', v_job.tenant), (2, 'queue', v_job.queue), (3, 'kind', v_job.kind)) as own (n, scope, name)
-    cross join lateral (select x.* from fairmill.gate x where x.scope = own.scope and x.name = own.name and x.paused_at is not null offset 0) g
+    cross join lateral (select x.* from fairmill.limit_setting x where x.scope = own.scope and x.name = own.name and x.paused_at is not null offset 0) g
     order by own.n
   loop
-    return query select 'paused', false, 'The ' || v_gate.scope || ' "' || v_gate.name || '" is paused since ' || to_char(v_gate.paused_at, v_iso) || '.',
-      jsonb_build_object('scope', v_gate.scope, 'name', v_gate.name, 'paused_at', v_gate.paused_at);
+    return query select 'paused', false, 'The ' || v_setting.scope || ' "' || v_setting.name || '" is paused since ' || to_char(v_setting.paused_at, v_iso) || '.',
+      jsonb_build_object('scope', v_setting.scope, 'name', v_setting.name, 'paused_at', v_setting.paused_at);
   end loop;
   if not found then
     return query select 'paused', true, 'Neither its tenant nor its queue nor its kind is paused.', null::jsonb;

@@ -42,7 +42,7 @@ begin
     return false;
   end if;
   select * into v_old from fairmill.key_rule r where r.kind = v_kind;
-  v_old_cap := (select g.rule_max_running from fairmill.gate g where g.scope = 'kind' and g.name = v_kind);
+  v_old_cap := (select g.defined_max_running from fairmill.limit_setting g where g.scope = 'kind' and g.name = v_kind);
   if v_old_cap is distinct from v_cap then
     perform fairmill.lock_meters('start', 'kind', array[v_kind]);
   end if;
@@ -90,7 +90,7 @@ begin
   end if;
   -- Last, because it raises the marks of queues.
   if v_old_cap is distinct from v_cap then
-    perform fairmill.set_limits_v1('kind', v_kind, jsonb_build_object('rule_max_running', v_cap));
+    perform fairmill.set_limits_v1('kind', v_kind, jsonb_build_object('defined_max_running', v_cap));
   end if;
   return true;
 end

@@ -3,7 +3,7 @@ create or replace function fairmill.has_limits_at_enqueue(kinds text[])
 returns boolean
 language sql stable
 as $$
-  select exists (select from fairmill.gate g where g.rate_at = 'enqueue')
+  select exists (select from fairmill.limit_setting g where g.rate_at = 'enqueue')
     or (exists (select from fairmill.key_rule) or exists (select from fairmill.told_rule t where not t.taken))
       and exists (select from fairmill.rule_in_force r where r.kind = any (kinds))
 $$;

@@ -1,4 +1,4 @@
--- Takes the locks of gates or keys, in the order of their names, and makes the meters that do not exist yet. Whoever counts what runs
+-- Takes the locks of limits or keys, in the order of their names, and makes the meters that do not exist yet. Whoever counts what runs
 -- under a limit holds its lock first; a statement that begins afterwards sees everything that was committed under it.
 --   use    start: for claims, settles, upkeep; enqueue: for those who enqueue, maybe in a long transaction of their own
 --   scope  queue | kind | tenant | key: claims lock several scopes in this order; who enqueues goes by the alphabet

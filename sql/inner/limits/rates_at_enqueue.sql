@@ -5,7 +5,7 @@
 --  2. Ask one rate after the other: a job that one refuses takes no room of the next.
 --  3. Spend each of them for the jobs that none refused.
 -- Locks: meters of use enqueue, by scope and name.
--- Plan expected: a probe of gate per name; then of each rate its meter. Linear in the jobs, however many names they have.
+-- Plan expected: a probe of limit_setting per name; then of each rate its meter. Linear in the jobs, however many names they have.
 create or replace function fairmill.rates_at_enqueue(jobs fairmill.new_job[], all_or_none boolean)
 returns fairmill.new_job[]
 language plpgsql
@@ -38,7 +38,7 @@ begin
                 cross join lateral (values ('queue', j.queue), ('kind', j.kind), ('tenant', j.tenant)) as scope (scope, name)
                 where j.conflict is null) o
           group by o.scope, o.name) own
-    cross join lateral (select x.* from fairmill.gate x where x.scope = own.scope and x.name = own.name and x.rate_at = 'enqueue' offset 0) g
+    cross join lateral (select x.* from fairmill.limit_setting x where x.scope = own.scope and x.name = own.name and x.rate_at = 'enqueue' offset 0) g
     union all
     select 'key', used.key, used.ns, rule.rate_limit, rule.rate_per_ms, rule.rate_how
     from (select j.limit_key as key, j.kind, array_agg(j.n) as ns from unnest(jobs) as j

@@ -4,7 +4,7 @@
 --   is_live  whether it has not ended
 -- Result: credits, where the job has to do with an account: what it holds, or what a retry would need and the account has.
 create or replace function fairmill.why_credits(hold bigint, refusal jsonb, is_live boolean)
-returns table (gate text, passed boolean, reason text, detail jsonb)
+returns table (check_name text, passed boolean, reason text, detail jsonb)
 language sql stable
 as $$
   select 'credits', is_live or b.available >= c.amount,

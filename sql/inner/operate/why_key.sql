@@ -2,7 +2,7 @@
 --   at  the moment that is asked about
 -- Result: rate, if there is one at start; key, if there are places or the job is blocked: who holds them, and how many wait before it.
 create or replace function fairmill.why_key(job_id bigint, at timestamptz)
-returns table (gate text, passed boolean, reason text, detail jsonb)
+returns table (check_name text, passed boolean, reason text, detail jsonb)
 language plpgsql stable
 set timezone = 'UTC'
 set enable_sort = off

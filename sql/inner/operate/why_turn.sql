@@ -2,7 +2,7 @@
 --   at  the moment that is asked about
 -- Result: worker, how many of the living serve its queue and kind and how much they hold; turn, who goes before it.
 create or replace function fairmill.why_turn(job_id bigint, at timestamptz)
-returns table (gate text, passed boolean, reason text, detail jsonb)
+returns table (check_name text, passed boolean, reason text, detail jsonb)
 language plpgsql stable
 set timezone = 'UTC'
 set enable_sort = off
