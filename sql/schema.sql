@@ -293,7 +293,7 @@ CREATE INDEX job_history_rerun ON ONLY fairmill.job_history USING btree (rerun_o
 create table fairmill.job_history_rest partition of fairmill.job_history default;
 CREATE INDEX job_history_rest_age ON fairmill.job_history_rest USING btree (ended_at, id);
 
-create table fairmill.key_rule (
+create table fairmill.key_limit (
   kind text collate "C" not null,
   per text collate "C" not null default 'key'::text,
   max_running integer,
@@ -302,17 +302,44 @@ create table fairmill.key_rule (
   rate_per_ms bigint,
   rate_how text collate "C",
   rate_at text collate "C",
-  constraint key_rule_pkey PRIMARY KEY (kind),
-  constraint key_rule_kind_fits CHECK (((octet_length(kind) >= 1) AND (octet_length(kind) <= 200))),
-  constraint key_rule_max_running_fits CHECK (((max_running >= 1) AND (max_running <= 10000))),
-  constraint key_rule_per_is_known CHECK ((per = ANY (ARRAY['key'::text, 'tenant'::text, 'kind'::text]))),
-  constraint key_rule_rate_fits CHECK ( CASE WHEN (rate_limit IS NULL) THEN (COALESCE((rate_per_ms)::text, rate_how,
+  constraint key_limit_pkey PRIMARY KEY (kind),
+  constraint key_limit_kind_fits CHECK (((octet_length(kind) >= 1) AND (octet_length(kind) <= 200))),
+  constraint key_limit_max_running_fits CHECK (((max_running >= 1) AND (max_running <= 10000))),
+  constraint key_limit_per_is_known CHECK ((per = ANY (ARRAY['key'::text, 'tenant'::text, 'kind'::text]))),
+  constraint key_limit_rate_fits CHECK ( CASE WHEN (rate_limit IS NULL) THEN (COALESCE((rate_per_ms)::text, rate_how,
     rate_at) IS NULL) ELSE COALESCE((((rate_limit >= 1) AND (rate_limit <= 1000000)) AND ((rate_per_ms >= 1) AND
     (rate_per_ms <= '2592000000'::bigint)) AND (rate_how = ANY (ARRAY['window'::text, 'uniform'::text])) AND (rate_at =
     ANY (ARRAY['start'::text, 'enqueue'::text]))), false) END),
-  constraint key_rule_when_full_is_known CHECK ((when_full = ANY (ARRAY['wait'::text, 'refuse'::text])))
+  constraint key_limit_when_full_is_known CHECK ((when_full = ANY (ARRAY['wait'::text, 'refuse'::text])))
 );
-CREATE INDEX key_rule_at_start ON fairmill.key_rule USING btree (kind) WHERE (rate_at = 'start'::text);
+CREATE INDEX key_limit_at_start ON fairmill.key_limit USING btree (kind) WHERE (rate_at = 'start'::text);
+
+create table fairmill.key_limit_report (
+  id bigint not null generated always as identity,
+  kind text collate "C" not null,
+  reported_at timestamp with time zone not null,
+  adopted boolean not null default false,
+  per text collate "C" not null,
+  max_running integer,
+  when_full text collate "C" not null,
+  rate_limit integer,
+  rate_per_ms bigint,
+  rate_how text collate "C",
+  rate_at text collate "C",
+  kind_max_running integer,
+  constraint key_limit_report_pkey PRIMARY KEY (id),
+  constraint key_limit_report_kind_fits CHECK (((octet_length(kind) >= 1) AND (octet_length(kind) <= 200))),
+  constraint key_limit_report_kind_max_running_fits CHECK (((kind_max_running >= 0) AND (kind_max_running <= 1000000))),
+  constraint key_limit_report_max_running_fits CHECK (((max_running >= 1) AND (max_running <= 10000))),
+  constraint key_limit_report_per_is_known CHECK ((per = ANY (ARRAY['key'::text, 'tenant'::text, 'kind'::text]))),
+  constraint key_limit_report_rate_fits CHECK ( CASE WHEN (rate_limit IS NULL) THEN (COALESCE((rate_per_ms)::text,
+    rate_how, rate_at) IS NULL) ELSE COALESCE((((rate_limit >= 1) AND (rate_limit <= 1000000)) AND ((rate_per_ms >= 1)
+    AND (rate_per_ms <= '2592000000'::bigint)) AND (rate_how = ANY (ARRAY['window'::text, 'uniform'::text])) AND
+    (rate_at = ANY (ARRAY['start'::text, 'enqueue'::text]))), false) END),
+  constraint key_limit_report_when_full_is_known CHECK ((when_full = ANY (ARRAY['wait'::text, 'refuse'::text])))
+);
+CREATE INDEX key_limit_report_new ON fairmill.key_limit_report USING btree (kind) WHERE (NOT adopted);
+CREATE INDEX key_limit_report_order ON fairmill.key_limit_report USING btree (kind, reported_at, id);
 
 create table fairmill.limit_setting (
   scope text collate "C" not null,
@@ -502,33 +529,6 @@ create table fairmill.step (
 );
 CREATE INDEX step_age ON fairmill.step USING btree (started_at);
 
-create table fairmill.told_rule (
-  id bigint not null generated always as identity,
-  kind text collate "C" not null,
-  told_at timestamp with time zone not null,
-  taken boolean not null default false,
-  per text collate "C" not null,
-  max_running integer,
-  when_full text collate "C" not null,
-  rate_limit integer,
-  rate_per_ms bigint,
-  rate_how text collate "C",
-  rate_at text collate "C",
-  kind_max_running integer,
-  constraint told_rule_pkey PRIMARY KEY (id),
-  constraint told_rule_kind_fits CHECK (((octet_length(kind) >= 1) AND (octet_length(kind) <= 200))),
-  constraint told_rule_kind_max_running_fits CHECK (((kind_max_running >= 0) AND (kind_max_running <= 1000000))),
-  constraint told_rule_max_running_fits CHECK (((max_running >= 1) AND (max_running <= 10000))),
-  constraint told_rule_per_is_known CHECK ((per = ANY (ARRAY['key'::text, 'tenant'::text, 'kind'::text]))),
-  constraint told_rule_rate_fits CHECK ( CASE WHEN (rate_limit IS NULL) THEN (COALESCE((rate_per_ms)::text, rate_how,
-    rate_at) IS NULL) ELSE COALESCE((((rate_limit >= 1) AND (rate_limit <= 1000000)) AND ((rate_per_ms >= 1) AND
-    (rate_per_ms <= '2592000000'::bigint)) AND (rate_how = ANY (ARRAY['window'::text, 'uniform'::text])) AND (rate_at =
-    ANY (ARRAY['start'::text, 'enqueue'::text]))), false) END),
-  constraint told_rule_when_full_is_known CHECK ((when_full = ANY (ARRAY['wait'::text, 'refuse'::text])))
-);
-CREATE INDEX told_rule_new ON fairmill.told_rule USING btree (kind) WHERE (NOT taken);
-CREATE INDEX told_rule_order ON fairmill.told_rule USING btree (kind, told_at, id);
-
 create table fairmill.unique_period (
   tenant text collate "C" not null,
   kind text collate "C" not null,
@@ -592,20 +592,20 @@ WHERE ((a.attempt ->> 'outcome'::text) = 'sent'::text)) taken ON (true));
 --   rate_per_ms bigint
 --   rate_how text
 --   rate_at text
-create view fairmill.rule_in_force as
+create view fairmill.key_limit_in_force as
 SELECT r.kind, r.per, r.max_running, r.when_full, r.rate_limit, r.rate_per_ms, r.rate_how, r.rate_at
-FROM fairmill.key_rule r
+FROM fairmill.key_limit r
 WHERE (NOT (EXISTS (
 SELECT
-FROM fairmill.told_rule t
-WHERE ((t.kind = r.kind) AND (NOT t.taken) AND (NOT (EXISTS (
+FROM fairmill.key_limit_report t
+WHERE ((t.kind = r.kind) AND (NOT t.adopted) AND (NOT (EXISTS (
 SELECT
-FROM fairmill.told_rule later
-WHERE ((later.kind = t.kind) AND (ROW(later.told_at, later.id) > ROW(t.told_at, t.id))))))))))
+FROM fairmill.key_limit_report later
+WHERE ((later.kind = t.kind) AND (ROW(later.reported_at, later.id) > ROW(t.reported_at, t.id))))))))))
 UNION ALL
 SELECT t.kind, t.per, t.max_running, t.when_full, t.rate_limit, t.rate_per_ms, t.rate_how, t.rate_at
-FROM fairmill.told_rule t
-WHERE ((NOT t.taken) AND (COALESCE(t.max_running, t.rate_limit) IS NOT NULL) AND (NOT (EXISTS (
+FROM fairmill.key_limit_report t
+WHERE ((NOT t.adopted) AND (COALESCE(t.max_running, t.rate_limit) IS NOT NULL) AND (NOT (EXISTS (
 SELECT
-FROM fairmill.told_rule later
-WHERE ((later.kind = t.kind) AND (ROW(later.told_at, later.id) > ROW(t.told_at, t.id)))))));
+FROM fairmill.key_limit_report later
+WHERE ((later.kind = t.kind) AND (ROW(later.reported_at, later.id) > ROW(t.reported_at, t.id)))))));

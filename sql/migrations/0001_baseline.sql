@@ -291,34 +291,34 @@ create index limit_setting_at_start on fairmill.limit_setting (scope, name)
 create index limit_setting_at_enqueue on fairmill.limit_setting (scope, name) where rate_at = 'enqueue';
 
 -- What the definition of a kind says about its keys.
-create table fairmill.key_rule (
+create table fairmill.key_limit (
   kind          text collate "C" primary key,
   per           text collate "C" not null default 'key',    -- what a limit_key is made of: key (with kind and tenant), tenant (with kind), kind
   max_running   integer,
-  when_full     text collate "C" not null default 'wait',   -- wait: the job is blocked; refuse: it is not taken
+  when_full     text collate "C" not null default 'wait',   -- wait: the job is blocked; refuse: it is not adopted
   rate_limit    integer,
   rate_per_ms   bigint,
   rate_how      text collate "C",
   rate_at       text collate "C",
-  constraint key_rule_kind_fits check (octet_length(kind) between 1 and 200),
-  constraint key_rule_per_is_known check (per in ('key', 'tenant', 'kind')),
-  constraint key_rule_when_full_is_known check (when_full in ('wait', 'refuse')),
-  constraint key_rule_max_running_fits check (max_running between 1 and 10000),
-  constraint key_rule_rate_fits check (case when rate_limit is null then coalesce(rate_per_ms::text, rate_how, rate_at) is null
+  constraint key_limit_kind_fits check (octet_length(kind) between 1 and 200),
+  constraint key_limit_per_is_known check (per in ('key', 'tenant', 'kind')),
+  constraint key_limit_when_full_is_known check (when_full in ('wait', 'refuse')),
+  constraint key_limit_max_running_fits check (max_running between 1 and 10000),
+  constraint key_limit_rate_fits check (case when rate_limit is null then coalesce(rate_per_ms::text, rate_how, rate_at) is null
     else coalesce(rate_limit between 1 and 1000000 and rate_per_ms between 1 and 2592000000
       and rate_how in ('window', 'uniform') and rate_at in ('start', 'enqueue'), false) end)
 );
 -- Is there a rate of keys that a claim must look at? One probe says no.
-create index key_rule_at_start on fairmill.key_rule (kind) where rate_at = 'start';
+create index key_limit_at_start on fairmill.key_limit (kind) where rate_at = 'start';
 
--- What callers and workers reported about the limits of kinds, and when. A caller's transaction only adds a row here: key_rule has one row
+-- What callers and workers reported about the limits of kinds, and when. A caller's transaction only adds a row here: key_limit has one row
 -- per kind, and a transaction that wrote it would make every other caller of the kind wait for its commit. Upkeep takes such rows over.
-create table fairmill.told_rule (
+create table fairmill.key_limit_report (
   id               bigint      generated always as identity primary key,
   kind             text collate "C" not null,
-  told_at          timestamptz not null,               -- by the database's clock: the last report is right
-  taken            boolean     not null default false, -- key_rule and limit_setting say it; of each kind the last such row stays, for its told_at
-  per              text collate "C" not null,          -- from here on as in key_rule
+  reported_at          timestamptz not null,               -- by the database's clock: the last report is right
+  adopted          boolean     not null default false, -- key_limit and limit_setting say it; of each kind the last such row stays, for its reported_at
+  per              text collate "C" not null,          -- from here on as in key_limit
   max_running      integer,
   when_full        text collate "C" not null,
   rate_limit       integer,
@@ -326,37 +326,37 @@ create table fairmill.told_rule (
   rate_how         text collate "C",
   rate_at          text collate "C",
   kind_max_running integer,                            -- the cap of the whole kind: defined_max_running of limit_setting
-  constraint told_rule_kind_fits check (octet_length(kind) between 1 and 200),
-  constraint told_rule_per_is_known check (per in ('key', 'tenant', 'kind')),
-  constraint told_rule_when_full_is_known check (when_full in ('wait', 'refuse')),
-  constraint told_rule_max_running_fits check (max_running between 1 and 10000),
-  constraint told_rule_kind_max_running_fits check (kind_max_running between 0 and 1000000),
-  constraint told_rule_rate_fits check (case when rate_limit is null then coalesce(rate_per_ms::text, rate_how, rate_at) is null
+  constraint key_limit_report_kind_fits check (octet_length(kind) between 1 and 200),
+  constraint key_limit_report_per_is_known check (per in ('key', 'tenant', 'kind')),
+  constraint key_limit_report_when_full_is_known check (when_full in ('wait', 'refuse')),
+  constraint key_limit_report_max_running_fits check (max_running between 1 and 10000),
+  constraint key_limit_report_kind_max_running_fits check (kind_max_running between 0 and 1000000),
+  constraint key_limit_report_rate_fits check (case when rate_limit is null then coalesce(rate_per_ms::text, rate_how, rate_at) is null
     else coalesce(rate_limit between 1 and 1000000 and rate_per_ms between 1 and 2592000000
       and rate_how in ('window', 'uniform') and rate_at in ('start', 'enqueue'), false) end)
 );
 -- The last report of a kind.
-create index told_rule_order on fairmill.told_rule (kind, told_at, id);
+create index key_limit_report_order on fairmill.key_limit_report (kind, reported_at, id);
 -- Empty at most times: one probe says so.
-create index told_rule_new on fairmill.told_rule (kind) where not taken;
+create index key_limit_report_new on fairmill.key_limit_report (kind) where not adopted;
 
--- The limits of keys that jobs obey when they come in or look for a slot: key_rule, and what was reported last and is not taken over yet.
-create view fairmill.rule_in_force as
+-- The limits of keys that jobs obey when they come in or look for a slot: key_limit, and what was reported last and is not adopted over yet.
+create view fairmill.key_limit_in_force as
 select r.kind, r.per, r.max_running, r.when_full, r.rate_limit, r.rate_per_ms, r.rate_how, r.rate_at
-from fairmill.key_rule r
+from fairmill.key_limit r
 where not exists (
-  select from fairmill.told_rule t
-  where t.kind = r.kind and not t.taken
+  select from fairmill.key_limit_report t
+  where t.kind = r.kind and not t.adopted
     and not exists (
-      select from fairmill.told_rule later
-      where later.kind = t.kind and (later.told_at, later.id) > (t.told_at, t.id)))
+      select from fairmill.key_limit_report later
+      where later.kind = t.kind and (later.reported_at, later.id) > (t.reported_at, t.id)))
 union all
 select t.kind, t.per, t.max_running, t.when_full, t.rate_limit, t.rate_per_ms, t.rate_how, t.rate_at
-from fairmill.told_rule t
-where not t.taken and coalesce(t.max_running, t.rate_limit) is not null
+from fairmill.key_limit_report t
+where not t.adopted and coalesce(t.max_running, t.rate_limit) is not null
   and not exists (
-    select from fairmill.told_rule later
-    where later.kind = t.kind and (later.told_at, later.id) > (t.told_at, t.id));
+    select from fairmill.key_limit_report later
+    where later.kind = t.kind and (later.reported_at, later.id) > (t.reported_at, t.id));
 
 -- The lock of a limit or key, and what was spent of its rate. Made on demand, removed when idle. Enqueues have meters of their own: a
 -- transaction of the caller may hold them for long, and no claim or settle may wait for that.

@@ -6,7 +6,7 @@ const GATES = `insert into fairmill.limit_setting (scope, name, max_running, rat
   insert into fairmill.limit_setting (scope, name, max_running) values ('queue', 'default', 1000000), ('kind', 'work', 1000000), ('tenant', 'closed', 0)`;
 
 const RATED =
-  "insert into fairmill.key_rule (kind, rate_limit, rate_per_ms, rate_how, rate_at) values ('rated', 5, 60000, 'window', 'start')";
+  "insert into fairmill.key_limit (kind, rate_limit, rate_per_ms, rate_how, rate_at) values ('rated', 5, 60000, 'window', 'start')";
 
 const limitedJobs = (kind: string) => () => [
   JSON.stringify(Array.from({ length: 50 }, (_, n) => ({ kind, key: `k${n * 30}` }))),
@@ -50,7 +50,7 @@ export const LIMIT_CALLS: Record<string, Call> = {
   "admit_freed of single places": {
     statement: `select * from fairmill.admit_freed(array(select '["limited", "default", "k' || n || '"]' from generate_series(1, 20) n))`,
     before:
-      "update fairmill.key_rule set max_running = 1; update fairmill.job set slot = null, state = 'scheduled', aside = 'scheduled', run_at = now(), worker = null, started_at = null where limit_key = any (array(select '[\"limited\", \"default\", \"k' || n || '\"]' from generate_series(1, 20) n)) and slot is not null",
+      "update fairmill.key_limit set max_running = 1; update fairmill.job set slot = null, state = 'scheduled', aside = 'scheduled', run_at = now(), worker = null, started_at = null where limit_key = any (array(select '[\"limited\", \"default\", \"k' || n || '\"]' from generate_series(1, 20) n)) and slot is not null",
     ways: ["Tid Scan", "job_blocked", "job_slot"],
   },
   "settle_v1 of jobs that hold places": {
@@ -142,7 +142,7 @@ export const LIMIT_CALLS: Record<string, Call> = {
   },
   "change_key_limits for set_key_limits_v1 of a kind that refused, with a thousand keys": {
     statement: `select fairmill.set_key_limits_v1('limited', '{"max_running": 2}')`,
-    before: `update fairmill.key_rule set when_full = 'refuse' where kind = 'limited';
+    before: `update fairmill.key_limit set when_full = 'refuse' where kind = 'limited';
       update fairmill.job set slot = 3 where kind = 'limited' and state = 'scheduled'`,
     ways: ["Tid Scan", "job_blocked", "job_slot"],
     // It goes along all places of the kind: those of jobs that are ready or run are looked at in vain.

@@ -2,7 +2,7 @@
 import { FILL_BATCHES } from "./batch-plans.js";
 
 const ANALYZE =
-  "analyze fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency, fairmill.unique_period, fairmill.limit_setting, fairmill.key_rule, fairmill.told_rule, fairmill.meter, fairmill.step, fairmill.account, fairmill.credit_entry, fairmill.credit_pending, fairmill.outbox, fairmill.batch, fairmill.batch_edge, fairmill.batch_hold, fairmill.schedule, fairmill.schedule_tick";
+  "analyze fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency, fairmill.unique_period, fairmill.limit_setting, fairmill.key_limit, fairmill.key_limit_report, fairmill.meter, fairmill.step, fairmill.account, fairmill.credit_entry, fairmill.credit_pending, fairmill.outbox, fairmill.batch, fairmill.batch_edge, fairmill.batch_hold, fairmill.schedule, fairmill.schedule_tick";
 
 /**
  * Jobs in all states: 50,000 ready, 5,000 scheduled (50 due), 5,000 running at 25 workers (2 of them dead), 10,000 ended. Of limited kinds
@@ -22,7 +22,7 @@ export const fill = (tenants: number) => `
   select 'w' || w, '{default}', now() + case when w > 23 then interval '-1 minute' else interval '1 day' end, true from generate_series(1, 25) w;
   insert into fairmill.job (kind, queue, tenant, state, payload, worker, started_at, lease_no, attempt)
   select 'work', 'default', 't' || n, 'running', '{}', 'w' || w, now(), 1, 1 from generate_series(1, 200) n, generate_series(1, 25) w;
-  insert into fairmill.key_rule (kind, max_running, when_full) values ('limited', 2, 'wait'), ('refusing', 2, 'refuse');
+  insert into fairmill.key_limit (kind, max_running, when_full) values ('limited', 2, 'wait'), ('refusing', 2, 'refuse');
   insert into fairmill.meter (use, scope, name, used_at)
   select 'start', 'key', '["limited", "default", "k' || n || '"]', now() - n % 3 * interval '1 day' from generate_series(1, 1000) n;
   insert into fairmill.meter (use, scope, name) select 'start', 'tenant', 't' || n from generate_series(1, 1000) n;

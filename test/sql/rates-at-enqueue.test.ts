@@ -201,7 +201,7 @@ describe("at enqueue", () => {
       ),
     ).toBe("23514");
     expect(
-      await errorCode(db.query("insert into fairmill.key_rule (kind, rate_limit, rate_at) values ('k', 5, 'start')")),
+      await errorCode(db.query("insert into fairmill.key_limit (kind, rate_limit, rate_at) values ('k', 5, 'start')")),
     ).toBe("23514");
   });
 });

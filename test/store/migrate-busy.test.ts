@@ -122,7 +122,7 @@ test(
         await ask.query<{ n: number }>("select count(*)::integer as n from fairmill.job_history where state = 'done'")
       )[0]!.n;
 
-    const tables = ["job", "worker", "claim_list", "queue", "meter", "limit_setting", "job_history", "key_rule"];
+    const tables = ["job", "worker", "claim_list", "queue", "meter", "limit_setting", "job_history", "key_limit"];
     const migrations: string[] = [];
     for (let round = 1; round <= ROUNDS * 2; round++) {
       const before = await ended();

@@ -54,7 +54,7 @@ const RULES: readonly (readonly [id: string, what: string, query: string])[] = [
   [
     "D7",
     "a blocked job has somebody in its way, or its key is marked to be looked at again",
-    `select b.id from fairmill.job b left join fairmill.rule_in_force r on r.kind = b.kind
+    `select b.id from fairmill.job b left join fairmill.key_limit_in_force r on r.kind = b.kind
      where b.state = 'blocked'
        and (select count(*) from fairmill.job h where h.limit_key = b.limit_key and h.slot is not null) < coalesce(r.max_running, 1)
        and not exists (select from fairmill.meter m where m.use = 'start' and m.scope = 'key' and m.name = b.limit_key and m.recheck)`,
@@ -64,7 +64,7 @@ const RULES: readonly (readonly [id: string, what: string, query: string])[] = [
     "a place belongs to a job that is ready, runs, was put back by a rate or by a later one, or is of a kind that refuses",
     `select j.id from fairmill.job j where j.slot is not null
        and not (j.state in ('ready', 'running') or j.state = 'scheduled'
-         and (j.put_back is true or j.unique_key is not null or exists (select from fairmill.rule_in_force r where r.kind = j.kind and r.when_full = 'refuse')))`,
+         and (j.put_back is true or j.unique_key is not null or exists (select from fairmill.key_limit_in_force r where r.kind = j.kind and r.when_full = 'refuse')))`,
   ],
   [
     "signal",
@@ -76,7 +76,7 @@ const RULES: readonly (readonly [id: string, what: string, query: string])[] = [
   [
     "I6",
     "no more jobs of a key hold a place than its rule allows",
-    `select max(j.id) as id from fairmill.job j join fairmill.rule_in_force r on r.kind = j.kind
+    `select max(j.id) as id from fairmill.job j join fairmill.key_limit_in_force r on r.kind = j.kind
      where j.slot is not null group by j.limit_key, r.max_running having count(*) > r.max_running`,
   ],
   [

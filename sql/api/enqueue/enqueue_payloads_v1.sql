@@ -39,8 +39,8 @@ begin
   -- Whatever else is said of the jobs, enqueue_many_v1 knows what to do about it.
   if shared - '{kind,tenant,queue,priority,max_attempts,key,run_at,delay_ms,expire_ms}'::text[] <> '{}'
      or exists (select from fairmill.limit_setting g where g.rate_at = 'enqueue')
-     or exists (select from fairmill.key_rule r where r.kind = v_kind)
-     or exists (select from fairmill.told_rule t where t.kind = v_kind and not t.taken) then
+     or exists (select from fairmill.key_limit r where r.kind = v_kind)
+     or exists (select from fairmill.key_limit_report t where t.kind = v_kind and not t.adopted) then
     select array_agg(made.id order by made.n), jsonb_agg(made.refused order by made.n) filter (where made.refused is not null)
     into ids, refusals
     from fairmill.enqueue_many_v1(

@@ -18,7 +18,7 @@ as $$
 #variable_conflict use_column
 declare
   v_job   fairmill.job;
-  v_rule  fairmill.key_rule;
+  v_rule  fairmill.key_limit;
   v_setting  fairmill.limit_setting;
   v_step  fairmill.step;
   v_at    timestamptz := clock_timestamp();
@@ -69,7 +69,7 @@ begin
     return query select * from fairmill.why_credits(v_job.hold, null, true);
   end if;
 
-  select * into v_rule from fairmill.key_rule r where r.kind = v_job.kind;
+  select * into v_rule from fairmill.key_limit r where r.kind = v_job.kind;
   if v_job.state = 'scheduled' then
     select s.* into v_step from fairmill.step s
     where s.job_id = why_v1.job_id and s.finished_at is null and s.lease_no = v_job.lease_no and s.position is not null order by s.wake_at limit 1;

@@ -2,7 +2,7 @@
 -- Result: what was done, and when the next thing falls due (a scheduled job, a lease that ends, a time to live, a batch to look at, the tick
 -- of a schedule): call again then. Ticks are reckoned by workers, see tick_schedule_v1.
 -- batches: those that are over because nobody holds them any more and no member was added for long enough.
--- A rule that a caller's transaction told (tell_key_limits_v1) is taken over by a call of its own, which does nothing else and asks to be
+-- A rule that a caller's transaction told (report_key_limits_v1) is taken over by a call of its own, which does nothing else and asks to be
 -- called again at once: a change of a rule locks what the rest takes in another order.
 -- Locks: rows that nobody else holds; then as finish_transitions, once for everything, so that two who do upkeep cannot wait for each other.
 create or replace function fairmill.tick_upkeep_v1(jobs_max integer default 1000, crashes_max integer default 3, history_keep interval default '30 days',
@@ -20,7 +20,7 @@ declare
   v_batches  record;
   v_turns    record;
 begin
-  if fairmill.take_over_limits() is not null then
+  if fairmill.adopt_key_limits() is not null then
     promoted := 0;
     expired := 0;
     recovered := 0;

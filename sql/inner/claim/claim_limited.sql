@@ -73,7 +73,7 @@ begin
       v_places := fairmill.fit_limits(v_places, v_limits);
       v_told := jsonb_build_object('cut', v_asked - cardinality(v_places));
     end if;
-    if exists (select from fairmill.key_rule r where r.rate_at = 'start' and (kinds is null or r.kind = any (kinds))) then
+    if exists (select from fairmill.key_limit r where r.rate_at = 'start' and (kinds is null or r.kind = any (kinds))) then
       select r.at, r.places_left, r.late, v_spends or r.spends into v_at, v_places, v_late, v_spends from fairmill.rates_of_keys(v_places, v_at) r;
     end if;
   end if;

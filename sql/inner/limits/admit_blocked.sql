@@ -33,7 +33,7 @@ begin
     return;
   end if;
   v_tried := array(select k.name from unnest(v_keys) as k (name)
-                   where exists (select from fairmill.rule_in_force r where r.kind = k.name::jsonb ->> 0 and r.when_full = 'refuse' and r.max_running is not null)
+                   where exists (select from fairmill.key_limit_in_force r where r.kind = k.name::jsonb ->> 0 and r.when_full = 'refuse' and r.max_running is not null)
                      and exists (select from fairmill.meter m where m.use = 'enqueue' and m.scope = 'key' and m.name = k.name));
   if cardinality(v_tried) > 0 then
     v_doubt := array(select unnest(v_tried) except select held.name

@@ -15,7 +15,7 @@ begin
       -- Who holds a place keeps it: a rate had put it back, or places of its kind are held from enqueue to end.
       select coalesce(must.wait, 'ready'), must.wait
       from (select case when j.limit_key is not null and j.slot is null and exists (
-              select from fairmill.rule_in_force r where r.kind = j.kind and r.max_running is not null) then 'blocked' end as wait) must)
+              select from fairmill.key_limit_in_force r where r.kind = j.kind and r.max_running is not null) then 'blocked' end as wait) must)
     from unnest(ids, v_turns) as turn (id, no)
     -- Said in this way it fits the primary key alone: by the index on scheduled jobs every id would be a walk along all of them.
     where j.id = turn.id and j.state is not distinct from 'scheduled'

@@ -31,7 +31,7 @@ begin
     v_kind := keys[1]::jsonb ->> 0;
     v_start := '[' || to_jsonb(v_kind)::text;
     if (select bool_and(starts_with(u.name, v_start)) from unnest(keys) as u (name)) then
-      if exists (select from fairmill.key_rule r where r.kind = v_kind and r.max_running = 1 and r.when_full = 'wait') then
+      if exists (select from fairmill.key_limit r where r.kind = v_kind and r.max_running = 1 and r.when_full = 'wait') then
         v_single := keys;
       else
         v_rest := keys;
@@ -40,7 +40,7 @@ begin
       select array_agg(name.name) filter (where rule.is_single), array_agg(name.name) filter (where not rule.is_single)
         into v_single, v_rest
       from (select u.name::jsonb ->> 0 as kind, array_agg(u.name) as names from unnest(keys) as u (name) group by 1) k
-      cross join lateral (select exists (select from fairmill.key_rule r where r.kind = k.kind and r.max_running = 1 and r.when_full = 'wait') as is_single offset 0) rule
+      cross join lateral (select exists (select from fairmill.key_limit r where r.kind = k.kind and r.max_running = 1 and r.when_full = 'wait') as is_single offset 0) rule
       cross join lateral unnest(k.names) as name;
     end if;
   else

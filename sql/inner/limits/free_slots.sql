@@ -16,7 +16,7 @@ begin
       when rule.max_running = 1 then '{1}'
       else array(select generate_series(1, rule.max_running) except select unnest(held.slots) order by 1 limit least(places_max, rule.max_running - cardinality(held.slots))) end
     from unnest(keys) as k (name)
-    left join lateral (select r.max_running from fairmill.rule_in_force r where r.kind = k.name::jsonb ->> 0 offset 0) rule on true
+    left join lateral (select r.max_running from fairmill.key_limit_in_force r where r.kind = k.name::jsonb ->> 0 offset 0) rule on true
     cross join lateral (select array(select j.slot from fairmill.job j where j.limit_key = k.name and j.slot is not null) as slots offset 0) held;
 end
 $$;

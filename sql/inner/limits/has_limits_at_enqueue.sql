@@ -4,6 +4,6 @@ returns boolean
 language sql stable
 as $$
   select exists (select from fairmill.limit_setting g where g.rate_at = 'enqueue')
-    or (exists (select from fairmill.key_rule) or exists (select from fairmill.told_rule t where not t.taken))
-      and exists (select from fairmill.rule_in_force r where r.kind = any (kinds))
+    or (exists (select from fairmill.key_limit) or exists (select from fairmill.key_limit_report t where not t.adopted))
+      and exists (select from fairmill.key_limit_in_force r where r.kind = any (kinds))
 $$;

@@ -43,7 +43,7 @@ begin
     select 'key', used.key, used.ns, rule.rate_limit, rule.rate_per_ms, rule.rate_how
     from (select j.limit_key as key, j.kind, array_agg(j.n) as ns from unnest(jobs) as j
           where j.limit_key is not null and j.conflict is null group by j.limit_key, j.kind) used
-    cross join lateral (select x.* from fairmill.rule_in_force x where x.kind = used.kind and x.rate_at = 'enqueue' offset 0) rule) r;
+    cross join lateral (select x.* from fairmill.key_limit_in_force x where x.kind = used.kind and x.rate_at = 'enqueue' offset 0) rule) r;
   if v_rates is null then
     return jobs;
   end if;

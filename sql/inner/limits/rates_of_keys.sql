@@ -30,7 +30,7 @@ begin
   select array_agg(k.limit_key), array_agg(k.kind), array_agg(k.count) into v_names, v_kinds, v_counts
   from (select j.limit_key, j.kind, count(*)::integer as count from fairmill.job j
         -- "is true" keeps the rules from being joined: they are looked up in a table made once.
-        where j.ctid = any (places) and j.limit_key is not null and (j.kind in (select r.kind from fairmill.key_rule r where r.rate_at = 'start')) is true
+        where j.ctid = any (places) and j.limit_key is not null and (j.kind in (select r.kind from fairmill.key_limit r where r.rate_at = 'start')) is true
         group by j.limit_key, j.kind order by j.limit_key) k;
   if v_names is null then
     places_left := places;
@@ -58,7 +58,7 @@ begin
       from unnest(v_names, v_kinds, v_counts, v_meters) as u (name, kind, count, meter)
       where not (v_waits = '{}' and v_kinds <@ v_kinds[1:1] and v_counts <@ v_counts[1:1]) and not v_waits ? u.name
       group by u.kind, u.count) w
-    cross join lateral (select x.* from fairmill.key_rule x where x.kind = w.kind and x.rate_at = 'start' offset 0) r
+    cross join lateral (select x.* from fairmill.key_limit x where x.kind = w.kind and x.rate_at = 'start' offset 0) r
   loop
     v_left := fairmill.spend_key_rates(v_group.names, v_group.meters, v_group.count, v_group.rate_limit, v_group.rate_per_ms, v_group.rate_how, at);
     if v_left <> '{}' then
@@ -86,7 +86,7 @@ begin
     -- Where the rate was taken away meanwhile, its jobs stay ready, for the next claim.
     -- A step is a little more than the rate asks for, because starts are a little late and are added up.
     cross join lateral (select x.*, x.rate_per_ms::float8 / x.rate_limit * 129 / 128 * interval '1 millisecond' as step
-                        from fairmill.key_rule x where x.kind = w.limit_key::jsonb ->> 0 and x.rate_at = 'start' offset 0) r
+                        from fairmill.key_limit x where x.kind = w.limit_key::jsonb ->> 0 and x.rate_at = 'start' offset 0) r
     cross join lateral (select x.ctid as place, x.spent_at, x.spent from fairmill.meter x where x.use = 'start' and x.scope = 'key' and x.name = w.limit_key offset 0) m
     left join lateral (select x.run_at from fairmill.job x where x.limit_key = w.limit_key and x.aside = 'scheduled' and x.put_back
                        order by x.run_at desc limit 1) last on true

@@ -48,7 +48,7 @@ begin
       g.queue, g.tenant, g.kind, g.key, g.limit_key, (v_paid ->> g.id::text)::bigint, g.outbox, (select x.id from fairmill.batch x where x.id = g.batch), g.created_at, g.payload, g.failures, g.rerun_of
     from gone g
     cross join lateral (select case when g.limit_key is not null and exists (
-      select from fairmill.rule_in_force r where r.kind = g.kind and r.max_running is not null) then 'blocked' end as wait offset 0) must
+      select from fairmill.key_limit_in_force r where r.kind = g.kind and r.max_running is not null) then 'blocked' end as wait offset 0) must
     returning id, state, queue, limit_key)
   select (select jsonb_agg(jsonb_build_array(g.batch, g.state)) from gone g where g.batch is not null), coalesce(array_agg(b.id), '{}'), array_agg(distinct b.queue) filter (where b.state = 'ready'), array_agg(distinct b.limit_key) filter (where b.state = 'blocked')
     into members, brought, queues, keys

@@ -10,7 +10,7 @@ as $$
 #variable_conflict use_column
 declare
   v_job    fairmill.job;
-  v_rule   fairmill.key_rule;
+  v_rule   fairmill.key_limit;
   v_meter  fairmill.meter;
   v_room   record;
   v_name   text;         -- as people read it
@@ -22,7 +22,7 @@ declare
   v_iso    constant text := 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
 begin
   select * into v_job from fairmill.job j where j.id = job_id;
-  select * into v_rule from fairmill.key_rule r where r.kind = v_job.kind;
+  select * into v_rule from fairmill.key_limit r where r.kind = v_job.kind;
   v_name := (select string_agg(part.name, ' / ' order by part.n) from jsonb_array_elements_text(v_job.limit_key::jsonb) with ordinality as part (name, n));
 
   if v_rule.rate_at = 'start' then

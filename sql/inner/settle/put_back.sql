@@ -19,7 +19,7 @@ begin
           select case when waits.until is null then 'ready' else 'scheduled' end, case when waits.until is not null then 'scheduled' end,
             coalesce(waits.until, j.run_at),
             case when waits.until is null or j.slot is null then j.slot
-                 when (select r.when_full from fairmill.key_rule r where r.kind = j.kind) = 'refuse' then j.slot end,
+                 when (select r.when_full from fairmill.key_limit r where r.kind = j.kind) = 'refuse' then j.slot end,
             case when v.verdict = 'release' then jsonb_strip_nulls(jsonb_build_object('times', waits.times, 'at', v_at, 'reason', v.detail -> 'reason')) end
           from (select again.times,
                        case when v.verdict = 'release' then
