@@ -372,7 +372,7 @@ create table fairmill.meter (
   primary key (use, scope, name)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 -- As the ids of claim_list.
-alter table fairmill.meter alter column held set storage external;
+alter table fairmill.meter alter column running_ids set storage external;
 create index meter_recheck on fairmill.meter (name) where recheck;
 -- Retention removes them when they were not used for long.
 create index meter_idle on fairmill.meter (used_at);

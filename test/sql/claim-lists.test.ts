@@ -29,10 +29,10 @@ const lists = (worker: string) =>
 
 const heldBy = async (tenant: string) =>
   (
-    await db.query<{ held: string[] | null }>("select held from fairmill.meter where scope = 'tenant' and name = $1", [
+    await db.query<{ running_ids: string[] | null }>("select running_ids from fairmill.meter where scope = 'tenant' and name = $1", [
       tenant,
     ])
-  )[0]?.held;
+  )[0]?.running_ids;
 
 describe("a heap-only claim", () => {
   test("no index of live jobs knows a column that every claim changes", async () => {

@@ -98,7 +98,7 @@ test.each(Object.entries(NOVELTIES))("jobs in every state go on after %s", async
     [held, holder, widest],
   ]);
   await db.query(
-    "insert into fairmill.meter (use, scope, name, held) values ('start', 'tenant', 't', $1), ('start', 'kind', 'wide', $2)",
+    "insert into fairmill.meter (use, scope, name, running_ids) values ('start', 'tenant', 't', $1), ('start', 'kind', 'wide', $2)",
     [[held], [widest]],
   );
   const blocked = await put("blocked", keyed);

@@ -15,7 +15,7 @@ export const ACCOUNTS = `
   select account as id from running where free < 0 or held < 0
   union all
   select coalesce(s.name, m.account) from said s full join (select account, sum(free) as free, sum(held) as held from moved group by 1) m on m.account = s.name
-  where s.free is distinct from coalesce(m.free, 0) or s.held is distinct from coalesce(m.held, 0)
+  where s.free is distinct from coalesce(m.free, 0) or s.held is distinct from coalesce(m.running_ids, 0)
   union all
   select p.account from fairmill.credit_pending p left join fairmill.credit_entry e on e.id = p.entry_id
   where (p.account, p.ended, p.released) is distinct from (e.account, e.amount, case when e.kind = 'release' then e.amount else 0 end)`;

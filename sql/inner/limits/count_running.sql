@@ -27,8 +27,8 @@ begin
   from own o
   -- Asked for each name (offset 0): from the side of the limits it would be all that runs for each of them.
   cross join lateral (select x.scope, x.name from fairmill.limit_setting x where x.scope = o.scope and x.name = o.name and x.max_running is not null offset 0) g
-  left join lateral (select x.held from fairmill.meter x where x.use = 'start' and x.scope = o.scope and x.name = o.name offset 0) m on true
-  cross join lateral (select array(select unnest(o.ids) except select unnest(m.held)) as ids) missed
+  left join lateral (select x.running_ids from fairmill.meter x where x.use = 'start' and x.scope = o.scope and x.name = o.name offset 0) m on true
+  cross join lateral (select array(select unnest(o.ids) except select unnest(m.running_ids)) as ids) missed
   where cardinality(missed.ids) > 0 and (limit_scope is null or o.scope = limit_scope and o.name = limit_name);
   if v_count = 0 then
     return 0;

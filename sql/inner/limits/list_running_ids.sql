@@ -9,7 +9,7 @@ as $$
 #variable_conflict use_column
 begin
   -- The hour says that it is in use: whoever removes idle ones at this moment looks at it again under the lock.
-  update fairmill.meter m set held = m.held || (listed ->> (m.scope || ' ' || m.name))::bigint[], used_at = date_trunc('hour', now())
+  update fairmill.meter m set running_ids = m.running_ids || (listed ->> (m.scope || ' ' || m.name))::bigint[], used_at = date_trunc('hour', now())
   where m.ctid = any (array(
     select x.ctid from jsonb_object_keys(listed) as l (name)
     cross join lateral (select m.ctid from fairmill.meter m where m.use = 'start' and m.scope = split_part(l.name, ' ', 1)

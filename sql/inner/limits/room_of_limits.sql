@@ -45,12 +45,12 @@ begin
           union all select 'kind', u.name from unnest(v_kinds) as u (name)
           union all select 'tenant', u.name from unnest(v_tenants) as u (name)) own
     cross join lateral (select x.scope, x.name, x.max_running from fairmill.limit_setting x where x.scope = own.scope and x.name = own.name and x.max_running is not null offset 0) g
-    cross join lateral (select x.held from fairmill.meter x where x.use = 'start' and x.scope = g.scope and x.name = g.name
-      and g.max_running - cardinality(x.held) <= case g.scope when 'tenant' then (v_wanted -> g.name)::integer else jobs_max end offset 0) m
-    cross join lateral (select array(select j.id from fairmill.job j where j.id = any (m.held) and j.state = 'running') as ids offset 0) kept
-    where cardinality(kept.ids) < cardinality(m.held)
+    cross join lateral (select x.running_ids from fairmill.meter x where x.use = 'start' and x.scope = g.scope and x.name = g.name
+      and g.max_running - cardinality(x.running_ids) <= case g.scope when 'tenant' then (v_wanted -> g.name)::integer else jobs_max end offset 0) m
+    cross join lateral (select array(select j.id from fairmill.job j where j.id = any (m.running_ids) and j.state = 'running') as ids offset 0) kept
+    where cardinality(kept.ids) < cardinality(m.running_ids)
   loop
-    update fairmill.meter m set held = v_list.ids where m.use = 'start' and m.scope = v_list.scope and m.name = v_list.name;
+    update fairmill.meter m set running_ids = v_list.ids where m.use = 'start' and m.scope = v_list.scope and m.name = v_list.name;
   end loop;
 
   v_at := clock_timestamp();
@@ -68,8 +68,8 @@ begin
           union all select 'tenant', u.name from unnest(v_tenants) as u (name)) own
     -- Read again under the locks: a limit that was changed meanwhile is changed.
     cross join lateral (select x.* from fairmill.limit_setting x where x.scope = own.scope and x.name = own.name offset 0) g
-    left join lateral (select x.held, x.spent_at, x.spent from fairmill.meter x where x.use = 'start' and x.scope = g.scope and x.name = g.name offset 0) m on true
-    left join lateral (select g.max_running - coalesce(cardinality(m.held), 0) as free where g.max_running is not null and g.paused_at is null) cap on true
+    left join lateral (select x.running_ids, x.spent_at, x.spent from fairmill.meter x where x.use = 'start' and x.scope = g.scope and x.name = g.name offset 0) m on true
+    left join lateral (select g.max_running - coalesce(cardinality(m.running_ids), 0) as free where g.max_running is not null and g.paused_at is null) cap on true
     left join lateral (select r.room, r.open_at from fairmill.rate_room(m.spent_at, m.spent, g.rate_limit, g.rate_per_ms, g.rate_how, v_at) r
         where g.rate_at = 'start' and g.paused_at is null offset 0) rate on true), '{}');
 end

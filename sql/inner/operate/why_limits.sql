@@ -23,7 +23,7 @@ begin
   foreach v_setting in array v_settings loop
     continue when v_setting.max_running is null;
     select * into v_meter from fairmill.meter m where m.use = 'start' and m.scope = v_setting.scope and m.name = v_setting.name;
-    select count(*), (array_agg(h.id))[:10] into v_count, v_ids from fairmill.job h where h.id = any (v_meter.held) and h.state = 'running';
+    select count(*), (array_agg(h.id))[:10] into v_count, v_ids from fairmill.job h where h.id = any (v_meter.running_ids) and h.state = 'running';
     return query select v_setting.scope || ' cap', v_count < v_setting.max_running,
       'The ' || v_setting.scope || ' "' || v_setting.name || '" may run '
         || case when v_setting.max_running = 0 then 'nothing: its cap is 0'

@@ -62,7 +62,7 @@ begin
     select x.ctid from fairmill.meter x
     where x.used_at < now() - interval '1 day' and not x.recheck
       and coalesce(x.spent_at[cardinality(x.spent_at)] < now() - interval '30 days', true)
-      and (select j.id from fairmill.job j where j.id = any (x.held) and j.state = 'running' limit 1) is null
+      and (select j.id from fairmill.job j where j.id = any (x.running_ids) and j.state = 'running' limit 1) is null
     order by x.used_at limit rows_max for update skip locked));
   get diagnostics v_count = row_count;
   v_removed := v_removed + v_count;
