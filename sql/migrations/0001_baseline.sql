@@ -53,7 +53,7 @@ create table fairmill.job (
   unique_key    text collate "C",
   unique_until  text collate "C",                 -- started: until its first claim, which removes the key; settled: until it ends
   rerun_of      bigint,                           -- the job of which it is the edited repetition
-  hold          bigint,                           -- the credit_entry that reserves units for it
+  reservation   bigint,                           -- the credit_entry that reserves units for it
   outbox        bigint,                           -- the message that it delivers
   batch         bigint,                           -- of which it is a member
   -- Null: in its lane, ready or running. Otherwise why it is not there: scheduled or blocked.
@@ -200,7 +200,7 @@ create table fairmill.job_history (
   limit_key     text collate "C",
   throttled     integer,
   rerun_of      bigint,
-  hold          bigint,
+  reservation   bigint,
   outbox        bigint,
   batch         bigint,
   constraint job_history_state_is_ended check (state in ('done', 'dead', 'cancelled')),
@@ -419,10 +419,10 @@ create index step_age on fairmill.step (started_at);
 create table fairmill.account (
   name          text collate "C" primary key,
   balance       bigint      not null default 0,           -- free
-  held          bigint      not null default 0,           -- by jobs that have not ended
+  reserved      bigint      not null default 0,           -- by jobs that have not ended
   created_at    timestamptz not null default now(),
   constraint account_name_fits check (octet_length(name) between 1 and 200),
-  constraint account_balance_fits check (balance >= 0 and held >= 0 and balance + held <= 9007199254740991)
+  constraint account_balance_fits check (balance >= 0 and reserved >= 0 and balance + reserved <= 9007199254740991)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- Every movement, written once and never changed.
@@ -431,20 +431,20 @@ create table fairmill.credit_entry (
   account       text collate "C" not null,
   kind          text collate "C" not null,
   amount        bigint      not null,
-  hold_id       bigint,                                   -- of an end: the reservation that it ends
+  reservation_id       bigint,                                   -- of an end: the reservation that it ends
   job_id        bigint,
   key           text collate "C",                         -- of a grant: the same key grants once
   reason        text,
   created_at    timestamptz not null default clock_timestamp(),
-  constraint credit_entry_kind_is_known check (kind in ('grant', 'hold', 'capture', 'release')),
+  constraint credit_entry_kind_is_known check (kind in ('grant', 'reservation', 'capture', 'release')),
   constraint credit_entry_amount_fits check (amount between 1 and 1000000000000),
   constraint credit_entry_is_whole check (case
-    when kind in ('capture', 'release') then hold_id is not null and job_id is not null
-    when kind = 'hold' then hold_id is null and job_id is not null
-    else hold_id is null and job_id is null end)
+    when kind in ('capture', 'release') then reservation_id is not null and job_id is not null
+    when kind = 'reservation' then reservation_id is null and job_id is not null
+    else reservation_id is null and job_id is null end)
 );
 -- A reservation ends once, in one way.
-create unique index credit_entry_end on fairmill.credit_entry (hold_id) where hold_id is not null;
+create unique index credit_entry_end on fairmill.credit_entry (reservation_id) where reservation_id is not null;
 create unique index credit_entry_key on fairmill.credit_entry (account, key) where key is not null;
 -- The statement of an account, newest first. Not the bare id: a look for one entry by its id, planned while the table was empty, would walk
 -- along this index from end to end.

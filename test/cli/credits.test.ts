@@ -44,8 +44,8 @@ test("grants once per key, and shows balance and movements", async () => {
     "",
     "ID|WHEN|MOVEMENT|FREE|JOB|REASON",
     expect.stringMatching(new RegExp(`\\|release\\|\\+4\\|${back.id}$`)),
-    expect.stringMatching(new RegExp(`\\|hold\\|-4\\|${back.id}$`)),
-    expect.stringMatching(new RegExp(`\\|hold\\|-4\\|${held.id}$`)),
+    expect.stringMatching(new RegExp(`\\|reservation\\|-4\\|${back.id}$`)),
+    expect.stringMatching(new RegExp(`\\|reservation\\|-4\\|${held.id}$`)),
     expect.stringMatching(/\|grant\|\+5$/),
     expect.stringMatching(/\|grant\|\+100\|paid by card$/),
     "",
@@ -53,7 +53,7 @@ test("grants once per key, and shows balance and movements", async () => {
   const page = await run("credits", "ann", "--limit", "2");
   const [, next] = /Older ones: the same command with --before (\d+)\n$/.exec(page.stdout)!;
   const older = jsonOf<{ entries: { kind: string }[] }>(await run("credits", "ann", "--before", next!, "--json"));
-  expect(older.entries.map(({ kind }) => kind)).toEqual(["hold", "grant", "grant"]);
+  expect(older.entries.map(({ kind }) => kind)).toEqual(["reservation", "grant", "grant"]);
   expect((await run("job", held.id)).stdout).toContain("credits  4 of ann, held");
 });
 

@@ -323,12 +323,12 @@ export const enqueuePaid = (
 export const grant = (ask: Asker, account: string, amount: number | string, key?: string): Promise<unknown> =>
   ask.query("select * from fairmill.grant_v1($1, $2, $3)", [account, amount, key ?? null]);
 
-/** What the account has free and held, as its owner is told. */
-export async function balanceOf(ask: Asker, account: string): Promise<[available: number, held: number]> {
-  const [row] = await ask.query<{ available: string; held: string }>("select * from fairmill.balance_v1($1)", [
+/** What the account has free and reserved, as its owner is told. */
+export async function balanceOf(ask: Asker, account: string): Promise<[available: number, reserved: number]> {
+  const [row] = await ask.query<{ available: string; reserved: string }>("select * from fairmill.balance_v1($1)", [
     account,
   ]);
-  return [Number(row!.available), Number(row!.held)];
+  return [Number(row!.available), Number(row!.reserved)];
 }
 
 /** The movements that belong to a job, oldest first, as "hold 3". */

@@ -159,8 +159,8 @@ describe("what the long way alone knows", () => {
     await db.query("select * from fairmill.grant_v1('user', 5)");
     const answer = await shortWay(db, [1, 2], { kind: "work", account: "user", amount: 2 }, { alone: true });
     expect(answer.ids).toHaveLength(2);
-    const [account] = await db.query("select held::integer from fairmill.account where name = 'user'");
-    expect(account).toEqual({ held: 4 });
+    const [account] = await db.query("select reserved::integer from fairmill.account where name = 'user'");
+    expect(account).toEqual({ reserved: 4 });
     const empty = await shortWay(db, [1], { kind: "work", account: "user", amount: 2 });
     expect(empty).toMatchObject({ ids: [null], refusals: [{ code: "FAIRMILL_CREDITS_EXHAUSTED" }] });
   });

@@ -59,7 +59,7 @@ export const fill = (tenants: number) => `
   insert into fairmill.step (job_id, name, kind, position, started_at, finished_at, attempt, lease_no)
   select -n, 'gone', 'run', 0, now() - interval '40 days', now(), 1, 1 from generate_series(1, 100) n;
   insert into fairmill.queue (name) values ('default'), ('other');
-  insert into fairmill.account (name, balance, held) select 'a' || n, 1000000, 20 from generate_series(0, 999) n;
+  insert into fairmill.account (name, balance, reserved) select 'a' || n, 1000000, 20 from generate_series(0, 999) n;
   insert into fairmill.credit_entry (id, account, kind, amount, job_id) overriding system value
   select 1000000 + n, 'a' || n % 1000, 'hold', 1, n from generate_series(0, 19999) n;
   insert into fairmill.credit_entry (id, account, kind, amount, hold_id, job_id) overriding system value

@@ -4,17 +4,17 @@ import type pg from "pg";
 /** Accounts that do not add up, by name. Also asked while others work: one statement sees one moment. */
 export const ACCOUNTS = `
   with moved as (
-    select account, id, case kind when 'hold' then -amount when 'capture' then 0 else amount end as free,
-      case kind when 'hold' then amount when 'grant' then 0 else -amount end as held
+    select account, id, case kind when 'reservation' then -amount when 'capture' then 0 else amount end as free,
+      case kind when 'reservation' then amount when 'grant' then 0 else -amount end as reserved
     from fairmill.credit_entry),
   running as (
-    select account, sum(free) over (partition by account order by id) as free, sum(held) over (partition by account order by id) as held from moved),
+    select account, sum(free) over (partition by account order by id) as free, sum(reserved) over (partition by account order by id) as reserved from moved),
   said as (
-    select a.name, a.balance + coalesce(sum(p.released), 0) as free, a.held - coalesce(sum(p.ended), 0) as held
+    select a.name, a.balance + coalesce(sum(p.released), 0) as free, a.reserved - coalesce(sum(p.ended), 0) as reserved
     from fairmill.account a left join fairmill.credit_pending p on p.account = a.name group by a.name)
   select account as id from running where free < 0 or held < 0
   union all
-  select coalesce(s.name, m.account) from said s full join (select account, sum(free) as free, sum(held) as held from moved group by 1) m on m.account = s.name
+  select coalesce(s.name, m.account) from said s full join (select account, sum(free) as free, sum(reserved) as reserved from moved group by 1) m on m.account = s.name
   where s.free is distinct from coalesce(m.free, 0) or s.held is distinct from coalesce(m.running_ids, 0)
   union all
   select p.account from fairmill.credit_pending p left join fairmill.credit_entry e on e.id = p.entry_id
@@ -81,16 +81,16 @@ const RULES: readonly (readonly [id: string, what: string, query: string])[] = [
   ],
   [
     "I3",
-    "the hold of a live job is open, that of an ended one has the end that fits, and no other hold is open",
-    `select j.id from (select id, hold, null as fits from fairmill.job
-         union all select id, hold, case when state = 'done' then 'capture' else 'release' end from fairmill.job_history) j
-     left join fairmill.credit_entry h on h.id = j.hold and h.kind = 'hold' and h.job_id = j.id
-     left join fairmill.credit_entry e on e.hold_id = j.hold and e.job_id = j.id and e.account = h.account and e.amount = h.amount
-     where j.hold is not null and (h.id is null or e.kind is distinct from j.fits)
+    "the reservation of a live job is open, that of an ended one has the end that fits, and no other reservation is open",
+    `select j.id from (select id, reservation, null as fits from fairmill.job
+         union all select id, reservation, case when state = 'done' then 'capture' else 'release' end from fairmill.job_history) j
+     left join fairmill.credit_entry h on h.id = j.reservation and h.kind = 'reservation' and h.job_id = j.id
+     left join fairmill.credit_entry e on e.reservation_id = j.reservation and e.job_id = j.id and e.account = h.account and e.amount = h.amount
+     where j.reservation is not null and (h.id is null or e.kind is distinct from j.fits)
      union all
      select h.job_id from fairmill.credit_entry h
-     where h.kind = 'hold' and not exists (select from fairmill.credit_entry e where e.hold_id = h.id)
-       and not exists (select from fairmill.job j where j.hold = h.id)`,
+     where h.kind = 'reservation' and not exists (select from fairmill.credit_entry e where e.reservation_id = h.id)
+       and not exists (select from fairmill.job j where j.reservation = h.id)`,
   ],
   [
     "I3",

@@ -22,7 +22,7 @@ begin
   if granted then
     update fairmill.account a set balance = a.balance + grant_v1.amount where a.name = grant_v1.account
       -- As far as every language counts without rounding.
-      and a.balance + a.held + grant_v1.amount <= 9007199254740991;
+      and a.balance + a.reserved + grant_v1.amount <= 9007199254740991;
     if not found then
       raise exception 'the account "%" has all the credits that fit into it', grant_v1.account using errcode = 'FM001';
     end if;

@@ -36,7 +36,7 @@ begin
     return;
   end if;
   -- What the old one cost, the new one costs.
-  select jsonb_build_object('account', e.account, 'amount', e.amount) into v_price from fairmill.credit_entry e where e.id = v_old.hold;
+  select jsonb_build_object('account', e.account, 'amount', e.amount) into v_price from fairmill.credit_entry e where e.id = v_old.reservation;
   select m.* into v_made from fairmill.enqueue_many_v1(jsonb_build_array(jsonb_build_object('kind', v_old.kind, 'tenant', v_old.tenant,
     'queue', v_old.queue, 'priority', v_old.priority, 'max_attempts', v_old.max_attempts, 'key', v_old.key, 'payload', v_old.payload) || coalesce(v_price, '{}') || changes),
     alone => alone) m;

@@ -3,7 +3,7 @@
 --   state      running jobs have this row alone, ended ones this and credits; it is not passed by a job that ended without success, or whose worker is gone
 --   expired    only where the job has a time to live
 --   released   only where workers gave it back again and again: how often, when and why the last time
---   credits    only where it holds or held units of an account: what it holds, or whether a retry would be refused
+--   credits    only where it reserves or reserved units of an account: what it reserves, or whether a retry would be refused
 --   scheduled  its time; also why it waits for it: delayed, failed before, put back by the rate of its key, asleep or waiting for a signal
 --   paused     a row for each of its queue, kind and tenant that is paused
 --   tenant cap, queue cap, kind cap, rate, key, worker, turn: see why_limits, why_key and why_turn
@@ -34,8 +34,8 @@ begin
         jsonb_strip_nulls(jsonb_build_object('state', h.state, 'ended_at', h.ended_at, 'code', h.error -> 'code', 'message', h.error -> 'message'))
       from fairmill.job_history h where h.id = job_id limit 1;
     return query
-      select w.* from (select h.hold, h.error from fairmill.job_history h where h.id = job_id and h.state <> 'done' limit 1) h
-      cross join lateral fairmill.why_credits(h.hold, h.error, false) w;
+      select w.* from (select h.reservation, h.error from fairmill.job_history h where h.id = job_id and h.state <> 'done' limit 1) h
+      cross join lateral fairmill.why_credits(h.reservation, h.error, false) w;
     return;
   end if;
 
@@ -65,8 +65,8 @@ begin
         || to_char((v_job.released ->> 'at')::timestamptz, v_iso) || coalesce(' (' || (v_job.released ->> 'reason') || ')', '')
         || ': it waits longer each time.', v_job.released || jsonb_strip_nulls(jsonb_build_object('run_at', v_job.run_at));
   end if;
-  if v_job.hold is not null then
-    return query select * from fairmill.why_credits(v_job.hold, null, true);
+  if v_job.reservation is not null then
+    return query select * from fairmill.why_credits(v_job.reservation, null, true);
   end if;
 
   select * into v_rule from fairmill.key_limit r where r.kind = v_job.kind;

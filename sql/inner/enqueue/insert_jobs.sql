@@ -10,7 +10,7 @@ declare
   v_count integer;
 begin
   insert into fairmill.job (id, kind, payload, tenant, queue, priority, max_attempts, key, run_at, expire_at, state, aside,
-    limit_key, slot, hold, outbox, batch, unique_key, unique_until)
+    limit_key, slot, reservation, outbox, batch, unique_key, unique_until)
   overriding system value
   select j.id, j.kind, j.payload, j.tenant, j.queue, j.priority, j.max_attempts, j.key, j.run_at,
     coalesce(j.run_at, now()) + j.expire_ms * interval '1 millisecond', j.state, nullif(j.state, 'ready'),

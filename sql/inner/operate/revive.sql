@@ -1,6 +1,6 @@
 -- Puts ended jobs back into the queue as new ones of the same id: attempts and crashes counted anew, failures and lease number kept,
 -- without their time to live and without their unique key. Each is ready, or blocked where it needs a place under its key. A job that had
--- held credits holds them again; where its account has not enough, it stays as it is. So does
+-- had reserved credits reserves them again; where its account has not enough, it stays as it is. So does
 -- a delivery job whose message may have arrived: see reopen_messages.
 --   ids, ends  the jobs and when each ended: together the primary key of the history
 -- A member of a batch is one again: the batch is open again if it was over (reopen_batches).
@@ -12,7 +12,7 @@ language plpgsql
 as $$
 #variable_conflict use_column
 declare
-  v_paid    jsonb;      -- by id the new hold, or null: not enough
+  v_paid    jsonb;      -- by id the new reservation, or null: not enough
   v_again   bigint[];   -- messages that are pending again; null: none of the jobs delivers one
   v_batches bigint[];
   v_others  text[] := '{}';   -- accounts of what batches that are open again enqueue
@@ -29,18 +29,18 @@ begin
     -- Nodes that were skipped may start again below.
     v_others := fairmill.tree_accounts(v_batches);
   end if;
-  select fairmill.reserve_again(array_agg(old.hold), array_agg(old.id), v_others) into v_paid
-  from (select h.id, h.hold from unnest(ids, ends) as given (id, ended_at)
-        cross join lateral (select x.id, x.hold from fairmill.job_history x where x.id = given.id and x.ended_at = given.ended_at offset 0) h
-        where h.hold is not null) old
+  select fairmill.reserve_again(array_agg(old.reservation), array_agg(old.id), v_others) into v_paid
+  from (select h.id, h.reservation from unnest(ids, ends) as given (id, ended_at)
+        cross join lateral (select x.id, x.reservation from fairmill.job_history x where x.id = given.id and x.ended_at = given.ended_at offset 0) h
+        where h.reservation is not null) old
   having count(*) > 0 or cardinality(v_others) > 0;
   with gone as (
     delete from fairmill.job_history h using unnest(ids, ends) as given (id, ended_at)
-    where h.id = given.id and h.ended_at = given.ended_at and (h.hold is null or v_paid ->> h.id::text is not null)
+    where h.id = given.id and h.ended_at = given.ended_at and (h.reservation is null or v_paid ->> h.id::text is not null)
       and (h.outbox is null or h.outbox = any (v_again))
     returning h.*),
   back as (
-    insert into fairmill.job (id, turn_no, lease_no, priority, max_attempts, state, aside, queue, tenant, kind, key, limit_key, hold, outbox, batch, created_at, payload, failures, rerun_of)
+    insert into fairmill.job (id, turn_no, lease_no, priority, max_attempts, state, aside, queue, tenant, kind, key, limit_key, reservation, outbox, batch, created_at, payload, failures, rerun_of)
     overriding system value
     select g.id, nextval('fairmill.job_id_seq'), g.lease_no, g.priority, g.max_attempts,
       -- As admit_due decides.

@@ -10,7 +10,7 @@ import { momentOf } from "../../base/time.js";
 import type { RuleTeller } from "../../limits/key-rules.js";
 import { type Codec, sealJson } from "../job/codec.js";
 import type { EnqueueOptions, NewJob, UniqueClaim } from "../job/enqueue-options.js";
-import { holdOf } from "../job/job-credits.js";
+import { priceOf } from "../job/job-credits.js";
 import { type JobDefinition, refuseReserved } from "../job/job-definition.js";
 import { uniqueKeyOf } from "../job/unique.js";
 import { validateInput } from "../job/validate-input.js";
@@ -113,7 +113,7 @@ function build<In>(
   // What is stored is what was given, not what the schema made of it: the handler validates it again.
   const json = serializeInput(definition.kind, input);
   nameOf(tenant, "tenant");
-  const hold = definition.credits && holdOf(definition.credits, input);
+  const price = definition.credits && priceOf(definition.credits, input);
   return {
     kind: definition.kind,
     queue: definition.queue,
@@ -127,8 +127,8 @@ function build<In>(
     idempotencyKey: once === undefined ? undefined : idempotencyKey(once),
     batch: batch === undefined ? undefined : checkBatchId(batch),
     unique: definition.unique && uniqueClaim(definition, input, json, tenant, codec),
-    account: hold?.account,
-    amount: hold?.amount,
+    account: price?.account,
+    amount: price?.amount,
     payload: codec === undefined ? json : sealJson(codec, json, { kind: definition.kind, tenant }, "payload"),
   };
 }

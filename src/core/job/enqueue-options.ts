@@ -32,7 +32,7 @@ export interface NewJob {
   readonly delayMs?: number | undefined;
   readonly idempotencyKey?: string | undefined;
   readonly unique?: UniqueClaim | undefined;
-  /** Credits to hold: whose, and how many. */
+  /** Credits to reserve: whose, and how many. */
   readonly account?: string | undefined;
   readonly amount?: number | undefined;
   /** The batch of which it is a member. */

@@ -38,7 +38,7 @@ const MEANING: Record<RetryAnswer, Answered> = {
     ok: false,
   },
   no_credits: {
-    words: "held credits that were given back, and its account has not enough to hold them again.",
+    words: "had reserved credits that were given back, and its account has not enough to reserve them again.",
     ok: false,
   },
   not_found: { words: "does not exist: the id is wrong, or retention removed the job.", ok: false },
