@@ -212,8 +212,8 @@ create table fairmill.job (
   failures jsonb,
   limit_key text collate "C",
   slot integer,
-  throttled integer,
-  put_back boolean,
+  rate_limited_times integer,
+  rate_limited boolean,
   unique_key text collate "C",
   unique_until text collate "C",
   rerun_of bigint,
@@ -248,8 +248,8 @@ CREATE INDEX job_rerun ON fairmill.job USING btree (rerun_of) WHERE (rerun_of IS
 CREATE INDEX job_scheduled ON fairmill.job USING btree (run_at, id) WHERE (aside = 'scheduled'::text);
 CREATE UNIQUE INDEX job_slot ON fairmill.job USING btree (limit_key, slot) WITH (deduplicate_items=off) WHERE (slot IS
   NOT NULL);
-CREATE INDEX job_throttled ON fairmill.job USING btree (limit_key, run_at) WHERE ((aside = 'scheduled'::text) AND
-  put_back);
+CREATE INDEX job_rate_limited ON fairmill.job USING btree (limit_key, run_at) WHERE ((aside = 'scheduled'::text) AND
+  rate_limited);
 CREATE UNIQUE INDEX job_unique ON fairmill.job USING btree (tenant, kind, unique_key) WHERE (unique_key IS NOT NULL);
 
 create table fairmill.job_history (
@@ -276,7 +276,7 @@ create table fairmill.job_history (
   result jsonb,
   error jsonb,
   limit_key text collate "C",
-  throttled integer,
+  rate_limited_times integer,
   rerun_of bigint,
   hold bigint,
   outbox bigint,

@@ -48,8 +48,8 @@ create table fairmill.job (
   failures      jsonb,                            -- array: one object per attempt that did not succeed
   limit_key     text collate "C",                 -- whose slots and rate it uses: kind, or kind and tenant, or kind, tenant and key, as JSON
   slot          integer,                          -- the slot it holds under its key's limit; null: none
-  throttled     integer,                          -- how often a rate put it back
-  put_back      boolean,                          -- the rate of its key put it back, and it has not started since
+  rate_limited_times     integer,                          -- how often a rate put it back
+  rate_limited      boolean,                          -- the rate of its key put it back, and it has not started since
   unique_key    text collate "C",
   unique_until  text collate "C",                 -- started: until its first claim, which removes the key; settled: until it ends
   rerun_of      bigint,                           -- the job of which it is the edited repetition
@@ -93,7 +93,7 @@ create index job_blocked on fairmill.job (limit_key, priority desc, id) where as
 -- A slot is held once: whatever a function does, two jobs never share one.
 create unique index job_slot on fairmill.job (limit_key, slot) with (deduplicate_items = off) where slot is not null;
 -- What the rate of its key put back, and until when.
-create index job_throttled on fairmill.job (limit_key, run_at) where aside = 'scheduled' and put_back;
+create index job_rate_limited on fairmill.job (limit_key, run_at) where aside = 'scheduled' and rate_limited;
 -- What has a time to live.
 create index job_expiring on fairmill.job (expire_at, id) where expire_at is not null;
 -- What was asked to cancel.
@@ -198,7 +198,7 @@ create table fairmill.job_history (
   result        jsonb,
   error         jsonb,
   limit_key     text collate "C",
-  throttled     integer,
+  rate_limited_times     integer,
   rerun_of      bigint,
   reservation   bigint,
   outbox        bigint,

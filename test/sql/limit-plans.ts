@@ -101,7 +101,7 @@ export const LIMIT_CALLS: Record<string, Call> = {
     statement: "select * from fairmill.claim_lanes_v1('w1', '{rated}', '{0}', '{default}', '{0}', '{50}', null, 50)",
     before: RATED,
     // Those of room_of_limits are planned, though there are no gates to count for.
-    ways: ["Tid Scan", "job_lane", "job_pkey", "job_throttled", "job_throttled backward"],
+    ways: ["Tid Scan", "job_lane", "job_pkey", "job_rate_limited", "job_rate_limited backward"],
   },
   "lock_meters with meters, known and new": {
     statement: `select fairmill.lock_meters('start', 'key', array(select '["limited", "default", "k' || n || '"]' from generate_series(981, 1020) n order by 1))`,
@@ -129,7 +129,7 @@ export const LIMIT_CALLS: Record<string, Call> = {
     statement: `select fairmill.reuse_freed_starts(array['["rated", "default", "k"]', '["rated", "default", "k"]', '["rated", "default", "nobody"]'],
       array[now() + interval '1 minute', now() + interval '2 minutes', now()])`,
     before: RATED,
-    ways: ["Tid Scan", "job_throttled backward"],
+    ways: ["Tid Scan", "job_rate_limited backward"],
   },
   "change_key_limits for set_key_limits_v1 of a kind with a thousand keys": {
     statement: `select fairmill.set_key_limits_v1('limited', '{"max_running": 3}')`,
@@ -138,7 +138,7 @@ export const LIMIT_CALLS: Record<string, Call> = {
   "change_key_limits for set_key_limits_v1 with a new rate, and a thousand put back": {
     statement: `select fairmill.set_key_limits_v1('rated', '{"rate": {"limit": 6, "per_ms": 60000}}')`,
     before: RATED,
-    ways: ["Tid Scan", "job_throttled"],
+    ways: ["Tid Scan", "job_rate_limited"],
   },
   "change_key_limits for set_key_limits_v1 of a kind that refused, with a thousand keys": {
     statement: `select fairmill.set_key_limits_v1('limited', '{"max_running": 2}')`,

@@ -149,7 +149,7 @@ test("P6 P7 I6: no deadlock, every invariant, and after a drain nobody is blocke
   // Everything that is left is done.
   const [session] = sessions as [Session];
   for (let n = 0; n < 2_000; n++) {
-    await session.query("update fairmill.job set run_at = now() where state = 'scheduled' and put_back is null");
+    await session.query("update fairmill.job set run_at = now() where state = 'scheduled' and rate_limited is null");
     await tick(session);
     const left = await session.query<{ worker: string; ids: string[]; leases: string[] }>(
       "select worker, array_agg(id order by id) as ids, array_agg(lease_no order by id) as leases from fairmill.job where state = 'running' group by 1",

@@ -33,7 +33,7 @@ export const fill = (tenants: number) => `
     case when s = 2 then 'w' || 5 + n % 2 * 20 end, case when s = 2 then now() end, 1, 1, case when s = 6 then now() + (n - 20) * interval '1 minute' end,
     case when s = 3 and n <= 20 then now() - interval '1 minute' end
   from generate_series(1, 1000) n, generate_series(1, 6) s;
-  insert into fairmill.job (kind, queue, tenant, key, limit_key, state, aside, payload, run_at, put_back, throttled)
+  insert into fairmill.job (kind, queue, tenant, key, limit_key, state, aside, payload, run_at, rate_limited, rate_limited_times)
   select 'rated', 'default', 'default', 'k', '["rated", "default", "k"]', 'scheduled', 'scheduled', '{}', now() + n * interval '1 minute', true, 1 from generate_series(1, 1000) n;
   insert into fairmill.job (kind, queue, tenant, key, limit_key, state, payload)
   select 'rated', 'rated', 'default', 'k', '["rated", "default", "k"]', 'ready', '{}' from generate_series(1, 100) n;

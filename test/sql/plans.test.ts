@@ -30,7 +30,7 @@ const BOUND: Record<string, RegExp> = {
   job_unique: /\btenant = .*\bkind = .*\bunique_key = /,
   job_slot: /\blimit_key (=|>=) /,
   job_blocked: /\blimit_key =/,
-  job_throttled: /\blimit_key (=|>=) /,
+  job_rate_limited: /\blimit_key (=|>=) /,
   limit_setting_pkey: /\bname =/,
   limit_setting_at_start: /\bname =/,
   limit_setting_at_enqueue: /\bname =/,

@@ -130,8 +130,8 @@ describe("at start, of a key", () => {
         state: "scheduled",
         attempt: 0,
         lease_no: claimNo(0),
-        throttled: 1,
-        put_back: true,
+        rate_limited_times: 1,
+        rate_limited: true,
       });
     await settle(
       db,
@@ -160,7 +160,7 @@ describe("at start, of a key", () => {
           ),
         );
       }
-      expect(await db.query("select count(*)::integer as late from fairmill.job where put_back")).toEqual([
+      expect(await db.query("select count(*)::integer as late from fairmill.job where rate_limited")).toEqual([
         { late: 10 },
       ]);
     },
@@ -199,7 +199,7 @@ describe("at start, of a key", () => {
     expect((await claimGated(db, "w")).jobs).toEqual([]);
     const [again, behind] = await runAts([ids[3]!, newcomers[0]!]);
     expect(again).toBeLessThan(behind!);
-    expect(await live(db, ids[3]!)).toMatchObject({ throttled: 2, attempt: 0 });
+    expect(await live(db, ids[3]!)).toMatchObject({ rate_limited_times: 2, attempt: 0 });
   });
 
   test("C3: the place under the key is kept while a rate puts the job off, and nobody else starts on it", async () => {
@@ -208,13 +208,13 @@ describe("at start, of a key", () => {
     await settle(db, "w", (await claimGated(db, "w")).jobs, "done");
     expect((await claimGated(db, "w")).jobs).toEqual([]);
     expect(await statesOf(db, ids)).toEqual(["done", "scheduled", "blocked"]);
-    expect(await live(db, ids[1]!)).toMatchObject({ slot: 1, put_back: true });
+    expect(await live(db, ids[1]!)).toMatchObject({ slot: 1, rate_limited: true });
     await db.query("update fairmill.meter set spent_at = null, spent = null");
     await due([ids[1]!]);
     await call(db, "promote_v1()");
     const { jobs } = await claimGated(db, "w");
     expect(jobs.map(({ id }) => id)).toEqual([ids[1]]);
-    expect(await live(db, ids[1]!)).toMatchObject({ put_back: null, attempt: 1, throttled: 1 });
+    expect(await live(db, ids[1]!)).toMatchObject({ rate_limited: null, attempt: 1, rate_limited_times: 1 });
   });
 
   test("who is put back by its key, or let go because lanes share a tenant, spends nothing of the tenant's rate", async () => {
@@ -254,7 +254,7 @@ describe("at start, of a key", () => {
     await setRule(db, { rate: { limit: 3, per_ms: HOUR } });
     const [first] = await enqueueKeyed(db, 1);
     await settle(db, "w", (await claimGated(db, "w")).jobs, "retry", [{ delay_ms: HOUR }]);
-    expect(await live(db, first!)).toMatchObject({ state: "scheduled", put_back: null });
+    expect(await live(db, first!)).toMatchObject({ state: "scheduled", rate_limited: null });
     await enqueueKeyed(db, 1);
     expect((await claimGated(db, "w")).jobs).toHaveLength(1);
   });

@@ -206,7 +206,7 @@ test("A3: every column of a live job is kept when it ends, with the same type; o
   expect(missing.map(({ name }) => name).toSorted()).toEqual([
     "aside",
     "cancel_requested_at",
-    "put_back",
+    "rate_limited",
     "released",
     "slot",
     "turn_no",

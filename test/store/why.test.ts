@@ -236,8 +236,8 @@ describe("a rate", () => {
     const told = await why(second.id);
     expectReason(told, "scheduled", `The rate of its key (1 per hour) put it back until ${runAt!.toISOString()}.`);
     expect(held(told)).toEqual(["scheduled", "rate"]);
-    expect(detailOf(told, "scheduled")).toMatchObject({ throttled: 1, putBack: true });
-    expect(detailOf(told, "rate")).toMatchObject({ scope: "key", name: "limited / default / ann", throttled: 1 });
+    expect(detailOf(told, "scheduled")).toMatchObject({ rateLimitedTimes: 1, rateLimited: true });
+    expect(detailOf(told, "rate")).toMatchObject({ scope: "key", name: "limited / default / ann", rateLimitedTimes: 1 });
 
     const third = await client.enqueue(rated, { user: "ann" });
     expectReason(

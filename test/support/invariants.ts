@@ -64,7 +64,7 @@ const RULES: readonly (readonly [id: string, what: string, query: string])[] = [
     "a place belongs to a job that is ready, runs, was put back by a rate or by a later one, or is of a kind that refuses",
     `select j.id from fairmill.job j where j.slot is not null
        and not (j.state in ('ready', 'running') or j.state = 'scheduled'
-         and (j.put_back is true or j.unique_key is not null or exists (select from fairmill.key_limit_in_force r where r.kind = j.kind and r.when_full = 'refuse')))`,
+         and (j.rate_limited is true or j.unique_key is not null or exists (select from fairmill.key_limit_in_force r where r.kind = j.kind and r.when_full = 'refuse')))`,
   ],
   [
     "signal",

@@ -65,7 +65,7 @@ begin
   perform fairmill.record_claim(worker_id, list_no, v_ids);
   return query
     update fairmill.job j
-    set state = 'running', worker = worker_id, lease_no = fairmill.next_lease(j.lease_no), attempt = j.attempt + 1, started_at = clock_timestamp(), put_back = null,
+    set state = 'running', worker = worker_id, lease_no = fairmill.next_lease(j.lease_no), attempt = j.attempt + 1, started_at = clock_timestamp(), rate_limited = null,
         unique_key = case when j.unique_until = 'started' then null else j.unique_key end, unique_until = nullif(j.unique_until, 'started')
     -- An array of places, not a join: measured at 7.1 against 8.4 microseconds a job.
     where j.ctid = any (v_places)

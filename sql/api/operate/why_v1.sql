@@ -59,7 +59,7 @@ begin
       jsonb_build_object('expire_at', v_job.expire_at);
   end if;
 
-  -- As put_back brakes it.
+  -- As return_jobs brakes it.
   if (v_job.released -> 'times')::integer > 3 then
     return query select 'released', false, 'Workers took it and gave it back ' || (v_job.released ->> 'times') || ' times in a row, the last time at '
         || to_char((v_job.released ->> 'at')::timestamptz, v_iso) || coalesce(' (' || (v_job.released ->> 'reason') || ')', '')
@@ -76,14 +76,14 @@ begin
   end if;
   return query select 'scheduled', v_job.state <> 'scheduled' or v_job.run_at <= v_at,
     case when v_job.state <> 'scheduled' or v_job.run_at <= v_at then 'Its time has come.'
-         when v_job.put_back then 'The rate of its key' || coalesce(' (' || fairmill.rate_words(v_rule.rate_limit, v_rule.rate_per_ms) || ')', '') || ' put it back until '
+         when v_job.rate_limited then 'The rate of its key' || coalesce(' (' || fairmill.rate_words(v_rule.rate_limit, v_rule.rate_per_ms) || ')', '') || ' put it back until '
            || to_char(v_job.run_at, v_iso) || '.'
          when v_step.kind = 'sleep' then 'It sleeps (' || v_step.name || ') until ' || to_char(v_step.wake_at, v_iso) || '.'
          when v_step.kind = 'wait' then 'It waits for the signal "' || v_step.name || '"' || coalesce(', until ' || to_char(v_step.wake_at, v_iso), '') || '.'
          when v_job.attempt > 0 and jsonb_array_length(coalesce(v_job.failures, '[]')) > 0 then 'Attempt ' || v_job.attempt || ' of ' || v_job.max_attempts
            || ' failed' || coalesce(' (' || (v_job.failures #>> '{-1,error,message}') || ')', '') || '; the next one is at ' || to_char(v_job.run_at, v_iso) || '.'
          else 'It is scheduled for ' || to_char(v_job.run_at, v_iso) || '.' end,
-    jsonb_strip_nulls(jsonb_build_object('run_at', v_job.run_at, 'attempt', v_job.attempt, 'throttled', v_job.throttled, 'put_back', v_job.put_back, 'step', v_step.name));
+    jsonb_strip_nulls(jsonb_build_object('run_at', v_job.run_at, 'attempt', v_job.attempt, 'rate_limited_times', v_job.rate_limited_times, 'rate_limited', v_job.rate_limited, 'step', v_step.name));
 
   for v_setting in
     select g.* from (values (1, 'tenant', v_job.tenant), (2, 'queue', v_job.queue), (3, 'kind', v_job.kind)) as own (n, scope, name)

@@ -55,7 +55,7 @@ begin
     if jsonb_path_exists(details, '$[*].delivery') then
       perform fairmill.record_sends(worker_id, ids, leases, v_verdicts, details);
     end if;
-    select w.changed, w.released, w.freed into v_waiting, v_released, v_given_up from fairmill.put_back(worker_id, ids, leases, v_verdicts, details) w;
+    select w.changed, w.released, w.freed into v_waiting, v_released, v_given_up from fairmill.return_jobs(worker_id, ids, leases, v_verdicts, details) w;
   end if;
 
   if v_verdicts && array['done', 'dead', 'cancelled'] then

@@ -37,7 +37,7 @@ begin
     and (v_job.state = 'blocked' or v_job.state = 'ready' and v_job.priority = newer.priority);
   update fairmill.job j
   set payload = newer.payload, key = newer.key, limit_key = newer.limit_key, slot = v_slot, priority = newer.priority, run_at = v_at,
-      expire_at = v_at + newer.expire_ms * interval '1 millisecond', put_back = null,
+      expire_at = v_at + newer.expire_ms * interval '1 millisecond', rate_limited = null,
       state = case when v_stays then v_job.state else 'scheduled' end,
       aside = case when v_stays then nullif(v_job.state, 'ready') else 'scheduled' end
   where j.id = old_id;

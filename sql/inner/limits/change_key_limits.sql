@@ -5,7 +5,7 @@
 -- Who waits for its time and holds a place of a kind that refused gives it up when the kind does not refuse any more. Upkeep does the rest.
 -- Locks: if it changes, an advisory lock of the kind, with a cap the meter of the kind, the rule's row, then the meters of all its keys, by name, then those jobs, skipping
 -- those that somebody else holds. So never inside a transaction of a caller: report_key_limits_v1 is for those.
--- Plan expected: a range of meter; if the rate is another one a range of job_throttled, if it refused before one of job_slot; a probe of
+-- Plan expected: a range of meter; if the rate is another one a range of job_rate_limited, if it refused before one of job_slot; a probe of
 -- job_blocked for each meter.
 create or replace function fairmill.change_key_limits(report fairmill.key_limit_report)
 returns boolean
@@ -67,7 +67,7 @@ begin
     update fairmill.job j set run_at = v_at
     where j.ctid = any (array(
       select w.ctid from fairmill.job w
-      where w.limit_key >= v_from and w.limit_key < v_to and w.aside = 'scheduled' and w.put_back and w.run_at > v_at
+      where w.limit_key >= v_from and w.limit_key < v_to and w.aside = 'scheduled' and w.rate_limited and w.run_at > v_at
       order by w.limit_key for update skip locked));
     v_is_due := found;
   end if;
@@ -75,7 +75,7 @@ begin
     update fairmill.job j set slot = null
     where j.ctid = any (array(
       select h.ctid from fairmill.job h
-      where h.slot is not null and h.limit_key >= v_from and h.limit_key < v_to and h.aside = 'scheduled' and h.put_back is not true
+      where h.slot is not null and h.limit_key >= v_from and h.limit_key < v_to and h.aside = 'scheduled' and h.rate_limited is not true
       order by h.limit_key for update skip locked));
   end if;
   -- More places, or none to count: who is blocked is looked at by the next upkeep.

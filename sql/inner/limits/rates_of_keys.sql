@@ -1,5 +1,5 @@
 -- The rates of keys: who of these jobs may not start now is put back, scheduled for a moment of its own at which it may; it keeps its
--- attempt and its place, and is counted as throttled. For the others the rate is spent. Part of claim_limited.
+-- attempt and its place, and is counted as rate_limited_times. For the others the rate is spent. Part of claim_limited.
 --   places  the candidates in the order of their turns, locked;  at: the moment of the claim, as far as it is known
 -- Result: at, the moment under the locks; places, of those that may start; late, what the worker is told of the others, or null; spends, whether a rate was spent.
 -- Most keys have room for all their jobs, and nobody waits: spend_key_rates is enough for them. The others are looked at one by one.
@@ -7,8 +7,8 @@
 -- when a job comes back, the rate is asked again. Who comes back too early goes before all others that wait; newcomers queue up behind
 -- them, and start at once only if nobody waits.
 -- Locks: the meters of the keys, by name.
--- Plan expected: the jobs by their places; a look at job_throttled for all keys; per key that has too little room a probe of meter and a
--- backward probe of job_throttled.
+-- Plan expected: the jobs by their places; a look at job_rate_limited for all keys; per key that has too little room a probe of meter and a
+-- backward probe of job_rate_limited.
 create or replace function fairmill.rates_of_keys(places tid[], inout at timestamptz, out places_left tid[], out late jsonb, out spends boolean)
 language plpgsql
 set enable_sort = off
@@ -40,10 +40,10 @@ begin
   -- Later than all that was spent under these locks before: whoever had them meanwhile forgot what no longer counted at its moment.
   at := clock_timestamp();
 
-  -- Said with an order that no other index has: statistics cannot talk the planner out of job_throttled.
-  if (select j.limit_key from fairmill.job j where j.limit_key = any (v_names) and j.aside = 'scheduled' and j.put_back order by j.limit_key limit 1) is not null then
+  -- Said with an order that no other index has: statistics cannot talk the planner out of job_rate_limited.
+  if (select j.limit_key from fairmill.job j where j.limit_key = any (v_names) and j.aside = 'scheduled' and j.rate_limited order by j.limit_key limit 1) is not null then
     select coalesce(jsonb_object_agg(u.name, true), '{}') into v_waits from unnest(v_names) as u (name)
-    cross join lateral (select x.run_at from fairmill.job x where x.limit_key = u.name and x.aside = 'scheduled' and x.put_back
+    cross join lateral (select x.run_at from fairmill.job x where x.limit_key = u.name and x.aside = 'scheduled' and x.rate_limited
                         order by x.run_at desc limit 1) waits;
   end if;
   v_tight := v_waits;
@@ -74,9 +74,9 @@ begin
   -- Everything of a key in one row, found by probes from it: whatever is joined the other way round is quadratic. Of a key's jobs those
   -- that were put back before go first; who never was stands behind those that still wait.
   with wanted as materialized (
-    select j.limit_key, array_agg(p.place order by j.put_back is not true, p.n) as places, count(*)::integer as count, count(*) filter (where j.put_back)::integer as again
+    select j.limit_key, array_agg(p.place order by j.rate_limited is not true, p.n) as places, count(*)::integer as count, count(*) filter (where j.rate_limited)::integer as again
     from unnest(places) with ordinality as p (place, n)
-    cross join lateral (select x.kind, x.limit_key, x.put_back from fairmill.job x where x.ctid = p.place) j
+    cross join lateral (select x.kind, x.limit_key, x.rate_limited from fairmill.job x where x.ctid = p.place) j
     where v_tight ? j.limit_key
     group by j.limit_key),
   key as materialized (
@@ -88,7 +88,7 @@ begin
     cross join lateral (select x.*, x.rate_per_ms::float8 / x.rate_limit * 129 / 128 * interval '1 millisecond' as step
                         from fairmill.key_limit x where x.kind = w.limit_key::jsonb ->> 0 and x.rate_at = 'start' offset 0) r
     cross join lateral (select x.ctid as place, x.spent_at, x.spent from fairmill.meter x where x.use = 'start' and x.scope = 'key' and x.name = w.limit_key offset 0) m
-    left join lateral (select x.run_at from fairmill.job x where x.limit_key = w.limit_key and x.aside = 'scheduled' and x.put_back
+    left join lateral (select x.run_at from fairmill.job x where x.limit_key = w.limit_key and x.aside = 'scheduled' and x.rate_limited
                        order by x.run_at desc limit 1) last on true
     cross join lateral fairmill.rate_room(m.spent_at, m.spent, r.rate_limit, r.rate_per_ms, r.rate_how, at) now
     cross join lateral (select least(now.room, case when last.run_at is null then w.count else w.again end) as count offset 0) starts
@@ -108,7 +108,7 @@ begin
 
   if v_late is not null then
     with put as (
-      update fairmill.job j set state = 'scheduled', aside = 'scheduled', throttled = coalesce(j.throttled, 0) + 1, put_back = true, run_at = l.due_at
+      update fairmill.job j set state = 'scheduled', aside = 'scheduled', rate_limited_times = coalesce(j.rate_limited_times, 0) + 1, rate_limited = true, run_at = l.due_at
       from unnest(v_late, v_due) as l (place, due_at)
       where j.ctid = l.place
       returning j.priority, j.tenant, j.run_at)

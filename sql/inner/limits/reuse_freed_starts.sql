@@ -5,7 +5,7 @@
 -- became free, however many wait, no moment is left unused, and nobody is put off. Moments are hints, in no promised order: see rates_of_keys.
 -- Workers know of these moments already, and sleep no longer than until the first; they are told of those that are over.
 -- Locks: jobs that were put back, skipping those that somebody else holds: then a moment is lost.
--- Plan expected: per key a backward range of job_throttled, as long as there are moments; then the rows by their place (Tid Scan).
+-- Plan expected: per key a backward range of job_rate_limited, as long as there are moments; then the rows by their place (Tid Scan).
 create or replace function fairmill.reuse_freed_starts(keys text[], moments timestamptz[])
 returns void
 language plpgsql
@@ -21,7 +21,7 @@ begin
   cross join lateral (
     select array_agg(w.ctid order by w.run_at desc) as places, array_agg(w.run_at order by w.run_at desc) as run_ats
     from (select x.ctid, x.run_at from fairmill.job x
-          where x.limit_key = free.key and x.aside = 'scheduled' and x.put_back and x.run_at > free.first
+          where x.limit_key = free.key and x.aside = 'scheduled' and x.rate_limited and x.run_at > free.first
           order by x.limit_key desc, x.run_at desc limit free.count for update skip locked) w) waiting
   cross join lateral unnest(free.moments, waiting.places, waiting.run_ats) as pair (moment, place, run_at)
   where pair.moment < pair.run_at;

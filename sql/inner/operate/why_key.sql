@@ -28,16 +28,16 @@ begin
   if v_rule.rate_at = 'start' then
     select * into v_meter from fairmill.meter m where m.use = 'start' and m.scope = 'key' and m.name = v_job.limit_key;
     select * into v_room from fairmill.rate_room(v_meter.spent_at, v_meter.spent, v_rule.rate_limit, v_rule.rate_per_ms, v_rule.rate_how, at);
-    select j.run_at into v_last from fairmill.job j where j.limit_key = v_job.limit_key and j.aside = 'scheduled' and j.put_back order by j.run_at desc limit 1;
-    return query select 'rate', v_room.room > 0 and (v_job.put_back is true and v_job.run_at <= at or v_last is null),
+    select j.run_at into v_last from fairmill.job j where j.limit_key = v_job.limit_key and j.aside = 'scheduled' and j.rate_limited order by j.run_at desc limit 1;
+    return query select 'rate', v_room.room > 0 and (v_job.rate_limited is true and v_job.run_at <= at or v_last is null),
       'The key "' || v_name || '" may start ' || fairmill.rate_words(v_rule.rate_limit, v_rule.rate_per_ms)
-        || case when v_job.put_back and v_job.run_at > at then ', and this one at ' || to_char(v_job.run_at, v_iso) || '.'
-                when v_last is not null and v_job.put_back is not true then '; others wait for theirs until ' || to_char(v_last, v_iso) || ', and this one queues up behind them.'
+        || case when v_job.rate_limited and v_job.run_at > at then ', and this one at ' || to_char(v_job.run_at, v_iso) || '.'
+                when v_last is not null and v_job.rate_limited is not true then '; others wait for theirs until ' || to_char(v_last, v_iso) || ', and this one queues up behind them.'
                 when v_room.room <= 0 then '; the next one at ' || to_char(v_room.open_at, v_iso) || '.'
                 else ', and has room.' end,
       jsonb_build_object('scope', 'key', 'name', v_name, 'limit', v_rule.rate_limit, 'per_ms', v_rule.rate_per_ms, 'how', v_rule.rate_how,
-        'open_at', case when v_job.put_back and v_job.run_at > at then v_job.run_at else greatest(v_room.open_at, case when v_job.put_back is not true then v_last end) end,
-        'throttled', coalesce(v_job.throttled, 0));
+        'open_at', case when v_job.rate_limited and v_job.run_at > at then v_job.run_at else greatest(v_room.open_at, case when v_job.rate_limited is not true then v_last end) end,
+        'rate_limited_times', coalesce(v_job.rate_limited_times, 0));
   end if;
 
   if v_rule.max_running is null and v_job.state <> 'blocked' then

@@ -35,13 +35,13 @@ begin
       and (leases is null or j.worker is not distinct from worker_id and j.lease_no = leases[width_bucket(j.id, (select ids))])
       and (v_all_end or states[width_bucket(j.id, (select ids))] in ('done', 'dead', 'cancelled'))
     returning j.id, j.lease_no, j.priority, j.attempt, j.crashes, j.max_attempts, j.queue, j.tenant, j.kind, j.key, j.limit_key, j.slot,
-      j.throttled, j.put_back, j.reservation, j.outbox, j.batch, j.worker, j.created_at, j.run_at, j.expire_at, j.started_at, j.payload, j.progress,
+      j.rate_limited_times, j.rate_limited, j.reservation, j.outbox, j.batch, j.worker, j.created_at, j.run_at, j.expire_at, j.started_at, j.payload, j.progress,
       j.failures, j.rerun_of, case when v_state is null then width_bucket(j.id, (select ids)) end as n),
   moved as (
     insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant, kind, key, limit_key,
-      throttled, reservation, outbox, batch, worker, created_at, run_at, expire_at, started_at, ended_at, payload, progress, failures, result, error, rerun_of)
+      rate_limited_times, reservation, outbox, batch, worker, created_at, run_at, expire_at, started_at, ended_at, payload, progress, failures, result, error, rerun_of)
     select g.id, g.lease_no, g.priority, g.attempt, g.crashes + crashed::integer, g.max_attempts, coalesce(v_state, states[g.n]), g.queue, g.tenant,
-      g.kind, g.key, g.limit_key, g.throttled, g.reservation, g.outbox, g.batch, g.worker, g.created_at, g.run_at, g.expire_at, g.started_at, v_at,
+      g.kind, g.key, g.limit_key, g.rate_limited_times, g.reservation, g.outbox, g.batch, g.worker, g.created_at, g.run_at, g.expire_at, g.started_at, v_at,
       g.payload, g.progress,
       case when crashed then fairmill.add_attempt(g.failures, fairmill.crash_entry(g.attempt, g.lease_no, g.worker, g.started_at, v_at))
            when leases is not null and states[g.n] <> 'done' and details -> (g.n - 1) ? 'error' then fairmill.add_attempt(g.failures,
@@ -54,7 +54,7 @@ begin
          array_agg(g.outbox) filter (where g.outbox is not null), array_agg(coalesce(v_state, states[g.n])) filter (where g.outbox is not null),
          jsonb_agg(details -> (g.n - 1)) filter (where g.outbox is not null),
          jsonb_agg(jsonb_build_array(g.batch, coalesce(v_state, states[g.n]), g.created_at)) filter (where g.batch is not null),
-         array_agg(g.limit_key) filter (where g.put_back), array_agg(g.run_at) filter (where g.put_back)
+         array_agg(g.limit_key) filter (where g.rate_limited), array_agg(g.run_at) filter (where g.rate_limited)
     into ended, freed, v_reservations, v_held, v_messages, v_sent, v_said, members, v_keys, v_starts
   from gone g;
   if v_keys is not null then

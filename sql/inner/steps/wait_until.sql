@@ -1,4 +1,4 @@
--- Until when does a job wait that has come to these waits? Part of put_back, in the transaction that puts the job back, so that
+-- Until when does a job wait that has come to these waits? Part of return_jobs, in the transaction that puts the job back, so that
 -- no signal is lost between "not there yet" and "put back": the steps are locked here, and whoever sends a signal writes to the step
 -- first and looks at the job afterwards.
 --   lease   under which the job came to them;  due_at: unless something else is known

@@ -80,7 +80,7 @@ function hintOf({ check, detail }: WhyCheck, id: string): string | undefined {
   if (check === "paused")
     return `Go on: fairmill resume --${String(detail!["scope"])} ${shellWord(String(detail!["name"]))}`;
   if (check === "worker") return "Start a worker that has a handler for it: fairmill work";
-  if (check === "scheduled" && !detail!["putBack"]) return `Run it now: fairmill retry ${id}`;
+  if (check === "scheduled" && !detail!["rateLimited"]) return `Run it now: fairmill retry ${id}`;
   if (check === "state" && isEnded(detail!["state"] as Why["state"])) return `Run it again: fairmill retry ${id}`;
   return undefined;
 }

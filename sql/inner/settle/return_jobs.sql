@@ -5,7 +5,7 @@
 -- A release puts the job back at once; but one that is released again and again within seconds waits longer each time, from the fourth on:
 -- 0.1 s, doubled up to a minute. released says how often, and why the last time (reason in the details): why_v1 tells it.
 -- Locks: the jobs by id, then the steps of such a snooze.
-create or replace function fairmill.put_back(worker_id text, ids bigint[], leases bigint[], verdicts text[], details jsonb,
+create or replace function fairmill.return_jobs(worker_id text, ids bigint[], leases bigint[], verdicts text[], details jsonb,
   out changed integer, out released text[], out freed text[])
 language plpgsql
 as $$
