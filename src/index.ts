@@ -149,7 +149,7 @@ export {
   type Channel,
   type ChannelOptions,
   defineChannel,
-  type OnDoubt,
+  type OnUncertain,
   type Receiver,
   type SendContext,
 } from "./outbox/channel.js";
@@ -184,7 +184,7 @@ export { type WebhookChannelOptions, webhookChannel } from "./outbox/webhook/web
 export {
   WebhookDestinationError,
   WebhookError,
-  WebhookInDoubtError,
+  WebhookUncertainError,
   WebhookRefusedError,
   WebhookSignatureError,
   WebhookUnreachableError,

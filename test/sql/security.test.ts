@@ -199,7 +199,7 @@ test("S5: a role with EXECUTE on the functions and DML on the tables does all th
   await tick(session);
   const deliveries = await claimDeliveries(session, "w");
   expect(await answersOf(begin(session, "w", deliveries))).toEqual(["send"]);
-  await settle(session, "w", deliveries, "dead", [{ error: { message: "no" }, delivery: { outcome: "doubt" } }]);
+  await settle(session, "w", deliveries, "dead", [{ error: { message: "no" }, delivery: { outcome: "uncertain" } }]);
   expect(await call<string>(session, "resolve_delivery_v1($1, 'sent')", [message])).toBe("resolved");
   expect(await call<string>(session, "cancel_v1($1)", [id])).toBe("ended");
   expect(await call<string>(session, "retry_v1($1)", [id])).toBe("done");

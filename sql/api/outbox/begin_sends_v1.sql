@@ -5,7 +5,7 @@
 --   resends   beside ids: send although an earlier attempt may have arrived, because the receiver knows the key or was asked
 -- Result: one row per job, in no particular order. answer is one of
 --   send   it is marked as being sent, under this lease: go ahead, with what the row says
---   doubt  an earlier attempt began to send it since_ms ago, and nobody knows whether it arrived. Nothing was written;
+--   uncertain  an earlier attempt began to send it since_ms ago, and nobody knows whether it arrived. Nothing was written;
 --          with what the row says one can ask the receiver
 --   over   the message has its end, or is gone
 --   busy   somebody has the job locked: ask again
@@ -51,7 +51,7 @@ begin
     returning f.id, jsonb_array_length(o.attempts) + coalesce(jsonb_path_query_first(o.attempts, '$[*].dropped')::integer, 0) as tries)
   select a.id,
     case when b.id is not null then 'send'
-         when f.status = 'sending' then 'doubt'
+         when f.status = 'sending' then 'uncertain'
          when a.is_held then 'over'
          when (select j.id from fairmill.job j where j.id = a.id and j.lease_no = a.lease_no and j.worker is not distinct from worker_id and j.outbox is not null)
            is not null then 'busy' else 'lost' end,

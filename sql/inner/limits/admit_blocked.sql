@@ -16,8 +16,8 @@ declare
   v_tried text[];
   v_rows  tid[];     -- of the jobs that get a place
   v_slots integer[];
-  v_doubt text[];
-  -- At most so many of one key: the rest is in doubt and has its turn with the next upkeep.
+  v_unsure text[];
+  -- At most so many of one key: the rest is uncertain and has its turn with the next upkeep.
   v_places_max constant integer := 1000;
 begin
   perform fairmill.lock_meters('start', 'key', keys);
@@ -36,7 +36,7 @@ begin
                    where exists (select from fairmill.key_limit_in_force r where r.kind = k.name::jsonb ->> 0 and r.when_full = 'refuse' and r.max_running is not null)
                      and exists (select from fairmill.meter m where m.use = 'enqueue' and m.scope = 'key' and m.name = k.name));
   if cardinality(v_tried) > 0 then
-    v_doubt := array(select unnest(v_tried) except select held.name
+    v_unsure := array(select unnest(v_tried) except select held.name
       from (select m.name from fairmill.meter m where m.use = 'enqueue' and m.scope = 'key' and m.name = any (v_tried) for update skip locked) held);
   end if;
 
@@ -44,10 +44,10 @@ begin
     select free.name, free.slots,
       array(select b.ctid from fairmill.job b where b.aside = 'blocked' and b.limit_key = free.name
             order by b.priority desc, b.id limit cardinality(free.slots) for update skip locked) as found
-    from fairmill.free_slots(array(select unnest(v_keys) except select unnest(v_doubt)), v_places_max) free)
+    from fairmill.free_slots(array(select unnest(v_keys) except select unnest(v_unsure)), v_places_max) free)
   select array_agg(chosen.place) filter (where chosen.place is not null), array_agg(chosen.slot) filter (where chosen.place is not null),
-         v_doubt || array_agg(distinct key.name) filter (where cardinality(key.slots) = v_places_max or cardinality(key.slots) > cardinality(key.found))
-    into v_rows, v_slots, v_doubt
+         v_unsure || array_agg(distinct key.name) filter (where cardinality(key.slots) = v_places_max or cardinality(key.slots) > cardinality(key.found))
+    into v_rows, v_slots, v_unsure
   from key left join lateral unnest(key.found, key.slots[1 : cardinality(key.found)]) as chosen (place, slot) on true;
 
   if v_rows is not null then
@@ -58,10 +58,10 @@ begin
       returning j.queue, j.priority, j.tenant, j.id;
   end if;
 
-  if v_doubt is not null then
+  if v_unsure is not null then
     -- Places are left, or could not be given: is somebody blocked after all?
     update fairmill.meter m set recheck = true
-    where m.use = 'start' and m.scope = 'key' and m.name = any (v_doubt) and not m.recheck
+    where m.use = 'start' and m.scope = 'key' and m.name = any (v_unsure) and not m.recheck
       and (select b.id from fairmill.job b where b.aside = 'blocked' and b.limit_key = m.name limit 1) is not null;
   end if;
 end

@@ -1,6 +1,6 @@
 -- Writes into the last entry of outbox.attempts what the attempt came to, if it says so and has not been told before. An attempt without an
 -- outcome is one whose worker did not get to tell.
---   said  what the worker says of it: outcome (sent | refused | doubt) and error; null: nothing
+--   said  what the worker says of it: outcome (sent | refused | uncertain) and error; null: nothing
 create or replace function fairmill.close_attempt(attempts jsonb, said jsonb)
 returns jsonb
 language sql immutable

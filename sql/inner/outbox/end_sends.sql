@@ -2,7 +2,7 @@
 -- its job has. sent where the job is done. Where it is not: unknown if an attempt to send may have arrived, else skipped
 -- (cancelled) or failed (dead). Then whoever is next in order gets its turn.
 --   rows, states  of the jobs that ended: job.outbox, and the state each ended in
---   details       null, or an array beside rows: what settle_v1 was told; delivery has outcome (sent | refused | doubt), answer, error
+--   details       null, or an array beside rows: what settle_v1 was told; delivery has outcome (sent | refused | uncertain), answer, error
 -- Locks: the rows, then those that are next. Never waits for a transaction of a caller.
 -- Plan expected: a probe of the primary key of outbox per row.
 create or replace function fairmill.end_sends(rows bigint[], states text[], details jsonb default null)
@@ -21,7 +21,7 @@ begin
     set status = case
           when given.state = 'done' or given.said ->> 'outcome' = 'sent' then 'sent'
           -- What the attempt itself says goes before what the row says: it was sending until this moment.
-          when coalesce(given.said ->> 'outcome', case when o.status = 'sending' then 'doubt' end) = 'doubt' then 'unknown'
+          when coalesce(given.said ->> 'outcome', case when o.status = 'sending' then 'uncertain' end) = 'uncertain' then 'unknown'
           when given.state = 'cancelled' then 'skipped' else 'failed' end,
         attempts = fairmill.close_attempt(o.attempts, given.said), answer = coalesce(given.said -> 'answer', o.answer), ended_at = v_at
     from (select u.id, u.state, nullif(details -> (u.n - 1)::integer -> 'delivery', 'null') as said
