@@ -434,7 +434,7 @@ create table fairmill.outbox (
 CREATE INDEX outbox_age ON fairmill.outbox USING btree (ended_at) WHERE ((ended_at IS NOT NULL) AND (status <>
   'unknown'::text));
 CREATE INDEX outbox_recheck ON fairmill.outbox USING btree (id) WHERE recheck;
-CREATE UNIQUE INDEX outbox_turn ON fairmill.outbox USING btree (tenant, channel, order_key) WHERE ((order_key IS NOT
+CREATE UNIQUE INDEX outbox_head ON fairmill.outbox USING btree (tenant, channel, order_key) WHERE ((order_key IS NOT
   NULL) AND (ended_at IS NULL) AND (waiting IS NULL));
 CREATE INDEX outbox_unsent ON fairmill.outbox USING btree (status, id) WHERE (status <> 'sent'::text);
 CREATE INDEX outbox_waiting ON fairmill.outbox USING btree (tenant, channel, order_key, id) WHERE (waiting IS NOT NULL);
@@ -458,7 +458,7 @@ create table fairmill.schedule (
   jitter_ms bigint not null default 0,
   fingerprint text not null,
   next_at timestamp with time zone not null,
-  held_until timestamp with time zone,
+  not_before timestamp with time zone,
   last_tick_at timestamp with time zone,
   last_job_id bigint,
   last_error jsonb,
@@ -477,7 +477,7 @@ create table fairmill.schedule (
 ) with (
   fillfactor = 50
 );
-CREATE INDEX schedule_due ON fairmill.schedule USING btree (GREATEST(next_at, held_until)) WHERE (paused_at IS NULL);
+CREATE INDEX schedule_due ON fairmill.schedule USING btree (GREATEST(next_at, not_before)) WHERE (paused_at IS NULL);
 CREATE INDEX schedule_moved ON fairmill.schedule USING btree (moved_at) WHERE (paused_at IS NULL);
 
 create table fairmill.schedule_tick (

@@ -489,7 +489,7 @@ create table fairmill.outbox (
     when 'skipped' then ended_at is not null
     when 'unknown' then ended_at is not null
     else false end),
-  constraint outbox_turn_fits check (waiting is null or status = 'pending' and job_id is null and order_key is not null),
+  constraint outbox_waiting_fits check (waiting is null or status = 'pending' and job_id is null and order_key is not null),
   constraint outbox_names_fit check (octet_length(tenant) between 1 and 200 and octet_length(channel) between 1 and 180
     and length(idempotency_key) between 1 and 500 and octet_length(order_key) between 1 and 200),
   -- The library refuses more than 1 MiB of JSON text; this is the wall for every other caller.
@@ -498,7 +498,7 @@ create table fairmill.outbox (
   constraint outbox_key unique (tenant, channel, idempotency_key)
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 -- Of messages in order at most one is under way, whichever session begins them.
-create unique index outbox_turn on fairmill.outbox (tenant, channel, order_key)
+create unique index outbox_head on fairmill.outbox (tenant, channel, order_key)
   where order_key is not null and ended_at is null and waiting is null;
 -- The next of an order key.
 create index outbox_waiting on fairmill.outbox (tenant, channel, order_key, id) where waiting is not null;
@@ -616,7 +616,7 @@ create table fairmill.schedule (
   jitter_ms     bigint      not null default 0,
   fingerprint   text        not null,                 -- of the definition: declaring the same one again changes nothing
   next_at       timestamptz not null,                 -- the first tick that is not done
-  held_until    timestamptz,                          -- ticking failed: not before this time again
+  not_before    timestamptz,                          -- ticking failed: not before this time again
   last_tick_at  timestamptz,
   last_job_id   bigint,
   last_error    jsonb,                                -- why the last tick made no job, or why ticking fails
@@ -634,7 +634,7 @@ create table fairmill.schedule (
   constraint schedule_job_fits check (pg_column_size(job) <= 2 * 1024 * 1024 + 8192)
 ) with (fillfactor = 50);
 -- What is due first.
-create index schedule_due on fairmill.schedule (greatest(next_at, held_until)) where paused_at is null;
+create index schedule_due on fairmill.schedule (greatest(next_at, not_before)) where paused_at is null;
 -- Upkeep asks for the latest one.
 create index schedule_moved on fairmill.schedule (moved_at) where paused_at is null;
 

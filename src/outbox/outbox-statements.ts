@@ -60,7 +60,7 @@ export interface MessageFilter {
   readonly limit?: number;
 }
 
-export type ResolveAnswer = "resolved" | "known" | "open" | "held" | "not_found";
+export type ResolveAnswer = "resolved" | "known" | "open" | "order_busy" | "not_found";
 
 export const MESSAGES_MAX = 200;
 /** The largest id that there can be. */

@@ -219,7 +219,7 @@ describe("putting jobs back", () => {
 
   test("C8: a retry or redrive sends what certainly was not delivered again, and leaves what may have been alone", async () => {
     const [failed, unknown] = [await give("refused"), await give("uncertain")];
-    expect(await call(db, "retry_v1($1)", [unknown.job.id])).toBe("held");
+    expect(await call(db, "retry_v1($1)", [unknown.job.id])).toBe("order_busy");
     expect(await call(db, "retry_v1($1)", [failed.job.id])).toBe("ready");
     expect(await messageOf(db, failed.id)).toMatchObject({ status: "pending", ended_at: null });
     const [job] = await claimDeliveries(db, "w");
@@ -249,7 +249,7 @@ describe("putting jobs back", () => {
     expect((await live(db, job.id))?.state).toBe(state);
     const again = await call(db, "resolve_delivery_v1($1, $2)", [id, verdict]);
     expect(again).toBe(verdict === "resend" ? "open" : "known");
-    if (verdict === "sent") expect(await call(db, "retry_v1($1)", [job.id])).toBe("held");
+    if (verdict === "sent") expect(await call(db, "retry_v1($1)", [job.id])).toBe("order_busy");
     if (verdict !== "resend") return;
     const [claimed] = await claimDeliveries(db, "w");
     expect(await begin(db, "w", [claimed!])).toMatchObject([{ answer: "send", idempotency_key: "uncertain" }]);

@@ -248,7 +248,7 @@ describe("a message that may have arrived", () => {
     expect(message).toMatchObject({ status: "unknown", attempts: [{ outcome: "uncertain" }] });
     expect(message.job).toMatchObject({ state: "dead", error: { code: "FAIRMILL_DELIVERY_UNKNOWN" } });
     await using client = createClient({ databaseUrl: db.url });
-    expect(await client.retry(message.jobId!)).toBe("held");
+    expect(await client.retry(message.jobId!)).toBe("order_busy");
     expect(await client.redrive({})).toMatchObject({ redriven: 0 });
     expect(calls).toHaveLength(1);
     await expect(client.rerun(message.jobId!)).rejects.toMatchObject({ code: "FAIRMILL_DELIVERY_JOB" });

@@ -14,7 +14,7 @@
 -- (see claim_limited, which makes the claim wherever limits are).
 -- The update changes no column that an index knows of, but for keys that are unique until the start: see the indexes of job in the baseline.
 -- Locks: the claimed rows; rows that somebody else holds are skipped; the worker's list.
--- Plan expected: one range of job_lane per lane, past what runs already, then the rows by their place (Tid Scan). The tenant is said as a
+-- Plan expected: one range of job_lane per lane, past what runs already, then the rows by their ctid (Tid Scan). The tenant is said as a
 -- range, not as an equality, so that the order by needs it and no other index can serve: statistics cannot talk the planner out of it. The
 -- end of the range is a plain comparison: a row comparison there does not stop the scan before PostgreSQL 18, and a lane with fewer jobs
 -- than its quantum would be a walk along the rest of the queue.
@@ -28,7 +28,7 @@ set enable_sort = off
 as $$
 #variable_conflict use_column
 declare
-  v_places tid[];
+  v_ctids tid[];
   v_ids    bigint[];
 begin
   -- What a lost worker claimed would count as a crash when it is recovered.
@@ -44,7 +44,7 @@ begin
   if not durable then
     perform set_config('synchronous_commit', 'off', true);
   end if;
-  select array_agg(ready.ctid), array_agg(ready.id) into v_places, v_ids
+  select array_agg(ready.ctid), array_agg(ready.id) into v_ctids, v_ids
   from (
     select ready.ctid, ready.id
     from unnest(queues, priorities, tenants, floors, quanta) as lane (queue, priority, tenant, floor, quantum)
@@ -59,7 +59,7 @@ begin
       limit lane.quantum
       for update skip locked) ready
     limit jobs_max) ready;
-  if v_places is null then
+  if v_ctids is null then
     return;
   end if;
   perform fairmill.record_claim(worker_id, list_no, v_ids);
@@ -67,8 +67,8 @@ begin
     update fairmill.job j
     set state = 'running', worker = worker_id, lease_no = fairmill.next_lease(j.lease_no), attempt = j.attempt + 1, started_at = clock_timestamp(), rate_limited = null,
         unique_key = case when j.unique_until = 'started' then null else j.unique_key end, unique_until = nullif(j.unique_until, 'started')
-    -- An array of places, not a join: measured at 7.1 against 8.4 microseconds a job.
-    where j.ctid = any (v_places)
+    -- An array of ctids, not a join: measured at 7.1 against 8.4 microseconds a job.
+    where j.ctid = any (v_ctids)
     returning j.id, j.lease_no, j.priority, j.tenant, j.kind, j.key, j.attempt, j.crashes, j.max_attempts, j.payload, j.batch;
 end
 $$;

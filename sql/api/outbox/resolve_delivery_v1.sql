@@ -2,7 +2,7 @@
 --   message_id  in the outbox
 --   verdict     sent (it arrived), failed (it did not, and is not sent again), resend (it did not: its job goes back to the queue)
 --   by, reason  who says so and why, for the record in attempts
--- Result: resolved; known (somebody said so before); open (its delivery is under way, or it was sent: there is nothing to resolve); held (it is
+-- Result: resolved; known (somebody said so before); open (its delivery is under way, or it was sent: there is nothing to resolve); order_busy (it is
 -- to be sent again, but another message of its order key is under way: say it again later); not_found.
 -- Locks: the ended job, then the row; to resend also as retry_v1. Of two at once the second finds what the first decided.
 -- Plan expected: the row, and its job in the history, by their primary keys.
@@ -63,6 +63,6 @@ begin
   end if;
   -- Nothing was decided: the row stays as it was.
   update fairmill.outbox o set status = v_row.status, attempts = v_row.attempts where o.id = message_id;
-  return 'held';
+  return 'order_busy';
 end
 $$;

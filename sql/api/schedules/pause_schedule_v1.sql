@@ -9,7 +9,7 @@ as $$
 #variable_conflict use_column
 begin
   update fairmill.schedule s set
-    paused_at = case when pause_schedule_v1.paused then now() end, held_until = null, revision = s.revision + 1,
+    paused_at = case when pause_schedule_v1.paused then now() end, not_before = null, revision = s.revision + 1,
     next_at = case when pause_schedule_v1.paused then s.next_at else greatest(s.next_at, pause_schedule_v1.next_at) end,
     -- One that lies ahead may have been computed by a clock that was.
     moved_at = case when pause_schedule_v1.paused or s.next_at > pause_schedule_v1.next_at then s.moved_at else clock_timestamp() end

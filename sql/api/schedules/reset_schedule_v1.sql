@@ -17,7 +17,7 @@ begin
     return false;
   end if;
   update fairmill.schedule s
-  set next_at = least(s.next_at, reset_schedule_v1.next_at), held_until = null, moved_at = clock_timestamp(), revision = s.revision + 1
+  set next_at = least(s.next_at, reset_schedule_v1.next_at), not_before = null, moved_at = clock_timestamp(), revision = s.revision + 1
   where s.name = reset_schedule_v1.name;
   return true;
 end

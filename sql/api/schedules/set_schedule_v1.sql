@@ -20,7 +20,7 @@ begin
     set_schedule_v1.next_at, set_schedule_v1.missed_max, set_schedule_v1.jitter_ms, case when set_schedule_v1.paused then now() end)
   on conflict (name) do update set
     cron = excluded.cron, timezone = excluded.timezone, job = excluded.job, fingerprint = excluded.fingerprint, missed_max = excluded.missed_max,
-    jitter_ms = excluded.jitter_ms, held_until = null, last_error = null, updated_at = now(), revision = s.revision + 1,
+    jitter_ms = excluded.jitter_ms, not_before = null, last_error = null, updated_at = now(), revision = s.revision + 1,
     -- A tick that is due at this moment is not lost by a change of something else.
     next_at = case when (s.cron, s.timezone) = (excluded.cron, excluded.timezone) and (s.paused_at is null) then s.next_at else excluded.next_at end,
     moved_at = case when (s.cron, s.timezone) = (excluded.cron, excluded.timezone) and (s.paused_at is null) then s.moved_at else clock_timestamp() end,

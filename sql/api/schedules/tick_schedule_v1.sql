@@ -54,7 +54,7 @@ begin
   end if;
 
   update fairmill.schedule s set
-    next_at = tick_schedule_v1.next_at, moved_at = clock_timestamp(), held_until = null, revision = s.revision + 1,
+    next_at = tick_schedule_v1.next_at, moved_at = clock_timestamp(), not_before = null, revision = s.revision + 1,
     last_tick_at = coalesce(v_new[cardinality(v_new)], s.last_tick_at), last_job_id = coalesce(jobs[cardinality(jobs)], s.last_job_id),
     last_error = case when v_new = '{}' then s.last_error else refusals -> -1 end
   where s.name = v_schedule.name;

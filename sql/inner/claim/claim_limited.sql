@@ -28,7 +28,7 @@ declare
   v_capped  text[];     -- which scopes have limits with a cap
   v_scopes  text[];     -- which scopes have limits
   v_closed  text[];     -- kinds
-  v_places  tid[];      -- of the candidates, and beside each the number of its lane
+  v_ctids  tid[];      -- of the candidates, and beside each the number of its lane
   v_lanes   bigint[];
   v_ids     bigint[];
   v_asked   integer;
@@ -47,7 +47,7 @@ begin
     into v_scopes, v_closed, v_capped, v_spends
   from jsonb_each(v_limits) as g (name, facts);
 
-  select coalesce(array_agg(ready.ctid), '{}'), coalesce(array_agg(ready.n), '{}'), array_agg(ready.id) into v_places, v_lanes, v_ids
+  select coalesce(array_agg(ready.ctid), '{}'), coalesce(array_agg(ready.n), '{}'), array_agg(ready.id) into v_ctids, v_lanes, v_ids
   from (
     select ready.ctid, ready.id, lane.n
     from unnest(queues, priorities, tenants, floors, quanta) with ordinality as lane (queue, priority, tenant, floor, quantum, n)
@@ -66,15 +66,15 @@ begin
     where allowed.quantum > 0
     limit jobs_max) ready;
 
-  if cardinality(v_places) > 0 then
+  if cardinality(v_ctids) > 0 then
     -- Lanes of one tenant or queue share its room, and lanes hold jobs of several kinds.
     if v_scopes && array['kind', 'queue'] or (select count(distinct t.name) from unnest(tenants) as t (name)) < cardinality(tenants) then
-      v_asked := cardinality(v_places);
-      v_places := fairmill.fit_limits(v_places, v_limits);
-      v_told := jsonb_build_object('cut', v_asked - cardinality(v_places));
+      v_asked := cardinality(v_ctids);
+      v_ctids := fairmill.fit_limits(v_ctids, v_limits);
+      v_told := jsonb_build_object('cut', v_asked - cardinality(v_ctids));
     end if;
     if exists (select from fairmill.key_limit r where r.rate_at = 'start' and (kinds is null or r.kind = any (kinds))) then
-      select r.at, r.places_left, r.late, v_spends or r.spends into v_at, v_places, v_late, v_spends from fairmill.rates_of_keys(v_places, v_at) r;
+      select r.at, r.ctids_left, r.late, v_spends or r.spends into v_at, v_ctids, v_late, v_spends from fairmill.rates_of_keys(v_ctids, v_at) r;
     end if;
   end if;
   if not (durable or v_spends) then
@@ -83,27 +83,27 @@ begin
 
   if v_limits <> '{}' then
     -- How many start of each, before they do: they are locked. The lanes tell, unless somebody was let go or kinds have limits.
-    if cardinality(v_places) = cardinality(v_lanes) and 'kind' <> all (v_scopes) then
+    if cardinality(v_ctids) = cardinality(v_lanes) and 'kind' <> all (v_scopes) then
       with lane as (select l.n, count(*) as count from unnest(v_lanes) as l (n) group by l.n)
       select jsonb_object_agg(u.name, u.count) into v_used
       from (select 'tenant ' || tenants[l.n] as name, sum(l.count) as count from lane l where 'tenant' = any (v_scopes) group by 1
             union all select 'queue ' || queues[l.n], sum(l.count) from lane l where 'queue' = any (v_scopes) group by 1) u;
     else
       select jsonb_object_agg(u.name, u.count) into v_used
-      from (select 'tenant ' || j.tenant as name, count(*) as count from fairmill.job j where j.ctid = any (v_places) and 'tenant' = any (v_scopes) group by j.tenant
-            union all select 'kind ' || j.kind, count(*) from fairmill.job j where j.ctid = any (v_places) and 'kind' = any (v_scopes) group by j.kind
-            union all select 'queue ' || j.queue, count(*) from fairmill.job j where j.ctid = any (v_places) and 'queue' = any (v_scopes) group by j.queue) u;
+      from (select 'tenant ' || j.tenant as name, count(*) as count from fairmill.job j where j.ctid = any (v_ctids) and 'tenant' = any (v_scopes) group by j.tenant
+            union all select 'kind ' || j.kind, count(*) from fairmill.job j where j.ctid = any (v_ctids) and 'kind' = any (v_scopes) group by j.kind
+            union all select 'queue ' || j.queue, count(*) from fairmill.job j where j.ctid = any (v_ctids) and 'queue' = any (v_scopes) group by j.queue) u;
     end if;
     v_held := fairmill.closed_limits(v_limits, v_used, v_at);
   end if;
-  if cardinality(v_places) > 0 then
+  if cardinality(v_ctids) > 0 then
     perform fairmill.record_claim(worker_id, list_no, v_ids);
     if cardinality(v_capped) > 0 then
       perform fairmill.list_running_ids((
         select jsonb_object_agg(l.name, l.ids::text)
         from (select 'tenant ' || tenants[c.n] as name, array_agg(c.id) as ids from unnest(v_lanes, v_ids) as c (n, id) where 'tenant' = any (v_capped) group by 1
               union all select 'queue ' || queues[c.n], array_agg(c.id) from unnest(v_lanes, v_ids) as c (n, id) where 'queue' = any (v_capped) group by 1
-              union all select 'kind ' || j.kind, array_agg(j.id) from fairmill.job j where j.ctid = any (v_places) and 'kind' = any (v_capped) group by 1) l
+              union all select 'kind ' || j.kind, array_agg(j.id) from fairmill.job j where j.ctid = any (v_ctids) and 'kind' = any (v_capped) group by 1) l
         where v_limits -> l.name ? 'free'));
     end if;
   end if;
@@ -112,7 +112,7 @@ begin
     update fairmill.job j
     set state = 'running', worker = worker_id, lease_no = fairmill.next_lease(j.lease_no), attempt = j.attempt + 1, started_at = v_at, rate_limited = null,
         unique_key = case when j.unique_until = 'started' then null else j.unique_key end, unique_until = nullif(j.unique_until, 'started')
-    where j.ctid = any (v_places)
+    where j.ctid = any (v_ctids)
     returning j.id, j.lease_no, j.priority, j.tenant, j.kind, j.key, j.attempt, j.crashes, j.max_attempts, j.payload, j.batch;
   if v_held is not null or v_late is not null then
     payload := jsonb_build_object('held', coalesce(v_held, '[]')) || v_told || coalesce(v_late, '{}');

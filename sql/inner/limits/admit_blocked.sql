@@ -5,7 +5,7 @@
 -- key, as expiry does, would otherwise wait for us). A key whose free place found only such jobs is marked, and upkeep looks again.
 -- Places of kinds that refuse are given by those who enqueue, under a lock of their own that a long transaction may hold. For the few
 -- jobs that are blocked there (run again by hand, or from before the rule) that lock is needed too: it is tried, not waited for.
--- Plan expected: per key a range of job_slot and a range of job_blocked; then the rows by their place (Tid Scan).
+-- Plan expected: per key a range of job_slot and a range of job_blocked; then the rows by their ctid (Tid Scan).
 create or replace function fairmill.admit_blocked(keys text[])
 returns table (queue text, priority smallint, tenant text, id bigint)
 language plpgsql

@@ -9,7 +9,7 @@
 -- then the meter's lock is waited for, and under it we look again.
 -- Result: of each lane the first job that became ready.
 -- Locks: blocked jobs, skipping those that somebody else holds; then as admit_blocked. Nobody waits for a job while he holds a key's meter.
--- Plan expected: per key one entry of job_blocked, and one of job_slot; then the rows by their place (Tid Scan). In the order of the keys,
+-- Plan expected: per key one entry of job_blocked, and one of job_slot; then the rows by their ctid (Tid Scan). In the order of the keys,
 -- because then both indexes, and where keys begin with the tenant that of the lanes too, are written page by page.
 create or replace function fairmill.admit_freed(keys text[])
 returns table (queue text, priority smallint, tenant text, id bigint)
@@ -21,7 +21,7 @@ declare
   v_start  text;
   v_single text[];
   v_keys   text[];   -- those with somebody blocked, and beside them his place in the table
-  v_places tid[];
+  v_ctids tid[];
   v_held   text[];
   v_rest   text[];
 begin
@@ -51,7 +51,7 @@ begin
     -- The inner query is not merged with this one (offset 0), which would ask and lock for each place where its answer stands.
     select array_agg(best.name) filter (where best.place is not null), array_agg(best.place) filter (where best.place is not null),
            v_rest || array_agg(best.name) filter (where best.place is null)
-      into v_keys, v_places, v_rest
+      into v_keys, v_ctids, v_rest
     from (select u.name, (select b.ctid from fairmill.job b where b.aside = 'blocked' and b.limit_key = u.name
                           order by b.priority desc, b.id limit 1 for update skip locked) as place
           from (select distinct n.name collate "C" as name from unnest(v_single) as n (name) order by 1) u offset 0) best;
@@ -59,12 +59,12 @@ begin
     v_held := array(select j.limit_key from fairmill.job j where j.slot is not null and j.limit_key = any (v_keys));
     if cardinality(v_held) > 0 then
       v_rest := v_rest || v_held;
-      v_places := array(select p.place from unnest(v_keys, v_places) with ordinality as p (name, place, n) where p.name <> all (v_held) order by p.n);
+      v_ctids := array(select p.place from unnest(v_keys, v_ctids) with ordinality as p (name, place, n) where p.name <> all (v_held) order by p.n);
     end if;
     return query
       with given as (
         update fairmill.job j set state = 'ready', aside = null, slot = 1
-        from unnest(v_places) as p (place)
+        from unnest(v_ctids) as p (place)
         where j.ctid = p.place
         returning j.queue, j.priority, j.tenant, j.id)
       select g.queue, g.priority, g.tenant, min(g.id) from given g group by g.queue, g.priority, g.tenant;

@@ -1,8 +1,8 @@
 -- Of the candidates of a claim, those that fit under the limits they share, in the order in which they came. Part of claim_limited.
---   places  the candidates, locked;  limits: as room_of_limits said
+--   ctids  the candidates, locked;  limits: as room_of_limits said
 -- One limit after the other, so that a job which one of them holds back takes no room of the next: whoever is held back is held back by a
 -- limit that is full.
-create or replace function fairmill.fit_limits(places tid[], limits jsonb)
+create or replace function fairmill.fit_limits(ctids tid[], limits jsonb)
 returns tid[]
 language plpgsql
 as $$
@@ -11,7 +11,7 @@ begin
   return (
     with candidate as (
       select p.place, p.n, j.queue, j.kind, j.tenant
-      from unnest(places) with ordinality as p (place, n)
+      from unnest(ctids) with ordinality as p (place, n)
       cross join lateral (select x.queue, x.kind, x.tenant from fairmill.job x where x.ctid = p.place) j),
     by_tenant as (
       select c.* from (select x.*, row_number() over (partition by x.tenant order by x.n) as turn from candidate x) c

@@ -17,7 +17,7 @@ as $$
 #variable_conflict use_variable
 declare
   v_names  text[];
-  v_places tid[];
+  v_ctids tid[];
 begin
   -- The count under the lock is right only if it sees what was committed before the lock was given.
   if use = 'start' and current_setting('transaction_isolation') <> 'read committed' then
@@ -28,10 +28,10 @@ begin
   if current_setting('server_version_num')::integer >= 170000
      and (select count(*) from fairmill.meter m where m.use = lock_meters.use and m.scope = lock_meters.scope and m.name = any (v_names)) = cardinality(v_names) then
     -- All of them exist, as a rule: one statement locks them in their order, at a third of what the insert takes.
-    v_places := array(select m.ctid from fairmill.meter m where m.use = lock_meters.use and m.scope = lock_meters.scope and m.name = any (v_names)
+    v_ctids := array(select m.ctid from fairmill.meter m where m.use = lock_meters.use and m.scope = lock_meters.scope and m.name = any (v_names)
                       order by m.name for update);
-    if cardinality(v_places) = cardinality(v_names) then
-      return v_places;
+    if cardinality(v_ctids) = cardinality(v_names) then
+      return v_ctids;
     end if;
   end if;
   -- The hour is what whoever spends a rate writes there as well: an update that changes no index.

@@ -7,9 +7,9 @@
 -- when a job comes back, the rate is asked again. Who comes back too early goes before all others that wait; newcomers queue up behind
 -- them, and start at once only if nobody waits.
 -- Locks: the meters of the keys, by name.
--- Plan expected: the jobs by their places; a look at job_rate_limited for all keys; per key that has too little room a probe of meter and a
+-- Plan expected: the jobs by their ctids; a look at job_rate_limited for all keys; per key that has too little room a probe of meter and a
 -- backward probe of job_rate_limited.
-create or replace function fairmill.rates_of_keys(places tid[], inout at timestamptz, out places_left tid[], out late jsonb, out spends boolean)
+create or replace function fairmill.rates_of_keys(ctids tid[], inout at timestamptz, out ctids_left tid[], out late jsonb, out spends boolean)
 language plpgsql
 set enable_sort = off
 as $$
@@ -30,10 +30,10 @@ begin
   select array_agg(k.limit_key), array_agg(k.kind), array_agg(k.count) into v_names, v_kinds, v_counts
   from (select j.limit_key, j.kind, count(*)::integer as count from fairmill.job j
         -- "is true" keeps the rules from being joined: they are looked up in a table made once.
-        where j.ctid = any (places) and j.limit_key is not null and (j.kind in (select r.kind from fairmill.key_limit r where r.rate_at = 'start')) is true
+        where j.ctid = any (ctids) and j.limit_key is not null and (j.kind in (select r.kind from fairmill.key_limit r where r.rate_at = 'start')) is true
         group by j.limit_key, j.kind order by j.limit_key) k;
   if v_names is null then
-    places_left := places;
+    ctids_left := places;
     return;
   end if;
   v_meters := fairmill.lock_meters('start', 'key', v_names, are_sorted => true);
@@ -67,7 +67,7 @@ begin
     spends := spends or cardinality(v_left) < cardinality(v_group.names);
   end loop;
   if v_tight = '{}' then
-    places_left := places;
+    ctids_left := places;
     return;
   end if;
 
@@ -75,7 +75,7 @@ begin
   -- that were put back before go first; who never was stands behind those that still wait.
   with wanted as materialized (
     select j.limit_key, array_agg(p.place order by j.rate_limited is not true, p.n) as places, count(*)::integer as count, count(*) filter (where j.rate_limited)::integer as again
-    from unnest(places) with ordinality as p (place, n)
+    from unnest(ctids) with ordinality as p (place, n)
     cross join lateral (select x.kind, x.limit_key, x.rate_limited from fairmill.job x where x.ctid = p.place) j
     where v_tight ? j.limit_key
     group by j.limit_key),
@@ -102,9 +102,9 @@ begin
          array_agg(case when p.turn - k.starts <= k.early then k.open_at + (p.turn - k.starts - 1) * k.step
                    else greatest(k.open_at + k.early * k.step, k.last_at + k.step) + (p.turn - k.starts - k.early - 1) * k.step end) filter (where p.turn > k.starts),
          spends or bool_or(k.starts > 0)
-    into places_left, v_late, v_due, spends
+    into ctids_left, v_late, v_due, spends
   from key k cross join lateral unnest(k.places) with ordinality as p (place, turn);
-  places_left := array(select j.ctid from fairmill.job j where j.ctid = any (places) and not coalesce(v_tight ? j.limit_key, false)) || coalesce(places_left, '{}');
+  ctids_left := array(select j.ctid from fairmill.job j where j.ctid = any (ctids) and not coalesce(v_tight ? j.limit_key, false)) || coalesce(ctids_left, '{}');
 
   if v_late is not null then
     with put as (

@@ -5,17 +5,17 @@
 -- became free, however many wait, no moment is left unused, and nobody is put off. Moments are hints, in no promised order: see rates_of_keys.
 -- Workers know of these moments already, and sleep no longer than until the first; they are told of those that are over.
 -- Locks: jobs that were put back, skipping those that somebody else holds: then a moment is lost.
--- Plan expected: per key a backward range of job_rate_limited, as long as there are moments; then the rows by their place (Tid Scan).
+-- Plan expected: per key a backward range of job_rate_limited, as long as there are moments; then the rows by their ctid (Tid Scan).
 create or replace function fairmill.reuse_freed_starts(keys text[], moments timestamptz[])
 returns void
 language plpgsql
 as $$
 #variable_conflict use_column
 declare
-  v_places tid[];
+  v_ctids tid[];
   v_due    timestamptz[];
 begin
-  select array_agg(pair.place), array_agg(pair.moment) into v_places, v_due
+  select array_agg(pair.place), array_agg(pair.moment) into v_ctids, v_due
   from (select u.key, array_agg(u.moment order by u.moment) as moments, count(*) as count, min(u.moment) as first
         from unnest(keys, moments) as u (key, moment) group by u.key) free
   cross join lateral (
@@ -25,9 +25,9 @@ begin
           order by x.limit_key desc, x.run_at desc limit free.count for update skip locked) w) waiting
   cross join lateral unnest(free.moments, waiting.places, waiting.run_ats) as pair (moment, place, run_at)
   where pair.moment < pair.run_at;
-  if v_places is not null then
+  if v_ctids is not null then
     update fairmill.job j set run_at = taken.due_at
-    from unnest(v_places, v_due) as taken (place, due_at)
+    from unnest(v_ctids, v_due) as taken (place, due_at)
     where j.ctid = taken.place;
     if (select min(d.due_at) from unnest(v_due) as d (due_at)) <= clock_timestamp() then
       perform fairmill.wake_v1(null, 0);

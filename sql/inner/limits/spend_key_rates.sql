@@ -22,7 +22,7 @@ declare
   -- What a meter holds that was empty.
   v_moments constant timestamptz[] := array[at];
   v_counts  constant integer[] := array[spend_key_rates.count];
-  v_places  constant tid[] := coalesce(places, fairmill.meter_ctids('start', 'key', names));
+  v_ctids  constant tid[] := coalesce(places, fairmill.meter_ctids('start', 'key', names));
   v_spent   integer;
 begin
   if spend_key_rates.count > v_most then
@@ -40,7 +40,7 @@ begin
         when m.spent_at[cardinality(m.spent_at)] > v_begin
           then m.spent[width_bucket(v_from, m.spent_at) + 1 : cardinality(m.spent) - 1] || array[m.spent[cardinality(m.spent)] + spend_key_rates.count]
         else m.spent[width_bucket(v_from, m.spent_at) + 1 :] || v_counts end
-  where m.ctid = any (v_places)
+  where m.ctid = any (v_ctids)
     and case
       when m.spent_at is null then true
       when v_uniform then m.spent_at[cardinality(m.spent_at)] <= v_from
@@ -52,6 +52,6 @@ begin
     return '{}';
   end if;
   -- Where a meter stands that was written to, nobody sees one any more.
-  return array(select m.name from fairmill.meter m where m.ctid = any (v_places));
+  return array(select m.name from fairmill.meter m where m.ctid = any (v_ctids));
 end
 $$;

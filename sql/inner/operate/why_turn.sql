@@ -11,7 +11,7 @@ as $$
 declare
   v_job     fairmill.job;
   v_workers bigint;
-  v_places  bigint;
+  v_capacity  bigint;
   v_running bigint;
   v_last    fairmill.worker;   -- who would serve it, if it lived
   v_ahead   bigint;
@@ -22,7 +22,7 @@ declare
 begin
   select * into v_job from fairmill.job j where j.id = job_id;
 
-  select count(*), sum(w.concurrency), sum(held.count) into v_workers, v_places, v_running
+  select count(*), sum(w.concurrency), sum(held.count) into v_workers, v_capacity, v_running
   from (select w.id, w.concurrency from fairmill.worker w
         where w.state = 'alive' and w.lease_until > at and v_job.queue = any (w.queues) and (w.kinds is null or v_job.kind = any (w.kinds)) limit 1000) w
   cross join lateral (select count(*) as count from fairmill.claimed_jobs(w.id, 1000)) held;
@@ -32,7 +32,7 @@ begin
   end if;
   return query select 'worker', v_workers > 0,
     case when v_workers > 0 then v_workers || case when v_workers = 1 then ' living worker serves' else ' living workers serve' end
-           || ' its queue and kind, with ' || v_places || case when v_places = 1 then ' place' else ' places' end || '; ' || v_running
+           || ' its queue and kind, with ' || v_capacity || case when v_capacity = 1 then ' place' else ' places' end || '; ' || v_running
            || case when v_running = 1 then ' job is in ' else ' jobs are in ' end || case when v_workers = 1 then 'its hands.' else 'their hands.' end
          when exists (select from fairmill.worker w where w.state = 'alive' and w.lease_until > at and v_job.queue = any (w.queues))
            then 'No living worker of the queue "' || v_job.queue || '" handles the kind "' || v_job.kind || '".'
@@ -40,7 +40,7 @@ begin
          else 'No worker is alive.' end
       || case when v_last.id is null then '' when v_last.state = 'stopped' then ' The last one that did, ' || v_last.id || ', was stopped.'
               else ' The lease of the last one that did, ' || v_last.id || ', was over at ' || to_char(v_last.lease_until, v_iso) || '.' end,
-    jsonb_build_object('queue', v_job.queue, 'kind', v_job.kind, 'workers', v_workers, 'places', coalesce(v_places, 0), 'running', coalesce(v_running, 0),
+    jsonb_build_object('queue', v_job.queue, 'kind', v_job.kind, 'workers', v_workers, 'places', coalesce(v_capacity, 0), 'running', coalesce(v_running, 0),
       'last_worker', v_last.id);
 
   if v_job.state = 'scheduled' and v_job.run_at <= at then

@@ -4,8 +4,8 @@
 -- A mark goes away only where something was started, or where the one under way is locked here and found open: then it cannot end before this
 -- commits, and whoever ends it sees the row.
 -- Locks: the marked rows, those under way and the next ones; others' are skipped. Who is putting back another message of the key is waited
--- for, but not for long and not often: the index outbox_turn has room for one.
--- Plan expected: a walk along outbox_recheck; probes of outbox_turn and outbox_waiting per row.
+-- for, but not for long and not often: the index outbox_head has room for one.
+-- Plan expected: a walk along outbox_recheck; probes of outbox_head and outbox_waiting per row.
 create or replace function fairmill.recheck_order(rows_max integer, out started integer, out remaining integer)
 language plpgsql
 set lock_timeout = '100ms'

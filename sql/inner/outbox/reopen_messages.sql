@@ -4,7 +4,7 @@
 --   rows  job.outbox of the ended jobs
 -- Result: those that are pending again. The caller has locked the ended jobs. Locks: the rows, by id; whoever begins another
 -- message of the same order key this moment is waited for.
--- Plan expected: a probe of the primary key of outbox per row, and one of outbox_turn per row in order.
+-- Plan expected: a probe of the primary key of outbox per row, and one of outbox_head per row in order.
 create or replace function fairmill.reopen_messages(rows bigint[])
 returns bigint[]
 language plpgsql

@@ -3,7 +3,7 @@
 -- Whoever calls this has ended the one under way and not committed: nobody else can begin one of that key until then. So this
 -- waits for nobody. A message that is published meanwhile has a mark, and upkeep finds it (recheck_order).
 -- Locks: the next row of each key. One that upkeep is looking at keeps its mark.
--- Plan expected: probes of outbox_turn and outbox_waiting per key.
+-- Plan expected: probes of outbox_head and outbox_waiting per key.
 create or replace function fairmill.start_next_messages(tenants text[], channels text[], keys text[])
 returns void
 language plpgsql

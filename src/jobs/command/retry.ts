@@ -33,7 +33,7 @@ const MEANING: Record<RetryAnswer, Answered> = {
   blocked: { words: "is waiting for a limit and will run when it may.", ok: true },
   scheduled: { words: "is scheduled already.", ok: true },
   done: { words: "succeeded before and is not run again.", ok: false },
-  held: {
+  order_busy: {
     words: "was not put back: its message may have arrived, or another of its order is under way (fairmill outbox)",
     ok: false,
   },
