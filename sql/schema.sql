@@ -45,10 +45,10 @@ create type fairmill.new_job as (
 create table fairmill.account (
   name text collate "C" not null,
   balance bigint not null default 0,
-  held bigint not null default 0,
+  reserved bigint not null default 0,
   created_at timestamp with time zone not null default now(),
   constraint account_pkey PRIMARY KEY (name),
-  constraint account_balance_fits CHECK (((balance >= 0) AND (held >= 0) AND ((balance + held) <=
+  constraint account_balance_fits CHECK (((balance >= 0) AND (reserved >= 0) AND ((balance + reserved) <=
     '9007199254740991'::bigint))),
   constraint account_name_fits CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 200)))
 ) with (
@@ -149,7 +149,7 @@ create table fairmill.credit_entry (
   account text collate "C" not null,
   kind text collate "C" not null,
   amount bigint not null,
-  hold_id bigint,
+  reservation_id bigint,
   job_id bigint,
   key text collate "C",
   reason text,
@@ -157,13 +157,14 @@ create table fairmill.credit_entry (
   constraint credit_entry_pkey PRIMARY KEY (id),
   constraint credit_entry_amount_fits CHECK (((amount >= 1) AND (amount <= '1000000000000'::bigint))),
   constraint credit_entry_is_whole CHECK ( CASE WHEN (kind = ANY (ARRAY['capture'::text, 'release'::text])) THEN
-    ((hold_id IS NOT NULL) AND (job_id IS NOT NULL)) WHEN (kind = 'hold'::text) THEN ((hold_id IS NULL) AND (job_id IS
-    NOT NULL)) ELSE ((hold_id IS NULL) AND (job_id IS NULL)) END),
-  constraint credit_entry_kind_is_known CHECK ((kind = ANY (ARRAY['grant'::text, 'hold'::text, 'capture'::text,
+    ((reservation_id IS NOT NULL) AND (job_id IS NOT NULL)) WHEN (kind = 'reservation'::text) THEN ((reservation_id IS
+    NULL) AND (job_id IS NOT NULL)) ELSE ((reservation_id IS NULL) AND (job_id IS NULL)) END),
+  constraint credit_entry_kind_is_known CHECK ((kind = ANY (ARRAY['grant'::text, 'reservation'::text, 'capture'::text,
     'release'::text])))
 );
 CREATE INDEX credit_entry_account ON fairmill.credit_entry USING btree (account, ((id + 0)));
-CREATE UNIQUE INDEX credit_entry_end ON fairmill.credit_entry USING btree (hold_id) WHERE (hold_id IS NOT NULL);
+CREATE UNIQUE INDEX credit_entry_end ON fairmill.credit_entry USING btree (reservation_id) WHERE (reservation_id IS NOT
+  NULL);
 CREATE UNIQUE INDEX credit_entry_key ON fairmill.credit_entry USING btree (account, key) WHERE (key IS NOT NULL);
 
 create table fairmill.credit_pending (
@@ -217,7 +218,7 @@ create table fairmill.job (
   unique_key text collate "C",
   unique_until text collate "C",
   rerun_of bigint,
-  hold bigint,
+  reservation bigint,
   outbox bigint,
   batch bigint,
   aside text collate "C",
@@ -244,12 +245,12 @@ CREATE INDEX job_cancelling ON fairmill.job USING btree (id) WHERE (cancel_reque
 CREATE INDEX job_expiring ON fairmill.job USING btree (expire_at, id) WHERE (expire_at IS NOT NULL);
 CREATE INDEX job_lane ON fairmill.job USING btree (fairmill.level_v1(queue, (priority)::integer), tenant,
   COALESCE(turn_no, id)) WITH (deduplicate_items=off) WHERE (aside IS NULL);
+CREATE INDEX job_rate_limited ON fairmill.job USING btree (limit_key, run_at) WHERE ((aside = 'scheduled'::text) AND
+  rate_limited);
 CREATE INDEX job_rerun ON fairmill.job USING btree (rerun_of) WHERE (rerun_of IS NOT NULL);
 CREATE INDEX job_scheduled ON fairmill.job USING btree (run_at, id) WHERE (aside = 'scheduled'::text);
 CREATE UNIQUE INDEX job_slot ON fairmill.job USING btree (limit_key, slot) WITH (deduplicate_items=off) WHERE (slot IS
   NOT NULL);
-CREATE INDEX job_rate_limited ON fairmill.job USING btree (limit_key, run_at) WHERE ((aside = 'scheduled'::text) AND
-  rate_limited);
 CREATE UNIQUE INDEX job_unique ON fairmill.job USING btree (tenant, kind, unique_key) WHERE (unique_key IS NOT NULL);
 
 create table fairmill.job_history (
@@ -278,7 +279,7 @@ create table fairmill.job_history (
   limit_key text collate "C",
   rate_limited_times integer,
   rerun_of bigint,
-  hold bigint,
+  reservation bigint,
   outbox bigint,
   batch bigint,
   constraint job_history_pkey PRIMARY KEY (id, ended_at),
@@ -380,14 +381,14 @@ create table fairmill.meter (
   spent integer[],
   recheck boolean not null default false,
   used_at timestamp with time zone not null default now(),
-  held bigint[],
+  running_ids bigint[],
   constraint meter_pkey PRIMARY KEY (use, scope, name)
 ) with (
   autovacuum_vacuum_scale_factor = 0.05,
   autovacuum_vacuum_threshold = 200,
   fillfactor = 50
 );
-alter table fairmill.meter alter column held set storage external;
+alter table fairmill.meter alter column running_ids set storage external;
 CREATE INDEX meter_idle ON fairmill.meter USING btree (used_at);
 CREATE INDEX meter_recheck ON fairmill.meter USING btree (name) WHERE recheck;
 
@@ -425,7 +426,7 @@ create table fairmill.outbox (
     THEN ((ended_at IS NULL) AND (job_id IS NOT NULL)) WHEN 'sent'::text THEN (ended_at IS NOT NULL) WHEN 'failed'::text
     THEN (ended_at IS NOT NULL) WHEN 'skipped'::text THEN (ended_at IS NOT NULL) WHEN 'unknown'::text THEN (ended_at IS
     NOT NULL) ELSE false END),
-  constraint outbox_turn_fits CHECK (((waiting IS NULL) OR ((status = 'pending'::text) AND (job_id IS NULL) AND
+  constraint outbox_waiting_fits CHECK (((waiting IS NULL) OR ((status = 'pending'::text) AND (job_id IS NULL) AND
     (order_key IS NOT NULL))))
 ) with (
   autovacuum_vacuum_scale_factor = 0.05,
@@ -433,9 +434,9 @@ create table fairmill.outbox (
 );
 CREATE INDEX outbox_age ON fairmill.outbox USING btree (ended_at) WHERE ((ended_at IS NOT NULL) AND (status <>
   'unknown'::text));
-CREATE INDEX outbox_recheck ON fairmill.outbox USING btree (id) WHERE recheck;
 CREATE UNIQUE INDEX outbox_head ON fairmill.outbox USING btree (tenant, channel, order_key) WHERE ((order_key IS NOT
   NULL) AND (ended_at IS NULL) AND (waiting IS NULL));
+CREATE INDEX outbox_recheck ON fairmill.outbox USING btree (id) WHERE recheck;
 CREATE INDEX outbox_unsent ON fairmill.outbox USING btree (status, id) WHERE (status <> 'sent'::text);
 CREATE INDEX outbox_waiting ON fairmill.outbox USING btree (tenant, channel, order_key, id) WHERE (waiting IS NOT NULL);
 

@@ -184,9 +184,9 @@ export { type WebhookChannelOptions, webhookChannel } from "./outbox/webhook/web
 export {
   WebhookDestinationError,
   WebhookError,
-  WebhookUncertainError,
   WebhookRefusedError,
   WebhookSignatureError,
+  WebhookUncertainError,
   WebhookUnreachableError,
 } from "./outbox/webhook/webhook-errors.js";
 export type { WebhookLimits } from "./outbox/webhook/webhook-limits.js";

@@ -368,7 +368,7 @@ create table fairmill.meter (
   spent         integer[],                           -- how many at each of them
   recheck       boolean     not null default false,  -- a job may be blocked although a slot is free: upkeep looks
   used_at       timestamptz not null default now(),
-  held          bigint[],                            -- of a cap: all jobs that run under it, and some that have ended since
+  running_ids   bigint[],                            -- of a cap: all jobs that run under it, and some that have ended since
   primary key (use, scope, name)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 -- As the ids of claim_list.

@@ -54,7 +54,9 @@ export async function grantCredits(
 }
 
 export async function readBalance(query: Query, account: string): Promise<Balance> {
-  const [row] = await query<{ available: string; reserved: string }>("select * from fairmill.balance_v1($1)", [account]);
+  const [row] = await query<{ available: string; reserved: string }>("select * from fairmill.balance_v1($1)", [
+    account,
+  ]);
   return { available: Number(row!.available), reserved: Number(row!.reserved) };
 }
 

@@ -48,7 +48,10 @@ export class Deliverer {
   constructor(channel: Channel<any, any>, options: DelivererOptions) {
     this.#channel = channel;
     this.#options = options;
-    this.#freshMs = Math.min(options.leaseMs / 3, channel.onUncertain === "ask" ? channel.askAfterMs / 2 : options.leaseMs);
+    this.#freshMs = Math.min(
+      options.leaseMs / 3,
+      channel.onUncertain === "ask" ? channel.askAfterMs / 2 : options.leaseMs,
+    );
   }
 
   async deliver(claim: Claim, run: DeliveryRun, isOver: () => boolean): Promise<Delivered> {

@@ -16,7 +16,7 @@ test("an account that nobody made is told as empty, with what to do", async () =
   expect(jsonOf(await run("credits", "ann", "--json"))).toEqual({
     account: "ann",
     available: 0,
-    held: 0,
+    reserved: 0,
     entries: [],
     next: null,
   });
@@ -40,7 +40,7 @@ test("grants once per key, and shows balance and movements", async () => {
   await client.cancel(back.id);
   const shown = await run("credits", "ann");
   expect(shown.stdout.split("\n").map((line) => line.replaceAll(/ {2,}/g, "|"))).toEqual([
-    "Account ann: 101 free, 4 held by jobs",
+    "Account ann: 101 free, 4 reserved by jobs",
     "",
     "ID|WHEN|MOVEMENT|FREE|JOB|REASON",
     expect.stringMatching(new RegExp(`\\|release\\|\\+4\\|${back.id}$`)),

@@ -97,8 +97,8 @@ describe("enqueue", () => {
   test("A6: holds the units, and says so of the job until its end", async () => {
     await client.grant("ann", 10);
     const { id } = await client.enqueue(draw, { user: "ann", size: 4 });
-    expect((await client.job(id))!.credits).toEqual({ account: "ann", amount: 4, state: "held" });
-    expect((await client.jobs())[0]!.credits).toEqual({ account: "ann", amount: 4, state: "held" });
+    expect((await client.job(id))!.credits).toEqual({ account: "ann", amount: 4, state: "reserved" });
+    expect((await client.jobs())[0]!.credits).toEqual({ account: "ann", amount: 4, state: "reserved" });
     const other = await client.enqueue(draw, { user: "ann" });
     await client.cancel(other.id);
     expect((await client.job(other.id))!.credits).toEqual({ account: "ann", amount: 1, state: "released" });

@@ -29,9 +29,10 @@ const lists = (worker: string) =>
 
 const heldBy = async (tenant: string) =>
   (
-    await db.query<{ running_ids: string[] | null }>("select running_ids from fairmill.meter where scope = 'tenant' and name = $1", [
-      tenant,
-    ])
+    await db.query<{ running_ids: string[] | null }>(
+      "select running_ids from fairmill.meter where scope = 'tenant' and name = $1",
+      [tenant],
+    )
   )[0]?.running_ids;
 
 describe("a heap-only claim", () => {

@@ -79,7 +79,9 @@ describe("sessions at the same time", () => {
     expect(await balanceOf(db, "ann")).toEqual([16, 1]);
     await tick(db);
     expect(await db.query("select from fairmill.credit_pending")).toEqual([]);
-    expect(await db.query("select balance, reserved from fairmill.account")).toEqual([{ balance: "16", reserved: "1" }]);
+    expect(await db.query("select balance, reserved from fairmill.account")).toEqual([
+      { balance: "16", reserved: "1" },
+    ]);
   });
 
   describe("jobs that are put back lock accounts in the order of their names, like those that come", () => {

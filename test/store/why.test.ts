@@ -237,7 +237,11 @@ describe("a rate", () => {
     expectReason(told, "scheduled", `The rate of its key (1 per hour) put it back until ${runAt!.toISOString()}.`);
     expect(held(told)).toEqual(["scheduled", "rate"]);
     expect(detailOf(told, "scheduled")).toMatchObject({ rateLimitedTimes: 1, rateLimited: true });
-    expect(detailOf(told, "rate")).toMatchObject({ scope: "key", name: "limited / default / ann", rateLimitedTimes: 1 });
+    expect(detailOf(told, "rate")).toMatchObject({
+      scope: "key",
+      name: "limited / default / ann",
+      rateLimitedTimes: 1,
+    });
 
     const third = await client.enqueue(rated, { user: "ann" });
     expectReason(
@@ -269,7 +273,7 @@ describe("a rate", () => {
 describe("its key", () => {
   const one = limited({ limits: { active: 1 } });
 
-  test("is held by another job, which is named, and it has a place in line", async () => {
+  test("is held by another job, which is named, and it has a slot in line", async () => {
     await using worker = await startWorker(db.url, [handle(one, ({ signal }) => endsWith(signal))]);
     const first = await begun(client, worker, one, { user: "ann" });
     const ids: string[] = [];
@@ -297,14 +301,14 @@ describe("its key", () => {
     await endOf(client, first);
   });
 
-  test("is held by a job that waits itself, or has a place for it", async () => {
+  test("is held by a job that waits itself, or has a slot for it", async () => {
     await register(db, "w");
     const first = await client.enqueue(one, { user: "ann" });
     const second = await client.enqueue(one, { user: "ann" });
     expectReason(await why(second.id), "key", `and job ${first.id} is ready; it is the next in line.`);
     expect(checkOf(await why(first.id), "key")).toMatchObject({
       passed: true,
-      reason: expect.stringContaining("It holds a place"),
+      reason: expect.stringContaining("It holds a slot"),
     });
     await client.cancel(first.id);
     expect(held(await why(second.id))).toEqual([]);
@@ -374,12 +378,12 @@ describe("workers", () => {
     const { id } = (await client.jobs({ state: "ready" }))[0]!;
     expect(checkOf(await why(id), "worker")).toMatchObject({
       passed: true,
-      reason: "1 living worker serves its queue and kind, with 1 place; 1 job is in its hands.",
-      detail: { workers: 1, places: 1, running: 1 },
+      reason: "1 living worker serves its queue and kind, with a capacity of 1; 1 job is in its hands.",
+      detail: { workers: 1, capacity: 1, running: 1 },
     });
     await register(db, "v");
     expect(checkOf(await why(id), "worker")!.reason).toBe(
-      "2 living workers serve its queue and kind, with 2 places; 1 job is in their hands.",
+      "2 living workers serve its queue and kind, with a capacity of 2; 1 job is in their hands.",
     );
   });
 });
@@ -525,7 +529,7 @@ test("credits: what it holds, and that a retry would be refused", async () => {
   const { id } = await client.enqueue(paid, {});
   expect(checkOf(await why(id), "credits")).toMatchObject({
     passed: true,
-    reason: 'It holds 5 of the account "acme".',
+    reason: 'It has reserved 5 of the account "acme".',
     detail: { account: "acme", amount: 5, balance: 0 },
   });
   await client.cancel(id);

@@ -12,10 +12,10 @@ export const ACCOUNTS = `
   said as (
     select a.name, a.balance + coalesce(sum(p.released), 0) as free, a.reserved - coalesce(sum(p.ended), 0) as reserved
     from fairmill.account a left join fairmill.credit_pending p on p.account = a.name group by a.name)
-  select account as id from running where free < 0 or held < 0
+  select account as id from running where free < 0 or reserved < 0
   union all
   select coalesce(s.name, m.account) from said s full join (select account, sum(free) as free, sum(reserved) as reserved from moved group by 1) m on m.account = s.name
-  where s.free is distinct from coalesce(m.free, 0) or s.held is distinct from coalesce(m.running_ids, 0)
+  where s.free is distinct from coalesce(m.free, 0) or s.reserved is distinct from coalesce(m.reserved, 0)
   union all
   select p.account from fairmill.credit_pending p left join fairmill.credit_entry e on e.id = p.entry_id
   where (p.account, p.ended, p.released) is distinct from (e.account, e.amount, case when e.kind = 'release' then e.amount else 0 end)`;
@@ -94,7 +94,7 @@ const RULES: readonly (readonly [id: string, what: string, query: string])[] = [
   ],
   [
     "I3",
-    "per account, free and held are what its entries say, at no entry less than nothing; ends that wait to be added are real and counted once",
+    "per account, free and reserved are what its entries say, at no entry less than nothing; ends that wait to be added are real and counted once",
     ACCOUNTS,
   ],
   [

@@ -265,7 +265,9 @@ describe("a message that may have arrived", () => {
 
   test("where the policy says so a receiver that is neither gets it again", async () => {
     const { calls, send } = receiver((_, n) => (n === 1 ? lost() : "ok"));
-    expect(await delivered(mail({ receiver: "neither", onUncertain: "resend", send }))).toMatchObject({ status: "sent" });
+    expect(await delivered(mail({ receiver: "neither", onUncertain: "resend", send }))).toMatchObject({
+      status: "sent",
+    });
     expect(calls).toHaveLength(2);
   });
 

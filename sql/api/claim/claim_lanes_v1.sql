@@ -1,6 +1,6 @@
 -- Claims jobs lane by lane: the hot statement of every worker. The arrays describe the lanes to probe, in order of preference:
 --   queues, priorities, tenants  the lane
---   floors                       only jobs whose place in the lane (coalesce(turn_no, id)) is above this one: a hint that skips over entries
+--   floors                       only jobs whose position in the lane (coalesce(turn_no, id)) is above this one: a hint that skips over entries
 --                                known to be gone
 --   quanta                       at most so many jobs of this lane
 --   kinds                        only these kinds; null: any

@@ -71,14 +71,14 @@ begin
   level as (
     select l.level, floor(jobs_max * least(lower_share, 0.5 / greatest(1, max(l.level) over () - 1)) + random())::integer as sure
     from (select distinct level from lane) l),
-  placed as (
-    select lane.*, level.sure, row_number() over (partition by lane.level order by lane.turn) as place
+  ranked as (
+    select lane.*, level.sure, row_number() over (partition by lane.level order by lane.turn) as position
     from lane join level using (level)),
   asked as (
     -- What lower priorities are sure of goes to the front; all others by priority. A lane that is sure of something asks for no more.
-    select p.priority, p.tenant, p.turn, p.level > 1 and p.place <= p.sure as is_sure,
-      case when p.level > 1 and p.place <= p.sure then ceil(p.sure * p.weight / p.level_weight) else ceil(jobs_max * p.weight / p.level_weight) end::integer as quantum
-    from placed p),
+    select p.priority, p.tenant, p.turn, p.level > 1 and p.position <= p.sure as is_sure,
+      case when p.level > 1 and p.position <= p.sure then ceil(p.sure * p.weight / p.level_weight) else ceil(jobs_max * p.weight / p.level_weight) end::integer as quantum
+    from ranked p),
   bounded as (
     select a.*, least(a.quantum, tenant_max - coalesce(sum(a.quantum) over (partition by a.tenant order by a.is_sure desc, a.priority desc
       rows between unbounded preceding and 1 preceding), 0)) as share

@@ -1,5 +1,5 @@
 -- Runs a job again, with its attempts counted anew. Result: ready (a dead or cancelled job is back in the queue, a waiting one is due
--- now), blocked (so, but its key has no free place), running (it runs already), done (a job that succeeded is not run again), or
+-- now), blocked (so, but its key has no free slot), running (it runs already), done (a job that succeeded is not run again), or
 -- not_found; or no_credits: the job had reserved credits that were given back, and its account cannot reserve them again; or order_busy: the message that it
 -- delivers may have arrived, or another of its order key is under way: see resolve_delivery_v1.
 -- Locks: the job, its account, its message, then as finish_transitions.

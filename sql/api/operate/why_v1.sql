@@ -1,5 +1,5 @@
 -- Why does this job not run? Every check on its way, in order, each passed or not. The first that is not passed is the reason.
--- Result, a row per check: check_name, passed, reason (one sentence), detail (facts for programs: names, moments, the jobs that hold a place).
+-- Result, a row per check: check_name, passed, reason (one sentence), detail (facts for programs: names, moments, the jobs that hold a slot).
 --   state      running jobs have this row alone, ended ones this and credits; it is not passed by a job that ended without success, or whose worker is gone
 --   expired    only where the job has a time to live
 --   released   only where workers gave it back again and again: how often, when and why the last time

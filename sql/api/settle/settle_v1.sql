@@ -10,11 +10,11 @@
 --              error FM020 says whose
 -- Result: how many were accepted, and the ids that were not: their lease was lost. Repeating a call is safe: what it settled
 -- before counts as accepted. A job that somebody asked to cancel does not wait again: it ends as cancelled.
--- admitted: of the jobs that got a place under a key because one of these gave it up the first of each lane, as [queue, priority, tenant,
+-- admitted: of the jobs that got a slot under a key because one of these gave it up the first of each lane, as [queue, priority, tenant,
 -- id]; null: none. Their ids are old: a worker that keeps floors looks below them. Who sleeps is woken; all others find them by their next scan. With effects, also
 -- the first new job of each lane.
 -- Locks: the jobs by id, their rows of the outbox, with effects what these lock, as count_members and advance_batches where they are members of a batch, the
--- meters of the keys whose places became free by name, then the rescan mark of their queues. Effects come after the verdicts, so that a job
+-- meters of the keys whose slots became free by name, then the rescan mark of their queues. Effects come after the verdicts, so that a job
 -- may enqueue its successor under the same key, before batches are counted, so that none ends too early, and before the meters, so that no
 -- other settle waits for one that waits for a caller's transaction.
 -- Plan expected: as end_jobs.

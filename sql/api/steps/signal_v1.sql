@@ -1,6 +1,6 @@
 -- Sends a signal to a job: the value that its wait of this name is given. It may come before the job waits for it. The first one counts.
 --   alone  the transaction ends with this statement: a waiting job becomes ready at once. In a transaction of your own leave it false: the
---          job is due with the commit, and the next upkeep finds its place.
+--          job is due with the commit, and the next upkeep finds its position.
 -- Result: sent; known (there was a signal of this name before, which stays); late (the wait had ended by its time); ended (the job has);
 -- not_found.
 -- Locks: the step; a job that waits; then, alone, as finish_transitions. A running job is locked only alone, for as long as this statement takes:

@@ -35,12 +35,12 @@ begin
   select * into v_held from fairmill.recover_rows(jobs_max, crashes_max);
   perform fairmill.count_running();
   select * into v_turns from fairmill.recheck_order(jobs_max);
-  -- Somebody said that a job may be blocked by these although a place is free.
-  select array_agg(m.name), array_agg(m.place) filter (where m.use = 'freed') into v_marked, v_freed
-  from (select x.name, x.use, x.ctid as place from fairmill.meter x where x.recheck order by x.name limit jobs_max) m;
+  -- Somebody said that a job may be blocked by these although a slot is free.
+  select array_agg(m.name), array_agg(m.tid) filter (where m.use = 'freed') into v_marked, v_freed
+  from (select x.name, x.use, x.ctid as tid from fairmill.meter x where x.recheck order by x.name limit jobs_max) m;
   if v_freed is not null then
-    -- Marks of places that were given up (replace_waiting) have done their work, but for those that somebody is just making again. Asked
-    -- in this way no index fits, and they are found by their places.
+    -- Marks of slots that were given up (replace_waiting) have done their work, but for those that somebody is just making again. Asked
+    -- in this way no index fits, and they are found by their ctids.
     delete from fairmill.meter m where m.ctid = any (array(
       select x.ctid from fairmill.meter x where x.ctid = any (v_freed) and x.use is not distinct from 'freed' and x.name = any (v_marked) for update skip locked));
   end if;

@@ -1,6 +1,6 @@
 -- Reads a list of jobs as callers give it, once: defaults filled in, values checked, an id for each.
 --   jobs    array of objects: see enqueue_many_v1;  shared: what a job has unless it names its own
--- Result: the jobs in the order given; the position of each is its place in the array.
+-- Result: the jobs in the order given; each stands at its position.
 create or replace function fairmill.parse_jobs(jobs jsonb, shared jsonb)
 returns fairmill.new_job[]
 language plpgsql

@@ -1,8 +1,8 @@
--- Gives the free places of keys to whoever is blocked by them, best first: higher priority, then older. Called by everything that
--- frees a place, in the same transaction, and by everything that may add to the blocked.
+-- Gives the free slots of keys to whoever is blocked by them, best first: higher priority, then older. Called by everything that
+-- frees a slot, in the same transaction, and by everything that may add to the blocked.
 -- Result: the jobs that became ready. The caller sees to it that workers hear of them: their ids are old.
 -- Locks: the keys' meters by name; then blocked jobs, skipping those that somebody else holds (whoever holds one while it waits for a
--- key, as expiry does, would otherwise wait for us). A key whose free place found only such jobs is marked, and upkeep looks again.
+-- key, as expiry does, would otherwise wait for us). A key whose free slot found only such jobs is marked, and upkeep looks again.
 -- Places of kinds that refuse are given by those who enqueue, under a lock of their own that a long transaction may hold. For the few
 -- jobs that are blocked there (run again by hand, or from before the rule) that lock is needed too: it is tried, not waited for.
 -- Plan expected: per key a range of job_slot and a range of job_blocked; then the rows by their ctid (Tid Scan).
@@ -14,7 +14,7 @@ as $$
 declare
   v_keys  text[];
   v_tried text[];
-  v_rows  tid[];     -- of the jobs that get a place
+  v_rows  tid[];     -- of the jobs that get a slot
   v_slots integer[];
   v_unsure text[];
   -- At most so many of one key: the rest is uncertain and has its turn with the next upkeep.
@@ -45,16 +45,16 @@ begin
       array(select b.ctid from fairmill.job b where b.aside = 'blocked' and b.limit_key = free.name
             order by b.priority desc, b.id limit cardinality(free.slots) for update skip locked) as found
     from fairmill.free_slots(array(select unnest(v_keys) except select unnest(v_unsure)), v_places_max) free)
-  select array_agg(chosen.place) filter (where chosen.place is not null), array_agg(chosen.slot) filter (where chosen.place is not null),
+  select array_agg(chosen.tid) filter (where chosen.tid is not null), array_agg(chosen.slot) filter (where chosen.tid is not null),
          v_unsure || array_agg(distinct key.name) filter (where cardinality(key.slots) = v_places_max or cardinality(key.slots) > cardinality(key.found))
     into v_rows, v_slots, v_unsure
-  from key left join lateral unnest(key.found, key.slots[1 : cardinality(key.found)]) as chosen (place, slot) on true;
+  from key left join lateral unnest(key.found, key.slots[1 : cardinality(key.found)]) as chosen (tid, slot) on true;
 
   if v_rows is not null then
     return query
       update fairmill.job j set state = 'ready', aside = null, slot = given.slot
-      from unnest(v_rows, v_slots) as given (place, slot)
-      where j.ctid = given.place
+      from unnest(v_rows, v_slots) as given (tid, slot)
+      where j.ctid = given.tid
       returning j.queue, j.priority, j.tenant, j.id;
   end if;
 

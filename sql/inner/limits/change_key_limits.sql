@@ -2,7 +2,7 @@
 --   report  the rule, as read_key_limits made it, with its reported_at
 -- Jobs that are enqueued from then on obey it; for those that wait already, only the numbers change. Result: whether it is new.
 -- Who was put back by a rate that is another one now is due at once: to be promoted, to ask the new rate, and to be given a moment by it.
--- Who waits for its time and holds a place of a kind that refused gives it up when the kind does not refuse any more. Upkeep does the rest.
+-- Who waits for its time and holds a slot of a kind that refused gives it up when the kind does not refuse any more. Upkeep does the rest.
 -- Locks: if it changes, an advisory lock of the kind, with a cap the meter of the kind, the rule's row, then the meters of all its keys, by name, then those jobs, skipping
 -- those that somebody else holds. So never inside a transaction of a caller: report_key_limits_v1 is for those.
 -- Plan expected: a range of meter; if the rate is another one a range of job_rate_limited, if it refused before one of job_slot; a probe of
@@ -78,7 +78,7 @@ begin
       where h.slot is not null and h.limit_key >= v_from and h.limit_key < v_to and h.aside = 'scheduled' and h.rate_limited is not true
       order by h.limit_key for update skip locked));
   end if;
-  -- More places, or none to count: who is blocked is looked at by the next upkeep.
+  -- More slots, or none to count: who is blocked is looked at by the next upkeep.
   if v_old.max_running is not null then
     update fairmill.meter m set recheck = true
     where m.use = 'start' and m.scope = 'key' and m.name >= v_from and m.name < v_to and not m.recheck

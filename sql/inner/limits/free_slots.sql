@@ -1,6 +1,6 @@
--- The free places of keys, lowest first, at most slots_max of each. A key without a limit has room for everybody: so many times null.
--- The caller holds the lock under which the places of these keys are given, and began this statement after it got it.
--- Result: a row per key: its name, its limit (null: none), its free places.
+-- The free slots of keys, lowest first, at most slots_max of each. A key without a limit has room for everybody: so many times null.
+-- The caller holds the lock under which the slots of these keys are given, and began this statement after it got it.
+-- Result: a row per key: its name, its limit (null: none), its free slots.
 -- Plan expected: a range of job_slot per key.
 create or replace function fairmill.free_slots(keys text[], slots_max integer)
 returns table (name text, max_running integer, slots integer[])

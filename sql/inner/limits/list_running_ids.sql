@@ -1,7 +1,7 @@
 -- Adds jobs to the lists of limits with a cap: from now on they count there for as long as they run. A list may name more than are started.
 --   listed  by scope and name ("tenant acme") the ids, as the text of an array; null: nothing to add
 -- Locks: the caller has those of the meters.
--- Plan expected: a probe of meter per name, then the rows by their place.
+-- Plan expected: a probe of meter per name, then the rows by their ctids.
 create or replace function fairmill.list_running_ids(listed jsonb)
 returns void
 language plpgsql

@@ -1,11 +1,11 @@
 -- Spends the rate of keys that have room for their jobs, all of them in one statement. Part of rates_of_keys, under the locks of the meters.
---   names   keys of one kind;  places: of their meters, as lock_meters told; null: to be looked for
+--   names   keys of one kind;  ctids: of their meters, as lock_meters told; null: to be looked for
 --   count   so many jobs of each want to start;  rate_*: of the rule;  at: the moment under the locks
 -- Result: the keys that have too little room; nothing is spent for them.
 -- Asks and writes the same as rate_room and rate_spend do, key by key: written out, because to call them for each costs more than
 -- everything else. What is true of most meters is asked first: it has room even if all in its list counts, and nothing in it is over yet.
--- Plan expected: the meters by their places.
-create or replace function fairmill.spend_key_rates(names text[], places tid[], count integer, rate_limit integer, rate_per_ms bigint, rate_how text, at timestamptz)
+-- Plan expected: the meters by their ctids.
+create or replace function fairmill.spend_key_rates(names text[], ctids tid[], count integer, rate_limit integer, rate_per_ms bigint, rate_how text, at timestamptz)
 returns text[]
 language plpgsql
 as $$
@@ -22,7 +22,7 @@ declare
   -- What a meter holds that was empty.
   v_moments constant timestamptz[] := array[at];
   v_counts  constant integer[] := array[spend_key_rates.count];
-  v_ctids  constant tid[] := coalesce(places, fairmill.meter_ctids('start', 'key', names));
+  v_ctids  constant tid[] := coalesce(ctids, fairmill.meter_ctids('start', 'key', names));
   v_spent   integer;
 begin
   if spend_key_rates.count > v_most then

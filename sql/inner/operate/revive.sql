@@ -1,5 +1,5 @@
 -- Puts ended jobs back into the queue as new ones of the same id: attempts and crashes counted anew, failures and lease number kept,
--- without their time to live and without their unique key. Each is ready, or blocked where it needs a place under its key. A job that had
+-- without their time to live and without their unique key. Each is ready, or blocked where it needs a slot under its key. A job that had
 -- had reserved credits reserves them again; where its account has not enough, it stays as it is. So does
 -- a delivery job whose message may have arrived: see reopen_messages.
 --   ids, ends  the jobs and when each ended: together the primary key of the history

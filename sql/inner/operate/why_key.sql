@@ -1,6 +1,6 @@
--- The rate and the places of a waiting job's key, as why_v1 tells them. Part of why_v1.
+-- The rate and the slots of a waiting job's key, as why_v1 tells them. Part of why_v1.
 --   at  the moment that is asked about
--- Result: rate, if there is one at start; key, if there are places or the job is blocked: who holds them, and how many wait before it.
+-- Result: rate, if there is one at start; key, if there are slots or the job is blocked: who holds them, and how many wait before it.
 create or replace function fairmill.why_key(job_id bigint, at timestamptz)
 returns table (check_name text, passed boolean, reason text, detail jsonb)
 language plpgsql stable
@@ -16,7 +16,7 @@ declare
   v_name   text;         -- as people read it
   v_last   timestamptz;  -- the latest moment that the rate has given away
   v_held   integer;
-  v_first  record;       -- who holds the first place
+  v_first  record;       -- who holds the first slot
   v_ahead  bigint := 0;
   v_free   boolean;
   v_iso    constant text := 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
@@ -53,11 +53,11 @@ begin
       order by w.priority desc, w.id limit 1000) b;
   end if;
   return query select 'key', case when v_job.state = 'blocked' then false when v_job.state = 'scheduled' then v_job.slot is not null or v_free else true end,
-    case when v_job.slot is not null then 'It holds a place under the key "' || v_name || '".'
-         when v_job.state = 'ready' then 'It needs no place under its key: it was let through when there was no limit.'
+    case when v_job.slot is not null then 'It holds a slot under the key "' || v_name || '".'
+         when v_job.state = 'ready' then 'It needs no slot under its key: it was let through when there was no limit.'
          when v_rule.max_running is null then 'Its key "' || v_name || '" has no limit any more: the next upkeep lets it through.'
-         when v_free and v_job.state = 'blocked' then 'The key "' || v_name || '" has a free place: the next upkeep gives it to the first of those that wait.'
-         when v_free then 'The key "' || v_name || '" has a free place.'
+         when v_free and v_job.state = 'blocked' then 'The key "' || v_name || '" has a free slot: the next upkeep gives it to the first of those that wait.'
+         when v_free then 'The key "' || v_name || '" has a free slot.'
          else 'The key "' || v_name || '" may have ' || v_rule.max_running || ' at once, and job ' || v_first.id
            || case v_first.state when 'running' then ' runs on worker ' || v_first.worker else ' is ' || v_first.state end
            || case when v_held > 1 then ', with ' || v_held - 1 || ' more' else '' end

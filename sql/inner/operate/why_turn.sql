@@ -32,7 +32,7 @@ begin
   end if;
   return query select 'worker', v_workers > 0,
     case when v_workers > 0 then v_workers || case when v_workers = 1 then ' living worker serves' else ' living workers serve' end
-           || ' its queue and kind, with ' || v_capacity || case when v_capacity = 1 then ' place' else ' places' end || '; ' || v_running
+           || ' its queue and kind, with a capacity of ' || v_capacity || '; ' || v_running
            || case when v_running = 1 then ' job is in ' else ' jobs are in ' end || case when v_workers = 1 then 'its hands.' else 'their hands.' end
          when exists (select from fairmill.worker w where w.state = 'alive' and w.lease_until > at and v_job.queue = any (w.queues))
            then 'No living worker of the queue "' || v_job.queue || '" handles the kind "' || v_job.kind || '".'
@@ -40,7 +40,7 @@ begin
          else 'No worker is alive.' end
       || case when v_last.id is null then '' when v_last.state = 'stopped' then ' The last one that did, ' || v_last.id || ', was stopped.'
               else ' The lease of the last one that did, ' || v_last.id || ', was over at ' || to_char(v_last.lease_until, v_iso) || '.' end,
-    jsonb_build_object('queue', v_job.queue, 'kind', v_job.kind, 'workers', v_workers, 'places', coalesce(v_capacity, 0), 'running', coalesce(v_running, 0),
+    jsonb_build_object('queue', v_job.queue, 'kind', v_job.kind, 'workers', v_workers, 'capacity', coalesce(v_capacity, 0), 'running', coalesce(v_running, 0),
       'last_worker', v_last.id);
 
   if v_job.state = 'scheduled' and v_job.run_at <= at then
@@ -51,8 +51,8 @@ begin
     return;
   end if;
   -- The first of the lane, in order. The tenant is said as a range, so that the order needs it and only job_lane can serve.
-  select count(*) filter (where a.place < coalesce(v_job.turn_no, v_job.id)) into v_ahead from (
-    select coalesce(r.turn_no, r.id) as place from fairmill.job r
+  select count(*) filter (where a.position < coalesce(v_job.turn_no, v_job.id)) into v_ahead from (
+    select coalesce(r.turn_no, r.id) as position from fairmill.job r
     where r.aside is null and r.state = 'ready' and fairmill.level_v1(r.queue, r.priority) = fairmill.level_v1(v_job.queue, v_job.priority)
       and r.queue = v_job.queue and r.tenant >= v_job.tenant and r.tenant <= v_job.tenant
     order by r.tenant, coalesce(r.turn_no, r.id) limit 1000) a;
@@ -60,7 +60,7 @@ begin
     into v_beside, v_above from fairmill.lanes_v1(v_job.queue, lanes_max => 1000) l;
   v_next := v_ahead = 0 and v_beside = 0 and v_above = 0;
   return query select 'turn', v_next,
-    case when v_next then 'It is the next: nobody waits before it. A worker takes it as soon as it has a free place.'
+    case when v_next then 'It is the next: nobody waits before it. A worker takes it as soon as it has free capacity.'
          else 'It is ready and waits for its turn: '
            || case v_ahead when 0 then 'it is the first of its tenant' else v_ahead || case when v_ahead >= 1000 then ' or more' else '' end
                 || case when v_ahead = 1 then ' earlier job of its tenant goes' else ' earlier jobs of its tenant go' end || ' before it' end

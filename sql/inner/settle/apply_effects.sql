@@ -2,7 +2,7 @@
 --   mine     the jobs whose fence holds, and that are being settled by this very call;  ids, details: as settle_v1 has them
 --            effects of a detail: {"enqueue": [jobs as enqueue_many_v1 takes them], "publish": [messages as publish_many_v1 takes them]}
 -- Result: of the jobs that are ready now the first of each lane, as [queue, priority, tenant, id]; null: none.
--- What does not let one of them in (a rate, places, credits, a unique key) is error FM020, and the transaction ends with it. Its detail is
+-- What does not let one of them in (a rate, slots, credits, a unique key) is error FM020, and the transaction ends with it. Its detail is
 -- an object: the id of each settled job whose effects were refused, with the refusal. The others may be settled without these.
 -- Locks: those of enqueue_many_v1, then those of publish_many_v1, for all of them together. Here one may wait for callers' transactions; so
 -- the library settles jobs with effects apart from the others.

@@ -1,5 +1,5 @@
 -- The half of settle_v1 for jobs that wait for another turn: retry, snooze, release. Answers how many it changed, the queues that got an
--- old id back, and the keys of which a place may have become free: who waits for its moment gives its place up, except where places
+-- old id back, and the keys of which a slot may have become free: who waits for its moment gives its slot up, except where slots
 -- are held from enqueue to end (refuse). Who is released keeps it. A snooze that names its waits is for signals (wait_until): where one
 -- has come in the meantime, the job is released.
 -- A release puts the job back at once; but one that is released again and again within seconds waits longer each time, from the fourth on:

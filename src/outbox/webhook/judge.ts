@@ -1,6 +1,6 @@
 // What an answer means for the message: taken, not taken, or nobody knows.
 import type { WebhookAnswer } from "./answer.js";
-import { WebhookUncertainError, WebhookRefusedError } from "./webhook-errors.js";
+import { WebhookRefusedError, WebhookUncertainError } from "./webhook-errors.js";
 
 /** Longer than this nobody is asked to wait. */
 const RETRY_AFTER_MS_MAX = 86_400_000;

@@ -6,8 +6,8 @@ import { sendWebhook, type WebhookMessage } from "../../../src/outbox/webhook/se
 import { verifyWebhook } from "../../../src/outbox/webhook/signature.js";
 import {
   type WebhookError,
-  WebhookUncertainError,
   WebhookRefusedError,
+  WebhookUncertainError,
   WebhookUnreachableError,
 } from "../../../src/outbox/webhook/webhook-errors.js";
 import {
