@@ -7,9 +7,34 @@ create domain fairmill.max_attempts as smallint CHECK ((VALUE >= 1));
 
 create domain fairmill.payload as jsonb CHECK ((pg_column_size(VALUE) <= ((2 * 1024) * 1024)));
 
+create domain fairmill.tag as text CHECK (((VALUE IS NOT NULL) AND ((length(VALUE) >= 1) AND (length(VALUE) <= 64))));
+
+create domain fairmill.tags as fairmill.tag[] CHECK (((cardinality(VALUE) >= 1) AND (cardinality(VALUE) <= 16)));
+
+create domain fairmill.timeout_ms as bigint CHECK ((VALUE >= 0));
+
+create domain fairmill.trace as text CHECK ((VALUE ~ '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$'::text));
+
 create domain fairmill.unique_key as text collate "C" CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 500)));
 
 create domain fairmill.unique_until as text collate "C" CHECK ((VALUE = ANY (ARRAY['started'::text, 'settled'::text])));
+
+create type fairmill.claimed_job as (
+  id bigint,
+  lease_no bigint,
+  priority smallint,
+  tenant text,
+  kind text,
+  key text,
+  attempt smallint,
+  crashes smallint,
+  max_attempts smallint,
+  payload jsonb,
+  batch bigint,
+  timeout_ms bigint,
+  trace text,
+  held_back jsonb
+);
 
 create type fairmill.new_job as (
   n integer,
@@ -23,6 +48,9 @@ create type fairmill.new_job as (
   payload jsonb,
   run_at timestamp with time zone,
   expire_ms double precision,
+  timeout_ms bigint,
+  tags text[],
+  trace text,
   idempotency_key text,
   unique_key text,
   unique_until text,
@@ -223,6 +251,9 @@ create table fairmill.job (
   batch bigint,
   aside text collate "C",
   released jsonb,
+  timeout_ms bigint,
+  tags text[],
+  trace text,
   turn_no bigint,
   constraint job_pkey PRIMARY KEY (id) with (deduplicate_items = off),
   constraint job_fits CHECK (((state = COALESCE(aside, CASE WHEN (worker IS NULL) THEN 'ready'::text ELSE
@@ -282,6 +313,9 @@ create table fairmill.job_history (
   reservation bigint,
   outbox bigint,
   batch bigint,
+  timeout_ms bigint,
+  tags text[],
+  trace text,
   constraint job_history_pkey PRIMARY KEY (id, ended_at),
   constraint job_history_done_was_run CHECK (((state <> 'done'::text) OR (worker IS NOT NULL))),
   constraint job_history_state_is_ended CHECK ((state = ANY (ARRAY['done'::text, 'dead'::text, 'cancelled'::text])))

@@ -12,9 +12,15 @@ create domain fairmill.label as text collate "C" check (octet_length(value) betw
 -- The library refuses more than 1 MiB of JSON text; this is the wall for every other caller.
 create domain fairmill.payload as jsonb check (pg_column_size(value) <= 2 * 1024 * 1024);
 create domain fairmill.max_attempts as smallint check (value >= 1);
+create domain fairmill.timeout_ms as bigint check (value >= 0);
+create domain fairmill.tag as text check (value is not null and length(value) between 1 and 64);
+create domain fairmill.tags as fairmill.tag[] check (cardinality(value) between 1 and 16);
+-- The traceparent of W3C Trace Context.
+create domain fairmill.trace as text check (value ~ '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$');
 create domain fairmill.unique_key as text collate "C" check (length(value) between 1 and 500);
 create domain fairmill.unique_until as text collate "C" check (value in ('started', 'settled'));
-revoke usage on domain fairmill.label, fairmill.payload, fairmill.max_attempts, fairmill.unique_key, fairmill.unique_until from public;
+revoke usage on domain fairmill.label, fairmill.payload, fairmill.max_attempts, fairmill.timeout_ms, fairmill.tag, fairmill.tags,
+  fairmill.trace, fairmill.unique_key, fairmill.unique_until from public;
 
 -- The number of a level: queue and priority. Of one queue, the higher level has the higher number; priority 32768 is above them all. Two
 -- queues may share numbers, so a query that goes by the number asks for the queue as well.
@@ -60,6 +66,9 @@ create table fairmill.job (
   -- Not a generated column: to make one is another copy of every row that is written.
   aside         text collate "C",
   released      jsonb,                            -- how often it was released in a row, when and why the last time
+  timeout_ms    bigint,                           -- the time limit of a run; 0: none; null: as the definition of its kind says
+  tags          text[],
+  trace         text,                             -- the traceparent of the span that enqueued it
   turn_no       bigint,                           -- its position in the lane; null: its id, as of all jobs that were ready when they came
   -- A job has a worker exactly while it runs: settles compare the worker alone. Only what a change of state could break is here, in as few
   -- words as it takes: their number is what it costs.
@@ -118,6 +127,9 @@ create type fairmill.new_job as (
   payload         jsonb,
   run_at          timestamptz,  -- null: at once
   expire_ms       float8,
+  timeout_ms      bigint,
+  tags            text[],
+  trace           text,
   idempotency_key text,
   unique_key      text,
   unique_until    text,
@@ -135,6 +147,24 @@ create type fairmill.new_job as (
   reservation     bigint,       -- the entry of its credits
   conflict        text,         -- known | kept | replaced: another job stands for it; null: none does
   refusal         jsonb         -- why it is not stored; null: nothing stands against it
+);
+
+-- A claim's answer: a claimed job, or, in one row more without an id, what limits held back.
+create type fairmill.claimed_job as (
+  id           bigint,
+  lease_no     bigint,
+  priority     smallint,
+  tenant       text,
+  kind         text,
+  key          text,
+  attempt      smallint,
+  crashes      smallint,
+  max_attempts smallint,
+  payload      jsonb,
+  batch        bigint,
+  timeout_ms   bigint,
+  trace        text,
+  held_back    jsonb      -- of a claim, not of a job: see claim_limited
 );
 
 -- Per queue: raised by a session that makes an old id ready, so that workers forget their floors and look again.
@@ -203,6 +233,9 @@ create table fairmill.job_history (
   reservation   bigint,
   outbox        bigint,
   batch         bigint,
+  timeout_ms    bigint,
+  tags          text[],
+  trace         text,
   constraint job_history_state_is_ended check (state in ('done', 'dead', 'cancelled')),
   constraint job_history_done_was_run check (state <> 'done' or worker is not null),
   primary key (id, ended_at)

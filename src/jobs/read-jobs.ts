@@ -38,6 +38,11 @@ export interface Job {
   readonly batch: string | null;
   /** What it has reserved of an account, or had until its end; null: it costs nothing. */
   readonly credits: JobHold | null;
+  /** The time limit of its runs, of this job alone; 0: none; null: as its definition says. */
+  readonly timeoutMs: number | null;
+  readonly tags: readonly string[];
+  /** The traceparent of the span that enqueued it. */
+  readonly trace: string | null;
 }
 
 export interface JobHold {
@@ -83,9 +88,11 @@ export interface JobFilter extends ErrorFilter {
 export const PAGE_ROWS_MAX = 200;
 
 const LIVE = `id, state, kind, queue, tenant, priority, key, attempt, crashes, max_attempts, lease_no, worker, created_at, run_at, expire_at,
-  started_at, null::timestamptz as ended_at, cancel_requested_at, payload, progress, null::jsonb as result, null::jsonb as error, failures, rerun_of, reservation, batch`;
+  started_at, null::timestamptz as ended_at, cancel_requested_at, payload, progress, null::jsonb as result, null::jsonb as error, failures, rerun_of, reservation, batch,
+  timeout_ms, tags, trace`;
 const ENDED = `id, state, kind, queue, tenant, priority, key, attempt, crashes, max_attempts, lease_no, worker, created_at, run_at, expire_at,
-  started_at, ended_at, null::timestamptz as cancel_requested_at, payload, progress, result, error, failures, rerun_of, reservation, batch`;
+  started_at, ended_at, null::timestamptz as cancel_requested_at, payload, progress, result, error, failures, rerun_of, reservation, batch,
+  timeout_ms, tags, trace`;
 
 /** The reservation of a row: one probe of a primary key, and none where the job costs nothing. */
 const HOLD =
@@ -123,6 +130,9 @@ interface Row {
   attempt: number;
   crashes: number;
   max_attempts: number;
+  timeout_ms: string | null;
+  tags: string[] | null;
+  trace: string | null;
   lease_no: string;
   worker: string | null;
   created_at: Date;
@@ -257,6 +267,9 @@ const toJob = (row: Row): Job => ({
   rerunOf: row.rerun_of,
   batch: row.batch,
   credits: row.credits && { ...row.credits, state: stateOfHold(row.state) },
+  timeoutMs: row.timeout_ms === null ? null : Number(row.timeout_ms),
+  tags: row.tags ?? [],
+  trace: row.trace,
 });
 
 /** Whoever ends a job ends its reservation in the same transaction, so the one tells the other. */

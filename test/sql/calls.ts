@@ -277,7 +277,7 @@ export async function enqueueKeyed(ask: Asker, count: number, job: NewRow = {}):
 }
 
 export interface Told {
-  readonly held: readonly { scope: string; name: string; why: string; open_in_ms: number | null }[];
+  readonly limits: readonly { scope: string; name: string; why: string; open_in_ms: number | null }[];
   readonly late?: readonly (readonly [priority: number, tenant: string, count: number])[];
   readonly due_in_ms?: number;
 }
@@ -293,7 +293,7 @@ export async function claimGated(
   const rows = await claimLanes(ask, worker, lanes, jobsMax, kinds);
   return {
     jobs: rows.filter(({ id }) => id !== null),
-    told: rows.find(({ id }) => id === null)?.payload as Told | undefined,
+    told: rows.find(({ id }) => id === null)?.held_back as Told | undefined,
   };
 }
 

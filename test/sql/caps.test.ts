@@ -167,7 +167,7 @@ describe("a cap", () => {
     await waitUntilBlocked(db, b);
     await a.query("commit");
     expect((await second).jobs).toHaveLength(1);
-    expect((await second).told!.held).toEqual([{ scope: "tenant", name: "default", why: "cap", open_in_ms: null }]);
+    expect((await second).told!.limits).toEqual([{ scope: "tenant", name: "default", why: "cap", open_in_ms: null }]);
   });
 
   test("a claim that waited for whoever changes the cap obeys the new one", async () => {
@@ -214,7 +214,7 @@ describe("a cap", () => {
     await setLimits(db, "kind", "work", { max_running: 0 });
     expect(await claimGated(db, "w")).toEqual({
       jobs: [],
-      told: { held: [{ scope: "kind", name: "work", why: "cap", open_in_ms: null }] },
+      told: { limits: [{ scope: "kind", name: "work", why: "cap", open_in_ms: null }] },
     });
     await setLimits(db, "kind", "work", { max_running: null });
     expect(await db.query("select from fairmill.limit_setting")).toEqual([]);
@@ -245,7 +245,7 @@ describe("a pause", () => {
       const { jobs } = await claimGated(db, "w", undefined, 1);
       await setLimits(db, scope, name, { paused: true });
       expect((await claimGated(db, "w")).jobs).toEqual([]);
-      expect((await claimGated(db, "w")).told!.held).toEqual([{ scope, name, why: "paused", open_in_ms: null }]);
+      expect((await claimGated(db, "w")).told!.limits).toEqual([{ scope, name, why: "paused", open_in_ms: null }]);
       expect(await claim(db, "sleeper", 10)).toEqual([]);
       expect(await settle(db, "w", jobs, "done")).toEqual({ accepted: 1, refused: [] });
       const marks = await rescanNo(db);

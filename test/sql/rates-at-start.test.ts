@@ -39,9 +39,9 @@ describe("at start, of a tenant, a queue or a kind", () => {
     expect(claims.flatMap(({ jobs }) => jobs)).toHaveLength(7);
     const { jobs, told } = await claimGated(db, "w");
     expect(jobs).toEqual([]);
-    expect(told!.held).toMatchObject([{ scope, name, why: "rate" }]);
-    expect(told!.held[0]!.open_in_ms).toBeGreaterThan(HOUR * 0.99);
-    expect(told!.held[0]!.open_in_ms).toBeLessThan(HOUR * 1.01);
+    expect(told!.limits).toMatchObject([{ scope, name, why: "rate" }]);
+    expect(told!.limits[0]!.open_in_ms).toBeGreaterThan(HOUR * 0.99);
+    expect(told!.limits[0]!.open_in_ms).toBeLessThan(HOUR * 1.01);
     // Settled and set again: what was spent counts on.
     await setLimits(db, scope, name, { rate: { limit: 7, per_ms: HOUR } });
     expect((await claimGated(db, "w")).jobs).toEqual([]);
@@ -56,7 +56,7 @@ describe("at start, of a tenant, a queue or a kind", () => {
     await setLimits(db, "queue", "default", { rate: { limit: 6, per_ms: 60_000, how: "uniform" } });
     const { jobs, told } = await claimGated(db, "w");
     expect(jobs).toHaveLength(1);
-    expect(told!.held).toMatchObject([{ why: "rate", open_in_ms: 10_000 }]);
+    expect(told!.limits).toMatchObject([{ why: "rate", open_in_ms: 10_000 }]);
     expect((await claimGated(db, "w")).jobs).toEqual([]);
     await setLimits(db, "queue", "default", { rate: { limit: 6, per_ms: 1, how: "uniform" } });
     expect((await claimGated(db, "w")).jobs).toHaveLength(1);
@@ -121,7 +121,7 @@ describe("at start, of a key", () => {
     const others = await enqueueKeyed(db, 1, { key: "another" });
     const { jobs, told } = await claimGated(db, "w");
     expect(jobs.map(({ id }) => id).toSorted()).toEqual([ids[0], ids[1], others[0]].toSorted());
-    expect(told).toMatchObject({ held: [], late: [[0, "default", 4]] });
+    expect(told).toMatchObject({ limits: [], late: [[0, "default", 4]] });
     expect(told!.due_in_ms! / HOUR).toBeCloseTo(1, 1);
     const moments = await runAts(ids.slice(2));
     for (const [n, ms] of moments.entries()) expect(ms / HOUR).toBeCloseTo(1 + n / 2, 1);

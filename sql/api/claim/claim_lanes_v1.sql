@@ -10,8 +10,8 @@
 --                                who do nothing else in it.
 --   list_no                      the number of the list in which the jobs are noted (record_claim); null: the database finds one
 -- Each claimed job gets a new lease_no, its attempt counted, and this worker's name: from now on only this fence may write to it.
--- Result: the claimed jobs, in no particular order. Where limits held something back, one more row with id null: its payload says what
--- (see claim_limited, which makes the claim wherever limits are).
+-- Result: the claimed jobs, in no particular order. Where limits held something back, one more row, in which only held_back is given: it
+-- says what (see claim_limited, which makes the claim wherever limits are).
 -- The update changes no column that an index knows of, but for keys that are unique until the start: see the indexes of job in the baseline.
 -- Locks: the claimed rows; rows that somebody else holds are skipped; the worker's list.
 -- Plan expected: one range of job_lane per lane, past what runs already, then the rows by their ctid (Tid Scan). The tenant is said as a
@@ -21,8 +21,7 @@
 create or replace function fairmill.claim_lanes_v1(
   worker_id text, queues text[], priorities smallint[], tenants text[], floors bigint[], quanta integer[], kinds text[], jobs_max integer,
   durable boolean default true, list_no bigint default null)
-returns table (id bigint, lease_no bigint, priority smallint, tenant text, kind text, key text, attempt smallint, crashes smallint,
-               max_attempts smallint, payload jsonb, batch bigint)
+returns setof fairmill.claimed_job
 language plpgsql
 set enable_sort = off
 as $$
@@ -69,6 +68,7 @@ begin
         unique_key = case when j.unique_until = 'started' then null else j.unique_key end, unique_until = nullif(j.unique_until, 'started')
     -- An array of ctids, not a join: measured at 7.1 against 8.4 microseconds a job.
     where j.ctid = any (v_ctids)
-    returning j.id, j.lease_no, j.priority, j.tenant, j.kind, j.key, j.attempt, j.crashes, j.max_attempts, j.payload, j.batch;
+    returning j.id, j.lease_no, j.priority, j.tenant, j.kind, j.key, j.attempt, j.crashes, j.max_attempts, j.payload, j.batch,
+      j.timeout_ms, j.trace, null::jsonb;
 end
 $$;

@@ -11,8 +11,7 @@
 create or replace function fairmill.claim_v1(
   worker_id text, queue_name text default 'default', jobs_max integer default 1, tenant_max integer default 25, kinds text[] default null,
   lower_share float8 default 0.1)
-returns table (id bigint, lease_no bigint, priority smallint, tenant text, kind text, key text, attempt smallint, crashes smallint,
-               max_attempts smallint, payload jsonb, batch bigint)
+returns setof fairmill.claimed_job
 language plpgsql
 as $$
 #variable_conflict use_column

@@ -7,7 +7,8 @@ create or replace function fairmill.enqueue_v1(
   max_attempts integer default 3, key text default null, idempotency_key text default null,
   unique_key text default null, unique_until text default null, unique_for interval default null, on_conflict text default null,
   debounce interval default null, debounce_max interval default null,
-  account text default null, amount bigint default null)
+  account text default null, amount bigint default null, timeout interval default null, tags text[] default null,
+  trace text default null)
 returns table (id bigint, created boolean, conflict text)
 language plpgsql
 as $$
@@ -24,7 +25,8 @@ begin
     'idempotency_key', idempotency_key, 'unique_key', unique_key, 'unique_until', unique_until,
     'unique_for_ms', extract(epoch from unique_for) * 1000, 'on_conflict', on_conflict,
     'debounce_ms', extract(epoch from debounce) * 1000, 'debounce_max_ms', extract(epoch from debounce_max) * 1000,
-    'account', account, 'amount', amount)) || jsonb_build_object('payload', payload))) made;
+    'account', account, 'amount', amount, 'timeout_ms', (extract(epoch from timeout) * 1000)::bigint, 'tags', tags,
+    'trace', trace)) || jsonb_build_object('payload', payload))) made;
   case v_made.refused ->> 'code'
     when 'FAIRMILL_RATE_LIMIT' then
       raise exception 'the rate of % "%" is used up until %', v_made.refused ->> 'scope', v_made.refused ->> 'name', v_made.refused ->> 'retry_at'

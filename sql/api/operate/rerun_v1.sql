@@ -1,6 +1,7 @@
 -- Stores a new job like one that has ended, with what is to be different, and notes in rerun_of where it comes from. The old one stays
 -- as it is.
---   changes  an object: payload, key, priority, max_attempts, run_at, delay_ms, expire_ms, idempotency_key. What it does not name is the
+--   changes  an object: payload, key, priority, max_attempts, run_at, delay_ms, expire_ms, timeout_ms, tags, trace,
+--            idempotency_key. What it does not name is the
 --            old job's; kind, tenant and queue always are. Time to live, idempotency key and unique key of the old job do not count.
 --   alone    as in enqueue_many_v1
 -- Result: the new job's id and an answer: stored; known (the idempotency key was, and id is that job's); refused (a limit at enqueue:
@@ -13,7 +14,7 @@ language plpgsql
 as $$
 #variable_conflict use_column
 declare
-  v_known   constant text[] := '{payload,key,priority,max_attempts,run_at,delay_ms,expire_ms,idempotency_key}';
+  v_known   constant text[] := '{payload,key,priority,max_attempts,run_at,delay_ms,expire_ms,timeout_ms,tags,trace,idempotency_key}';
   v_unknown text;
   v_old     fairmill.job_history;
   v_made    record;
@@ -38,7 +39,8 @@ begin
   -- What the old one cost, the new one costs.
   select jsonb_build_object('account', e.account, 'amount', e.amount) into v_price from fairmill.credit_entry e where e.id = v_old.reservation;
   select m.* into v_made from fairmill.enqueue_many_v1(jsonb_build_array(jsonb_build_object('kind', v_old.kind, 'tenant', v_old.tenant,
-    'queue', v_old.queue, 'priority', v_old.priority, 'max_attempts', v_old.max_attempts, 'key', v_old.key, 'payload', v_old.payload) || coalesce(v_price, '{}') || changes),
+    'queue', v_old.queue, 'priority', v_old.priority, 'max_attempts', v_old.max_attempts, 'key', v_old.key, 'payload', v_old.payload,
+    'timeout_ms', v_old.timeout_ms, 'tags', v_old.tags) || coalesce(v_price, '{}') || changes),
     alone => alone) m;
   id := v_made.id;
   refused := v_made.refused;

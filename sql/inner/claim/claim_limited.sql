@@ -6,8 +6,8 @@
 --  4. Ask the rates of keys (rates_of_keys): who is over is put back as scheduled for the moment it may start.
 --  5. Spend the rates of limits for the rest and see what is closed now (closed_limits), list them where there are caps (list_running_ids);
 --     start them.
--- Result: the claimed jobs; and one row with id null if a limit is closed now or a job was put back. Its payload:
---   held       [{"scope", "name", "why": paused | cap | rate, "open_in_ms": when a rate opens}, …]
+-- Result: the claimed jobs; and one row with id null if a limit is closed now or a job was put back. Its held_back:
+--   limits     [{"scope", "name", "why": paused | cap | rate, "open_in_ms": when a rate opens}, …]
 --   cut        so many candidates were too many for a limit they share: where jobs_max was reached with them, lanes were not asked
 --   late       [[priority, tenant, count], …] jobs that the rate of a key put back: the lane gave them, but not to the worker
 --   due_in_ms  when the first of these falls due
@@ -16,8 +16,7 @@
 create or replace function fairmill.claim_limited(
   worker_id text, queues text[], priorities smallint[], tenants text[], floors bigint[], quanta integer[], kinds text[], jobs_max integer, durable boolean,
   list_no bigint)
-returns table (id bigint, lease_no bigint, priority smallint, tenant text, kind text, key text, attempt smallint, crashes smallint,
-               max_attempts smallint, payload jsonb, batch bigint)
+returns setof fairmill.claimed_job
 language plpgsql
 set enable_sort = off
 as $$
@@ -37,6 +36,7 @@ declare
   v_held    jsonb;
   v_told    jsonb := '{}';
   v_spends  boolean;
+  v_row     fairmill.claimed_job;
 begin
   v_limits := fairmill.room_of_limits(queues, kinds, tenants, quanta, jobs_max);
   v_at := clock_timestamp();
@@ -113,10 +113,11 @@ begin
     set state = 'running', worker = worker_id, lease_no = fairmill.next_lease(j.lease_no), attempt = j.attempt + 1, started_at = v_at, rate_limited = null,
         unique_key = case when j.unique_until = 'started' then null else j.unique_key end, unique_until = nullif(j.unique_until, 'started')
     where j.ctid = any (v_ctids)
-    returning j.id, j.lease_no, j.priority, j.tenant, j.kind, j.key, j.attempt, j.crashes, j.max_attempts, j.payload, j.batch;
+    returning j.id, j.lease_no, j.priority, j.tenant, j.kind, j.key, j.attempt, j.crashes, j.max_attempts, j.payload, j.batch,
+      j.timeout_ms, j.trace, null::jsonb;
   if v_held is not null or v_late is not null then
-    payload := jsonb_build_object('held', coalesce(v_held, '[]')) || v_told || coalesce(v_late, '{}');
-    return next;
+    v_row.held_back := jsonb_build_object('limits', coalesce(v_held, '[]')) || v_told || coalesce(v_late, '{}');
+    return next v_row;
   end if;
 end
 $$;

@@ -13,8 +13,8 @@ begin
     return;
   end if;
   insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant, kind, key, rate_limited_times, batch,
-    created_at, ended_at, payload, error)
-  select j.id, 0, j.priority, 0, 0, j.max_attempts, 'dead', j.queue, j.tenant, j.kind, j.key, 0, j.batch, now(), clock_timestamp(), j.payload,
+    timeout_ms, tags, trace,    created_at, ended_at, payload, error)
+  select j.id, 0, j.priority, 0, 0, j.max_attempts, 'dead', j.queue, j.tenant, j.kind, j.key, 0, j.batch, j.timeout_ms, j.tags, j.trace, now(), clock_timestamp(), j.payload,
     j.refusal || jsonb_build_object('message', 'The job was refused when its turn came: ' || (j.refusal ->> 'code') || '.')
   from unnest(jobs) as j where j.refusal is not null;
   select jsonb_object_agg(d.batch::text, d.jobs) into v_dead

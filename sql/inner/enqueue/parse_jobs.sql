@@ -18,6 +18,9 @@ declare
   v_run_at       timestamptz := coalesce((shared ->> 'run_at')::timestamptz,
                                          v_now + (shared ->> 'delay_ms')::float8 * interval '1 millisecond');
   v_expire_ms    float8 := (shared ->> 'expire_ms')::float8;
+  v_timeout_ms   bigint := (shared ->> 'timeout_ms')::bigint;
+  v_tags         text[] := case when shared ? 'tags' then array(select jsonb_array_elements_text(nullif(shared -> 'tags', 'null'))) end;
+  v_trace        text := shared ->> 'trace';
   v_until        text := shared ->> 'unique_until';
   v_for_ms       float8 := (shared ->> 'unique_for_ms')::float8;
   v_on_conflict  text := shared ->> 'on_conflict';
@@ -46,6 +49,8 @@ begin
       coalesce(given.queue, v_queue)::fairmill.label, coalesce(given.priority, v_priority),
       coalesce(given.max_attempts, v_max_attempts)::fairmill.max_attempts, coalesce(given.key, v_key),
       coalesce(given.job -> 'payload', '{}')::fairmill.payload, due.at, coalesce(given.expire_ms, v_expire_ms),
+      coalesce(given.timeout_ms, v_timeout_ms)::fairmill.timeout_ms, nullif(coalesce(given.tags, v_tags), '{}')::fairmill.tags,
+      coalesce(given.trace, v_trace)::fairmill.trace,
       given.idempotency_key, given.unique_key::fairmill.unique_key,
       coalesce(given.unique_until, v_until, case when rule.debounce_ms is null then 'settled' else 'started' end)::fairmill.unique_until,
       coalesce(given.unique_for_ms, v_for_ms),
@@ -57,11 +62,11 @@ begin
     into v_jobs
   from rows from (
       jsonb_to_recordset(jobs) as (kind text, tenant text, queue text, priority smallint, max_attempts smallint, key text,
-        run_at timestamptz, delay_ms float8, expire_ms float8, idempotency_key text, unique_key text, unique_until text,
+        run_at timestamptz, delay_ms float8, expire_ms float8, timeout_ms bigint, tags text[], trace text, idempotency_key text, unique_key text, unique_until text,
         unique_for_ms float8, on_conflict text, debounce_ms float8, debounce_max_ms float8, account text, amount numeric,
         batch bigint, outbox bigint),
       jsonb_array_elements(jobs)) with ordinality
-    as given (kind, tenant, queue, priority, max_attempts, key, run_at, delay_ms, expire_ms, idempotency_key, unique_key, unique_until,
+    as given (kind, tenant, queue, priority, max_attempts, key, run_at, delay_ms, expire_ms, timeout_ms, tags, trace, idempotency_key, unique_key, unique_until,
       unique_for_ms, on_conflict, debounce_ms, debounce_max_ms, account, amount, batch, outbox, job, n)
   cross join lateral (
     select case when given.unique_key is not null then coalesce(given.debounce_ms, v_debounce_ms) end as debounce_ms,

@@ -40,12 +40,14 @@ begin
       and (h.outbox is null or h.outbox = any (v_again))
     returning h.*),
   back as (
-    insert into fairmill.job (id, turn_no, lease_no, priority, max_attempts, state, aside, queue, tenant, kind, key, limit_key, reservation, outbox, batch, created_at, payload, failures, rerun_of)
+    insert into fairmill.job (id, turn_no, lease_no, priority, max_attempts, state, aside, queue, tenant, kind, key, limit_key, reservation, outbox, batch, created_at, payload, failures, rerun_of,
+      timeout_ms, tags, trace)
     overriding system value
     select g.id, nextval('fairmill.job_id_seq'), g.lease_no, g.priority, g.max_attempts,
       -- As admit_due decides.
       coalesce(must.wait, 'ready'), must.wait,
-      g.queue, g.tenant, g.kind, g.key, g.limit_key, (v_paid ->> g.id::text)::bigint, g.outbox, (select x.id from fairmill.batch x where x.id = g.batch), g.created_at, g.payload, g.failures, g.rerun_of
+      g.queue, g.tenant, g.kind, g.key, g.limit_key, (v_paid ->> g.id::text)::bigint, g.outbox, (select x.id from fairmill.batch x where x.id = g.batch), g.created_at, g.payload, g.failures, g.rerun_of,
+      g.timeout_ms, g.tags, g.trace
     from gone g
     cross join lateral (select case when g.limit_key is not null and exists (
       select from fairmill.key_limit_in_force r where r.kind = g.kind and r.max_running is not null) then 'blocked' end as wait offset 0) must
