@@ -62,7 +62,7 @@ export const fill = (tenants: number) => `
   insert into fairmill.account (name, balance, reserved) select 'a' || n, 1000000, 20 from generate_series(0, 999) n;
   insert into fairmill.credit_entry (id, account, kind, amount, job_id) overriding system value
   select 1000000 + n, 'a' || n % 1000, 'reservation', 1, n from generate_series(0, 19999) n;
-  insert into fairmill.credit_entry (id, account, kind, amount, hold_id, job_id) overriding system value
+  insert into fairmill.credit_entry (id, account, kind, amount, reservation_id, job_id) overriding system value
   select 2000000 + n, 'a' || n % 1000, 'release', 1, 1000000 + n, n from generate_series(0, 2999) n;
   insert into fairmill.credit_pending (entry_id, account, ended, released) select 2000000 + n, 'a' || n % 1000, 1, 1 from generate_series(0, 2999) n;
   insert into fairmill.schedule (name, cron, timezone, job, fingerprint, next_at)

@@ -1,11 +1,13 @@
--- Stores many jobs that differ in their payload and tenant at most: the short way of enqueue_many_v1, and the same in everything else.
+-- Stores many jobs that differ in their payload and tenant at most: the short way of enqueue_many_v1, and the same in everything else. That
+-- they do is the caller's to know, who makes the list; whether a limit stands in their way is asked here, once for all of them.
 --   payloads  array: one payload per job
 --   tenants   one per job; null where all have the same
---   shared    what all have in common: the fields of enqueue_many_v1 but payload, idempotency_key and unique_key
+--   shared    what all have in common: kind, tenant, queue, priority, max_attempts, key, run_at, delay_ms, expire_ms. Any other field of
+--             enqueue_many_v1 is refused: jobs that have one go that way
 --   wake, alone, partial: see enqueue_many_v1
 -- Result: one row: the ids in the order given, null for a job that was refused; and the refusals, an array in the order of their jobs,
 -- null when there is none.
--- Locks: none but the rows it makes; where a limit, an account or a batch has a say, those of enqueue_many_v1, which is called then.
+-- Locks: none but the rows it makes; where a limit has a say, those of store_jobs, which is called then.
 -- Plan expected: one insert from the array, and a probe of two small indexes.
 create or replace function fairmill.enqueue_payloads_v1(payloads jsonb, shared jsonb default '{}', wake boolean default true,
   alone boolean default false, partial boolean default false, tenants text[] default null)
@@ -25,6 +27,7 @@ declare
   v_aside        text := case when v_run_at > now() then 'scheduled' end;
   v_state        text := coalesce(v_aside, 'ready');
   v_due_in_ms    float8;
+  v_other        text;
 begin
   if jsonb_typeof(payloads) is distinct from 'array' then
     raise exception 'payloads must be a JSON array' using errcode = 'FM001', hint = 'Pass [{…}, {…}]: one payload per job.';
@@ -36,18 +39,20 @@ begin
   if v_kind like 'fairmill.%' then
     perform fairmill.refuse_reserved(jsonb_build_array(shared));
   end if;
-  -- Whatever else is said of the jobs, enqueue_many_v1 knows what to do about it.
-  if shared - '{kind,tenant,queue,priority,max_attempts,key,run_at,delay_ms,expire_ms}'::text[] <> '{}'
-     or exists (select from fairmill.limit_setting g where g.rate_at = 'enqueue')
-     or exists (select from fairmill.key_limit r where r.kind = v_kind)
-     or exists (select from fairmill.key_limit_report t where t.kind = v_kind and not t.adopted) then
-    select array_agg(made.id order by made.n), jsonb_agg(made.refused order by made.n) filter (where made.refused is not null)
-    into ids, refusals
-    from fairmill.enqueue_many_v1(
-      (select coalesce(jsonb_agg(jsonb_build_object('payload', e.payload, 'tenant', coalesce(tenants[e.n], v_tenant)) order by e.n), '[]')
-       from jsonb_array_elements(payloads) with ordinality as e (payload, n)), shared, wake, alone, partial)
-      with ordinality as made (id, created, conflict, refused, n);
-    ids := coalesce(ids, '{}');
+  if shared - '{kind,tenant,queue,priority,max_attempts,key,run_at,delay_ms,expire_ms}'::text[] <> '{}' then
+    select k into v_other
+    from jsonb_object_keys(shared - '{kind,tenant,queue,priority,max_attempts,key,run_at,delay_ms,expire_ms}'::text[]) as k limit 1;
+    raise exception 'shared: jobs with % have more to them than payload and tenant', v_other using errcode = 'FM001',
+      hint = 'Call enqueue_many_v1, which takes every field.';
+  end if;
+  if fairmill.has_limits_at_enqueue(array[v_kind]) then
+    select coalesce(array_agg(made.id order by made.n), '{}'),
+      jsonb_agg(made.refusal order by made.n) filter (where made.refusal is not null)
+      into ids, refusals
+    from unnest(fairmill.store_jobs(fairmill.parse_jobs((
+        select coalesce(jsonb_agg(jsonb_build_object('payload', e.payload, 'tenant', coalesce(tenants[e.n], v_tenant)) order by e.n), '[]')
+        from jsonb_array_elements(payloads) with ordinality as e (payload, n)), shared),
+      wake, alone, case when partial then 'rest' else 'none' end)) as made;
     return next;
     return;
   end if;
