@@ -2,8 +2,9 @@
 --   amount  1 to 1,000,000,000,000 units;  reason: for the statement
 --   key     the same key gives once per account: a repeated call changes nothing, whatever amount it names
 -- Result: what the account has left now, and whether this call gave (false: the key was known).
--- Locks: the account.
-create or replace function fairmill.grant_v1(account text, amount bigint, key text default null, reason text default null, out balance bigint, out granted boolean)
+-- Locks: 15 account.
+create or replace function fairmill.grant_v1(account text, amount bigint, key text default null,
+  reason text default null, out balance bigint, out granted boolean)
 language plpgsql
 as $$
 #variable_conflict use_column
@@ -16,7 +17,8 @@ begin
   end if;
   insert into fairmill.account (name) values (grant_v1.account) on conflict do nothing;
   perform fairmill.lock_accounts(array[grant_v1.account]);
-  insert into fairmill.credit_entry (account, kind, amount, key, reason) values (grant_v1.account, 'grant', grant_v1.amount, grant_v1.key, grant_v1.reason)
+  insert into fairmill.credit_entry (account, kind, amount, key, reason)
+    values (grant_v1.account, 'grant', grant_v1.amount, grant_v1.key, grant_v1.reason)
   on conflict (account, key) where key is not null do nothing;
   granted := found;
   if granted then

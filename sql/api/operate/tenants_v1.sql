@@ -1,10 +1,13 @@
 -- A page of tenants by name: those that have settings, ready jobs or running ones, each with what waits and what runs.
 --   after_tenant  only names behind this one: the last of the page before; tenants_max: at most so many
--- Result: its settings (rate: {limit, per_ms, how, at} or null); ready, counted to 1000; running, of the 10,000 running jobs that are looked
--- at; what the column beside a count calls full may be more. A tenant all of whose jobs are scheduled or blocked is not found: no index leads to it.
--- Plan: per tenant and pair of queue and priority a probe of job_lane and a count in it; one bounded walk along what is in the hands of workers.
+-- Result: its settings (rate: {limit, per_ms, how, at} or null); ready, counted to 1000; running, of the 10,000 running
+-- jobs that are looked at; what the column beside a count calls full may be more. A tenant all of whose jobs are
+-- scheduled or blocked is not found: no index leads to it.
+-- Plan: per tenant and pair of queue and priority a probe of job_lane and a count in it; one bounded walk along what is
+-- in the hands of workers.
 create or replace function fairmill.tenants_v1(after_tenant text default '', tenants_max integer default 50)
-returns table (tenant text, weight float8, max_running integer, rate jsonb, paused_at timestamptz, ready integer, ready_full boolean, running integer,
+returns table (tenant text, weight float8, max_running integer, rate jsonb, paused_at timestamptz, ready integer,
+  ready_full boolean, running integer,
   running_full boolean)
 language plpgsql stable
 as $$
@@ -19,7 +22,8 @@ declare
 begin
   select array_agg(l.queue), array_agg(l.priority) into v_queues, v_priorities from fairmill.levels() l;
   select jsonb_object_agg(r.tenant, r.count), coalesce(sum(r.count), 0) into v_running, v_looked
-  from (select held.tenant, count(*) as count from fairmill.claimed_jobs(jobs_max => 10000) held group by held.tenant) r;
+  from (select held.tenant, count(*) as count from fairmill.claimed_jobs(jobs_max => 10000) held
+    group by held.tenant) r;
 
   for i in 1 .. tenants_max loop
     select min(next.name) into v_name from (
@@ -30,7 +34,8 @@ begin
       select probe.tenant from unnest(v_queues, v_priorities) as level (queue, priority)
       cross join lateral (
         select j.tenant from fairmill.job j
-        where j.aside is null and j.state = 'ready' and fairmill.level_v1(j.queue, j.priority) = fairmill.level_v1(level.queue, level.priority)
+        where j.aside is null and j.state = 'ready'
+          and fairmill.level_v1(j.queue, j.priority) = fairmill.level_v1(level.queue, level.priority)
           and j.queue = level.queue and j.tenant > v_name
         order by fairmill.level_v1(j.queue, j.priority), j.tenant limit 1) probe) next;
     exit when v_name is null;
@@ -39,14 +44,16 @@ begin
       select from unnest(v_queues, v_priorities) as level (queue, priority)
       cross join lateral (
         select from fairmill.job j
-        where j.aside is null and j.state = 'ready' and fairmill.level_v1(j.queue, j.priority) = fairmill.level_v1(level.queue, level.priority)
+        where j.aside is null and j.state = 'ready'
+          and fairmill.level_v1(j.queue, j.priority) = fairmill.level_v1(level.queue, level.priority)
           and j.queue = level.queue and j.tenant = v_name limit 1000) waits
       limit 1000) counted;
     tenant := v_name;
     weight := coalesce(v_setting.weight, 1);
     max_running := v_setting.max_running;
     rate := case when v_setting.rate_limit is not null
-      then jsonb_build_object('limit', v_setting.rate_limit, 'per_ms', v_setting.rate_per_ms, 'how', v_setting.rate_how, 'at', v_setting.rate_at) end;
+      then jsonb_build_object('limit', v_setting.rate_limit, 'per_ms', v_setting.rate_per_ms, 'how', v_setting.rate_how,
+        'at', v_setting.rate_at) end;
     paused_at := v_setting.paused_at;
     ready_full := ready >= 1000;
     running := coalesce((v_running ->> v_name)::integer, 0);

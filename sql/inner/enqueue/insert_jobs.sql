@@ -9,7 +9,8 @@ as $$
 declare
   v_count integer;
 begin
-  insert into fairmill.job (id, kind, payload, tenant, queue, priority, max_attempts, key, run_at, expire_at, state, aside,
+  insert into fairmill.job (id, kind, payload, tenant, queue, priority, max_attempts, key, run_at, expire_at, state,
+    aside,
     limit_key, slot, reservation, outbox, batch, timeout_ms, tags, trace, unique_key, unique_until)
   overriding system value
   select j.id, j.kind, j.payload, j.tenant, j.queue, j.priority, j.max_attempts, j.key, j.run_at,

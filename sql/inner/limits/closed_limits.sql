@@ -1,4 +1,5 @@
--- Spends the rates of limits for what a claim started, and tells which limits are closed now. Part of claim_limited, under its locks.
+-- Spends the rates of limits for what a claim started, and tells which limits are closed now. Part of claim_limited,
+-- under its locks.
 --   limits  as room_of_limits said;  used: "tenant acme" → how many were started, or null;  at: the moment of the claim
 -- Result: the list for the worker, as claim_limited describes it; null: nothing is closed.
 create or replace function fairmill.closed_limits(limits jsonb, used jsonb, at timestamptz)
@@ -11,17 +12,22 @@ begin
     update fairmill.meter m set spent_at = s.new_spent_at, spent = s.new_spent, used_at = date_trunc('hour', at)
     from jsonb_each(limits) as g (name, facts)
     cross join lateral (select o.use, o.scope, o.name, o.spent_at, o.spent from fairmill.meter o
-                        where o.use = 'start' and o.scope = g.facts ->> 'scope' and o.name = g.facts ->> 'name' offset 0) o
-    cross join lateral fairmill.rate_spend(o.spent_at, o.spent, (g.facts -> 'limit')::integer, (g.facts -> 'per_ms')::bigint, g.facts ->> 'how', at, (used -> g.name)::integer) s
+                        where o.use = 'start' and o.scope = g.facts ->> 'scope'
+                          and o.name = g.facts ->> 'name' offset 0) o
+    cross join lateral fairmill.rate_spend(o.spent_at, o.spent, (g.facts -> 'limit')::integer,
+      (g.facts -> 'per_ms')::bigint, g.facts ->> 'how', at, (used -> g.name)::integer) s
     where g.facts ? 'per_ms' and used ? g.name and m.use = o.use and m.scope = o.scope and m.name = o.name;
   end if;
   return (
     select jsonb_agg(jsonb_build_object('scope', g.facts -> 'scope', 'name', g.facts -> 'name',
-        'why', coalesce(g.facts ->> 'why', case when (g.facts -> 'free')::integer <= coalesce((used -> g.name)::integer, 0) then 'cap' else 'rate' end),
+        'why', coalesce(g.facts ->> 'why', case
+          when (g.facts -> 'free')::integer <= coalesce((used -> g.name)::integer, 0) then 'cap' else 'rate' end),
         'open_in_ms', case when g.facts ? 'per_ms' and g.facts ->> 'why' is distinct from 'cap' then
           (select greatest(0, extract(epoch from r.open_at - at)::float8 * 1000) from fairmill.meter m
-           cross join lateral fairmill.rate_room(m.spent_at, m.spent, (g.facts -> 'limit')::integer, (g.facts -> 'per_ms')::bigint, g.facts ->> 'how', at) r
-           where m.use = 'start' and m.scope = g.facts ->> 'scope' and m.name = g.facts ->> 'name' and r.room <= 0) end))
+           cross join lateral fairmill.rate_room(m.spent_at, m.spent, (g.facts -> 'limit')::integer,
+             (g.facts -> 'per_ms')::bigint, g.facts ->> 'how', at) r
+           where m.use = 'start' and m.scope = g.facts ->> 'scope' and m.name = g.facts ->> 'name'
+             and r.room <= 0) end))
     from jsonb_each(limits) as g (name, facts)
     where (g.facts -> 'room')::integer <= coalesce((used -> g.name)::integer, 0));
 end

@@ -1,4 +1,5 @@
--- Must jobs of these kinds be checked against limits when they are enqueued? Mostly not: one probe of three small indexes says so.
+-- Must jobs of these kinds be checked against limits when they are enqueued? Mostly not: one probe of three small
+-- indexes says so.
 create or replace function fairmill.has_limits_at_enqueue(kinds text[])
 returns boolean
 language sql stable

@@ -1,5 +1,5 @@
--- A rule as set_key_limits_v1 takes it, as a row of key_limit_report without id and time. Refuses what it does not know; what the values may be is
--- for the table to say.
+-- A rule as set_key_limits_v1 takes it, as a row of key_limit_report without id and time. Refuses what it does not
+-- know; what the values may be is for the table to say.
 create or replace function fairmill.read_key_limits(kind text, rule jsonb)
 returns fairmill.key_limit_report
 language plpgsql
@@ -9,9 +9,11 @@ declare
   v_unknown text;
   v_report    fairmill.key_limit_report;
 begin
-  select k into v_unknown from jsonb_object_keys(nullif(rule, 'null')) k where k not in ('per', 'max_running', 'when_full', 'rate') limit 1;
+  select k into v_unknown from jsonb_object_keys(nullif(rule, 'null')) k
+    where k not in ('per', 'max_running', 'when_full', 'rate') limit 1;
   if v_unknown is not null then
-    raise exception 'unknown setting "%"', v_unknown using errcode = 'FM001', hint = 'Known: per, max_running, when_full, rate.';
+    raise exception 'unknown setting "%"', v_unknown using errcode = 'FM001',
+      hint = 'Known: per, max_running, when_full, rate.';
   end if;
   perform fairmill.check_rate(v_rate);
   v_report.kind := kind;
