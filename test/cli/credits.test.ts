@@ -54,7 +54,7 @@ test("grants once per key, and shows balance and movements", async () => {
   const [, next] = /Older ones: the same command with --before (\d+)\n$/.exec(page.stdout)!;
   const older = jsonOf<{ entries: { kind: string }[] }>(await run("credits", "ann", "--before", next!, "--json"));
   expect(older.entries.map(({ kind }) => kind)).toEqual(["reservation", "grant", "grant"]);
-  expect((await run("job", held.id)).stdout).toContain("credits  4 of ann, held");
+  expect((await run("job", held.id)).stdout).toContain("credits  4 of ann, reserved");
 });
 
 test.each([

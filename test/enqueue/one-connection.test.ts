@@ -107,7 +107,7 @@ test.each([1, 3])(
     // They wait for upkeep to give out the slots: it takes the rules over first.
     const report = await waitUntil("upkeep has taken over all rules", async () => {
       await tick(db);
-      const [left] = await db.query("select count(*)::integer as n from fairmill.key_limit_report where not taken");
+      const [left] = await db.query("select count(*)::integer as n from fairmill.key_limit_report where not adopted");
       return left!["n"] === 0;
     });
     expect(report).toBe(true);
@@ -195,7 +195,7 @@ describe("a rule that a transaction tells", () => {
     await other.in(heard).enqueue(limited, { user: "ann" });
     await other.in(heard).enqueue(limited, { user: "ann" });
     expect(texts.filter((text) => text.includes("report_key_limits_v1"))).toHaveLength(1);
-    expect(await session.query("select id from fairmill.key_limit_report where not taken")).toEqual([]);
+    expect(await session.query("select id from fairmill.key_limit_report where not adopted")).toEqual([]);
     await session.query("commit");
     await other.close();
   });
