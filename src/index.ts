@@ -126,7 +126,7 @@ export type { RedriveGroup, Redriven, RedriveOptions, RedrivePreview } from "./j
 export type { ErrorFilter, RedriveFilter } from "./jobs/redrive-filter.js";
 export type { RerunOptions } from "./jobs/rerun.js";
 export type { ResultOptions } from "./jobs/result.js";
-export type { Why, WhyGate, WhyGateName, WhyTarget } from "./jobs/why-statements.js";
+export type { Why, WhyCheck, WhyCheckName, WhyTarget } from "./jobs/why-statements.js";
 export type {
   GateName,
   GateSettings,
@@ -149,7 +149,7 @@ export {
   type Channel,
   type ChannelOptions,
   defineChannel,
-  type OnDoubt,
+  type OnUncertain,
   type Receiver,
   type SendContext,
 } from "./outbox/channel.js";
@@ -184,9 +184,9 @@ export { type WebhookChannelOptions, webhookChannel } from "./outbox/webhook/web
 export {
   WebhookDestinationError,
   WebhookError,
-  WebhookInDoubtError,
   WebhookRefusedError,
   WebhookSignatureError,
+  WebhookUncertainError,
   WebhookUnreachableError,
 } from "./outbox/webhook/webhook-errors.js";
 export type { WebhookLimits } from "./outbox/webhook/webhook-limits.js";

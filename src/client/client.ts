@@ -178,7 +178,7 @@ export class Client extends SteeringClient {
     return this.tools.call(async () => this.#credits.grant(account, amount, options));
   }
 
-  /** What an account has free, and what jobs hold of it. */
+  /** What an account has free, and what jobs have reserved of it. */
   async balance(account: string): Promise<Balance> {
     return this.tools.call(() => this.#credits.balance(account));
   }

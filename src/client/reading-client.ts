@@ -72,7 +72,7 @@ export class ReadingClient extends BaseClient {
   }
 
   /**
-   * Why a job does not run, a node of a flow does not start, or a message of the outbox is not sent: every gate on its way, passed or not;
+   * Why a job does not run, a node of a flow does not start, or a message of the outbox is not sent: every check on its way, passed or not;
    * undefined when there is no such thing.
    */
   why(id: string): Promise<Why | undefined>;

@@ -2,18 +2,18 @@
 import type { Queryable } from "../db/database.js";
 
 export interface Balance {
-  /** Free to be held. */
+  /** Free to be reserved. */
   readonly available: number;
   /** Held by jobs that have not ended. */
-  readonly held: number;
+  readonly reserved: number;
 }
 
 /** One movement of an account. */
 export interface CreditEntry {
   readonly id: string;
-  readonly kind: "grant" | "hold" | "capture" | "release";
+  readonly kind: "grant" | "reservation" | "capture" | "release";
   readonly amount: number;
-  /** Of a hold or its end. */
+  /** Of a reservation or its end. */
   readonly jobId: string | null;
   readonly reason: string | null;
   readonly createdAt: Date;
@@ -54,8 +54,10 @@ export async function grantCredits(
 }
 
 export async function readBalance(query: Query, account: string): Promise<Balance> {
-  const [row] = await query<{ available: string; held: string }>("select * from fairmill.balance_v1($1)", [account]);
-  return { available: Number(row!.available), held: Number(row!.held) };
+  const [row] = await query<{ available: string; reserved: string }>("select * from fairmill.balance_v1($1)", [
+    account,
+  ]);
+  return { available: Number(row!.available), reserved: Number(row!.reserved) };
 }
 
 export async function readStatement(

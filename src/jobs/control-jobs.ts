@@ -3,7 +3,7 @@ import type { LiveState } from "../core/job/states.js";
 import type { Database } from "../db/database.js";
 
 export type CancelAnswer = "cancelled" | "requested" | "ended" | "not_found";
-export type RetryAnswer = LiveState | "done" | "no_credits" | "held" | "not_found";
+export type RetryAnswer = LiveState | "done" | "no_credits" | "order_busy" | "not_found";
 
 export async function cancelJob(db: Database, id: string): Promise<CancelAnswer> {
   const [row] = await db.query<{ answer: CancelAnswer }>("select fairmill.cancel_v1($1) as answer", [id]);

@@ -36,14 +36,19 @@ export interface Job {
   readonly rerunOf: string | null;
   /** The batch of which it is a member; null: none. */
   readonly batch: string | null;
-  /** What it holds of an account, or held until its end; null: it costs nothing. */
+  /** What it has reserved of an account, or had until its end; null: it costs nothing. */
   readonly credits: JobHold | null;
+  /** The time limit of its runs, of this job alone; 0: none; null: as its definition says. */
+  readonly timeoutMs: number | null;
+  readonly tags: readonly string[];
+  /** The traceparent of the span that enqueued it. */
+  readonly trace: string | null;
 }
 
 export interface JobHold {
   readonly account: string;
   readonly amount: number;
-  readonly state: "held" | "captured" | "released";
+  readonly state: "reserved" | "captured" | "released";
 }
 
 /** A job, and where its line goes on. */
@@ -83,13 +88,15 @@ export interface JobFilter extends ErrorFilter {
 export const PAGE_ROWS_MAX = 200;
 
 const LIVE = `id, state, kind, queue, tenant, priority, key, attempt, crashes, max_attempts, lease_no, worker, created_at, run_at, expire_at,
-  started_at, null::timestamptz as ended_at, cancel_requested_at, payload, progress, null::jsonb as result, null::jsonb as error, failures, rerun_of, hold, batch`;
+  started_at, null::timestamptz as ended_at, cancel_requested_at, payload, progress, null::jsonb as result, null::jsonb as error, failures, rerun_of, reservation, batch,
+  timeout_ms, tags, trace`;
 const ENDED = `id, state, kind, queue, tenant, priority, key, attempt, crashes, max_attempts, lease_no, worker, created_at, run_at, expire_at,
-  started_at, ended_at, null::timestamptz as cancel_requested_at, payload, progress, result, error, failures, rerun_of, hold, batch`;
+  started_at, ended_at, null::timestamptz as cancel_requested_at, payload, progress, result, error, failures, rerun_of, reservation, batch,
+  timeout_ms, tags, trace`;
 
-/** The hold of a row: one probe of a primary key, and none where the job costs nothing. */
+/** The reservation of a row: one probe of a primary key, and none where the job costs nothing. */
 const HOLD =
-  "(select json_build_object('account', e.account, 'amount', e.amount) from fairmill.credit_entry e where e.id = hold) as credits";
+  "(select json_build_object('account', e.account, 'amount', e.amount) from fairmill.credit_entry e where e.id = reservation) as credits";
 
 const JOB = `select found.*, ${HOLD} from (
   select ${LIVE} from fairmill.job where id = $1 union all select ${ENDED} from fairmill.job_history where id = $1 limit 1) as found`;
@@ -123,6 +130,9 @@ interface Row {
   attempt: number;
   crashes: number;
   max_attempts: number;
+  timeout_ms: string | null;
+  tags: string[] | null;
+  trace: string | null;
   lease_no: string;
   worker: string | null;
   created_at: Date;
@@ -257,8 +267,11 @@ const toJob = (row: Row): Job => ({
   rerunOf: row.rerun_of,
   batch: row.batch,
   credits: row.credits && { ...row.credits, state: stateOfHold(row.state) },
+  timeoutMs: row.timeout_ms === null ? null : Number(row.timeout_ms),
+  tags: row.tags ?? [],
+  trace: row.trace,
 });
 
-/** Whoever ends a job ends its hold in the same transaction, so the one tells the other. */
+/** Whoever ends a job ends its reservation in the same transaction, so the one tells the other. */
 const stateOfHold = (state: JobState): JobHold["state"] =>
-  state === "done" ? "captured" : isEnded(state) ? "released" : "held";
+  state === "done" ? "captured" : isEnded(state) ? "released" : "reserved";

@@ -56,8 +56,10 @@ export async function rerun<In>(
     run_at: job.runAt,
     delay_ms: job.delayMs,
     idempotency_key: job.idempotencyKey,
-    max_attempts: definition?.attemptsMax,
-    expire_ms: definition?.expireMs,
+    max_attempts: how.attempts ?? definition?.attemptsMax,
+    expire_ms: how.expire === undefined ? definition?.expireMs : job.expireMs,
+    timeout_ms: job.timeoutMs,
+    tags: job.tags,
   });
   // The payload is JSON text already, and is not read and written once more: its numbers stay as they are.
   const text =

@@ -24,7 +24,7 @@ export async function setKeyRules(db: Database, definitions: readonly Ruled[]): 
 }
 
 const TELL =
-  "select is_settled::text as settled, first_told_at::text as at from fairmill.tell_key_limits_v1($1, $2, $3::text::timestamptz)";
+  "select is_settled::text as settled, first_reported_at::text as at from fairmill.report_key_limits_v1($1, $2, $3::text::timestamptz)";
 
 /**
  * The same inside a transaction of the caller, whose commit nobody waits for. `firstToldAt`: what the first call for this definition

@@ -57,14 +57,14 @@ const TENANTS = "select * from fairmill.tenants_v1($1, $2)";
 const QUEUES = "select * from fairmill.queues_v1($1, $2)";
 const KINDS = `select named.kind, g.set_max_running as max_running, g.paused_at,
     case when g.rate_limit is not null then jsonb_build_object('limit', g.rate_limit, 'per_ms', g.rate_per_ms, 'how', g.rate_how, 'at', g.rate_at) end as rate,
-    case when coalesce(r.kind, g.rule_max_running::text) is not null then jsonb_build_object('per', coalesce(r.per, 'kind'),
-      'max_running', coalesce(r.max_running, g.rule_max_running), 'when_full', coalesce(r.when_full, 'wait'), 'rate',
+    case when coalesce(r.kind, g.defined_max_running::text) is not null then jsonb_build_object('per', coalesce(r.per, 'kind'),
+      'max_running', coalesce(r.max_running, g.defined_max_running), 'when_full', coalesce(r.when_full, 'wait'), 'rate',
       case when r.rate_limit is not null then jsonb_build_object('limit', r.rate_limit, 'per_ms', r.rate_per_ms, 'how', r.rate_how, 'at', r.rate_at) end) end as limits
-  from (select name as kind from fairmill.gate where scope = 'kind'
-        union select kind from fairmill.key_rule
+  from (select name as kind from fairmill.limit_setting where scope = 'kind'
+        union select kind from fairmill.key_limit
         union select unnest(kinds) collate "C" from fairmill.worker where state = 'alive' and lease_until > now()) named
-  left join fairmill.gate g on g.scope = 'kind' and g.name = named.kind
-  left join fairmill.key_rule r on r.kind = named.kind
+  left join fairmill.limit_setting g on g.scope = 'kind' and g.name = named.kind
+  left join fairmill.key_limit r on r.kind = named.kind
   where named.kind > $1 collate "C" order by named.kind limit $2`;
 
 interface GateRow {

@@ -21,14 +21,14 @@ export interface Delivered {
 
 /** What the outbox says to somebody who wants to send. `send` is on record before it is answered; the others change nothing. */
 export interface Begun {
-  readonly answer: "send" | "doubt" | "over" | "lost";
+  readonly answer: "send" | "uncertain" | "over" | "lost";
   readonly messageId: string;
   readonly idempotencyKey: string;
   /** As it is stored. */
   readonly payload: unknown;
   /** The how-manieth attempt to send this is. */
   readonly tries: number;
-  /** Of a doubt: how long ago the last attempt began. */
+  /** Of an uncertain one: how long ago the last attempt began. */
   readonly sinceMs: number;
   /** When it was asked, by the monotonic clock: what the answer says was true then. */
   readonly askedAtMs: number;

@@ -14,8 +14,8 @@ export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 /** One attempt to send, or one word of somebody who resolved it. */
 export interface DeliveryAttempt {
   readonly at: string;
-  /** sent, refused (it certainly did not arrive), doubt, resolved; missing: whoever sent it did not get to say. */
-  readonly outcome?: "sent" | "refused" | "doubt" | "resolved";
+  /** sent, refused (it certainly did not arrive), uncertain, resolved; missing: whoever sent it did not get to say. */
+  readonly outcome?: "sent" | "refused" | "uncertain" | "resolved";
   readonly worker?: string;
   readonly lease_no?: number;
   readonly run?: string;
@@ -60,7 +60,7 @@ export interface MessageFilter {
   readonly limit?: number;
 }
 
-export type ResolveAnswer = "resolved" | "known" | "open" | "held" | "not_found";
+export type ResolveAnswer = "resolved" | "known" | "open" | "order_busy" | "not_found";
 
 export const MESSAGES_MAX = 200;
 /** The largest id that there can be. */

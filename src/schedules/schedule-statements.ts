@@ -54,14 +54,14 @@ const PAGE = `select ${FIELDS} from fairmill.schedule where name > $1 collate "C
 /** The database's clock: everybody who reckons ticks asks this one. */
 const NOW = "extract(epoch from clock_timestamp()) * 1000";
 const DUE = `select name, revision, cron, timezone, missed_max, jitter_ms, extract(epoch from next_at) * 1000 as next_ms, ${NOW} as now_ms, false as is_ahead
-  from fairmill.schedule where paused_at is null and greatest(next_at, held_until) <= now() order by greatest(next_at, held_until) limit $1`;
+  from fairmill.schedule where paused_at is null and greatest(next_at, not_before) <= now() order by greatest(next_at, not_before) limit $1`;
 /**
  * What was computed while the clock was ahead; a correction of less than two seconds stops no tick for longer than that. One that could not be
  * computed again rests for ten seconds, like any that cannot be ticked.
  */
 const AHEAD = `select name, revision, cron, timezone, missed_max, jitter_ms, extract(epoch from next_at) * 1000 as next_ms, ${NOW} as now_ms, true as is_ahead
   from fairmill.schedule where paused_at is null and moved_at > now() + interval '2 seconds'
-    and coalesce(held_until, '-infinity') not between now() and now() + interval '10 seconds' order by moved_at desc limit $1`;
+    and coalesce(not_before, '-infinity') not between now() and now() + interval '10 seconds' order by moved_at desc limit $1`;
 
 const toSchedule = (row: Row): Schedule => ({
   name: row.name,

@@ -279,7 +279,7 @@ export function describeAdapter(library: string, connect: (url: string) => Conne
       const { id } = await client.enqueue(booked, {});
       const { failures } = await endOf(client, id);
       expect(failures[0]?.error).toMatchObject({ code: "FAIRMILL_CREDITS_EXHAUSTED" });
-      expect(await client.balance("poor")).toEqual({ available: 1, held: 0 });
+      expect(await client.balance("poor")).toEqual({ available: 1, reserved: 0 });
     });
 
     test("explains a schema that is older", async () => {

@@ -138,7 +138,9 @@ describe("ids below the floor", () => {
   test("the job of a dead worker is found", async () => {
     const { old, claimSoon } = await leftBehind("released");
     await db.query("update fairmill.job set worker = 'nobody' where id = $1", [old]);
-    await db.query("insert into fairmill.hand (worker, no, ids) values ('nobody', 1, array[$1::bigint])", [old]);
+    await db.query("insert into fairmill.claim_list (worker, list_no, ids) values ('nobody', 1, array[$1::bigint])", [
+      old,
+    ]);
     await db.query("select fairmill.recover_v1()");
     expect(await claimSoon(5)).toContain(old);
   });

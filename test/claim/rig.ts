@@ -69,13 +69,13 @@ const HOUR_MS = 3_600_000;
 
 /** Limits, and rates whose time passes at the test's word. */
 export function limitsRig(db: TestDatabase) {
-  const setGate = (scope: Held["scope"], name: string, settings: Record<string, unknown>) =>
+  const setLimits = (scope: Held["scope"], name: string, settings: Record<string, unknown>) =>
     db.query("select fairmill.set_limits_v1($1, $2, $3)", [scope, name, JSON.stringify(settings)]);
 
   /** A rate of which nothing is left for about an hour. */
   async function exhaust(scope: Held["scope"], name: string) {
     const limit = 1_000;
-    await setGate(scope, name, { rate: { limit, per_ms: HOUR_MS } });
+    await setLimits(scope, name, { rate: { limit, per_ms: HOUR_MS } });
     await db.query(
       "update fairmill.meter set spent_at = array[clock_timestamp()], spent = array[$3::integer] where use = 'start' and scope = $1 and name = $2",
       [scope, name, limit],
@@ -89,5 +89,5 @@ export function limitsRig(db: TestDatabase) {
        where use = 'start' and scope = $1 and name = $2`,
       [scope, name],
     );
-  return { setGate, exhaust, refill };
+  return { setLimits, exhaust, refill };
 }

@@ -16,7 +16,7 @@ test("an account that nobody made is told as empty, with what to do", async () =
   expect(jsonOf(await run("credits", "ann", "--json"))).toEqual({
     account: "ann",
     available: 0,
-    held: 0,
+    reserved: 0,
     entries: [],
     next: null,
   });
@@ -40,12 +40,12 @@ test("grants once per key, and shows balance and movements", async () => {
   await client.cancel(back.id);
   const shown = await run("credits", "ann");
   expect(shown.stdout.split("\n").map((line) => line.replaceAll(/ {2,}/g, "|"))).toEqual([
-    "Account ann: 101 free, 4 held by jobs",
+    "Account ann: 101 free, 4 reserved by jobs",
     "",
     "ID|WHEN|MOVEMENT|FREE|JOB|REASON",
     expect.stringMatching(new RegExp(`\\|release\\|\\+4\\|${back.id}$`)),
-    expect.stringMatching(new RegExp(`\\|hold\\|-4\\|${back.id}$`)),
-    expect.stringMatching(new RegExp(`\\|hold\\|-4\\|${held.id}$`)),
+    expect.stringMatching(new RegExp(`\\|reservation\\|-4\\|${back.id}$`)),
+    expect.stringMatching(new RegExp(`\\|reservation\\|-4\\|${held.id}$`)),
     expect.stringMatching(/\|grant\|\+5$/),
     expect.stringMatching(/\|grant\|\+100\|paid by card$/),
     "",
@@ -53,8 +53,8 @@ test("grants once per key, and shows balance and movements", async () => {
   const page = await run("credits", "ann", "--limit", "2");
   const [, next] = /Older ones: the same command with --before (\d+)\n$/.exec(page.stdout)!;
   const older = jsonOf<{ entries: { kind: string }[] }>(await run("credits", "ann", "--before", next!, "--json"));
-  expect(older.entries.map(({ kind }) => kind)).toEqual(["hold", "grant", "grant"]);
-  expect((await run("job", held.id)).stdout).toContain("credits  4 of ann, held");
+  expect(older.entries.map(({ kind }) => kind)).toEqual(["reservation", "grant", "grant"]);
+  expect((await run("job", held.id)).stdout).toContain("credits  4 of ann, reserved");
 });
 
 test.each([

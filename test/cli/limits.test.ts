@@ -15,7 +15,7 @@ async function stored(tenant = "acme", definition = defineJob<object>({ kind: "w
 }
 
 describe("why", () => {
-  test("lists every gate, passed or not, and says the first that is not", async () => {
+  test("lists every check, passed or not, and says the first that is not", async () => {
     const id = await stored();
     await run("pause", "--tenant", "acme");
     const told = await run("why", id);
@@ -35,14 +35,19 @@ describe("why", () => {
   test("with --json it is the client's answer; a job that does not exist is a failure", async () => {
     const id = await stored();
     const told = await run("why", id, "--json");
-    expect(jsonOf(told)).toMatchObject({ id, state: "ready", reason: "No worker is alive.", gates: expect.any(Array) });
+    expect(jsonOf(told)).toMatchObject({
+      id,
+      state: "ready",
+      reason: "No worker is alive.",
+      checks: expect.any(Array),
+    });
     const [unknown, unknownJson] = await Promise.all([run("why", "999999"), run("why", "999999", "--json")]);
     expect(unknown).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("There is no job 999999") });
     expect(unknownJson.code).toBe(1);
     expect(jsonOf(unknownJson)).toMatchObject({ error: { code: "FAIRMILL_JOB_NOT_FOUND" } });
   });
 
-  test("of a job that runs or has ended is one line of gates", async () => {
+  test("of a job that runs or has ended is one line of checks", async () => {
     const id = await stored();
     await register(db, "w");
     await claim(db, "w");
@@ -85,7 +90,7 @@ describe("pause and resume", () => {
     ["kind", "mail.send"],
     ["tenant", "acme"],
   ])("of a %s", async (scope, name) => {
-    const rows = () => db.query("select scope, name from fairmill.gate where paused_at is not null");
+    const rows = () => db.query("select scope, name from fairmill.limit_setting where paused_at is not null");
     const paused = await run("pause", `--${scope}`, name);
     expect(paused).toMatchObject({
       code: 0,

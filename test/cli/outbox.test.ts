@@ -17,7 +17,7 @@ async function unknown(key = "order-1"): Promise<string> {
   const jobs = await claimDeliveries(db, "w");
   await begin(db, "w", jobs);
   await settle(db, "w", jobs, "dead", [
-    { error: { message: "gone" }, delivery: { outcome: "doubt", error: { name: "Error", message: "gone" } } },
+    { error: { message: "gone" }, delivery: { outcome: "uncertain", error: { name: "Error", message: "gone" } } },
   ]);
   return id;
 }
@@ -52,12 +52,12 @@ test("shows a message with its attempts, and what to do about one whose fate is 
     '|payload|{"to":"ann"}',
     "",
     "WHEN|ATTEMPT|BY|WHY",
-    expect.stringMatching(/\|doubt\|w\|gone$/),
+    expect.stringMatching(/\|uncertain\|w\|gone$/),
     "",
     `It may have arrived. When you know: fairmill outbox resolve ${id} --as sent|failed|resend`,
     "",
   ]);
-  expect(jsonOf(await run("outbox", "show", id, "--json"))).toMatchObject({ id, attempts: [{ outcome: "doubt" }] });
+  expect(jsonOf(await run("outbox", "show", id, "--json"))).toMatchObject({ id, attempts: [{ outcome: "uncertain" }] });
   expect(await run("outbox", "show", "99999999")).toMatchObject({ code: 1 });
 });
 

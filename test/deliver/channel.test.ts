@@ -6,10 +6,10 @@ const send = () => {};
 const ask = () => "arrived" as const;
 
 test("what becomes of a doubt follows from the receiver, unless it is said", () => {
-  expect(defineChannel({ name: "a", receiver: "takes-key", send }).onDoubt).toBe("resend");
-  expect(defineChannel({ name: "a", receiver: "can-be-asked", send, ask }).onDoubt).toBe("ask");
-  expect(defineChannel({ name: "a", receiver: "neither", send }).onDoubt).toBe("hold");
-  expect(defineChannel({ name: "a", receiver: "takes-key", send, onDoubt: "hold" }).onDoubt).toBe("hold");
+  expect(defineChannel({ name: "a", receiver: "takes-key", send }).onUncertain).toBe("resend");
+  expect(defineChannel({ name: "a", receiver: "can-be-asked", send, ask }).onUncertain).toBe("ask");
+  expect(defineChannel({ name: "a", receiver: "neither", send }).onUncertain).toBe("review");
+  expect(defineChannel({ name: "a", receiver: "takes-key", send, onUncertain: "review" }).onUncertain).toBe("review");
 });
 
 test("its delivery job has its name, a queue of its own, ten attempts and a minute, unless it is said", () => {
@@ -42,9 +42,9 @@ test.each([
   ["receiver", { receiver: "toString" }],
   ["send", { send: "mail" }],
   ["ask", { receiver: "can-be-asked" }],
-  ["ask", { onDoubt: "ask" }],
+  ["ask", { onUncertain: "ask" }],
   ["ask", { ask: true }],
-  ["onDoubt", { onDoubt: "pray" }],
+  ["onUncertain", { onUncertain: "pray" }],
   ["askAfter", { askAfter: 10 }],
   ["channel", { name: "two words" }],
   ["channel", { name: "x".repeat(181) }],

@@ -64,7 +64,7 @@ test("a list in which every job has a key is repeated as well", async () => {
   await client.close();
 });
 
-test("a long list whose commit got no answer is in doubt as well, and repeated when every job has a key", async () => {
+test("a long list whose commit got no answer is uncertain as well, and repeated when every job has a key", async () => {
   const proxy = await TcpProxy.before(db.url);
   const client = createClient({ databaseUrl: proxy.url });
   const list = Array.from({ length: 6_000 }, (_, n) => ({ input: { n } }));

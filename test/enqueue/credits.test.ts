@@ -26,12 +26,12 @@ const reasonOf = (promise: Promise<unknown>): Promise<Error> =>
 
 describe("grant, balance, statement", () => {
   test("an account is made by its first grant, and one that nobody made has nothing", async () => {
-    expect(await client.balance("ann")).toEqual({ available: 0, held: 0 });
+    expect(await client.balance("ann")).toEqual({ available: 0, reserved: 0 });
     expect(await client.statement("ann")).toEqual([]);
     expect(await client.grant("ann", 10, { reason: "welcome" })).toEqual({ available: 10, granted: true });
     expect(await client.grant("ann", 5, { idempotencyKey: "order-1" })).toEqual({ available: 15, granted: true });
     expect(await client.grant("ann", 5, { idempotencyKey: "order-1" })).toEqual({ available: 15, granted: false });
-    expect(await client.balance("ann")).toEqual({ available: 15, held: 0 });
+    expect(await client.balance("ann")).toEqual({ available: 15, reserved: 0 });
   });
 
   test("the statement is newest first and comes in pages", async () => {
@@ -42,7 +42,7 @@ describe("grant, balance, statement", () => {
     const entries = await client.statement("ann");
     expect(entries.map(({ kind, amount, jobId, reason }) => ({ kind, amount, jobId, reason }))).toEqual([
       { kind: "capture", amount: 4, jobId: id, reason: null },
-      { kind: "hold", amount: 4, jobId: id, reason: null },
+      { kind: "reservation", amount: 4, jobId: id, reason: null },
       { kind: "grant", amount: 10, jobId: null, reason: "welcome" },
     ]);
     expect(entries[0]!.createdAt).toBeInstanceOf(Date);
@@ -58,12 +58,12 @@ describe("grant, balance, statement", () => {
         await tx.query("begin");
         expect(await client.in(tx).grant("ann", 3, { idempotencyKey: "k" })).toEqual({ available: 3, granted: true });
         await client.in(tx).enqueue(draw, { user: "ann", size: 2 });
-        expect(await client.in(tx).balance("ann")).toEqual({ available: 1, held: 2 });
+        expect(await client.in(tx).balance("ann")).toEqual({ available: 1, reserved: 2 });
         const error = await reasonOf(client.in(tx).enqueue(draw, { user: "ann", size: 2 }));
         expect(error).toBeInstanceOf(CreditsExhaustedError);
         await tx.query(end);
         expect(await client.balance("ann")).toEqual(
-          end === "commit" ? { available: 1, held: 2 } : { available: 0, held: 0 },
+          end === "commit" ? { available: 1, reserved: 2 } : { available: 0, reserved: 0 },
         );
       }
     } finally {
@@ -97,15 +97,15 @@ describe("enqueue", () => {
   test("A6: holds the units, and says so of the job until its end", async () => {
     await client.grant("ann", 10);
     const { id } = await client.enqueue(draw, { user: "ann", size: 4 });
-    expect((await client.job(id))!.credits).toEqual({ account: "ann", amount: 4, state: "held" });
-    expect((await client.jobs())[0]!.credits).toEqual({ account: "ann", amount: 4, state: "held" });
+    expect((await client.job(id))!.credits).toEqual({ account: "ann", amount: 4, state: "reserved" });
+    expect((await client.jobs())[0]!.credits).toEqual({ account: "ann", amount: 4, state: "reserved" });
     const other = await client.enqueue(draw, { user: "ann" });
     await client.cancel(other.id);
     expect((await client.job(other.id))!.credits).toEqual({ account: "ann", amount: 1, state: "released" });
     await register(db, "w");
     await settle(db, "w", await claim(db, "w"), "done");
     expect((await client.job(id))!.credits).toEqual({ account: "ann", amount: 4, state: "captured" });
-    expect(await client.balance("ann")).toEqual({ available: 6, held: 0 });
+    expect(await client.balance("ann")).toEqual({ available: 6, reserved: 0 });
     const free = await client.enqueue(defineJob({ kind: "free" }), {});
     expect((await client.job(free.id))!.credits).toBeNull();
   });
@@ -130,7 +130,7 @@ describe("enqueue", () => {
       "rejected",
       "fulfilled",
     ]);
-    expect(await client.balance("ann")).toEqual({ available: 0, held: 5 });
+    expect(await client.balance("ann")).toEqual({ available: 0, reserved: 5 });
   });
 
   test("a call is not refused for what a neighbour would have held that a limit refused", async () => {
@@ -151,7 +151,7 @@ describe("enqueue", () => {
     await client.grant("ann", 5);
     const items = [2, 4, 1].map((size) => ({ input: { user: "ann", size } }));
     expect(await reasonOf(client.enqueueMany(draw, items))).toMatchObject({ amount: 4, available: 3 });
-    expect(await client.balance("ann")).toEqual({ available: 5, held: 0 });
+    expect(await client.balance("ann")).toEqual({ available: 5, reserved: 0 });
     expect(await client.jobs()).toEqual([]);
     expect(await client.enqueueMany(draw, items.slice(1))).toHaveLength(2);
   });
@@ -162,7 +162,7 @@ describe("enqueue", () => {
     expect((await twice()).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
     await client.grant("ann", 3);
     expect((await twice()).map(({ status }) => status)).toEqual(["fulfilled", "fulfilled"]);
-    expect(await client.balance("ann")).toEqual({ available: 1, held: 2 });
+    expect(await client.balance("ann")).toEqual({ available: 1, reserved: 2 });
   });
 
   test.each<[what: string, input: { user: string; size?: number }, setting: string]>([

@@ -208,7 +208,7 @@ describe("settings with a fault are refused before the database hears of them", 
     const error = await failed<ConfigError>((async () => give(client))());
     expect(error).toBeInstanceOf(ConfigError);
     expect(error.setting).toBe(setting);
-    expect(await db.query("select name from fairmill.gate")).toEqual([]);
+    expect(await db.query("select name from fairmill.limit_setting")).toEqual([]);
   });
 
   test("a setting that is left out stays, and a row that says nothing special is not kept", async () => {
@@ -217,6 +217,6 @@ describe("settings with a fault are refused before the database hears of them", 
     await client.setTenant("acme", { weight: null });
     expect(await client.tenants()).toMatchObject([{ tenant: "acme", weight: 1, maxRunning: 5, rate: { limit: 1 } }]);
     await client.setTenant("acme", { maxRunning: null, rate: null });
-    expect(await db.query("select name from fairmill.gate")).toEqual([]);
+    expect(await db.query("select name from fairmill.limit_setting")).toEqual([]);
   });
 });

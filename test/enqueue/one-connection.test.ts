@@ -107,7 +107,7 @@ test.each([1, 3])(
     // They wait for upkeep to give out the slots: it takes the rules over first.
     const report = await waitUntil("upkeep has taken over all rules", async () => {
       await tick(db);
-      const [left] = await db.query("select count(*)::integer as n from fairmill.told_rule where not taken");
+      const [left] = await db.query("select count(*)::integer as n from fairmill.key_limit_report where not adopted");
       return left!["n"] === 0;
     });
     expect(report).toBe(true);
@@ -133,8 +133,8 @@ describe("a rule that a transaction tells", () => {
     };
   };
   const ruleOf = async (kind: string) =>
-    (await db.query("select max_running, rate_limit from fairmill.key_rule where kind = $1", [kind]))[0];
-  const takeOver = () => waitUntil("nothing is left to take over", async () => !(await call(db, "take_over_limits()")));
+    (await db.query("select max_running, rate_limit from fairmill.key_limit where kind = $1", [kind]))[0];
+  const takeOver = () => waitUntil("nothing is left to take over", async () => !(await call(db, "adopt_key_limits()")));
 
   test("makes nobody wait: neither transactions that tell it, too, nor other calls, nor workers", async () => {
     const other = createClient({ databaseUrl: db.url });
@@ -172,7 +172,7 @@ describe("a rule that a transaction tells", () => {
     await expect(client.in(tx).enqueue(rated, { user: "ann" })).rejects.toMatchObject({ code: "FAIRMILL_RATE_LIMIT" });
     await session.query("rollback");
     await takeOver();
-    expect(await db.query("select kind from fairmill.rule_in_force")).toEqual([]);
+    expect(await db.query("select kind from fairmill.key_limit_in_force")).toEqual([]);
     // The client knows that it was not told: the next one tells it again.
     const again = await begun();
     await client.in(again.tx).enqueue(refusing, { user: "ann" });
@@ -194,8 +194,8 @@ describe("a rule that a transaction tells", () => {
     };
     await other.in(heard).enqueue(limited, { user: "ann" });
     await other.in(heard).enqueue(limited, { user: "ann" });
-    expect(texts.filter((text) => text.includes("tell_key_limits_v1"))).toHaveLength(1);
-    expect(await session.query("select id from fairmill.told_rule where not taken")).toEqual([]);
+    expect(texts.filter((text) => text.includes("report_key_limits_v1"))).toHaveLength(1);
+    expect(await session.query("select id from fairmill.key_limit_report where not adopted")).toEqual([]);
     await session.query("commit");
     await other.close();
   });

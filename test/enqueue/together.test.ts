@@ -31,8 +31,8 @@ test("F6 B18: a paid job that is redriven holds its credits again; where the acc
   expect(await client.redrive({ kind: "paid" })).toMatchObject({ redriven: 1, seen: 2, complete: true });
   expect((await client.job(ids[0]!))?.state).toBe("ready");
   expect((await client.job(ids[1]!))?.state).toBe("dead");
-  expect(await client.balance("ann")).toEqual({ available: 0, held: 2 });
-  expect(await client.balance("bob")).toEqual({ available: 0, held: 2 });
+  expect(await client.balance("ann")).toEqual({ available: 0, reserved: 2 });
+  expect(await client.balance("bob")).toEqual({ available: 0, reserved: 2 });
   expect(await client.retry(ids[1]!)).toBe("no_credits");
   expect((await client.job(ids[1]!))?.state).toBe("dead");
 });
@@ -45,7 +45,7 @@ test("F6 B18: a rerun costs what the job cost, and is refused where that is not 
   await client.result(id);
   const again = await client.rerun(id, { input: { user: "ann", fails: false } });
   await client.result(again.id);
-  expect(await client.balance("ann")).toEqual({ available: 0, held: 0 });
+  expect(await client.balance("ann")).toEqual({ available: 0, reserved: 0 });
   await expect(client.rerun(id)).rejects.toMatchObject({ code: "FAIRMILL_CREDITS_EXHAUSTED", account: "ann" });
 });
 

@@ -61,7 +61,7 @@ describe("the rule", () => {
 
 describe("on an older schema", () => {
   test("a worker does not start, and says what to do in one sentence", async () => {
-    const { url } = await olderSchema("0011");
+    const { url } = await olderSchema();
     const error = await worker(url)
       .start()
       .catch((e: unknown) => e);
@@ -75,7 +75,7 @@ describe("on an older schema", () => {
   });
 
   test("a client says so before its first job, and goes on when the schema was migrated", async () => {
-    const { url } = await olderSchema("0011");
+    const { url } = await olderSchema();
     await using client = createClient({ databaseUrl: url });
     for (const call of [
       () => client.enqueue(job, {}),

@@ -109,7 +109,7 @@ describe("ctx.complete(tx)", () => {
     });
     expect(await bookings()).toEqual([{ job: id, attempt: 1 }]);
     expect(await children()).toBe(1);
-    expect(await client.balance("u1")).toEqual({ available: 3, held: 0 });
+    expect(await client.balance("u1")).toEqual({ available: 3, reserved: 0 });
   });
 
   test("a transaction that was rolled back, or never committed, fails the attempt; the next one books", async () => {

@@ -120,7 +120,7 @@ async function chaos(url: string, ask: Ask, crashes: number, crash: () => Promis
      left join (select job_id, string_agg(kind, ' ' order by id) as kinds from fairmill.credit_entry group by 1) e on e.job_id = h.id group by 1, 2 order by 1`,
   );
   expect(ends.map(({ state, kinds }) => [state, kinds])).toEqual(
-    states.map(({ state }) => [state, state === "done" ? "hold capture" : "hold release"]),
+    states.map(({ state }) => [state, state === "done" ? "reservation capture" : "reservation release"]),
   );
   expect(states.map(({ state }) => state)).toEqual(expect.arrayContaining(["dead", "done"]));
   for (let n = 0; n < USERS; n++) {
@@ -128,7 +128,7 @@ async function chaos(url: string, ask: Ask, crashes: number, crash: () => Promis
       "select coalesce(sum((payload ->> 'ms')::integer + 1), 0)::integer as sum from fairmill.job_history where payload ->> 'user' = $1 and state = 'done'",
       [`u${n}`],
     );
-    expect(await client.balance(`u${n}`)).toEqual({ available: granted.get(`u${n}`)! - spent!.sum, held: 0 });
+    expect(await client.balance(`u${n}`)).toEqual({ available: granted.get(`u${n}`)! - spent!.sum, reserved: 0 });
   }
   expect({ kills, crashed }).toEqual({ kills: KILLS, crashed: crashes });
 }

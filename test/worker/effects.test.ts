@@ -251,7 +251,7 @@ describe("effects that are refused", () => {
     const job = await endOf(client, id);
     expect(job).toMatchObject({ state: "done", attempt: 2, result: 2 });
     expect(job.failures.map(({ error }) => error?.code)).toEqual(["FAIRMILL_CREDITS_EXHAUSTED"]);
-    expect(await client.balance("u1")).toEqual({ available: 0, held: 1 });
+    expect(await client.balance("u1")).toEqual({ available: 0, reserved: 1 });
   });
 
   test("concern only the job that asked: neighbours of its group are settled", async () => {

@@ -77,7 +77,9 @@ test("a cap that is set while thousands run is cheap to count for, also where st
   await db.query(
     "update fairmill.job set state = 'running', worker = 'w', lease_no = 1, attempt = 1, started_at = now()",
   );
-  await db.query("insert into fairmill.hand (worker, no, ids) select 'w', 1, array_agg(id) from fairmill.job");
+  await db.query(
+    "insert into fairmill.claim_list (worker, list_no, ids) select 'w', 1, array_agg(id) from fairmill.job",
+  );
   const session = await db.pool.connect();
   // Joined the wrong way round it takes minutes.
   await session.query("set statement_timeout = '10s'");

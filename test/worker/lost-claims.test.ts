@@ -146,12 +146,12 @@ test("P3 P4: after a fail-over to an earlier state ids come again: what another 
   await waitUntil("bob's jobs run", () => begun.filter((tenant) => tenant === "bob").length === COUNT, 60_000);
   const states = await pool.query("select distinct state, tenant, worker from fairmill.job where kind = 'report'");
   expect(states.rows).toEqual([{ state: "running", tenant: "bob", worker: worker.id }]);
-  expect(await client.balance("bob")).toMatchObject({ available: 80, held: 20 });
+  expect(await client.balance("bob")).toMatchObject({ available: 80, reserved: 20 });
   mayEnd.open();
   for (const id of bob)
     expect(await endOf(client, id, 60_000)).toMatchObject({ state: "done", tenant: "bob", result: "report for bob" });
-  expect(await client.balance("bob")).toMatchObject({ available: 80, held: 0 });
-  expect(await client.balance("acme")).toMatchObject({ available: 100, held: 0 });
+  expect(await client.balance("bob")).toMatchObject({ available: 80, reserved: 0 });
+  expect(await client.balance("acme")).toMatchObject({ available: 100, reserved: 0 });
   await checkInvariants(pool);
   await client.close();
 }, 180_000);

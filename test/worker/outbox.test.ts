@@ -197,7 +197,7 @@ describe("a message that may have arrived", () => {
     const { calls, send } = receiver((_, n) => (n < 3 ? lost() : "ok"));
     const message = await delivered(mail({ receiver: "takes-key", send }));
     expect(message.status).toBe("sent");
-    expect(message.attempts.map(({ outcome }) => outcome)).toEqual(["doubt", "doubt", "sent"]);
+    expect(message.attempts.map(({ outcome }) => outcome)).toEqual(["uncertain", "uncertain", "sent"]);
     expect(new Set(calls.map(({ key }) => key))).toEqual(new Set(["a"]));
   });
 
@@ -245,10 +245,10 @@ describe("a message that may have arrived", () => {
     const { calls, send } = receiver(lost);
     const channel = mail({ receiver: "neither", send });
     const message = await delivered(channel);
-    expect(message).toMatchObject({ status: "unknown", attempts: [{ outcome: "doubt" }] });
+    expect(message).toMatchObject({ status: "unknown", attempts: [{ outcome: "uncertain" }] });
     expect(message.job).toMatchObject({ state: "dead", error: { code: "FAIRMILL_DELIVERY_UNKNOWN" } });
     await using client = createClient({ databaseUrl: db.url });
-    expect(await client.retry(message.jobId!)).toBe("held");
+    expect(await client.retry(message.jobId!)).toBe("order_busy");
     expect(await client.redrive({})).toMatchObject({ redriven: 0 });
     expect(calls).toHaveLength(1);
     await expect(client.rerun(message.jobId!)).rejects.toMatchObject({ code: "FAIRMILL_DELIVERY_JOB" });
@@ -265,11 +265,13 @@ describe("a message that may have arrived", () => {
 
   test("where the policy says so a receiver that is neither gets it again", async () => {
     const { calls, send } = receiver((_, n) => (n === 1 ? lost() : "ok"));
-    expect(await delivered(mail({ receiver: "neither", onDoubt: "resend", send }))).toMatchObject({ status: "sent" });
+    expect(await delivered(mail({ receiver: "neither", onUncertain: "resend", send }))).toMatchObject({
+      status: "sent",
+    });
     expect(calls).toHaveLength(2);
   });
 
-  test("a time limit, a cancel and a shutdown in the middle leave it in doubt, not forgotten", async () => {
+  test("a time limit, a cancel and a shutdown in the middle leave it uncertain, not forgotten", async () => {
     const stuck = receiver(({ signal }) => untilAborted(signal));
     const timed = await delivered(mail({ receiver: "neither", send: stuck.send, timeout: 50 }), { abortGrace: 100 });
     expect(timed).toMatchObject({ status: "unknown" });
@@ -304,7 +306,7 @@ describe("a message that may have arrived", () => {
     await other.promise;
     await stopping.stop({ graceMs: 0 });
     const left = (await client.delivery(third.id))!;
-    expect(left).toMatchObject({ status: "sending", attempts: [{ outcome: "doubt" }] });
+    expect(left).toMatchObject({ status: "sending", attempts: [{ outcome: "uncertain" }] });
     expect(await client.job(left.jobId!)).toMatchObject({ state: "ready" });
     await client.cancel(left.jobId!);
     expect(await client.delivery(third.id)).toMatchObject({ status: "unknown" });

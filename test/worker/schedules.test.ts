@@ -55,7 +55,7 @@ describe("the database's clock went back by an hour", () => {
   const wasAhead = async () => {
     const hour = "interval '1 hour'";
     await db.query(`update fairmill.schedule set next_at = next_at + ${hour}, moved_at = moved_at + ${hour},
-      last_tick_at = last_tick_at + ${hour}, held_until = held_until + ${hour}`);
+      last_tick_at = last_tick_at + ${hour}, not_before = not_before + ${hour}`);
     await db.query(`update fairmill.schedule_tick set tick_at = tick_at + ${hour}, made_at = made_at + ${hour}`);
   };
 
@@ -307,7 +307,7 @@ test("a schedule that cannot be reckoned or stored is trouble, and the others go
   // Their ticks stay due, and are tried again after a while.
   expect(
     await db.query(
-      "select held_until is not null as held, next_at < now() as due from fairmill.schedule where name < 'd'",
+      "select not_before is not null as held, next_at < now() as due from fairmill.schedule where name < 'd'",
     ),
   ).toEqual(Array.from({ length: 3 }, () => ({ held: true, due: true })));
 });

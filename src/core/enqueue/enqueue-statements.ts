@@ -12,15 +12,14 @@ import { type Refusal, toError } from "./refusal.js";
 const ENQUEUE = `select string_agg(coalesce(id::text, ''), ',') as ids,
   string_agg(case when created then '1' when conflict = 'replaced' then 'r' else '0' end, '') as marks,
   (json_agg(refused) filter (where refused is not null))::text as refusals
-  from fairmill.enqueue_many_v1($1, $2, wake => $3, alone => $4, partial => $5)`;
+  from fairmill.enqueue_many_v1($1, $2, wake => $3, partial => $5,
+    alone => $4 and ($6::text is null or set_config('lock_timeout', $6, true) is not null))`;
 /** For jobs that differ in their payload and tenant at most, which are most. All that has an id was created. */
 const ENQUEUE_ALIKE = `select array_to_string(ids, ',', '') as ids, null as marks, refusals::text as refusals
-  from fairmill.enqueue_payloads_v1($1, $2, wake => $3, alone => $4, partial => $5, tenants => $6)`;
-/** In a transaction of ours, before the function begins: a lock that somebody has for longer ends the statement, and nothing is stored. */
-const hasty = (statement: string) =>
-  statement.replace("alone => $4", "alone => $4 and set_config('lock_timeout', '100ms', true) is not null");
-const ENQUEUE_HASTILY = hasty(ENQUEUE);
-const ENQUEUE_ALIKE_HASTILY = hasty(ENQUEUE_ALIKE);
+  from fairmill.enqueue_payloads_v1($1, $2, wake => $3, partial => $5, tenants => $7,
+    alone => $4 and ($6::text is null or set_config('lock_timeout', $6, true) is not null))`;
+/** In a transaction of ours, before the function begins: a lock that another session has for longer ends the statement, and nothing is stored. */
+const LOCK_TIMEOUT = "100ms";
 const WAKE = "select fairmill.wake_v1($1, $2)";
 /** Workers look for what falls due this often by themselves. */
 const DUE_SOON_MS = 10_000;
@@ -48,6 +47,9 @@ const OWN = [
   ["idempotencyKey", "idempotency_key"],
   ["account", "account"],
   ["amount", "amount"],
+  ["timeoutMs", "timeout_ms"],
+  ["tags", "tags"],
+  ["trace", "trace"],
 ] as const satisfies readonly (readonly [keyof NewJob, string])[];
 
 const UNIQUE = [
@@ -76,18 +78,19 @@ function enqueueStatement(jobs: JobList, how: typeof OWN_TRANSACTION): Statement
   const shared = SHARED.filter((pair) => !varying.includes(pair));
   let text = "[";
   for (let i = 0; i < jobs.length; i++) text += (i === 0 ? "" : ",") + textOf(jobs[i]!, own);
-  return [
-    how.isHasty ? ENQUEUE_HASTILY : ENQUEUE,
-    [`${text}]`, sharedText(first, shared), how.wake, how.alone, how.partial],
-  ];
+  return [ENQUEUE, [`${text}]`, sharedText(first, shared), ...valuesOf(how)]];
 }
 
 function alikeStatement({ payloads, tenants, ...jobs }: AlikeJobs, how: typeof OWN_TRANSACTION): Statement {
   const [tenant, each] = typeof tenants === "string" ? [tenants, null] : [undefined, tenants];
   const shared = sharedText({ ...jobs, tenant }, SHARED);
-  const values = [payloads, shared, how.wake, how.alone, how.partial, each];
-  return [how.isHasty ? ENQUEUE_ALIKE_HASTILY : ENQUEUE_ALIKE, values];
+  return [ENQUEUE_ALIKE, [payloads, shared, ...valuesOf(how), each]];
 }
+
+const valuesOf = ({ wake, alone, partial, isHasty }: typeof OWN_TRANSACTION) => [
+  ...[wake, alone, partial],
+  isHasty ? LOCK_TIMEOUT : null,
+];
 
 function alikeOf(jobs: readonly NewJob[]): AlikeJobs {
   const { tenant, ...first } = jobs[0]!;
@@ -108,6 +111,9 @@ const isPlain = (job: NewJob) =>
   job.idempotencyKey === undefined &&
   job.account === undefined &&
   job.batch === undefined &&
+  job.timeoutMs === undefined &&
+  job.tags === undefined &&
+  job.trace === undefined &&
   job.unique === undefined;
 
 /** Two jobs whose SHARED fields are the same, but for the tenant. */

@@ -50,7 +50,7 @@ export class RateLimitError extends FairmillError {
   }
 }
 
-/** Not taken: the account has not enough credits for what the job holds. */
+/** Not taken: the account has not enough credits for what the job reserves. */
 export class CreditsExhaustedError extends FairmillError {
   override readonly name = "CreditsExhaustedError";
   readonly account: string;

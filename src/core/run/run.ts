@@ -7,6 +7,7 @@ import type { Effects } from "../job/effects.js";
 import type { Verdict } from "../job/outcome.js";
 import type { RunContext } from "./context.js";
 import type { Completion } from "./run-effects.js";
+import type { TimeLimit } from "./time-limit.js";
 
 export interface RunEnds {
   /** The verdict is known, and what is to be written with it. */
@@ -35,6 +36,7 @@ export class Run {
   isOver = false;
   /** It ignored its signal for too long: its job is settled without it. */
   isGivenUp = false;
+  timeLimit: TimeLimit<Run> | undefined;
   /** Forgets the timer that gives up a handler which ignores its signal. */
   forgetGrace: (() => void) | undefined;
 

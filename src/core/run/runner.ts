@@ -44,10 +44,14 @@ export interface RunnerOptions {
   readonly codec?: Codec | undefined;
 }
 
+/** So many lengths of time limits are kept. */
+const LIMITS_MAX = 1_000;
+
 export class Runner {
   readonly #options: RunnerOptions;
   readonly #ends: RunEnds;
-  readonly #limits = new Map<string, TimeLimit<Run>>();
+  /** By their length: runs with the same limit share a timer, whatever their kinds. */
+  readonly #limits = new Map<number, TimeLimit<Run>>();
   readonly #tools: RunTools<Run>;
 
   constructor(options: RunnerOptions, ends: RunEnds) {
@@ -62,15 +66,25 @@ export class Runner {
       nodes,
       tickOf,
     };
-    for (const [kind, { definition }] of options.handlers) {
-      if (definition.timeoutMs > 0)
-        this.#limits.set(
-          kind,
-          new TimeLimit(options.clock, definition.timeoutMs, (run) =>
-            this.abort(run, new TimeoutError(definition.timeoutMs)),
-          ),
-        );
+  }
+
+  #limit(run: Run): void {
+    run.timeLimit = this.#limitOf(run.claim);
+    run.timeLimit?.add(run);
+  }
+
+  /** The job's own limit, or that of its kind; undefined: none. */
+  #limitOf({ kind, timeoutMs: own }: Claim): TimeLimit<Run> | undefined {
+    const ms = own ?? this.#options.handlers.get(kind)?.definition.timeoutMs ?? 0;
+    if (ms === 0) return undefined;
+    let limit = this.#limits.get(ms);
+    if (limit === undefined) {
+      // Those of kinds are few; of those that callers made up, some are forgotten. One that is forgotten still ends its runs.
+      if (this.#limits.size >= LIMITS_MAX) this.#limits.clear();
+      limit = new TimeLimit(this.#options.clock, ms, (run) => this.abort(run, new TimeoutError(ms)));
+      this.#limits.set(ms, limit);
     }
+    return limit;
   }
 
   /** Prepares a run; `begin` calls the handler. Two steps, so that the caller knows the run before it can end. */
@@ -96,7 +110,7 @@ export class Runner {
         ? input.then((value) => this.#call(run, handler, value))
         : this.#call(run, handler, input);
       if (!isThenable(ending)) return this.#ended(run, { type: "returned", value: ending });
-      this.#limits.get(claim.kind)?.add(run);
+      this.#limit(run);
       // A promise stays as it is. A thenable of another make may answer twice, and throw besides: a run ends once.
       Promise.resolve(ending).then(
         (value) => this.#ended(run, { type: "returned", value }),
@@ -132,7 +146,7 @@ export class Runner {
   /** A delivery job carries nothing that could be opened: its message lies in the outbox, and the channel opens it. */
   #deliver(run: Run, deliver: NonNullable<Handler["deliver"]>): void {
     run.context = this.#contextOf(run, undefined);
-    this.#limits.get(run.claim.kind)?.add(run);
+    this.#limit(run);
     deliver(run.claim, run.context, () => run.isDecided).then(
       ({ outcome, mark }) => {
         // Whoever was told to stop has its verdict from that, unless it knows better why it ended.
@@ -195,7 +209,7 @@ export class Runner {
   }
 
   #over(run: Run, outcome: Outcome): void {
-    this.#limits.get(run.claim.kind)?.delete(run);
+    run.timeLimit?.delete(run);
     const completion = run.context?.completion;
     if (completion !== undefined) return void this.#verify(run, completion, outcome);
     const fault = run.context?.fault;

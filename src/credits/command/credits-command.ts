@@ -24,7 +24,7 @@ const USAGE = "fairmill credits grant <account> <amount>";
 export const credits = defineCommand<Options, [word: string, account: string | undefined, amount: string | undefined]>({
   name: "credits",
   summary: "show what an account has and its movements, or grant it credits",
-  description: `Shows what is free, what jobs hold, and the movements, newest first. With the word grant in front, gives an account credits;
+  description: `Shows what is free, what jobs have reserved, and the movements, newest first. With the word grant in front, gives an account credits;
 the same --key gives them once.`,
   examples: [
     ["fairmill credits user-17", "balance and last movements"],
@@ -82,12 +82,12 @@ async function grant(
 
 function shownAccount(
   account: string,
-  { available, held }: Balance,
+  { available, reserved }: Balance,
   entries: readonly CreditEntry[],
   next: string | null,
   columnsMax: number,
 ): string {
-  if (entries.length === 0 && available + held === 0)
+  if (entries.length === 0 && available + reserved === 0)
     return `The account "${oneLine(account)}" has no credits and no movements. Give it some: fairmill credits grant ${shellWord(account)} 100`;
   const nowMs = systemClock.now();
   const rows = entries.map((entry) => [
@@ -100,8 +100,8 @@ function shownAccount(
   ]);
   const more = next === null ? "" : `\nOlder ones: the same command with --before ${next}`;
   const table = tableOf(["ID", "WHEN", "MOVEMENT", "FREE", "JOB", "REASON"], rows, columnsMax);
-  return `Account ${oneLine(account)}: ${available} free, ${held} held by jobs\n\n${table}${more}`;
+  return `Account ${oneLine(account)}: ${available} free, ${reserved} reserved by jobs\n\n${table}${more}`;
 }
 
 /** What a movement does to what is free. A capture takes what was not free any more. */
-const SIGNS: Record<CreditEntry["kind"], string> = { grant: "+", hold: "-", capture: "±0 of ", release: "+" };
+const SIGNS: Record<CreditEntry["kind"], string> = { grant: "+", reservation: "-", capture: "±0 of ", release: "+" };

@@ -139,7 +139,7 @@ const ANSWERS: Record<Exclude<ResolveAnswer, "not_found">, string> = {
   resolved: "is resolved.",
   known: "was resolved like that before.",
   open: "has nothing to resolve: its delivery is under way, or it was sent.",
-  held: "is not sent again now: another message of its order is under way. Say it again later.",
+  order_busy: "is not sent again now: another message of its order is under way. Say it again later.",
 };
 
 async function resolve({ options, out }: Call<Options, Args>, id: string): Promise<ExitCode> {

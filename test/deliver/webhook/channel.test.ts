@@ -60,7 +60,7 @@ describe("S11: a channel of webhooks", () => {
     );
     expect(await delivered(hooks(receiver.port))).toMatchObject({
       status: "sent",
-      attempts: [{ outcome: "doubt" }, { outcome: "doubt" }, { outcome: "sent" }],
+      attempts: [{ outcome: "uncertain" }, { outcome: "uncertain" }, { outcome: "sent" }],
     });
     const all = receiver.received.map(({ headers, body }) => [headers["webhook-id"], body]);
     expect(new Set(all.map((one) => JSON.stringify(one))).size).toBe(1);
@@ -69,7 +69,7 @@ describe("S11: a channel of webhooks", () => {
   test("a receiver that knows no keys: what may have arrived is held", async () => {
     const receiver = await startReceiver((response) => response.writeHead(500).end());
     const message = await delivered(hooks(receiver.port, { receiver: "neither" }));
-    expect(message).toMatchObject({ status: "unknown", attempts: [{ outcome: "doubt" }] });
+    expect(message).toMatchObject({ status: "unknown", attempts: [{ outcome: "uncertain" }] });
     expect(receiver.received).toHaveLength(1);
   });
 

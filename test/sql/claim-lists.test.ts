@@ -3,14 +3,14 @@
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { claimNo } from "../support/lease-no.js";
-import { claimLanes, endLease, fill, live, recover, register, setGate, settle } from "./calls.js";
+import { claimLanes, endLease, fill, live, recover, register, setLimits, settle } from "./calls.js";
 import { useSessions } from "./sessions.js";
 
 const db = useDatabase();
 const open = useSessions(db);
 
 /** The statement of a worker that numbers its lists. */
-const CLAIM = `select id, lease_no from fairmill.claim_lanes_v1($1, '{default}', '{0}', '{default}', '{0}', array[$2::integer], null, $2, hand_no => $3)
+const CLAIM = `select id, lease_no from fairmill.claim_lanes_v1($1, '{default}', '{0}', '{default}', '{0}', array[$2::integer], null, $2, list_no => $3)
   where id is not null`;
 
 interface Held {
@@ -22,14 +22,18 @@ const claimInto = (ask: Pick<typeof db, "query">, worker: string, count: number,
   ask.query<Held>(CLAIM, [worker, count, no]);
 
 const lists = (worker: string) =>
-  db.query<{ no: string; ids: string[] }>("select no, ids from fairmill.hand where worker = $1 order by no", [worker]);
+  db.query<{ no: string; ids: string[] }>(
+    "select list_no as no, ids from fairmill.claim_list where worker = $1 order by list_no",
+    [worker],
+  );
 
 const heldBy = async (tenant: string) =>
   (
-    await db.query<{ held: string[] | null }>("select held from fairmill.meter where scope = 'tenant' and name = $1", [
-      tenant,
-    ])
-  )[0]?.held;
+    await db.query<{ running_ids: string[] | null }>(
+      "select running_ids from fairmill.meter where scope = 'tenant' and name = $1",
+      [tenant],
+    )
+  )[0]?.running_ids;
 
 describe("a heap-only claim", () => {
   test("no index of live jobs knows a column that every claim changes", async () => {
@@ -44,7 +48,7 @@ describe("a heap-only claim", () => {
 
   test("writes each job beside itself: no entry into any index, also where the job has a key and a tenant a cap", async () => {
     await register(db, "w");
-    await setGate(db, "tenant", "default", { max_running: 1_000 });
+    await setLimits(db, "tenant", "default", { max_running: 1_000 });
     await fill(db, 200);
     const session = await open();
     await session.query("begin");
@@ -154,7 +158,7 @@ describe("the list of a claim", () => {
 describe("the list of a cap", () => {
   test("I6: holds what was claimed under it, and is gone through when it leaves too little room: who runs stays in it", async () => {
     await register(db, "w");
-    await setGate(db, "tenant", "default", { max_running: 4 });
+    await setLimits(db, "tenant", "default", { max_running: 4 });
     await fill(db, 20);
     const first = await claimInto(db, "w", 2, 1);
     expect(await heldBy("default")).toEqual(first.map(({ id }) => id));
@@ -171,7 +175,7 @@ describe("the list of a cap", () => {
 
   test("I6: a claim that takes just what the list leaves is not told that the cap is reached while there is room", async () => {
     await register(db, "w");
-    await setGate(db, "tenant", "default", { max_running: 4 });
+    await setLimits(db, "tenant", "default", { max_running: 4 });
     await fill(db, 20);
     const first = await claimInto(db, "w", 2, 1);
     await settle(db, "w", [first[0]!], "done");
@@ -184,13 +188,13 @@ describe("the list of a cap", () => {
     await register(db, "w");
     await fill(db, 1);
     await claimInto(db, "w", 1, 1);
-    await db.query("insert into fairmill.gate (scope, name, max_running) values ('queue', 'default', 5)");
+    await db.query("insert into fairmill.limit_setting (scope, name, max_running) values ('queue', 'default', 5)");
     const claimer = await open();
     await claimer.query("begin");
     await claimer.query("select fairmill.lock_meters('start', 'queue', '{default}')");
     const session = await open();
     await session.query("set lock_timeout = '2s'");
-    await setGate(session, "tenant", "default", { max_running: 5 });
+    await setLimits(session, "tenant", "default", { max_running: 5 });
     expect(await heldBy("default")).toHaveLength(1);
     await claimer.query("rollback");
     expect(await db.query("select fairmill.count_running() as missed")).toEqual([{ missed: 1 }]);
@@ -198,7 +202,7 @@ describe("the list of a cap", () => {
 
   test("a claim that uses a meter which was idle for long keeps retention from removing it, though retention began before", async () => {
     await register(db, "w");
-    await setGate(db, "tenant", "default", { max_running: 1 });
+    await setLimits(db, "tenant", "default", { max_running: 1 });
     await fill(db, 2);
     await db.query("select fairmill.lock_meters('start', 'tenant', '{default}')");
     await db.query("update fairmill.meter set used_at = now() - interval '3 days'");
@@ -216,7 +220,7 @@ describe("the list of a cap", () => {
 
   test("stays while one of it runs, however long nobody used its meter", async () => {
     await register(db, "w");
-    await setGate(db, "tenant", "default", { max_running: 1 });
+    await setLimits(db, "tenant", "default", { max_running: 1 });
     await fill(db, 2);
     const [job] = await claimInto(db, "w", 1, 1);
     await db.query("update fairmill.meter set used_at = now() - interval '3 days'");
