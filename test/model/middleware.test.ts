@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ConfigError } from "../../src/base/errors.js";
-import { Chain, chainOf } from "../../src/core/job/middleware-chain.js";
+import { Chain, chainOf } from "../../src/core/job/middleware-list.js";
 
 const one = (name: string) => ({ name, run: () => {} });
 const names = (chain: Chain) => [...chain].map(({ name }) => name);

@@ -119,7 +119,7 @@ function build<In>(
     queue: definition.queue,
     tenant,
     priority: priority === undefined ? definition.priority : wholeNumber(priority, -1000, 1000, "priority"),
-    attemptsMax: definition.attemptsMax,
+    attemptsMax: definition.maxAttempts,
     expireMs: definition.expireMs,
     key: ownKey === undefined ? undefined : nameOf(ownKey, "key"),
     runAt: runAt === undefined ? undefined : momentOf(runAt, "runAt"),
