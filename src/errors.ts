@@ -41,6 +41,7 @@ export {
   ResultInvalidError,
   ResultTimeoutError,
 } from "./core/job/result-errors.js";
+export { PayloadOutdatedError } from "./core/job/validate-input.js";
 export {
   DeliveryJobError,
   DeliveryUnknownError,

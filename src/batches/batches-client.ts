@@ -57,9 +57,7 @@ export class Batches {
   ): Promise<StoredBatch> {
     checkBatchOptions(options as BatchOptions, "batches.create");
     checkFill(fill);
-    return this.#context.call(() =>
-      fillBatch(this.#context, options as BatchOptions, fill, (id) => this.cancel(id)),
-    );
+    return this.#context.call(() => fillBatch(this.#context, options as BatchOptions, fill, (id) => this.cancel(id)));
   }
 
   /** Opens a batch that others add to, from anywhere, until it is closed. One of a transaction is closed before that commits. */
@@ -67,8 +65,7 @@ export class Batches {
     checkBatchOptions(options as OpenBatchOptions, "batches.open", ["hold", "stability"]);
     const holdMs = toMs(options.hold ?? HOLD, "hold");
     const { stability } = options;
-    const window =
-      stability === false ? undefined : stability ? windowOf(stability, "batches.open") : this.#window;
+    const window = stability === false ? undefined : stability ? windowOf(stability, "batches.open") : this.#window;
     return this.#context.call(async () => {
       const batch = { ...(await newBatch(this.#context, options as BatchOptions)), holdMs, window };
       return new OpenBatch(this.#context, await openOnce(this.#context, batch, []), batch.tenant);
@@ -90,7 +87,10 @@ export class Batches {
   async wait(id: string, options: { readonly timeout?: Duration } = {}): Promise<Batch> {
     refuseUnknown(options, ["timeout"], "batches.wait");
     if (this.#ends === undefined)
-      throw new ConfigError("tx", "wait: not inside a transaction, which its jobs may wait for. Call client.batches.wait.");
+      throw new ConfigError(
+        "tx",
+        "wait: not inside a transaction, which its jobs may wait for. Call client.batches.wait.",
+      );
     await this.#ends.wait(checkBatchId(id), toMs(options.timeout ?? "30s", "timeout"));
     const batch = await this.get(id);
     if (!batch) throw new BatchNotFoundError("batch", id);

@@ -6,7 +6,15 @@ import type { NewJob } from "../core/job/enqueue-options.js";
 import type { Database } from "../db/database.js";
 import { idOrNull, type RowId, type Session } from "../db/session.js";
 import type { BatchState } from "./batch.js";
-import { BATCH, type Batch, type BatchRow, batchOf, COUNTS, callbacksText, type NewCallbacks } from "./batch-statements.js";
+import {
+  BATCH,
+  type Batch,
+  type BatchRow,
+  batchOf,
+  COUNTS,
+  callbacksText,
+  type NewCallbacks,
+} from "./batch-statements.js";
 
 /** A node that is to be made. Positions are those of the flow's list. */
 export interface NewNode {

@@ -135,7 +135,13 @@ function addGroup(program: Command, group: CommandGroup, out: Output, ended: End
   describe(parent, group);
   for (const spec of group.verbs) {
     const isUsual = spec.name === group.usual;
-    const command = addCommand(parent, isUsual ? { ...spec, summary: `${spec.summary} (the usual)` } : spec, out, ended, isUsual);
+    const command = addCommand(
+      parent,
+      isUsual ? { ...spec, summary: `${spec.summary} (the usual)` } : spec,
+      out,
+      ended,
+      isUsual,
+    );
     // What is no verb comes to the usual one, which takes no words: then the word was meant as a verb.
     if (isUsual)
       command.allowExcessArguments(true).hook("preAction", () => {
@@ -157,8 +163,11 @@ const verbsOf = ({ name, verbs }: CommandGroup) => verbs.map((verb) => `"fairmil
 function unknownVerb(group: CommandGroup, word: string): UsageError {
   if (group.verbs.some(({ name }) => name === word))
     return new UsageError(`Write "${word}" right behind "fairmill ${group.name}", and options behind it.`);
-  const near = group.verbs.find(({ name }) => distance(name, word) <= 2);
-  const hint = near === undefined ? `Known: ${verbsOf(group)}.` : `Did you mean "fairmill ${group.name} ${near.name}"?`;
+  const nearest = group.verbs.toSorted((a, b) => distance(a.name, word) - distance(b.name, word))[0]!;
+  const hint =
+    distance(nearest.name, word) <= 2
+      ? `Did you mean "fairmill ${group.name} ${nearest.name}"?`
+      : `Known: ${verbsOf(group)}.`;
   return new UsageError(`"fairmill ${group.name}" has no subcommand ${JSON.stringify(word)}. ${hint}`);
 }
 
@@ -196,8 +205,9 @@ const wantsJson = (argv: readonly string[]): boolean => {
 };
 
 function helpLine(argv: readonly string[]): string {
-  const spec = COMMANDS.find(({ name }) => argv.includes(name));
+  const spec = argv.map((word) => COMMANDS.find(({ name }) => name === word)).find((found) => found !== undefined);
   if (spec === undefined) return "fairmill --help";
-  const verb = isGroup(spec) ? spec.verbs.find(({ name }) => argv.includes(name)) : undefined;
-  return `fairmill ${spec.name}${verb === undefined ? "" : ` ${verb.name}`} --help`;
+  const next = argv[argv.indexOf(spec.name) + 1];
+  const verb = isGroup(spec) && spec.verbs.some(({ name }) => name === next) ? ` ${next}` : "";
+  return `fairmill ${spec.name}${verb} --help`;
 }

@@ -1,9 +1,9 @@
 // What a client offers over its own connections and inside a transaction of the caller alike: the parts that the features bring, put together.
 
+import type { Window } from "../batches/batch.js";
+import type { BatchEnds } from "../batches/batch-ends.js";
 import { Batches } from "../batches/batches-client.js";
 import { Flows } from "../batches/flows-client.js";
-import type { BatchEnds } from "../batches/batch-ends.js";
-import type { Window } from "../batches/batch.js";
 import type { ClientContext } from "../core/enqueue/client-context.js";
 import { type EnqueueCalls, enqueueCalls } from "../core/enqueue/enqueue-calls.js";
 import { Credits } from "../credits/credits-client.js";

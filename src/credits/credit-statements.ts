@@ -36,12 +36,10 @@ export async function grantCredits(
   key: string | undefined,
   reason: string | undefined,
 ): Promise<{ available: number; granted: boolean }> {
-  const [row] = await db.query<{ balance: RowId; granted: boolean }>("select * from fairmill.grant_v1($1, $2, $3, $4)", [
-    account,
-    amount,
-    key ?? null,
-    reason ?? null,
-  ]);
+  const [row] = await db.query<{ balance: RowId; granted: boolean }>(
+    "select * from fairmill.grant_v1($1, $2, $3, $4)",
+    [account, amount, key ?? null, reason ?? null],
+  );
   return { available: Number(row!.balance), granted: row!.granted };
 }
 

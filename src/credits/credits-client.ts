@@ -57,6 +57,8 @@ export class Credits {
 
   /** The movements of an account, newest first. */
   statement(account: string, page: StatementPage = {}): Promise<CreditEntry[]> {
-    return this.#context.call(async () => readStatement(this.#context, checkAccount(account), checkStatementPage(page)));
+    return this.#context.call(async () =>
+      readStatement(this.#context, checkAccount(account), checkStatementPage(page)),
+    );
   }
 }

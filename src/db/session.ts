@@ -1,6 +1,7 @@
 // What runs statements: the database over connections of ours, or a transaction of the caller over the caller's one connection. Statements
 // written for a session read the same in both, whatever the caller's driver makes of times, big numbers and JSON.
 
+import { ConfigError } from "../base/errors.js";
 import type { Queryable } from "../base/queryable.js";
 import { qualify } from "./schema-name.js";
 
@@ -11,14 +12,21 @@ export interface Session {
   query<Row>(text: string, values?: readonly unknown[]): Promise<Row[]>;
 }
 
-/** Each row comes as one JSON text: drivers and ORMs differ in what they make of the types of columns, and agree on texts. */
-const asJson = (text: string) => `select to_json(answer)::text as answer from (${text}) as answer`;
+/**
+ * Each row comes as one JSON text: drivers and ORMs differ in what they make of the types of columns, and agree on texts. No statement has a
+ * column that is called like the row: that would be taken for the column.
+ */
+const asJson = (text: string) => `select to_json(the_row)::text as answer from (${text}) as the_row`;
 
 export const transactionSession = (tx: Queryable, schema: string): Session => ({
   schema,
   query: async <Row>(text: string, values: readonly unknown[] = []) => {
     const { rows } = await tx.query(qualify(asJson(text), schema), [...values]);
-    return (rows as { answer: string }[]).map(({ answer }) => JSON.parse(answer) as Row);
+    return rows.map((row) => {
+      const answer = (row as { answer?: unknown } | null)?.answer;
+      if (typeof answer === "string") return JSON.parse(answer) as Row;
+      throw new ConfigError("tx", "client.in(tx): tx.query(…) answered with rows that lack their columns.");
+    });
   },
 });
 

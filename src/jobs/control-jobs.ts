@@ -1,6 +1,7 @@
 // Changing a job from outside: cancel it, run it again.
-import type { LiveState } from "../core/job/states.js";
+
 import type { ClientContext } from "../core/enqueue/client-context.js";
+import type { LiveState } from "../core/job/states.js";
 import { qualify } from "../db/schema-name.js";
 import type { Session } from "../db/session.js";
 

@@ -25,7 +25,11 @@ export interface Counted extends Looked {
 /** Puts the next jobs back, in a transaction of their own. */
 export async function redriveBatch(db: Session, filter: StoredFilter, jobsMax: number, after: string): Promise<Batch> {
   const text = "select * from fairmill.redrive_v1($1, $2, $3)";
-  const [row] = await db.query<Omit<Batch, "last_id"> & { last_id: RowId }>(text, [JSON.stringify(filter), jobsMax, after]);
+  const [row] = await db.query<Omit<Batch, "last_id"> & { last_id: RowId }>(text, [
+    JSON.stringify(filter),
+    jobsMax,
+    after,
+  ]);
   return { ...row!, last_id: idOf(row!.last_id) };
 }
 

@@ -20,11 +20,7 @@ export interface RerunOptions<In = unknown> extends Omit<EnqueueOptions, "tenant
   readonly definition?: JobDefinition<In, unknown>;
 }
 
-export async function rerun<In>(
-  context: ClientContext,
-  id: string,
-  options: RerunOptions<In>,
-): Promise<Enqueued> {
+export async function rerun<In>(context: ClientContext, id: string, options: RerunOptions<In>): Promise<Enqueued> {
   const { rules, codec, chain } = context;
   refuseUnknown(options, ["input", "definition", "priority", "runAt", "delay", "idempotencyKey", "key"], "jobs.rerun");
   const old = await readJob(context, id);

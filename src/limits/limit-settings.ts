@@ -109,7 +109,11 @@ export function checkRate(rate: RateLimit, where: string): CheckedRate {
   };
 }
 
-export function checkJobLimits(limits: JobLimits | undefined, hasKey: boolean, where: string): CheckedLimits | undefined {
+export function checkJobLimits(
+  limits: JobLimits | undefined,
+  hasKey: boolean,
+  where: string,
+): CheckedLimits | undefined {
   if (limits === undefined) return undefined;
   if (typeof limits !== "object" || limits === null)
     throw new ConfigError("limits", `${where}: limits must be an object, like { active: 1 }.`);

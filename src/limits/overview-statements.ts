@@ -1,7 +1,13 @@
 // Tenants, queues and kinds at a glance: their limits, and what waits and runs. Pages are cut by name; counts have a bound.
 
 import { type RowTime, type Session, timeOrNull } from "../db/session.js";
-import { type CheckedLimits, limitsOfStored, type RateLimit, type StoredLimits, type StoredRate } from "./limit-settings.js";
+import {
+  type CheckedLimits,
+  limitsOfStored,
+  type RateLimit,
+  type StoredLimits,
+  type StoredRate,
+} from "./limit-settings.js";
 
 /** How many: counted to a bound. */
 export interface BoundedCount {
@@ -102,7 +108,10 @@ export async function readQueues(db: Session, page: Required<NamePage>): Promise
 }
 
 export async function readKinds(db: Session, page: Required<NamePage>): Promise<KindOverview[]> {
-  const rows = await db.query<LimitRow & { kind: string; limits: StoredLimits | null }>(KINDS, [page.after, page.limit]);
+  const rows = await db.query<LimitRow & { kind: string; limits: StoredLimits | null }>(KINDS, [
+    page.after,
+    page.limit,
+  ]);
   return rows.map((row) => ({ kind: row.kind, ...limitsOf(row), limits: row.limits && limitsOfStored(row.limits) }));
 }
 

@@ -74,8 +74,7 @@ const retry = defineCommand<{ readonly from?: string }, [id: string]>({
 function wordsOf({ answer, nodes }: RetryFlowAnswer, id: string, from: string | undefined): string {
   const where = from === undefined ? "" : ` from "${oneLine(from)}" on`;
   if (answer === "started") return `runs again${where}: ${nodes} ${nodes === 1 ? "node" : "nodes"}.`;
-  if (answer === "running")
-    return "was left as it is: one of these nodes runs. Wait for it, or cancel the flow first.";
+  if (answer === "running") return "was left as it is: one of these nodes runs. Wait for it, or cancel the flow first.";
   return from === undefined
     ? "was left as it is: no node of it failed or was cancelled. Name one to begin with: --from <node>"
     : `was left as it is: it has no node "${oneLine(from)}". See them: fairmill flows get ${id}`;

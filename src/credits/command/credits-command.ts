@@ -73,9 +73,7 @@ const grant = defineCommand<GrantOptions, [account: string, amount: number]>({
       .option("--reason <text>", "why, for the statement"),
   run: async ({ args: [account, amount], options, out }) => {
     const how = given({ idempotencyKey: options.idempotencyKey, reason: options.reason });
-    const granted = await withClient(await findTarget(options), (client) =>
-      client.credits.grant(account, amount, how),
-    );
+    const granted = await withClient(await findTarget(options), (client) => client.credits.grant(account, amount, how));
     const shown = `The account "${oneLine(account)}" has ${granted.available} free.`;
     const said = granted.granted ? `Granted. ${shown}` : `This key granted before; nothing was added. ${shown}`;
     out.result({ account, ...granted }, said);

@@ -106,7 +106,10 @@ function stepsOf(steps: readonly JobStep[], nowMs: number): string[] {
   return ["", "Steps", ...steps.map((step) => `  ${oneLine(step.name).padEnd(width)}  ${fateOf(step, nowMs)}`)];
 }
 
-function fateOf({ kind, position, startedAt, finishedAt, wakeAt, signalledAt, attempt }: JobStep, nowMs: number): string {
+function fateOf(
+  { kind, position, startedAt, finishedAt, wakeAt, signalledAt, attempt }: JobStep,
+  nowMs: number,
+): string {
   const span = (end: Date) => spanOf(end.getTime() - startedAt.getTime());
   const until = wakeAt ? ` until ${wakeAt.toISOString()} (${relative(wakeAt, nowMs)})` : "";
   if (kind === "run") return `done in ${span(finishedAt!)}, attempt ${attempt}`;

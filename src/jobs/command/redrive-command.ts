@@ -66,8 +66,7 @@ was put back stays. Without a terminal to ask in, --yes is needed. Exit code 1 w
     });
     return withClient(await findTarget(options), async (client) => {
       // Without a question nobody reads it: then the look is left out.
-      const preview =
-        options.yes && !options.dryRun ? undefined : await client.dead.preview(filter, given({ after }));
+      const preview = options.yes && !options.dryRun ? undefined : await client.dead.preview(filter, given({ after }));
       if (preview !== undefined && (options.dryRun || preview.count === 0)) {
         out.result(preview, previewOf(preview, options, out));
         return 0;

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { given, name } from "../../cli/arguments.js";
 import { UsageError } from "../../cli/failure.js";
 import { oneLine } from "../../cli/text.js";
-import type { PauseTarget, LimitScope } from "../limit-settings.js";
+import type { LimitScope, PauseTarget } from "../limit-settings.js";
 
 export interface GateOptions {
   readonly queue?: string;
