@@ -137,7 +137,7 @@ function addGroup(program: Command, group: CommandGroup, out: Output, ended: End
     const isUsual = spec.name === group.usual;
     const command = addCommand(
       parent,
-      isUsual ? { ...spec, summary: `${spec.summary} (the usual)` } : spec,
+      isUsual ? { ...spec, summary: `${spec.summary} (default)` } : spec,
       out,
       ended,
       isUsual,

@@ -1,5 +1,5 @@
 // E2 with workers: callbacks run when everything is over, members add members, and nobody waits in a slot.
-import { createClient, defineJob, handle, NonRetryableError } from "fairmill";
+import { createClient, createWorker, defineJob, handle, NonRetryableError } from "fairmill";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { eventOf, gate, keepingLogger, startWorker } from "../support/jobs.js";
@@ -63,6 +63,30 @@ test("E3: a member adds members while it runs, and they theirs: over when the la
   ]);
   const { id } = await client.batches.create({}, (batch) => batch.add(page, { n: 5 }));
   expect(await ended(client, id)).toMatchObject({ state: "succeeded", done: 63 });
+});
+
+test("E8: what a handler adds to a batch is logged and announced by its worker", async () => {
+  const logger = keepingLogger();
+  await using client = createClient({ databaseUrl: db.url });
+  await using worker = createWorker({
+    databaseUrl: db.url,
+    logger,
+    handlers: [
+      handle(page, async (ctx) => {
+        if (ctx.input.n > 0) await ctx.batch!.add(page, { n: 0 });
+        // Not in the batch: nothing is registered.
+        if (ctx.input.n > 0) await ctx.enqueue(page, { n: 0 });
+      }),
+    ],
+  });
+  const heard: object[] = [];
+  worker.events.on("registered", (registration) => void heard.push(registration));
+  await worker.start();
+  const { id } = await client.batches.create({}, (batch) => batch.add(page, { n: 1 }));
+  expect(await ended(client, id)).toMatchObject({ state: "succeeded", done: 2 });
+  expect(heard).toEqual([{ worker: worker.id, job: null, kind: "page", batch: id }]);
+  const lines = logger.lines.filter(({ message }) => message === "Job registered in batch");
+  expect(lines).toMatchObject([{ level: "debug", facts: { worker: worker.id, kind: "page", batch: id } }]);
 });
 
 test("a job without a batch has none", async () => {
