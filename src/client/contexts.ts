@@ -27,17 +27,20 @@ export function contextsOf(db: Database, settings: ClientSettings, calls: CallsU
   const rules = new KeyRules(db);
   const fit = new SchemaFit(db);
   const sender = new Sender(db, clock, registrar);
-  const counted = {
-    begin: () => calls.begin(),
-    end: () => calls.end(),
-    during: <T>(work: () => Promise<T>) => calls.during(work),
-  };
-  const shared = { schema, clock, codec, chain, ...counted };
+  const begin = () => calls.begin();
+  const end = () => calls.end();
+  const during = <T>(work: () => Promise<T>) => calls.during(work);
 
   const explained = <T>(work: () => Promise<T>) =>
     explaining(schema, fit.isKnown ? work : () => fit.check().then(work));
   const own: ClientContext = {
-    ...shared,
+    schema,
+    clock,
+    codec,
+    chain,
+    begin,
+    end,
+    during,
     isAlone: true,
     rules,
     explained,
@@ -49,25 +52,33 @@ export function contextsOf(db: Database, settings: ClientSettings, calls: CallsU
     storeMany: (jobs) => sender.many(jobs),
   };
 
+  // Whether the schema fits is asked beside the call: the caller's pool may have no connection left for it.
+  const beside = async <T>(work: () => Promise<T>) => {
+    fit.checkBeside();
+    return work();
+  };
+  const fitsBeside = () => void fit.checkBeside();
+  const callBeside = <T>(work: () => Promise<T>) => calls.during(() => beside(work));
   const inside = (given: Queryable): ClientContext => {
     const tx = explainedTransaction(given, schema, "client.in(tx)");
-    // Whether the schema fits is asked beside the call: the caller's pool may have no connection left for it.
-    const beside = async <T>(work: () => Promise<T>) => {
-      fit.checkBeside();
-      return work();
-    };
     const storeMany = async (jobs: JobList) => {
       const stored = await storeJobsIn(tx, schema, jobs);
       if (!("payloads" in jobs)) tellRegistrations(registrar, jobs, stored);
       return stored;
     };
     return {
-      ...shared,
+      schema,
+      clock,
+      codec,
+      chain,
+      begin,
+      end,
+      during,
       isAlone: false,
       rules: rules.within(tx),
       explained: beside,
-      call: (work) => calls.during(() => beside(work)),
-      fits: () => void fit.checkBeside(),
+      call: callBeside,
+      fits: fitsBeside,
       query: transactionSession(tx, schema).query,
       atomically: (work) => work(tx),
       storeOne: async (job) => (await storeMany([job]))[0]!,

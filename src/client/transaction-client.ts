@@ -35,24 +35,64 @@ export interface TransactionClient extends EnqueueCalls, PublishCalls, JobCalls,
   readonly kinds: Kinds;
 }
 
-/** `ends`: what waits for the ends of batches; undefined inside a transaction. */
-export function composed(context: ClientContext, window: Window | undefined, ends: BatchEnds | undefined) {
-  const batches = new Batches(context, window, ends);
+/** Over the client's own connections, batches and flows can be waited for. */
+type Composed = Omit<TransactionClient, "batches" | "flows"> & { readonly batches: Batches; readonly flows: Flows };
+/** Things that were asked for. */
+type Made = { -readonly [Name in Exclude<keyof Composed, keyof Flat>]?: Composed[Name] };
+type Flat = EnqueueCalls & PublishCalls & JobCalls & SignalCalls & PauseCalls;
+
+/**
+ * `ends`: what waits for the ends of batches; undefined inside a transaction. A client of a transaction is made for nearly every call that is made of
+ * it: so it is one literal, and things are made when they are asked for.
+ */
+export function composed(context: ClientContext, window: Window | undefined, ends: BatchEnds | undefined): Composed {
+  const { enqueue, enqueueMany } = enqueueCalls(context);
+  const { publish } = publishCalls(context);
+  const { job, why, cancel, retry } = jobCalls(context);
+  const { signal } = signalCalls(context);
+  const { pause, resume } = pauseCalls(context);
+  const made: Made = {};
+  const batches = () => (made.batches ??= new Batches(context, window, ends));
   return {
-    ...enqueueCalls(context),
-    ...publishCalls(context),
-    ...jobCalls(context),
-    ...signalCalls(context),
-    ...pauseCalls(context),
-    jobs: new Jobs(context),
-    dead: new Dead(context),
-    batches,
-    flows: new Flows(context, batches),
-    schedules: new Schedules(context),
-    outbox: new Outbox(context),
-    credits: new Credits(context),
-    tenants: new Tenants(context),
-    queues: new Queues(context),
-    kinds: new Kinds(context),
-  } satisfies TransactionClient;
+    enqueue,
+    enqueueMany,
+    publish,
+    job,
+    why,
+    cancel,
+    retry,
+    signal,
+    pause,
+    resume,
+    get jobs() {
+      return (made.jobs ??= new Jobs(context));
+    },
+    get dead() {
+      return (made.dead ??= new Dead(context));
+    },
+    get batches() {
+      return batches();
+    },
+    get flows() {
+      return (made.flows ??= new Flows(context, batches()));
+    },
+    get schedules() {
+      return (made.schedules ??= new Schedules(context));
+    },
+    get outbox() {
+      return (made.outbox ??= new Outbox(context));
+    },
+    get credits() {
+      return (made.credits ??= new Credits(context));
+    },
+    get tenants() {
+      return (made.tenants ??= new Tenants(context));
+    },
+    get queues() {
+      return (made.queues ??= new Queues(context));
+    },
+    get kinds() {
+      return (made.kinds ??= new Kinds(context));
+    },
+  };
 }

@@ -34,7 +34,7 @@ test("its delivery job has its name, a queue of its own, ten attempts and a minu
     limits: { active: 1 },
   });
   expect(other.definition).toMatchObject({ queue: "mails", maxAttempts: 10, timeoutMs: 5_000, expireMs: 3_600_000 });
-  expect(other.definition.limits).toMatchObject({ max_running: 1 });
+  expect(other.definition.limits).toMatchObject({ active: 1 });
 });
 
 test.each([
