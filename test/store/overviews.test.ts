@@ -120,13 +120,13 @@ describe("kinds", () => {
     for (const kind of ["alone", "capped twice"]) await client.enqueue(defineJob({ kind, limits: { active: 2 } }), {});
     await client.kinds.set("capped twice", { maxRunning: 3 });
     const none = { maxRunning: null, rate: null, pausedAt: null, limits: null };
-    const two = { per: "kind", max_running: 2, when_full: "wait", rate: null };
+    const two = { per: "kind", active: 2, whenActive: "wait", rate: null };
     expect(await client.kinds.list()).toEqual([
       { kind: "alone", ...none, limits: two },
       { kind: "capped", ...none, maxRunning: 4 },
       { kind: "capped twice", ...none, maxRunning: 3, limits: two },
       { kind: "handled", ...none },
-      { kind: "keyed", ...none, limits: { per: "kind", max_running: 1, when_full: "refuse", rate: null } },
+      { kind: "keyed", ...none, limits: { per: "kind", active: 1, whenActive: "refuse", rate: null } },
     ]);
     expect((await client.kinds.list({ after: "capped twice", limit: 1 })).map(({ kind }) => kind)).toEqual(["handled"]);
   });
