@@ -1,7 +1,7 @@
 // Reading jobs: one by its id, or a page of them, newest first. Pages are cut by id, never counted.
 import type { ErrorRecord } from "../base/error-record.js";
 import { isEnded, type JobState } from "../core/job/states.js";
-import type { Database } from "../db/database.js";
+import { idOf, idOrNull, type RowId, type RowTime, type Session, timeOf, timeOrNull } from "../db/session.js";
 import type { Tick } from "../schedules/schedule.js";
 import type { CheckedErrorFilter, ErrorFilter } from "./redrive-filter.js";
 
@@ -64,7 +64,7 @@ export interface Failure {
   readonly leaseNo: number;
   readonly worker: string;
   readonly startedAt: Date;
-  readonly endedAt: Date;
+  readonly completedAt: Date;
   readonly outcome: string;
   readonly error: ErrorRecord | null;
   /** So many attempts before this one are not kept; missing: none. */
@@ -120,7 +120,7 @@ const PAGE = page();
 const PAGE_OF_BATCH = page("and batch = $11::bigint");
 
 interface Row {
-  id: string;
+  id: RowId;
   state: JobState;
   kind: string;
   queue: string;
@@ -133,14 +133,14 @@ interface Row {
   timeout_ms: string | null;
   tags: string[] | null;
   trace: string | null;
-  lease_no: string;
+  lease_no: RowId;
   worker: string | null;
-  created_at: Date;
-  run_at: Date | null;
-  expire_at: Date | null;
-  started_at: Date | null;
-  ended_at: Date | null;
-  cancel_requested_at: Date | null;
+  created_at: RowTime;
+  run_at: RowTime | null;
+  expire_at: RowTime | null;
+  started_at: RowTime | null;
+  ended_at: RowTime | null;
+  cancel_requested_at: RowTime | null;
   payload: unknown;
   progress: unknown;
   result: unknown;
@@ -157,25 +157,25 @@ interface Row {
         dropped?: number;
       }[]
     | null;
-  rerun_of: string | null;
-  batch: string | null;
+  rerun_of: RowId | null;
+  batch: RowId | null;
   credits: Pick<JobHold, "account" | "amount"> | null;
 }
 
-export async function readJob(db: Database, id: string): Promise<Job | undefined> {
+export async function readJob(db: Session, id: string): Promise<Job | undefined> {
   const [row] = await db.query<Row>(JOB, [id]);
   return row && toJob(row);
 }
 
-export async function readJobDetail(db: Database, id: string): Promise<JobDetail | undefined> {
-  const [row] = await db.query<Row & { reruns: string[]; tick: { schedule: string; at: string } | null }>(DETAIL, [id]);
+export async function readJobDetail(db: Session, id: string): Promise<JobDetail | undefined> {
+  const [row] = await db.query<Row & { reruns: RowId[]; tick: { schedule: string; at: string } | null }>(DETAIL, [id]);
   if (!row) return undefined;
   const { reruns, tick } = row;
-  return { ...toJob(row), reruns, tick: tick && { schedule: tick.schedule, at: new Date(tick.at) } };
+  return { ...toJob(row), reruns: reruns.map(idOf), tick: tick && { schedule: tick.schedule, at: new Date(tick.at) } };
 }
 
 /** Those of these jobs that have ended, by id. */
-export async function readJobsById(db: Database, ids: readonly string[]): Promise<Job[]> {
+export async function readJobsById(db: Session, ids: readonly string[]): Promise<Job[]> {
   return ids.length === 0 ? [] : (await db.query<Row>(ENDED_BY_ID, [ids])).map(toJob);
 }
 
@@ -201,7 +201,7 @@ const ENDS = `select id, state, kind, tenant, null::jsonb as result, null::jsonb
 const ENDS_MAX = 100;
 
 /** What became of these jobs, live or ended; without those that do not exist. */
-export async function readEnds(db: Database, ids: readonly string[]): Promise<Map<string, SeenJob>> {
+export async function readEnds(db: Session, ids: readonly string[]): Promise<Map<string, SeenJob>> {
   const live = await db.query<SeenJob>(LIVE_STATES, [ids]);
   const seen = new Map<string, SeenJob>(live.map((job) => [job.id, job]));
   const gone = ids.filter((id) => !seen.has(id));
@@ -211,7 +211,7 @@ export async function readEnds(db: Database, ids: readonly string[]): Promise<Ma
 }
 
 export async function readJobs(
-  db: Database,
+  db: Session,
   filter: JobFilter & { limit: number },
   why: CheckedErrorFilter,
 ): Promise<Job[]> {
@@ -232,7 +232,7 @@ export async function readJobs(
 }
 
 const toJob = (row: Row): Job => ({
-  id: row.id,
+  id: idOf(row.id),
   state: row.state,
   kind: row.kind,
   queue: row.queue,
@@ -244,12 +244,12 @@ const toJob = (row: Row): Job => ({
   maxAttempts: row.max_attempts,
   leaseNo: Number(row.lease_no),
   worker: row.worker,
-  createdAt: row.created_at,
-  runAt: row.run_at,
-  expireAt: row.expire_at,
-  startedAt: row.started_at,
-  completedAt: row.ended_at,
-  cancelRequestedAt: row.cancel_requested_at,
+  createdAt: timeOf(row.created_at),
+  runAt: timeOrNull(row.run_at),
+  expireAt: timeOrNull(row.expire_at),
+  startedAt: timeOrNull(row.started_at),
+  completedAt: timeOrNull(row.ended_at),
+  cancelRequestedAt: timeOrNull(row.cancel_requested_at),
   payload: row.payload,
   progress: row.progress,
   result: row.result,
@@ -259,13 +259,13 @@ const toJob = (row: Row): Job => ({
     leaseNo: failure.lease_no,
     worker: failure.worker,
     startedAt: new Date(failure.started_at),
-    endedAt: new Date(failure.ended_at),
+    completedAt: new Date(failure.ended_at),
     outcome: failure.outcome,
     error: failure.error,
     ...(failure.dropped !== undefined && { dropped: failure.dropped }),
   })),
-  rerunOf: row.rerun_of,
-  batch: row.batch,
+  rerunOf: idOrNull(row.rerun_of),
+  batch: idOrNull(row.batch),
   credits: row.credits && { ...row.credits, state: stateOfHold(row.state) },
   timeoutMs: row.timeout_ms === null ? null : Number(row.timeout_ms),
   tags: row.tags ?? [],

@@ -1,6 +1,6 @@
 // Why a job does not run, a node of a flow does not start, a message is not sent: what why_v1 and its sisters say, as values.
 import type { JobState } from "../core/job/states.js";
-import type { Database } from "../db/database.js";
+import type { Session } from "../db/session.js";
 
 /** The checks on a job's way, in the order in which they are told. */
 export type WhyCheckName =
@@ -54,7 +54,7 @@ const QUESTIONS = {
 } as const;
 
 export async function readWhy<State extends string = JobState>(
-  db: Database,
+  db: Session,
   what: keyof typeof QUESTIONS,
   id: string,
 ): Promise<Why<State> | undefined> {
@@ -72,7 +72,7 @@ function namesOfOurs(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [
-      name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
+      name === "ended_at" ? "completedAt" : name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
       namesOfOurs(inner),
     ]),
   );

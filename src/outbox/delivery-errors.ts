@@ -25,7 +25,7 @@ export class DeliveryUnknownError extends FairmillError {
   constructor(what: string, options?: { cause?: unknown }) {
     super(
       "FAIRMILL_DELIVERY_UNKNOWN",
-      `Whether the message arrived is not known: ${what}. It is not sent again until somebody says what became of it: client.resolveDelivery(id, "sent" | "failed" | "resend").`,
+      `Whether the message arrived is not known: ${what}. It is not sent again until a person says what became of it: client.outbox.resolve(id, "sent" | "failed" | "resend").`,
       options,
     );
   }

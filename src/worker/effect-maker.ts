@@ -1,6 +1,6 @@
 // Makes jobs and messages of what handlers ask for, by the rules of a client: the same checks, the same seal, and the same word to the database about
 // the limits of a kind before its first job.
-import { type Registrar, registrarIn } from "../batches/batch-coordination.js";
+import type { Registrar } from "../batches/registrations.js";
 import { type EnqueueChain, type EnqueueMiddleware, enqueueChain } from "../core/enqueue/enqueue-middleware.js";
 import { newJob } from "../core/enqueue/make-job.js";
 import type { Claim } from "../core/job/claim.js";
@@ -23,16 +23,17 @@ export class WorkerEffects implements EffectMaker {
   readonly #codec: WorkerSettings["codec"];
   readonly #rules: KeyRules;
   readonly #chain: EnqueueChain | undefined;
-  readonly #registrar: Registrar | undefined;
+  readonly #registrar: Registrar;
 
   /** Middlewares with a part at enqueue see these jobs, too. */
   constructor(
     db: Database,
     { effectsMax, effectsBytesMax, codec }: WorkerSettings,
     middlewares: Iterable<EnqueueMiddleware> | undefined,
+    registrar: Registrar,
   ) {
     this.#chain = enqueueChain(middlewares);
-    this.#registrar = registrarIn(middlewares);
+    this.#registrar = registrar;
     this.effectsMax = effectsMax;
     this.bytesMax = effectsBytesMax;
     this.#db = db;
@@ -47,7 +48,7 @@ export class WorkerEffects implements EffectMaker {
     options: EnqueueOptions,
   ): NewJob | Promise<NewJob> {
     const job = newJob(definition, input, { tenant, ...options }, this.#codec, this.#chain);
-    if (options.batch !== undefined) this.#registrar?.({ job: null, kind: definition.kind, batch: options.batch });
+    if (options.batch !== undefined) this.#registrar({ job: null, kind: definition.kind, batch: options.batch });
     return this.#rules.knows(definition) ? job : this.#told(definition, job);
   }
 

@@ -7,7 +7,7 @@ import { checkLogger, type Logger } from "../base/log.js";
 import { nameOf, readable, refuseUnknown, wholeNumber } from "../base/settings.js";
 import { showValue } from "../base/show-value.js";
 import { type Codec, checkCodec } from "../core/job/codec.js";
-import type { AddedBy } from "../core/job/middleware-chain.js";
+import type { AddedBy } from "../core/job/middleware-list.js";
 import type { Handler } from "../core/run/handler.js";
 import type { Pool } from "../db/database.js";
 import type { Channel } from "../outbox/channel.js";

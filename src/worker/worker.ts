@@ -8,16 +8,16 @@
 //                                                           4. say goodbye, close
 
 import { type Clock, sleep, systemClock } from "../base/clock.js";
-import { ConfigError, FairmillError, LeaseLostError, ShutdownError } from "../base/errors.js";
+import { type Duration, toMs } from "../base/duration.js";
+import { FairmillError, LeaseLostError, ShutdownError } from "../base/errors.js";
 import { createLogger } from "../base/log.js";
 import { refuseUnknown } from "../base/settings.js";
-import { showValue } from "../base/show-value.js";
 import { readStable } from "../batches/batch-statements.js";
 import { FlowNodeReader } from "../batches/node-reader.js";
 import { Claimer } from "../core/claim/claimer.js";
 import { WakeUp } from "../core/claim/listener.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
-import { chainOf } from "../core/job/middleware-chain.js";
+import { checkMiddlewares } from "../core/job/middleware-list.js";
 import { type Handler, handlerTable } from "../core/run/handler.js";
 import { JobCompleter } from "../core/settle/completer.js";
 import { ProgressKeeper } from "../core/settle/progress.js";
@@ -57,6 +57,11 @@ const LAST_WORDS_MS = 10_000;
 const LAST_SETTLE_MS = 8_000;
 /** When nobody is waited for any more, everything fails at once; this is for what does not. */
 const FALL_MS = 500;
+
+export interface StopOptions {
+  /** How long running jobs may go on; default: the setting `grace`. */
+  readonly grace?: Duration;
+}
 
 export class Worker {
   readonly events: WorkerEmitter = createWorkerEmitter();
@@ -101,7 +106,7 @@ export class Worker {
       const { definition } = channel;
       return { definition, run: () => {}, deliver: (claim, ctx, isOver) => deliverer.deliver(claim, ctx, isOver) };
     });
-    const middlewares = chainOf<Middleware>(options.use);
+    const middlewares = checkMiddlewares<Middleware>(options.use);
     const handlers = handlerTable([...(options.handlers ?? []), ...deliveries], middlewares);
     const kinds = [...handlers.keys()];
     this.#definitions = [...handlers.values()].map(({ definition }) => definition);
@@ -144,7 +149,10 @@ export class Worker {
         codec: settings.codec,
         onTrouble: (error) => trouble("keeping steps", error),
       }),
-      effects: new WorkerEffects(db, settings, middlewares),
+      effects: new WorkerEffects(db, settings, middlewares, (registration) => {
+        log.debug({ worker: this.id, ...registration }, "Job registered in batch");
+        this.events.emit("registered", { worker: this.id, ...registration });
+      }),
       nodes: new FlowNodeReader(db, settings.codec),
       completer: new JobCompleter(db, clock, {
         progress: this.#progress,
@@ -245,8 +253,8 @@ export class Worker {
     this.events.emit("unserved", { worker: this.id, ...unserved });
   }
 
-  /** Stops gracefully; a second call returns the same promise. `graceMs` overrides the setting. */
-  stop(options: { graceMs?: number } = {}): Promise<void> {
+  /** Stops gracefully; a second call returns the same promise. `grace` overrides the setting. */
+  stop(options: StopOptions = {}): Promise<void> {
     try {
       const graceMs = checkStop(options) ?? this.#parts.settings.graceMs;
       this.#stopped ??= this.#stop(graceMs);
@@ -368,11 +376,9 @@ export class Worker {
 export const createWorker = <const Used extends Use = []>(options: WorkerOptions<Used>): Worker =>
   new Worker(options as WorkerOptions);
 
-function checkStop(options: { graceMs?: number }): number | undefined {
-  refuseUnknown(options, ["graceMs"], "stop");
-  const { graceMs } = options;
-  if (graceMs === undefined || (typeof graceMs === "number" && graceMs >= 0)) return graceMs;
-  throw new ConfigError("graceMs", `stop: graceMs: ${showValue(graceMs)} is not a number of milliseconds.`);
+function checkStop(options: StopOptions): number | undefined {
+  refuseUnknown(options, ["grace"], "stop");
+  return options.grace === undefined ? undefined : toMs(options.grace, "grace");
 }
 
 /** Waits for the work, but not longer than this. True: it was done. */

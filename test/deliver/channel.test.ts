@@ -17,7 +17,7 @@ test("its delivery job has its name, a queue of its own, ten attempts and a minu
   expect(definition).toMatchObject({
     kind: "fairmill.deliver.mail",
     queue: "outbox",
-    attemptsMax: 10,
+    maxAttempts: 10,
     timeoutMs: 60_000,
     expireMs: undefined,
   });
@@ -33,8 +33,8 @@ test("its delivery job has its name, a queue of its own, ten attempts and a minu
     key: ({ to }) => to,
     limits: { active: 1 },
   });
-  expect(other.definition).toMatchObject({ queue: "mails", attemptsMax: 10, timeoutMs: 5_000, expireMs: 3_600_000 });
-  expect(other.definition.limits).toMatchObject({ max_running: 1 });
+  expect(other.definition).toMatchObject({ queue: "mails", maxAttempts: 10, timeoutMs: 5_000, expireMs: 3_600_000 });
+  expect(other.definition.limits).toMatchObject({ active: 1 });
 });
 
 test.each([

@@ -1,15 +1,9 @@
 // The decisions of a delivery without a database: what each answer to begin and each end of a send comes to.
-import {
-  type Arrival,
-  type ChannelOptions,
-  defineChannel,
-  NotDeliveredError,
-  type OnUncertain,
-  silentLogger,
-} from "fairmill";
+import { type ChannelOptions, defineChannel, NotDeliveredError, silentLogger } from "fairmill";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { Claim } from "../../src/core/job/claim.js";
+import type { Arrival, OnUncertain } from "../../src/outbox/channel.js";
 import { Deliverer } from "../../src/outbox/deliverer.js";
 import type { Begun } from "../../src/outbox/delivery.js";
 

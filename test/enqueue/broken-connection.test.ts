@@ -132,8 +132,8 @@ test("a batch or a flow whose answer is lost may be stored or not: the caller is
   const client = createClient({ databaseUrl: proxy.url });
   const flow = defineFlow<{ n: number }>({ name: "f" }, (f) => void f.job("a", plain, (input) => input));
   const calls: [string, () => Promise<unknown>][] = [
-    ["open_batch_v1", () => client.batch({}, (batch) => batch.add(plain, { n: 1 }))],
-    ["start_flow_v1", () => client.flow(flow, { n: 2 })],
+    ["open_batch_v1", () => client.batches.create({}, (batch) => batch.add(plain, { n: 1 }))],
+    ["start_flow_v1", () => client.flows.start(flow, { n: 2 })],
   ];
   for (const [statement, call] of calls) {
     const swallowed = proxy.swallowAnswerTo(statement);

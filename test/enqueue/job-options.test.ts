@@ -35,7 +35,7 @@ describe("stored", () => {
     ]);
     const livesMs = jobs.map((job) => job!.expireAt!.getTime() - job!.createdAt.getTime());
     expect(livesMs).toEqual([120_000, 120_000, 3_600_000, 3_600_000, 3_600_000]);
-    expect((await client.jobs({ kind: "slow" })).map(({ tags }) => tags)).toEqual(
+    expect((await client.jobs.list({ kind: "slow" })).map(({ tags }) => tags)).toEqual(
       jobs.map((job) => job!.tags).toReversed(),
     );
   });
@@ -54,7 +54,7 @@ describe("stored", () => {
     expect(await client.job(id)).toMatchObject({ state: "ready", ...own });
     await client.cancel(id);
     // A repetition is a job of its own, in the trace of whatever enqueues it.
-    const again = await client.rerun(id, { definition: slow, input: {} });
+    const again = await client.jobs.rerun(id, { definition: slow, input: {} });
     expect(await client.job(again.id)).toMatchObject({ ...own, trace: null });
   });
 });

@@ -80,7 +80,7 @@ describe("on an older schema", () => {
     for (const call of [
       () => client.enqueue(job, {}),
       () => client.enqueueMany(job, [{ input: {} }]),
-      () => client.queues(),
+      () => client.queues.list(),
     ])
       await expect(call()).rejects.toMatchObject({ code: "FAIRMILL_NOT_MIGRATED" });
     const ask = await session(url);
@@ -191,7 +191,7 @@ describe("the question", () => {
     });
     const client = createClient({ db: pool });
     for (let n = 0; n < 3; n++) await client.enqueue(job, {});
-    await client.queues();
+    await client.queues.list();
     expect(statements.filter((text) => text.includes("schema_state"))).toHaveLength(1);
     await client.close();
     await pool.end();

@@ -78,7 +78,7 @@ test("jobs in every state live on", async () => {
     id: await idOf("ready, with an idempotency key"),
     created: false,
   });
-  expect(await client.balance("purse")).toMatchObject({ available: 70, reserved: 30 });
+  expect(await client.credits.balance("purse")).toMatchObject({ available: 70, reserved: 30 });
 
   await using _ = await createWorker({
     databaseUrl: url,
@@ -132,7 +132,7 @@ test("jobs in every state live on", async () => {
     attempt: 2,
     failures: [{ error: { message: "not yet" } }],
   });
-  await waitUntil("the hold is captured", async () => (await client.balance("purse")).reserved === 0);
-  expect(await client.balance("purse")).toMatchObject({ available: 70 });
+  await waitUntil("the hold is captured", async () => (await client.credits.balance("purse")).reserved === 0);
+  expect(await client.credits.balance("purse")).toMatchObject({ available: 70 });
   await checkInvariants(pool);
 }, 120_000);

@@ -110,9 +110,9 @@ describe("a pause", () => {
 
 describe("a cap", () => {
   test.each([
-    ["tenant", () => client.setTenant("default", { maxRunning: 2 })],
-    ["queue", () => client.setQueue("default", { maxRunning: 2 })],
-    ["kind", () => client.setKind("work", { maxRunning: 2 })],
+    ["tenant", () => client.tenants.set("default", { maxRunning: 2 })],
+    ["queue", () => client.queues.set("default", { maxRunning: 2 })],
+    ["kind", () => client.kinds.set("work", { maxRunning: 2 })],
   ] as const)("of its %s is held by the jobs that run, and they are named", async (scope, set) => {
     await set();
     await register(db, "w");
@@ -135,12 +135,12 @@ describe("a cap", () => {
 
   test("of another tenant, queue and kind is not its own", async () => {
     await register(db, "w");
-    await client.setTenant("other", { maxRunning: 1 });
-    await client.setTenant("own", { maxRunning: 1 });
-    await client.setQueue("elsewhere", { maxRunning: 1 });
-    await client.setQueue("default", { maxRunning: 2 });
-    await client.setKind("other", { maxRunning: 1 });
-    await client.setKind("work", { maxRunning: 1 });
+    await client.tenants.set("other", { maxRunning: 1 });
+    await client.tenants.set("own", { maxRunning: 1 });
+    await client.queues.set("elsewhere", { maxRunning: 1 });
+    await client.queues.set("default", { maxRunning: 2 });
+    await client.kinds.set("other", { maxRunning: 1 });
+    await client.kinds.set("work", { maxRunning: 1 });
     await fill(db, 1, { tenant: "other", kind: "other" });
     await fill(db, 1, { tenant: "third", kind: "third", queue: "elsewhere" });
     expect(await claim(db, "w", 5)).toHaveLength(1);
@@ -156,7 +156,7 @@ describe("a cap", () => {
 
   test("of 0 lets nothing run, and names nobody", async () => {
     await register(db, "w");
-    await client.setTenant("acme", { maxRunning: 0 });
+    await client.tenants.set("acme", { maxRunning: 0 });
     const { id } = await client.enqueue(work, {}, { tenant: "acme" });
     expect(await claim(db, "w")).toEqual([]);
     const told = await why(id);
@@ -166,11 +166,11 @@ describe("a cap", () => {
 
   test("that was lowered while more run says how many do", async () => {
     await register(db, "w");
-    await client.setTenant("default", { maxRunning: 30 });
+    await client.tenants.set("default", { maxRunning: 30 });
     await fill(db, 16);
     expect(await claim(db, "w", 15)).toHaveLength(15);
-    await client.setTenant("default", { maxRunning: 1 });
-    const { id } = (await client.jobs({ state: "ready" }))[0]!;
+    await client.tenants.set("default", { maxRunning: 1 });
+    const { id } = (await client.jobs.list({ state: "ready" }))[0]!;
     const told = await why(id);
     expectReason(told, "tenant cap", /may run 1 at once, and 15 run: jobs (\d+, ){9}\d+ and 5 more\.$/);
     expect(detailOf(told, "tenant cap")!["heldBy"]).toHaveLength(10);
@@ -182,7 +182,7 @@ describe("with a real worker", () => {
 
   test("a cap names the job that its worker runs, and when that ends the next one goes on", async () => {
     const { promise, open } = gate();
-    await client.setTenant("acme", { maxRunning: 1 });
+    await client.tenants.set("acme", { maxRunning: 1 });
     await using worker = await startWorker(db.url, [handle(slow, () => promise)]);
     const first = await client.enqueue(slow, {}, { tenant: "acme" });
     await inState(client, first.id, "running");
@@ -207,9 +207,9 @@ describe("with a real worker", () => {
 
 describe("a rate", () => {
   test.each([
-    ["tenant", () => client.setTenant("default", { rate: { limit: 1, per: "1h" } })],
-    ["queue", () => client.setQueue("default", { rate: { limit: 1, per: "1h" } })],
-    ["kind", () => client.setKind("work", { rate: { limit: 1, per: "1h" } })],
+    ["tenant", () => client.tenants.set("default", { rate: { limit: 1, per: "1h" } })],
+    ["queue", () => client.queues.set("default", { rate: { limit: 1, per: "1h" } })],
+    ["kind", () => client.kinds.set("work", { rate: { limit: 1, per: "1h" } })],
   ] as const)("of its %s is used up until a moment that is told", async (scope, set) => {
     await set();
     await register(db, "w");
@@ -375,7 +375,7 @@ describe("workers", () => {
     await register(db, "w");
     await fill(db, 2);
     await claim(db, "w", 1);
-    const { id } = (await client.jobs({ state: "ready" }))[0]!;
+    const { id } = (await client.jobs.list({ state: "ready" }))[0]!;
     expect(checkOf(await why(id), "worker")).toMatchObject({
       passed: true,
       reason: "1 living worker serves its queue and kind, with a capacity of 1; 1 job is in its hands.",
@@ -410,7 +410,7 @@ describe("its turn", () => {
       "It is ready and waits for its turn: 3 earlier jobs of its tenant go before it, 1 other tenant waits at its priority, 2 lanes wait at higher priorities.",
     );
     expect(detailOf(told, "turn")).toMatchObject({ ahead: 3, lanesBeside: 1, lanesAbove: 2, priority: 0 });
-    const [first] = await client.jobs({ tenant: "bob" }).then((jobs) => jobs.slice(-1));
+    const [first] = await client.jobs.list({ tenant: "bob" }).then((jobs) => jobs.slice(-1));
     expect((await why(first!.id)).reason).toContain("it is the first of its tenant, 1 other tenant waits");
   });
 
@@ -467,7 +467,7 @@ describe("a node of a flow", () => {
       const scan = flow.job("scan", work, () => ({}));
       flow.job("print", work, () => ({}), { after: [cut, scan] });
     });
-    const { id } = await client.flow(album, {});
+    const { id } = await client.flows.start(album, {});
     const nodes = await db.query<{ id: string; name: string }>(
       "select id, name from fairmill.batch where role = 'node'",
     );
@@ -502,7 +502,7 @@ describe("a message", () => {
       client.publish("mail", { n }, { idempotencyKey: `m${n}`, orderKey: "ann" }).then(({ id }) => id);
     const [first, second, third] = [await publish(1), await publish(2), await publish(3)];
     await db.query("select fairmill.tick_upkeep_v1()");
-    const { jobId } = (await client.delivery(first!))!;
+    const { jobId } = (await client.outbox.get(first!))!;
     expect(await client.why({ message: third! })).toMatchObject({
       state: "pending",
       reason: `Message ${first} of its order key "ann" goes first: it is pending, and job ${jobId} delivers it; 1 more waits before this one.`,
@@ -525,7 +525,7 @@ describe("a message", () => {
 
 test("credits: what it holds, and that a retry would be refused", async () => {
   const paid = defineJob<object>({ kind: "paid", credits: { account: () => "acme", amount: 5 } });
-  await client.grant("acme", 5);
+  await client.credits.grant("acme", 5);
   const { id } = await client.enqueue(paid, {});
   expect(checkOf(await why(id), "credits")).toMatchObject({
     passed: true,
@@ -544,8 +544,8 @@ test("credits: what it holds, and that a retry would be refused", async () => {
 test("stays cheap with 100,000 jobs waiting in its lane, its key and beside it, and changes nothing", async () => {
   await register(db, "w");
   await client.enqueue(limited({ limits: { active: 1, rate: { limit: 5, per: "1h" } } }), { user: "ann" });
-  await client.setTenant("default", { maxRunning: 50, rate: { limit: 100, per: "1h" } });
-  await client.setKind("limited", { maxRunning: 50 });
+  await client.tenants.set("default", { maxRunning: 50, rate: { limit: 100, per: "1h" } });
+  await client.kinds.set("limited", { maxRunning: 50 });
   await fill(db, 1);
   await claim(db, "w", 2);
   await db.query(

@@ -19,7 +19,7 @@ test("E1 E3 P8: flows whose workers are killed at random, with jobs that a rate 
     startWorkerProcess(db.url, ["race", "part", "over"], { lease: 700, concurrency: 20, crashesMax: 100 });
   const fleet: WorkerProcess[] = await Promise.all([start(), start(), start(), start()]);
   const starting = (async () => {
-    for (let n = 0; n < FLOWS; n++) await client.flow(raceFlow, { n });
+    for (let n = 0; n < FLOWS; n++) await client.flows.start(raceFlow, { n });
   })();
   let isStarted = false;
   starting.then(

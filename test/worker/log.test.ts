@@ -151,12 +151,12 @@ test('A9: "Reset N stuck jobs" when the jobs of a dead worker are taken over', a
 
 describe("C3: what a limit holds back is told, whichever limit it is", () => {
   test.each([
-    ["tenant", "cap", (client: Client) => client.setTenant("acme", { maxRunning: 1 }), "acme"],
-    ["queue", "cap", (client: Client) => client.setQueue("default", { maxRunning: 1 }), "default"],
-    ["kind", "cap", (client: Client) => client.setKind("work", { maxRunning: 1 }), "work"],
-    ["tenant", "rate", (client: Client) => client.setTenant("acme", { rate: { limit: 1, per: "1h" } }), "acme"],
-    ["queue", "rate", (client: Client) => client.setQueue("default", { rate: { limit: 1, per: "1h" } }), "default"],
-    ["kind", "rate", (client: Client) => client.setKind("work", { rate: { limit: 1, per: "1h" } }), "work"],
+    ["tenant", "cap", (client: Client) => client.tenants.set("acme", { maxRunning: 1 }), "acme"],
+    ["queue", "cap", (client: Client) => client.queues.set("default", { maxRunning: 1 }), "default"],
+    ["kind", "cap", (client: Client) => client.kinds.set("work", { maxRunning: 1 }), "work"],
+    ["tenant", "rate", (client: Client) => client.tenants.set("acme", { rate: { limit: 1, per: "1h" } }), "acme"],
+    ["queue", "rate", (client: Client) => client.queues.set("default", { rate: { limit: 1, per: "1h" } }), "default"],
+    ["kind", "rate", (client: Client) => client.kinds.set("work", { rate: { limit: 1, per: "1h" } }), "work"],
   ] as const)("of a %s, its %s: one line, however often it is asked", async (scope, limit, set, name) => {
     const logger = keepingLogger();
     const work = defineJob({ kind: "work" });

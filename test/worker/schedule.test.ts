@@ -65,7 +65,7 @@ describe("a scheduled job", () => {
     await asleep(worker);
     const { id } = await client.enqueue(flaky, {});
     const ended = await endOf(client, id);
-    const waitedMs = ended.startedAt!.getTime() - ended.failures[0]!.endedAt.getTime();
+    const waitedMs = ended.startedAt!.getTime() - ended.failures[0]!.completedAt.getTime();
     expect(waitedMs).toBeGreaterThanOrEqual(199);
   });
 });

@@ -61,7 +61,7 @@ describe("the database's clock went back by an hour", () => {
 
   test("ticks go on at once, none is made twice, and the log says it", async () => {
     const logger = keepingLogger();
-    await client.schedule("each", EVERY_SECOND);
+    await client.schedules.set("each", EVERY_SECOND);
     const first = await startWorker(db.url, [handle(quick, () => undefined)]);
     await seen("each", 2);
     await first.stop();
@@ -76,7 +76,7 @@ describe("the database's clock went back by an hour", () => {
   });
 
   test("a tick that was made ahead of time has its job, and gets no other when its time comes", async () => {
-    await client.schedule("each", EVERY_SECOND);
+    await client.schedules.set("each", EVERY_SECOND);
     // Made while the clock was ahead, for each of the next seconds.
     await db.query(`insert into fairmill.schedule_tick (schedule, tick_at, job_id)
       select 'each', date_trunc('second', now()) + n * interval '1 second', 4711 from generate_series(0, 4) n`);
@@ -95,14 +95,14 @@ describe("the database's clock went back by an hour", () => {
   });
 
   test("also of one that could not be ticked then, and of one that was paused then and is resumed now", async () => {
-    await client.schedule("held", EVERY_SECOND);
-    await client.schedule("paused", EVERY_SECOND);
+    await client.schedules.set("held", EVERY_SECOND);
+    await client.schedules.set("paused", EVERY_SECOND);
     await db.query(
       "select fairmill.postpone_schedule_v1('held', revision, '{}') from fairmill.schedule where name = 'held'",
     );
-    await client.pauseSchedule("paused");
+    await client.schedules.pause("paused");
     await wasAhead();
-    await client.resumeSchedule("paused");
+    await client.schedules.resume("paused");
     await using _ = await startWorker(db.url, [handle(quick, () => undefined)]);
     await seen("held", 1);
     await seen("paused", 1);
@@ -121,16 +121,16 @@ describe("a worker", () => {
     // It never just looks around: it is told of the schedule, and sets a timer for each tick.
     await using worker = await startWorker(db.url, [listening], { clock: withoutTimersOf(2_000) });
     await asleep(worker);
-    const { nextRun } = await client.schedule("each", EVERY_SECOND);
+    const { nextRun } = await client.schedules.set("each", EVERY_SECOND);
     expect(nextRun!.getTime()).toBeLessThanOrEqual(Date.now() + 1_000);
     await waitUntil("three ticks were handled", () => heard.length >= 3);
     expect(heard[0]).toEqual({ schedule: "each", at: nextRun });
-    await client.pauseSchedule("each");
+    await client.schedules.pause("each");
     await worker.stop();
     await expectEachOnce(["each"]);
     const [first] = await ticksOf("each");
     expect(await client.job(first!.job_id!)).toMatchObject({ state: "done", tick: heard[0] });
-    expect((await client.schedules())[0]).toMatchObject({ lastTick: (await ticksOf("each")).at(-1)!.tick_at });
+    expect((await client.schedules.list())[0]).toMatchObject({ lastTick: (await ticksOf("each")).at(-1)!.tick_at });
   });
 
   test("a job that no schedule made has no tick", async () => {
@@ -151,15 +151,15 @@ describe("F3: each tick once", () => {
       ),
     );
     const names = ["a", "b", "c"];
-    await Promise.all(names.map((name) => client.schedule(name, EVERY_SECOND)));
+    await Promise.all(names.map((name) => client.schedules.set(name, EVERY_SECOND)));
     await Promise.all(names.map((name) => seen(name, 4)));
-    await Promise.all(names.map((name) => client.pauseSchedule(name)));
+    await Promise.all(names.map((name) => client.schedules.pause(name)));
     await Promise.all(workers.map((worker) => worker.stop()));
     await expectEachOnce(names);
   });
 
   test("with eight who look at the same moment, a hundred times", async () => {
-    await client.schedule("s", { ...EVERY_SECOND, cron: hourly, missed: { all: 2 } });
+    await client.schedules.set("s", { ...EVERY_SECOND, cron: hourly, missed: { all: 2 } });
     const bases = Array.from(
       { length: 8 },
       () => new Database({ databaseUrl: db.url }, { connectionsMax: 2, applicationName: "test" }),
@@ -183,7 +183,7 @@ describe("F3: each tick once", () => {
 
   test("over processes that are killed between ticks and one that is asleep: no tick is lost, none is made twice", async () => {
     const random = dice(newSeed());
-    await client.schedule("s", { ...EVERY_SECOND, missed: { all: 1_000 } });
+    await client.schedules.set("s", { ...EVERY_SECOND, missed: { all: 1_000 } });
     const start = () => startWorkerProcess(db.url, ["quick"], { lease: 1_000 });
     const asleep = await start();
     const fleet = [await start(), await start()];
@@ -197,7 +197,7 @@ describe("F3: each tick once", () => {
     }
     asleep.signal("SIGCONT");
     await seen("s", (await ticksOf("s")).length + 2);
-    await client.pauseSchedule("s");
+    await client.schedules.pause("s");
     await Promise.all([asleep, ...fleet].map((worker) => worker.stop()));
     await expectEachOnce(["s"]);
   }, 60_000);
@@ -214,13 +214,13 @@ describe("F3: each tick once", () => {
       const zones = ["Europe/Madrid", "Australia/Lord_Howe", "UTC", "Pacific/Apia"];
       await using fresh = createClient({ databaseUrl: db.url });
       for (const zone of zones)
-        await fresh.schedule(zone, {
+        await fresh.schedules.set(zone, {
           ...EVERY_SECOND,
           cron: `* * ${inZone(zone)},${(inZone(zone) + 1) % 24} * * *`,
           timezone: zone,
         });
       await Promise.all(zones.map((zone) => seen(zone, 2)));
-      await Promise.all(zones.map((zone) => fresh.pauseSchedule(zone)));
+      await Promise.all(zones.map((zone) => fresh.schedules.pause(zone)));
       await worker.stop();
       await expectEachOnce(zones);
       for (const zone of zones)
@@ -241,21 +241,21 @@ describe("F3: ticks that nobody saw in time", () => {
     ["all: no more than there are", { missed: { all: 1_000 } }, 5],
   ];
   test.each(policies)("%s", async (_, policy, made) => {
-    await client.schedule("s", { ...EVERY_SECOND, cron: hourly, ...policy });
+    await client.schedules.set("s", { ...EVERY_SECOND, cron: hourly, ...policy });
     const [{ next_at: next }] = (await db.query("select next_at from fairmill.schedule")) as [{ next_at: Date }];
     await asleepFor(5);
     await using worker = await startWorker(db.url, [handle(quick, () => {})]);
-    await waitUntil("the schedule was moved on", async () => (await client.schedules())[0]!.nextRun! > new Date());
+    await waitUntil("the schedule was moved on", async () => (await client.schedules.list())[0]!.nextRun! > new Date());
     await worker.stop();
     const expected = Array.from({ length: made }, (_, n) => new Date(next.getTime() - (made - n) * 3_600_000));
     expect((await ticksOf("s")).map(({ tick_at }) => tick_at)).toEqual(expected);
-    expect((await client.schedules())[0]!.nextRun).toEqual(next);
-    expect(await client.jobs()).toHaveLength(made);
+    expect((await client.schedules.list())[0]!.nextRun).toEqual(next);
+    expect(await client.jobs.list()).toHaveLength(made);
   });
 });
 
 test("jitter delays the job, the same for everybody, and leaves the tick where it is", async () => {
-  await client.schedule("s", { ...EVERY_SECOND, cron: hourly, jitter: "10000d" });
+  await client.schedules.set("s", { ...EVERY_SECOND, cron: hourly, jitter: "10000d" });
   await asleepFor(1);
   await using worker = await startWorker(db.url, [handle(quick, () => {})]);
   const { jobIds } = await eventOf(worker, "ticked");
@@ -266,15 +266,15 @@ test("jitter delays the job, the same for everybody, and leaves the tick where i
 });
 
 test("a tick that a limit refuses is recorded and does not stop the schedule", async () => {
-  await client.setKind("quick", { rate: { limit: 1, per: "1h", at: "enqueue" } });
+  await client.kinds.set("quick", { rate: { limit: 1, per: "1h", at: "enqueue" } });
   const logger = keepingLogger();
   await using worker = await startWorker(db.url, [handle(quick, () => {})], { logger });
   const refused = eventOf(worker, "ticked", (ticked) => ticked.refused > 0);
-  await client.schedule("s", EVERY_SECOND);
+  await client.schedules.set("s", EVERY_SECOND);
   await refused;
   await eventOf(worker, "ticked", (ticked) => ticked.refused > 0);
-  expect(await client.jobs()).toHaveLength(1);
-  expect((await client.schedules())[0]!.lastError).toMatchObject({ code: "FAIRMILL_RATE_LIMIT" });
+  expect(await client.jobs.list()).toHaveLength(1);
+  expect((await client.schedules.list())[0]!.lastError).toMatchObject({ code: "FAIRMILL_RATE_LIMIT" });
   expect(logger.lines.filter(({ message }) => message === "A tick made no job")[0]).toMatchObject({
     level: "warn",
     facts: { schedule: "s", code: "FAIRMILL_RATE_LIMIT" },
@@ -286,18 +286,18 @@ test("a schedule that cannot be reckoned or stored is trouble, and the others go
     ('a zone', '* * * * *', 'Mars/Olympus', '{"kind": "quick"}', '', now()),
     ('b cron', 'whenever', 'UTC', '{"kind": "quick"}', '', now()),
     ('c job', '* * * * * *', 'UTC', '{"kind": "quick", "priority": 100000}', '', now())`);
-  await client.schedule("z", EVERY_SECOND);
+  await client.schedules.set("z", EVERY_SECOND);
   const logger = keepingLogger();
   const troubles: string[] = [];
   const worker = await startWorker(db.url, [handle(quick, () => {})], { logger });
   worker.events.on("trouble", ({ doing }) => troubles.push(doing));
   await seen("z", 3);
-  await client.pauseSchedule("z");
+  await client.schedules.pause("z");
   await worker.stop();
   await expectEachOnce(["z"]);
   expect(logger.lines.filter(({ message }) => message === "Trouble, will try again").length).toBeLessThan(10);
   expect([...new Set(troubles)].every((doing) => /^ticking schedule "[abc] /.test(doing))).toBe(true);
-  const all = await client.schedules();
+  const all = await client.schedules.list();
   expect(all.map(({ lastError }) => lastError?.code)).toEqual([
     "FAIRMILL_CONFIG",
     "FAIRMILL_CONFIG",
@@ -317,7 +317,7 @@ test("what is sealed stays sealed from the declaration to the handler", async ()
   const secret = defineJob<{ word: string }>({ kind: "secret" });
   await using sealing = createClient({ databaseUrl: db.url, codec });
   await using worker = await startWorker(db.url, [handle(secret, ({ input }) => ({ heard: input.word }))], { codec });
-  await sealing.schedule("s", { cron: "* * * * * *", job: secret, input: { word: "sesame" } });
+  await sealing.schedules.set("s", { cron: "* * * * * *", job: secret, input: { word: "sesame" } });
   const { jobIds } = await eventOf(worker, "ticked");
   expect(await sealing.result(jobIds[0]!)).toEqual({ heard: "sesame" });
   expect(JSON.stringify(await db.query("select payload from fairmill.job_history"))).not.toContain("sesame");

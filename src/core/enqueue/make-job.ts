@@ -126,7 +126,7 @@ function build<In>(
     queue: definition.queue,
     tenant,
     priority: priority === undefined ? definition.priority : wholeNumber(priority, -1000, 1000, "priority"),
-    attemptsMax: attempts === undefined ? definition.attemptsMax : wholeNumber(attempts, 1, 1000, "attempts"),
+    attemptsMax: attempts === undefined ? definition.maxAttempts : wholeNumber(attempts, 1, 1000, "attempts"),
     expireMs: expire === undefined ? definition.expireMs : toMs(expire, "expire"),
     timeoutMs: timeout === undefined ? undefined : toMs(timeout, "timeout"),
     tags: tags === undefined ? undefined : tagsOf(tags),

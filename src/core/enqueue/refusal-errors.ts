@@ -60,7 +60,7 @@ export class CreditsExhaustedError extends FairmillError {
   constructor(account: string, amount: number, available: number) {
     super(
       "FAIRMILL_CREDITS_EXHAUSTED",
-      `Not enqueued: the account "${account}" has ${available} credits left, and the job needs ${amount}. Grant more: client.grant("${account}", …).`,
+      `Not enqueued: the account "${account}" has ${available} credits left, and the job needs ${amount}. Grant more: client.credits.grant("${account}", …).`,
     );
     this.account = account;
     this.amount = amount;

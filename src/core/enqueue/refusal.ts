@@ -1,7 +1,7 @@
 // What the database says of a job that it did not take, as the error that a caller gets.
 
 import type { FairmillError } from "../../base/errors.js";
-import type { GateScope } from "../../limits/limit-settings.js";
+import type { LimitScope } from "../../limits/limit-settings.js";
 import {
   ActiveLimitError,
   BatchEndedError,
@@ -14,7 +14,7 @@ import {
 export type Refusal =
   | {
       readonly code: "FAIRMILL_RATE_LIMIT";
-      readonly scope: GateScope | "key";
+      readonly scope: LimitScope | "key";
       readonly name: string;
       readonly limit: number;
       readonly per_ms: number;

@@ -9,7 +9,7 @@ import { Batcher } from "../../base/batcher.js";
 import type { Clock } from "../../base/clock.js";
 import { DatabaseError } from "../../base/errors.js";
 import { RetryPause } from "../../base/retry-pause.js";
-import { type Registrar, tellRegistrations } from "../../batches/batch-coordination.js";
+import { type Registrar, tellRegistrations } from "../../batches/registrations.js";
 import { type Database, NotSentError } from "../../db/database.js";
 import { explainFailure, isOfContent } from "../../db/explain-failure.js";
 import { isConnectionLoss, isHeldUp, isWorthRepeating, wasRolledBack } from "../../db/failures.js";

@@ -6,7 +6,7 @@ import { showValue } from "../../base/show-value.js";
 import type { Delivered } from "../../outbox/delivery.js";
 import type { Claim } from "../job/claim.js";
 import type { JobDefinition } from "../job/job-definition.js";
-import type { AddedBy } from "../job/middleware-chain.js";
+import type { AddedBy } from "../job/middleware-list.js";
 import type { Directive } from "../job/outcome.js";
 import type { JobContext } from "./context.js";
 import type { Completed } from "./run-effects.js";

@@ -1,15 +1,6 @@
 // Channels of webhooks: from publish to a real receiver, through a real worker and a real database.
-import {
-  ConfigError,
-  createClient,
-  createWorker,
-  fixed,
-  silentLogger,
-  verifyWebhook,
-  type WebhookChannelOptions,
-  WebhookDestinationError,
-  webhookChannel,
-} from "fairmill";
+import { ConfigError, createClient, createWorker, fixed, silentLogger } from "fairmill";
+import { verifyWebhook, type WebhookChannelOptions, WebhookDestinationError, webhookChannel } from "fairmill/webhooks";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database.js";
 import { waitUntil } from "../../support/wait.js";
@@ -37,8 +28,8 @@ async function delivered(channel: ReturnType<typeof hooks>) {
   await using _ = await createWorker({ databaseUrl: db.url, channels: [channel], logger: silentLogger }).start();
   const { id } = await client.publish(channel, { to: "ann" }, { idempotencyKey: "order.17", tenant: "acme" });
   return await waitUntil(`message ${id} has its end`, async () => {
-    const message = await client.delivery(id);
-    return message && message.endedAt !== null ? message : undefined;
+    const message = await client.outbox.get(id);
+    return message && message.completedAt !== null ? message : undefined;
   });
 }
 

@@ -1,26 +1,13 @@
-// Flows as an application uses them: starts one that was declared, looks at it, runs it again from a node on.
+// From a declared flow and its input to the flow that is stored.
 
-import type { Duration } from "../base/duration.js";
 import { ConfigError, InputInvalidError } from "../base/errors.js";
 import { checkBatchId } from "../base/job-id.js";
 import { nameOf, refuseUnknown, wholeNumber } from "../base/settings.js";
 import { showValue } from "../base/show-value.js";
 import { type JobMakers, newJob } from "../core/enqueue/make-job.js";
-import { onceOnly } from "../core/enqueue/unknown-outcome.js";
-import { BatchNotFoundError } from "./batch.js";
-import { type Batch, readBatch } from "./batch-statements.js";
-import { Batches, type BatchTools } from "./batches.js";
 import { newCallbacks, plannedJob } from "./callbacks.js";
 import { checkFlow, type FlowDefinition, type FlowNode } from "./flow.js";
-import {
-  createFlow,
-  type FlowNodeInfo,
-  type NewFlow,
-  type NewNode,
-  type RetryFlowAnswer,
-  readNodes,
-  retryFlow,
-} from "./flow-statements.js";
+import type { NewFlow, NewNode } from "./flow-statements.js";
 
 export interface StartFlowOptions {
   /** Whose flow it is; default "default". */
@@ -31,64 +18,6 @@ export interface StartFlowOptions {
   readonly parent?: string;
 }
 
-/** A flow as it stands, with its nodes in the order of their declaration; those of a flow inside name it as `parent`. */
-export interface Flow extends Batch {
-  readonly nodes: readonly FlowNodeInfo[];
-}
-
-export class Flows {
-  readonly #tools: BatchTools;
-
-  constructor(tools: BatchTools) {
-    this.#tools = tools;
-  }
-
-  /** A flow with its nodes; undefined when there is none. */
-  get(id: string): Promise<Flow | undefined> {
-    const { db, call } = this.#tools;
-    return call(async () => {
-      const flow = await readBatch(db, checkBatchId(id));
-      return flow?.role === "flow" ? { ...flow, nodes: await readNodes(db, id) } : undefined;
-    });
-  }
-
-  /** Waits until a flow is over, and returns it with its nodes; throws when the time is. It goes on in any case. */
-  async wait(id: string, options: { readonly timeout?: Duration } = {}): Promise<Flow> {
-    await new Batches(this.#tools).wait(id, options);
-    const flow = await this.get(id);
-    if (!flow) throw new BatchNotFoundError("flow", id);
-    return flow;
-  }
-
-  cancel(id: string): Promise<Batch["state"]> {
-    return new Batches(this.#tools).cancel(id);
-  }
-
-  /** Runs a flow again from a node on, or from every node that failed. Nodes that do not depend on it stay as they are. */
-  async retry(id: string, options: { readonly from?: string } = {}): Promise<RetryFlowAnswer> {
-    refuseUnknown(options, ["from"], "flows.retry");
-    if (options.from !== undefined) nameOf(options.from, "from");
-    const { db, call } = this.#tools;
-    return call(async () => {
-      const answer = await retryFlow(db, checkBatchId(id), options.from);
-      if (answer.answer === "not_found") throw new BatchNotFoundError("flow", id);
-      return answer;
-    });
-  }
-}
-
-export async function startFlow<In>(
-  tools: BatchTools,
-  definition: FlowDefinition<In>,
-  input: In,
-  options: StartFlowOptions,
-): Promise<{ readonly id: string }> {
-  return tools.call(async () => {
-    const flow = await newFlow(tools, definition, input, options);
-    return { id: await onceOnly("flow", () => createFlow(tools.db, flow)) };
-  });
-}
-
 /** The flow as it is stored: flows inside it unfolded, every job checked and sealed. */
 export async function newFlow<In>(
   makers: JobMakers,
@@ -96,8 +25,8 @@ export async function newFlow<In>(
   input: In,
   options: StartFlowOptions,
 ): Promise<NewFlow> {
-  checkFlow(definition, "flow");
-  refuseUnknown(options, ["tenant", "priority", "parent"], `flow("${definition.name}")`);
+  checkFlow(definition, "flows.start");
+  refuseUnknown(options, ["tenant", "priority", "parent"], `flows.start("${definition.name}")`);
   const tenant = options.tenant === undefined ? "default" : nameOf(options.tenant, "tenant");
   const priority = options.priority === undefined ? undefined : wholeNumber(options.priority, -1000, 1000, "priority");
   const nodes: NewNode[] = [];

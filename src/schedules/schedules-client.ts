@@ -1,18 +1,15 @@
-// Schedules as an application sees them: declared by code at every start, listed, paused, run by hand.
+// `client.schedules`: jobs by the clock, declared by code at every start, listed, paused, run by hand.
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../base/canonical-json.js";
 import type { Duration } from "../base/duration.js";
 import { ConfigError, ScheduleNotFoundError } from "../base/errors.js";
 import { nameOf, readable, refuseUnknown, wholeNumber } from "../base/settings.js";
 import { showValue } from "../base/show-value.js";
-import type { EnqueueChain } from "../core/enqueue/enqueue-middleware.js";
+import type { ClientContext } from "../core/enqueue/client-context.js";
 import { jobText } from "../core/enqueue/enqueue-statements.js";
-import { type EnqueueOptions, type JobMakers, newJob } from "../core/enqueue/make-job.js";
-import type { Codec } from "../core/job/codec.js";
+import { type EnqueueOptions, newJob } from "../core/enqueue/make-job.js";
 import type { Enqueued, NewJob } from "../core/job/enqueue-options.js";
 import { type JobDefinition, refuseReserved } from "../core/job/job-definition.js";
-import type { Database } from "../db/database.js";
-import type { RuleTeller } from "../limits/key-rules.js";
 import { checkNamePage } from "../limits/name-page.js";
 import type { NamePage } from "../limits/overview-statements.js";
 import { Cron } from "./cron.js";
@@ -59,36 +56,35 @@ export interface Scheduled {
 const KNOWN = ["cron", "timezone", "job", "input", "tenant", "priority", "key", "missed", "jitter", "paused"] as const;
 const RUNS_MAX = 1_000;
 
-export class ScheduleBook {
-  readonly #db: Database;
-  readonly #rules: RuleTeller;
-  readonly #codec: Codec | undefined;
-  readonly #chain: EnqueueChain | undefined;
+export class Schedules {
+  readonly #context: ClientContext;
 
-  constructor(db: Database, { rules, codec, chain }: JobMakers) {
-    this.#db = db;
-    this.#rules = rules;
-    this.#codec = codec;
-    this.#chain = chain;
+  constructor(context: ClientContext) {
+    this.#context = context;
   }
 
-  async declare<In>(name: string, options: ScheduleOptions<In>): Promise<Scheduled> {
-    const { cron, definition } = await this.#check(nameOf(name, "name"), options);
-    await this.#rules.tell(options.job);
-    const known = await readFingerprint(this.#db, name);
-    // Most declarations say what is known: they write nothing.
-    const outcome =
-      known.fingerprint === definition.fingerprint
-        ? "same"
-        : await setSchedule(this.#db, definition, cron.next(known.nowMs));
-    return { outcome, nextRun: (await readSchedule(this.#db, name))?.nextRun ?? null };
+  /** Declares a schedule. The same again changes nothing, so call it at every start, from every process. */
+  set<In>(name: string, options: ScheduleOptions<In>): Promise<Scheduled> {
+    const context = this.#context;
+    return context.call(async () => {
+      const { cron, definition } = await this.#check(nameOf(name, "name"), options);
+      await context.rules.tell(options.job);
+      const known = await readFingerprint(context, name);
+      // Most declarations say what is known: they write nothing.
+      const outcome =
+        known.fingerprint === definition.fingerprint
+          ? "same"
+          : await setSchedule(context, definition, cron.next(known.nowMs));
+      return { outcome, nextRun: (await readSchedule(context, name))?.nextRun ?? null };
+    });
   }
 
   async #check<In>(
     name: string,
     options: ScheduleOptions<In>,
   ): Promise<{ cron: Cron; definition: ScheduleDefinition }> {
-    const where = `schedule(${showValue(name)})`;
+    const where = `schedules.set(${showValue(name)})`;
+    const { codec, chain } = this.#context;
     if (typeof options !== "object" || options === null)
       throw new ConfigError("options", `${where}: pass an object, like { cron: "0 3 * * *", job, input: {} }.`);
     refuseUnknown(options, KNOWN, where);
@@ -108,9 +104,9 @@ export class ScheduleBook {
     );
     // Middlewares see the job once, when it is declared: the database makes those of the ticks.
     const draft = { kind: job.kind, queue: job.queue, input, options: how as EnqueueOptions };
-    const { input: given, options: wanted } = (await this.#chain?.(draft)) ?? draft;
+    const { input: given, options: wanted } = (await chain?.(draft)) ?? draft;
     const plain = await newJob(job, given as In, wanted, undefined);
-    const sealed = this.#codec === undefined ? plain : await newJob(job, given as In, wanted, this.#codec);
+    const sealed = codec === undefined ? plain : await newJob(job, given as In, wanted, codec);
     const settings = { cron: cron.expression, timezone: cron.timezone, missedMax, jitterMs, paused };
     const fingerprint = this.#fingerprintOf(plain, { name, ...settings });
     return { cron, definition: { name, ...settings, job: jobText(sealed), fingerprint } };
@@ -120,48 +116,67 @@ export class ScheduleBook {
   #fingerprintOf(job: NewJob, settings: object): string {
     const text = canonicalJson(`{"settings":${JSON.stringify(settings)},"job":${jobText(job)}}`);
     // A bare hash of an input that can be guessed gives the input away.
-    return this.#codec?.fingerprint?.(text, job) ?? createHash("sha256").update(text).digest("hex");
+    return this.#context.codec?.fingerprint?.(text, job) ?? createHash("sha256").update(text).digest("hex");
   }
 
+  /** A schedule as it stands; undefined when there is none. */
+  get(name: string): Promise<Schedule | undefined> {
+    return this.#context.call(async () => readSchedule(this.#context, nameOf(name, "name")));
+  }
+
+  /** A page of schedules by name, with their next runs. */
+  list(page: NamePage = {}): Promise<Schedule[]> {
+    return this.#context.call(async () => readSchedules(this.#context, checkNamePage(page, "schedules.list")));
+  }
+
+  /** When a schedule, or an expression that is none yet, ticks next: by the database's clock. */
+  next(what: string | CronSpec, count = 5): Promise<Date[]> {
+    const context = this.#context;
+    return context.call(async () => {
+      wholeNumber(count, 1, RUNS_MAX, "count");
+      if (typeof what !== "string") {
+        refuseUnknown(what, ["cron", "timezone"], "schedules.next");
+        return runsFrom(new Cron(what.cron, what.timezone), await readNow(context), count);
+      }
+      const { cron, timezone, nextRun } = await this.#find(what);
+      const nowMs = await readNow(context);
+      // One that is due and not done comes first.
+      return runsFrom(new Cron(cron, timezone), Math.min(nowMs, (nextRun?.getTime() ?? nowMs) - 1), count);
+    });
+  }
+
+  /** Makes no more jobs by this schedule. What it would have done until it is resumed is not made up for. */
+  pause(name: string): Promise<void> {
+    return this.#context.call(async () => {
+      if (!(await pauseSchedule(this.#context, nameOf(name, "name"), undefined))) throw new ScheduleNotFoundError(name);
+    });
+  }
+
+  /** Lets it go on from now. */
+  resume(name: string): Promise<void> {
+    return this.#context.call(async () => {
+      const { cron, timezone } = await this.#find(name);
+      const nextMs = new Cron(cron, timezone).next(await readNow(this.#context));
+      if (!(await pauseSchedule(this.#context, name, nextMs))) throw new ScheduleNotFoundError(name);
+    });
+  }
+
+  /** Enqueues the job of a schedule now; its ticks stay as they are. */
+  run(name: string): Promise<Enqueued> {
+    return this.#context.call(async () => {
+      const enqueued = await runSchedule(this.#context, nameOf(name, "name"), this.#context.isAlone);
+      if (enqueued === undefined) throw new ScheduleNotFoundError(name);
+      return enqueued;
+    });
+  }
+
+  /** Removes a schedule; the jobs that it made stay. False: there was none. */
   remove(name: string): Promise<boolean> {
-    return removeSchedule(this.#db, nameOf(name, "name"));
-  }
-
-  list(page: NamePage): Promise<Schedule[]> {
-    return readSchedules(this.#db, checkNamePage(page, "schedules"));
-  }
-
-  /** Of a schedule by its name, or of any expression. By the database's clock. */
-  async nextRuns(what: string | CronSpec, count: number): Promise<Date[]> {
-    wholeNumber(count, 1, RUNS_MAX, "count");
-    if (typeof what !== "string") {
-      refuseUnknown(what, ["cron", "timezone"], "nextRuns");
-      return runsFrom(new Cron(what.cron, what.timezone), await readNow(this.#db), count);
-    }
-    const { cron, timezone, nextRun } = await this.#find(what);
-    const nowMs = await readNow(this.#db);
-    // One that is due and not done comes first.
-    return runsFrom(new Cron(cron, timezone), Math.min(nowMs, (nextRun?.getTime() ?? nowMs) - 1), count);
-  }
-
-  async pause(name: string): Promise<void> {
-    if (!(await pauseSchedule(this.#db, nameOf(name, "name"), undefined))) throw new ScheduleNotFoundError(name);
-  }
-
-  async resume(name: string): Promise<void> {
-    const { cron, timezone } = await this.#find(name);
-    const nextMs = new Cron(cron, timezone).next(await readNow(this.#db));
-    if (!(await pauseSchedule(this.#db, name, nextMs))) throw new ScheduleNotFoundError(name);
-  }
-
-  async run(name: string): Promise<Enqueued> {
-    const enqueued = await runSchedule(this.#db, nameOf(name, "name"));
-    if (enqueued === undefined) throw new ScheduleNotFoundError(name);
-    return enqueued;
+    return this.#context.call(async () => removeSchedule(this.#context, nameOf(name, "name")));
   }
 
   async #find(name: string): Promise<Schedule> {
-    const found = await readSchedule(this.#db, nameOf(name, "name"));
+    const found = await readSchedule(this.#context, nameOf(name, "name"));
     if (found === undefined) throw new ScheduleNotFoundError(name);
     return found;
   }
