@@ -41,6 +41,7 @@ export {
   batchCoordination,
   type Registration,
 } from "./batches/batch-coordination.js";
+export { BatchEndedError } from "./batches/batch-errors.js";
 export type { Batch, BatchFilter } from "./batches/batch-statements.js";
 export type { BatchAdder, Batches, BatchHold, OpenBatch, StoredBatch } from "./batches/batches.js";
 export { defaultChain } from "./batches/default-chain.js";
@@ -63,16 +64,10 @@ export {
   createClient,
 } from "./client/client.js";
 export type { TransactionClient } from "./client/transaction-client.js";
+export { DuplicateJobError } from "./core/enqueue/duplicate-error.js";
 export type { EnqueueMiddleware, JobChange, JobDraft } from "./core/enqueue/enqueue-middleware.js";
 export type { EnqueuedCount } from "./core/enqueue/enqueue-stream.js";
 export type { EnqueueItem } from "./core/enqueue/make-job.js";
-export {
-  ActiveLimitError,
-  BatchEndedError,
-  CreditsExhaustedError,
-  DuplicateJobError,
-  RateLimitError,
-} from "./core/enqueue/refusal-errors.js";
 export { type Backoff, exponential, fixed } from "./core/job/backoff.js";
 export type { Claim } from "./core/job/claim.js";
 export type { Codec, SealContext } from "./core/job/codec.js";
@@ -80,7 +75,6 @@ export { KeyUnknownError, NotSealedError, SealBrokenError, SealedError } from ".
 export {
   EffectsFailedError,
   EffectsLimitError,
-  IsolationError,
   JobCompletedError,
   NotCommittedError,
 } from "./core/job/effect-errors.js";
@@ -115,9 +109,11 @@ export {
 export type { Completed } from "./core/run/run-effects.js";
 export type { Next, RunMiddleware, RunPart } from "./core/run/run-middleware.js";
 export type { WorkerEvents } from "./core/worker/worker-events.js";
+export { CreditsExhaustedError } from "./credits/credit-errors.js";
 export type { Balance, CreditEntry, StatementPage } from "./credits/credit-statements.js";
 export type { Granted, GrantOptions } from "./credits/credits.js";
 export type { Pool } from "./db/database.js";
+export { IsolationError } from "./db/isolation-error.js";
 export type { MigrateOptions, MigrationWait } from "./db/migrate/migrate.js";
 export { type CodecOptions, createCodec } from "./encryption/aes-codec.js";
 export type { CancelAnswer, RetryAnswer } from "./jobs/control-jobs.js";
@@ -127,6 +123,7 @@ export type { ErrorFilter, RedriveFilter } from "./jobs/redrive-filter.js";
 export type { RerunOptions } from "./jobs/rerun.js";
 export type { ResultOptions } from "./jobs/result.js";
 export type { Why, WhyGate, WhyGateName, WhyTarget } from "./jobs/why-statements.js";
+export { ActiveLimitError, RateLimitError } from "./limits/limit-errors.js";
 export type {
   GateName,
   GateSettings,

@@ -6,6 +6,7 @@ import { ConfigError } from "../base/errors.js";
 import { checkLogger, type Logger } from "../base/log.js";
 import { refuseUnknown } from "../base/settings.js";
 import { type EnqueueMiddleware, SILENT } from "../core/enqueue/enqueue-middleware.js";
+import type { StoredWatcher } from "../core/enqueue/sender.js";
 import type { Enqueued } from "../core/job/enqueue-options.js";
 import { type Stability, type Window, windowOf } from "./batch.js";
 
@@ -76,6 +77,13 @@ export function tellRegistrations(
   for (const [i, { kind, batch }] of jobs.entries())
     if (batch !== undefined && stored[i]!.created) tell({ job: stored[i]!.id, kind, batch });
 }
+
+/** Tells of new members when jobs are stored; undefined: nothing listens. */
+export const registrationWatcher = (tell: Registrar | undefined): StoredWatcher | undefined =>
+  tell && {
+    concerns: ({ batch }) => batch !== undefined,
+    stored: (jobs, answers) => tellRegistrations(tell, jobs, answers),
+  };
 
 /** Who hears of registrations; undefined: nothing listens. */
 export function registrarIn(middlewares: Iterable<EnqueueMiddleware> | undefined): Registrar | undefined {

@@ -1,9 +1,9 @@
 // The statements about batches: opening them, holding them open, cancelling, reading.
 
 import { jobsText, jobText, storeJobsIn } from "../core/enqueue/enqueue-statements.js";
-import { type Refusal, toError } from "../core/enqueue/refusal.js";
 import type { NewJob } from "../core/job/enqueue-options.js";
 import type { Database, Queryable } from "../db/database.js";
+import { type Refusal, toError } from "../db/refusals.js";
 import { qualify } from "../db/schema-name.js";
 import type { BatchCall, BatchState, Window } from "./batch.js";
 

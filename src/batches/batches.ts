@@ -11,7 +11,6 @@ import { checkBatchId } from "../base/job-id.js";
 import { refuseUnknown } from "../base/settings.js";
 import type { SharedLook } from "../base/shared-look.js";
 import { type JobMakers, newJob } from "../core/enqueue/make-job.js";
-import { BatchEndedError } from "../core/enqueue/refusal-errors.js";
 import type { Sender } from "../core/enqueue/sender.js";
 import { onceOnly } from "../core/enqueue/unknown-outcome.js";
 import type { EnqueueOptions, NewJob } from "../core/job/enqueue-options.js";
@@ -27,6 +26,7 @@ import {
   type Window,
   windowOf,
 } from "./batch.js";
+import { BatchEndedError } from "./batch-errors.js";
 import { checkBatchFilter } from "./batch-filter.js";
 import {
   type Batch,

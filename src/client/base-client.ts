@@ -5,7 +5,7 @@ import { FairmillError } from "../base/errors.js";
 import { refuseUnknown, wholeNumber } from "../base/settings.js";
 import { SharedLook } from "../base/shared-look.js";
 import type { Window } from "../batches/batch.js";
-import { type Registrar, registrarIn, windowIn } from "../batches/batch-coordination.js";
+import { type Registrar, registrarIn, registrationWatcher, windowIn } from "../batches/batch-coordination.js";
 import { readBatchEnds } from "../batches/batch-statements.js";
 import type { BatchTools } from "../batches/batches.js";
 import { usedBy } from "../batches/default-chain.js";
@@ -17,6 +17,7 @@ import { explaining } from "../db/explain-failure.js";
 import { type MigrateOptions, migrate, pendingMigrations } from "../db/migrate/migrate.js";
 import { SchemaFit } from "../db/migrate/schema-fit.js";
 import { KeyRules } from "../limits/key-rules.js";
+import "./refusals.js";
 
 export interface ClientOptions {
   /** PostgreSQL's address; default DATABASE_URL. */
@@ -85,7 +86,7 @@ export class BaseClient {
       chain: enqueueChain(middlewares),
       window: windowIn(middlewares),
       registrar,
-      sender: new Sender(db, clock, registrar),
+      sender: new Sender(db, clock, registrationWatcher(registrar)),
       call,
       batchEnds: new SharedLook(clock, {
         idsMax: 1_000,

@@ -1,7 +1,7 @@
 // The statements about dead letters: what a redrive would put back, the next batch of it, and a job repeated with other input.
 
-import { type Refusal, toError } from "../core/enqueue/refusal.js";
 import type { Database } from "../db/database.js";
+import { type Refusal, toError } from "../db/refusals.js";
 
 /** As the database reads it: see redrive_v1. */
 export type StoredFilter = Readonly<Record<string, unknown>>;

@@ -3,13 +3,13 @@
 import { ConfigError, JobNotEndedError, JobNotFoundError } from "../base/errors.js";
 import { refuseUnknown } from "../base/settings.js";
 import type { EnqueueChain } from "../core/enqueue/enqueue-middleware.js";
+import type { RuleTeller } from "../core/enqueue/make-job.js";
 import { type EnqueueOptions, newJob } from "../core/enqueue/make-job.js";
 import { type Codec, openJson } from "../core/job/codec.js";
 import type { Enqueued } from "../core/job/enqueue-options.js";
 import { defineJob, type JobDefinition } from "../core/job/job-definition.js";
 import { isEnded } from "../core/job/states.js";
 import type { Database } from "../db/database.js";
-import type { RuleTeller } from "../limits/key-rules.js";
 import { DELIVERY_KIND } from "../outbox/delivery.js";
 import { DeliveryJobError } from "../outbox/delivery-errors.js";
 import { rerunJob } from "./dead-statements.js";

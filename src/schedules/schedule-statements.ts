@@ -1,8 +1,8 @@
 // The statements about schedules: declaring, reading and steering them, and their ticks.
 import type { FairmillError } from "../base/errors.js";
-import { type Refusal, toError } from "../core/enqueue/refusal.js";
 import type { Enqueued } from "../core/job/enqueue-options.js";
 import { ANSWER_MS_MAX, type Database } from "../db/database.js";
+import { type Refusal, toError } from "../db/refusals.js";
 import type { NamePage } from "../limits/overview-statements.js";
 import { type Missed, missedOf, type Tick } from "./schedule.js";
 

@@ -7,12 +7,12 @@ import { nameOf, readable, refuseUnknown, wholeNumber } from "../base/settings.j
 import { showValue } from "../base/show-value.js";
 import type { EnqueueChain } from "../core/enqueue/enqueue-middleware.js";
 import { jobText } from "../core/enqueue/enqueue-statements.js";
+import type { RuleTeller } from "../core/enqueue/make-job.js";
 import { type EnqueueOptions, type JobMakers, newJob } from "../core/enqueue/make-job.js";
 import type { Codec } from "../core/job/codec.js";
 import type { Enqueued, NewJob } from "../core/job/enqueue-options.js";
 import { type JobDefinition, refuseReserved } from "../core/job/job-definition.js";
 import type { Database } from "../db/database.js";
-import type { RuleTeller } from "../limits/key-rules.js";
 import { checkNamePage } from "../limits/name-page.js";
 import type { NamePage } from "../limits/overview-statements.js";
 import { Cron } from "./cron.js";

@@ -13,14 +13,14 @@ import { createLogger } from "../base/log.js";
 import { refuseUnknown } from "../base/settings.js";
 import { showValue } from "../base/show-value.js";
 import { readStable } from "../batches/batch-statements.js";
-import { FlowNodeReader } from "../batches/node-reader.js";
 import { Claimer } from "../core/claim/claimer.js";
 import { WakeUp } from "../core/claim/listener.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
 import { chainOf } from "../core/job/middleware-chain.js";
-import { type Handler, handlerTable } from "../core/run/handler.js";
+import { handlerTable } from "../core/run/handler.js";
 import { JobCompleter } from "../core/settle/completer.js";
 import { ProgressKeeper } from "../core/settle/progress.js";
+import { detailList, type SettleFormat } from "../core/settle/verdict-details.js";
 import { Upkeep } from "../core/upkeep/upkeep.js";
 import type { UpkeepReport } from "../core/upkeep/upkeep-statements.js";
 import { Hands } from "../core/worker/active-jobs.js";
@@ -33,15 +33,19 @@ import type { Parts } from "../core/worker/worker-context.js";
 import { createWorkerEmitter, type WorkerEmitter } from "../core/worker/worker-events.js";
 import { cancelRequests } from "../core/worker/worker-statements.js";
 import { ANSWER_MS_MAX, Database } from "../db/database.js";
-import { explainFailure, explaining } from "../db/explain-failure.js";
+import { explainFailure } from "../db/explain-failure.js";
 import { isUnmigrated } from "../db/failures.js";
 import { SchemaFit } from "../db/migrate/schema-fit.js";
 import { resultSealer } from "../encryption/seal-result.js";
 import { setKeyRules } from "../limits/limit-statements.js";
-import { Deliverer } from "../outbox/deliverer.js";
+import { deliveryHandler } from "../outbox/delivery-handler.js";
+import { deliveryWriter } from "../outbox/delivery-mark.js";
 import { SendStore } from "../outbox/send-store.js";
-import { readTick, type Ticked } from "../schedules/schedule-statements.js";
+import type { Ticked } from "../schedules/schedule-statements.js";
+import { Schedules } from "../schedules/ticker.js";
 import { StepStore } from "../steps/step-store.js";
+import "../client/refusals.js";
+import { contextMembers } from "./context-members.js";
 import { WorkerEffects } from "./effect-maker.js";
 import type { Middleware, Use } from "./worker-middleware.js";
 import { checkWorkerOptions, type WorkerOptions } from "./worker-settings.js";
@@ -96,11 +100,9 @@ export class Worker {
     this.#fit = new SchemaFit(db);
     const sends = new SendStore(db, clock, (error) => trouble("beginning to send", error));
     const { leaseMs, codec } = settings;
-    const deliveries = (options.channels ?? []).map((channel): Handler => {
-      const deliverer = new Deliverer(channel, { keeper: sends, clock, leaseMs, codec });
-      const { definition } = channel;
-      return { definition, run: () => {}, deliver: (claim, ctx, isOver) => deliverer.deliver(claim, ctx, isOver) };
-    });
+    const deliveries = (options.channels ?? []).map((channel) =>
+      deliveryHandler(channel, { keeper: sends, clock, leaseMs, codec }),
+    );
     const middlewares = chainOf<Middleware>(options.use);
     const handlers = handlerTable([...(options.handlers ?? []), ...deliveries], middlewares);
     const kinds = [...handlers.keys()];
@@ -129,29 +131,34 @@ export class Worker {
     });
     this.#progress = new ProgressKeeper(db, clock, (error) => trouble("keeping progress", error), settings.codec);
     const contents = new ContentReports(log, this.events);
-    const sealResult = settings.codec && resultSealer(settings.codec, log);
+    const format: SettleFormat = {
+      seal: settings.codec && resultSealer(settings.codec, log),
+      details: detailList({ delivery: deliveryWriter }),
+    };
+    const effects = new WorkerEffects(db, settings, middlewares);
     this.#hands = new Hands(this.#parts, {
       handlers,
-      sealResult,
+      format,
       onProgress: (claim, value) => {
         contents.look(claim, "progress", value);
         this.#progress.report(claim, value);
       },
       onKept: (claim, what, value) => contents.look(claim, what, value),
-      steps: new StepStore(db, clock, {
-        stepsMax: settings.stepsMax,
-        bytesMax: settings.stepsBytesMax,
-        codec: settings.codec,
-        onTrouble: (error) => trouble("keeping steps", error),
+      maker: effects,
+      members: contextMembers({
+        ...{ db, clock, settings, effects },
+        steps: new StepStore(db, clock, {
+          stepsMax: settings.stepsMax,
+          bytesMax: settings.stepsBytesMax,
+          codec: settings.codec,
+          onTrouble: (error) => trouble("keeping steps", error),
+        }),
       }),
-      effects: new WorkerEffects(db, settings, middlewares),
-      nodes: new FlowNodeReader(db, settings.codec),
       completer: new JobCompleter(db, clock, {
         progress: this.#progress,
-        sealResult,
+        format,
         onTrouble: (error) => trouble("asking whether a job was completed", error),
       }),
-      tickOf: ({ id }) => explaining(db.schema, () => readTick(db, id)),
       onDue: (ms) => this.#upkeep.dueIn(ms),
       onEnded: (claims) => this.#loop.freed(claims),
       onReturned: (jobs) => this.#loop.returned(jobs),
@@ -161,15 +168,17 @@ export class Worker {
       historyKeepMs: settings.historyKeepMs,
       everyMs: UPKEEP_MS,
       onReport: (report) => this.#upkept(report),
-      schedules: {
-        onTicked: (schedule, ticked) => this.#ticked(schedule, ticked),
-        onReset: (schedule, next) =>
-          log.warn(
-            { worker: this.id, schedule, next: next.toISOString() },
-            "The database's clock went back: the schedule's next tick was computed again",
-          ),
-        onTrouble: (schedule, error) => trouble(`ticking schedule "${schedule}"`, error),
-      },
+      duties: [
+        new Schedules(db, {
+          onTicked: (schedule, ticked) => this.#ticked(schedule, ticked),
+          onReset: (schedule, next) =>
+            log.warn(
+              { worker: this.id, schedule, next: next.toISOString() },
+              "The database's clock went back: the schedule's next tick was computed again",
+            ),
+          onTrouble: (schedule, error) => trouble(`ticking schedule "${schedule}"`, error),
+        }),
+      ],
       onTrouble: (error) => trouble("upkeep", error),
     });
     this.#wakeUp = new WakeUp(db, clock, {

@@ -39,7 +39,7 @@ test("an error that lasts is repeated less and less often, however often somethi
     crashesMax: 3,
     historyKeepMs: 86_400_000,
     everyMs: 5_000,
-    schedules: { onTicked: () => {}, onReset: () => {}, onTrouble: () => {} },
+    duties: [],
     onReport: () => void reports++,
     onTrouble: () => void troubles++,
   });

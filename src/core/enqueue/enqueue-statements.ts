@@ -1,9 +1,10 @@
 // Writing new jobs: the calls of enqueue_payloads_v1 and enqueue_many_v1, with what all jobs have in common sent once.
 import { DatabaseError, type FairmillError } from "../../base/errors.js";
 import type { Database, Queryable, Statement } from "../../db/database.js";
+import { type Refusal, toError } from "../../db/refusals.js";
 import { qualify } from "../../db/schema-name.js";
+import type { EffectKind } from "../job/effects.js";
 import type { AlikeJobs, Enqueued, JobList, NewJob, UniqueClaim } from "../job/enqueue-options.js";
-import { type Refusal, toError } from "./refusal.js";
 
 /**
  * The ids as one text: a thousand rows of one number each would cost more than the numbers. A job that was refused has none. All is text:
@@ -141,6 +142,9 @@ export const jobText = (job: NewJob): string => textOf(job, ALL);
 
 /** Jobs that share nothing, as enqueue_many_v1 takes them. */
 export const jobsText = (jobs: readonly NewJob[]): string => `[${jobs.map(jobText).join(",")}]`;
+
+/** Jobs as an effect of a handler. */
+export const JOBS: EffectKind<NewJob> = { member: "enqueue", text: jobsText };
 
 /** What became of a job of several callers: each has its own answer. */
 export type Stored = Enqueued | { readonly error: FairmillError };

@@ -9,14 +9,12 @@ import { Batcher } from "../../base/batcher.js";
 import type { Clock } from "../../base/clock.js";
 import { DatabaseError } from "../../base/errors.js";
 import { RetryPause } from "../../base/retry-pause.js";
-import { type Registrar, tellRegistrations } from "../../batches/batch-coordination.js";
 import { type Database, NotSentError } from "../../db/database.js";
 import { explainFailure, isOfContent } from "../../db/explain-failure.js";
 import { isConnectionLoss, isHeldUp, isWorthRepeating, wasRolledBack } from "../../db/failures.js";
 import type { Enqueued, JobList, NewJob } from "../job/enqueue-options.js";
 import { countOf, type Stored, storeJobs, storeJobsOfSeveral } from "./enqueue-statements.js";
 import { PatientLines } from "./patient-lines.js";
-import { CreditsExhaustedError } from "./refusal-errors.js";
 import { OUTCOME_UNKNOWN } from "./unknown-outcome.js";
 
 const TRIES_MAX = 5;
@@ -25,6 +23,17 @@ const ITEMS_MAX = 1_000;
 
 /** Of the names in a group that had to wait, so many are sent at a time. */
 const NAMES_AT_A_TIME = 3;
+
+/** The refusal of a job whose account is empty (NewJob.account): what its neighbours in the statement took may be the reason. */
+const CREDITS_EXHAUSTED = "FAIRMILL_CREDITS_EXHAUSTED";
+
+/** What a feature wants to know of jobs that were stored. */
+export interface StoredWatcher {
+  /** Whether it wants to know of this one: for all others nothing more is done. */
+  concerns(job: NewJob): boolean;
+  /** These jobs were stored, or were known already; in the same order. */
+  stored(jobs: readonly NewJob[], answers: readonly Enqueued[]): void;
+}
 
 const hasIdempotencyKey = (job: NewJob) => job.idempotencyKey !== undefined;
 
@@ -47,7 +56,7 @@ function enqueuedOf(answer: Answer): Enqueued {
 export class Sender {
   readonly #db: Database;
   readonly #clock: Clock;
-  readonly #registrar: Registrar | undefined;
+  readonly #watcher: StoredWatcher | undefined;
   readonly #batcher: Batcher<NewJob, Enqueued>;
   /**
    * For jobs with a unique key, one group at a time: of those that replace each other the last call must win. Apart from the others,
@@ -57,9 +66,9 @@ export class Sender {
   /** Those that have to wait, by name. */
   readonly #patient: PatientLines<NewJob, Answer>;
 
-  constructor(db: Database, clock: Clock, registrar?: Registrar) {
+  constructor(db: Database, clock: Clock, watcher?: StoredWatcher) {
     this.#db = db;
-    this.#registrar = registrar;
+    this.#watcher = watcher;
     this.#clock = clock;
     const send = async (jobs: readonly NewJob[]) =>
       (await this.#sendTogether(jobs)).map((answer) =>
@@ -78,11 +87,11 @@ export class Sender {
   /** One job, together with whatever else this process enqueues at this moment. */
   one(job: NewJob): Promise<Enqueued> {
     const stored = (job.unique === undefined ? this.#batcher : this.#inTurn).add(job);
-    return this.#registrar && job.batch !== undefined ? this.#registered(job, stored) : stored;
+    return this.#watcher?.concerns(job) ? this.#watched(this.#watcher, job, stored) : stored;
   }
 
-  async #registered(job: NewJob, stored: Promise<Enqueued>): Promise<Enqueued> {
-    tellRegistrations(this.#registrar, [job], [await stored]);
+  async #watched(watcher: StoredWatcher, job: NewJob, stored: Promise<Enqueued>): Promise<Enqueued> {
+    watcher.stored([job], [await stored]);
     return stored;
   }
 
@@ -91,7 +100,7 @@ export class Sender {
     if (countOf(jobs) === 0) return [];
     const isRepeatable = !("payloads" in jobs) && jobs.every(hasIdempotencyKey);
     const stored = await this.#repeating(isRepeatable, () => storeJobs(this.#db, jobs, this.#clock.now()));
-    if (!("payloads" in jobs)) tellRegistrations(this.#registrar, jobs, stored);
+    if (!("payloads" in jobs)) this.#watcher?.stored(jobs, stored);
     return stored;
   }
 
@@ -175,7 +184,7 @@ export class Sender {
     answers: readonly Stored[],
     isHasty: boolean,
   ): Promise<(Answer | Waits)[]> {
-    const isUnpaid = (answer: Stored) => "error" in answer && answer.error instanceof CreditsExhaustedError;
+    const isUnpaid = (answer: Stored) => "error" in answer && answer.error.code === CREDITS_EXHAUSTED;
     if (!answers.some(isUnpaid)) return [...answers];
     const freed = new Set(
       jobs.filter((_, i) => "error" in answers[i]! && !isUnpaid(answers[i])).map((job) => job.account),

@@ -10,11 +10,12 @@ import type { Claim } from "../job/claim.js";
 import type { CompletedAnswer, Completer, Effects } from "../job/effects.js";
 import { completeJob, wasCompleted } from "./effect-statements.js";
 import type { ProgressKeeper } from "./progress.js";
-import { detailOfDone, type SealResult } from "./settle-statements.js";
+import { detailOfDone } from "./settle-statements.js";
+import type { SettleFormat } from "./verdict-details.js";
 
 export interface JobCompleterOptions {
   readonly progress: ProgressKeeper;
-  readonly sealResult?: SealResult | undefined;
+  readonly format: SettleFormat;
   readonly onTrouble: (error: unknown) => void;
 }
 
@@ -32,11 +33,11 @@ export class JobCompleter implements Completer {
   }
 
   async complete(claim: Claim, tx: Queryable, result: unknown, effects: Effects | undefined): Promise<CompletedAnswer> {
-    const { progress, sealResult } = this.#options;
+    const { progress, format } = this.#options;
     checkTransaction(tx, "ctx.complete(tx)");
     // From here on the caller's transaction holds the job: progress of others must not wait behind it.
     await progress.dismiss(claim);
-    return completeJob(tx, this.#db.schema, claim, detailOfDone(claim, result, effects, sealResult));
+    return completeJob(tx, this.#db.schema, claim, detailOfDone(claim, result, effects, format));
   }
 
   /** Waits for nobody: a transaction that is still open has not committed. */

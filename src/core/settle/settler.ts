@@ -11,14 +11,14 @@ import { isServersTrouble, isTransient } from "../../db/failures.js";
 import { EffectsFailedError } from "../job/effect-errors.js";
 import type { Verdict } from "../job/outcome.js";
 import { refusedEffects } from "./effect-statements.js";
-import { type Returned, type SealResult, type SettleAnswer, type Settlement, settleJobs } from "./settle-statements.js";
+import { type Returned, type SettleAnswer, type Settlement, settleJobs } from "./settle-statements.js";
+import { bareDetails, type SettleFormat } from "./verdict-details.js";
 
 export interface SettlerOptions<Item extends Settlement> {
   readonly groupJobsMax: number;
   /** Bytes of effects in a group; one job may have more. */
   readonly groupBytesMax: number;
-  /** Where results are sealed. Called again when a group is sent again. */
-  readonly sealResult?: SealResult | undefined;
+  readonly format: SettleFormat;
   /** These verdicts are durable; `refused` were not heard, because their lease was lost. */
   readonly onSettled: (worker: string, accepted: readonly Item[], refused: readonly Item[]) => void;
   /** Nothing of this one was written, because its effects were not taken. */
@@ -161,9 +161,9 @@ export class Settler<Item extends Settlement> {
 
   #send({ items, isBare }: Group<Item>): Promise<SettleAnswer> {
     const settlements: readonly Settlement[] = isBare
-      ? items.map(({ claim, verdict }) => ({ claim, verdict: withoutContent(verdict) }))
+      ? items.map(({ claim, verdict }) => ({ claim, verdict: this.#withoutContent(verdict) }))
       : items;
-    return settleJobs(this.#db, items[0]!.claim.worker, settlements, this.#options.sealResult);
+    return settleJobs(this.#db, items[0]!.claim.worker, settlements, this.#options.format);
   }
 
   #answered({ items }: Group<Item>, answer: SettleAnswer): void {
@@ -218,17 +218,16 @@ export class Settler<Item extends Settlement> {
     if (others.length > 0) this.#groups.push({ items: others, failures: 0 });
   }
 
+  #withoutContent(verdict: Verdict): Verdict {
+    return { ...withoutWords(verdict), ...bareDetails(verdict, this.#options.format.details) };
+  }
+
   get #isGivenUp(): boolean {
     return this.#giveUp.signal.aborted;
   }
 }
 
-/** The verdict without what a handler returned or threw. Whether a message was sent is no content: that stays. */
-function withoutContent(verdict: Verdict): Verdict {
-  const bare = withoutWords(verdict);
-  return verdict.delivery === undefined ? bare : { ...bare, delivery: { outcome: verdict.delivery.outcome } };
-}
-
+/** The verdict without what a handler returned or threw. */
 function withoutWords(verdict: Verdict): Verdict {
   if (verdict.verdict === "done") return { verdict: "done", result: undefined };
   if (verdict.verdict === "cancelled") return { verdict: "cancelled" };

@@ -5,11 +5,16 @@ import { type Clock, sleep } from "../../base/clock.js";
 import { RetryPause } from "../../base/retry-pause.js";
 import { ANSWER_MS_MAX, type Database } from "../../db/database.js";
 import { isConnectionLoss } from "../../db/failures.js";
-import { Schedules, type SchedulesOptions } from "../../schedules/ticker.js";
 import { tickUpkeep, type UpkeepReport, type UpkeepSettings } from "./upkeep-statements.js";
 
+/** What only a process can compute, such as the ticks of schedules. Returns how much it has done. */
+export interface Duty {
+  runOnce(): Promise<number>;
+}
+
 export interface UpkeepOptions extends UpkeepSettings {
-  readonly schedules: SchedulesOptions;
+  /** Done when the database says that something is still due. */
+  readonly duties: readonly Duty[];
   /** Look at least this often. */
   readonly everyMs: number;
   readonly onReport: (report: UpkeepReport) => void;
@@ -30,7 +35,6 @@ export class Upkeep {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #options: UpkeepOptions;
-  readonly #schedules: Schedules;
   readonly #stop = new AbortController();
   #answerMsMax: number;
   #nap: AbortController | undefined;
@@ -43,7 +47,6 @@ export class Upkeep {
     this.#db = db;
     this.#clock = clock;
     this.#options = options;
-    this.#schedules = new Schedules(db, options.schedules);
     this.#answerMsMax = db.answerMsMax;
   }
 
@@ -62,9 +65,10 @@ export class Upkeep {
     const report = await this.#tick();
     this.#options.onReport(report);
     const { promoted, expired, recovered, ended, removed, nextInMs = Number.POSITIVE_INFINITY } = report;
-    const ticked = nextInMs <= 0 ? await this.#schedules.runOnce() : 0;
+    let done = promoted + expired + recovered + ended + removed;
+    if (nextInMs <= 0) for (const duty of this.#options.duties) done += await duty.runOnce();
     // Something is due, and yet nothing could be done about it: somebody holds it locked. Ask again soon, not at once.
-    const soonestMs = promoted + expired + recovered + ended + removed + ticked === 0 ? LOCKED_MS : 0;
+    const soonestMs = done === 0 ? LOCKED_MS : 0;
     return Math.min(this.#options.everyMs, Math.max(soonestMs, nextInMs));
   }
 

@@ -10,19 +10,17 @@ import type { Verdict } from "../job/outcome.js";
 import { type DecidedRun, Run, type RunEnds } from "../run/run.js";
 import type { Completion } from "../run/run-effects.js";
 import { Runner, type RunnerOptions } from "../run/runner.js";
-import type { Returned, SealResult } from "../settle/settle-statements.js";
+import type { Returned } from "../settle/settle-statements.js";
 import { Settlers } from "../settle/settlers.js";
+import type { SettleFormat } from "../settle/verdict-details.js";
 import { logVerdict } from "../settle/verdict-log.js";
 import { Slots } from "./capacity.js";
 import { Reclaims } from "./reclaims.js";
 import type { Parts } from "./worker-context.js";
 
 export interface HandsOptions
-  extends Pick<
-    RunnerOptions,
-    "handlers" | "onProgress" | "onKept" | "steps" | "nodes" | "tickOf" | "effects" | "completer"
-  > {
-  readonly sealResult: SealResult | undefined;
+  extends Pick<RunnerOptions, "handlers" | "onProgress" | "onKept" | "members" | "maker" | "completer"> {
+  readonly format: SettleFormat;
   /** A job waits for another turn: something falls due in so many milliseconds. */
   readonly onDue: (ms: number) => void;
   /** These jobs run no more, says the database: what limits counted for them is free. */
@@ -75,7 +73,7 @@ export class Hands implements RunEnds {
     const { abortGraceMs, codec } = settings;
     this.#runner = new Runner({ ...options, clock, logger: log, abortGraceMs, codec }, this);
     this.#settlers = new Settlers(db, clock, {
-      sealResult: options.sealResult,
+      format: options.format,
       onSettled: (worker, accepted, refused) => this.#settled(worker, accepted, refused),
       onFailed: (item, error) => this.#failed(item, error),
       onReturned: options.onReturned,
@@ -294,7 +292,7 @@ export class Hands implements RunEnds {
     for (const item of accepted) {
       this.#letGo(item);
       this.#count(item.verdict);
-      if (item.verdict.verdict === "done") this.#onKept?.(item.claim, "result", item.verdict.result);
+      if (item.verdict.verdict === "done") this.#onKept(item.claim, "result", item.verdict.result);
       logVerdict(log, item.claim, item.verdict, item.durationMs);
     }
     for (const item of refused) this.#letGo(item);
