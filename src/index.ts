@@ -1,5 +1,8 @@
 // Everything an application needs, and nothing else.
 
+// The members that features add to JobContext.
+import "./worker/context-members.js";
+
 export type { Clock } from "./base/clock.js";
 export type { ContentChange } from "./base/content-changes.js";
 export type { Duration } from "./base/duration.js";

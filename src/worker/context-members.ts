@@ -12,6 +12,12 @@ import { stepMembers } from "../steps/step-context.js";
 import type { WorkerEffects } from "./effect-maker.js";
 import type { WorkerSettings } from "./worker-settings.js";
 
+// With these types come the declarations that add them to JobContext: an entry of the package imports this file for their sake (`src/index.ts`).
+export type { BatchContext } from "../batches/batch-context.js";
+export type { PublishContext } from "../outbox/publish-context.js";
+export type { TickContext } from "../schedules/tick-context.js";
+export type { StepContext } from "../steps/step-context.js";
+
 export interface MembersOptions {
   readonly db: Database;
   readonly clock: Clock;
