@@ -205,7 +205,7 @@ export async function readDueSchedules(db: Database, schedulesMax: number): Prom
     now_ms: string;
     is_ahead: boolean;
   }
-  const answers = await db.together([
+  const answers = await db.pipeline([
     [DUE, [schedulesMax]],
     [AHEAD, [schedulesMax]],
   ]);

@@ -149,7 +149,7 @@ export async function claimAlong(
     ],
     "texts",
   ];
-  const [claimed, news] = await db.together([claim, [NEWS, [[queue], tail]]]);
+  const [claimed, news] = await db.pipeline([claim, [NEWS, [[queue], tail]]]);
   if (claimed!.status === "rejected") throw claimed!.reason;
   const rows = claimed!.value as ClaimRow[];
   const told = rows.at(-1)?.[0] === null ? (JSON.parse(rows.pop()![9]) as Told) : { held: [] };

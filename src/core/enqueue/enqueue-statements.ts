@@ -17,11 +17,11 @@ const ENQUEUE = `select string_agg(coalesce(id::text, ''), ',') as ids,
 /** For jobs that differ in their payload and tenant at most, which are most. All that has an id was created. */
 const ENQUEUE_ALIKE = `select array_to_string(ids, ',', '') as ids, null as marks, refusals::text as refusals
   from fairmill.enqueue_payloads_v1($1, $2, wake => $3, alone => $4, partial => $5, tenants => $6)`;
-/** In a transaction of ours, before the function begins: a lock that somebody has for longer ends the statement, and nothing is stored. */
-const hasty = (statement: string) =>
+/** In a transaction of ours, before the function begins: a lock that another session has for longer ends the statement, and nothing is stored. */
+const failingOnLock = (statement: string) =>
   statement.replace("alone => $4", "alone => $4 and set_config('lock_timeout', '100ms', true) is not null");
-const ENQUEUE_HASTILY = hasty(ENQUEUE);
-const ENQUEUE_ALIKE_HASTILY = hasty(ENQUEUE_ALIKE);
+const ENQUEUE_OR_FAIL_ON_LOCK = failingOnLock(ENQUEUE);
+const ENQUEUE_ALIKE_OR_FAIL_ON_LOCK = failingOnLock(ENQUEUE_ALIKE);
 const WAKE = "select fairmill.wake_v1($1, $2)";
 /** Workers look for what falls due this often by themselves. */
 const DUE_SOON_MS = 10_000;
@@ -64,9 +64,9 @@ type Column = (typeof SHARED)[number] | (typeof OWN)[number];
 const ALL: readonly Column[] = [...SHARED, ...OWN];
 
 /** Whose transaction it is: our own that ends with the statement, for one caller or for several, or the caller's. */
-const OWN_TRANSACTION = { wake: false, alone: true, partial: false, isHasty: false };
-const OWN_OF_SEVERAL = { wake: false, alone: true, partial: true, isHasty: false };
-const CALLERS_TRANSACTION = { wake: true, alone: false, partial: false, isHasty: false };
+const OWN_TRANSACTION = { wake: false, alone: true, partial: false, failsOnLock: false };
+const OWN_OF_SEVERAL = { wake: false, alone: true, partial: true, failsOnLock: false };
+const CALLERS_TRANSACTION = { wake: true, alone: false, partial: false, failsOnLock: false };
 
 function enqueueStatement(jobs: JobList, how: typeof OWN_TRANSACTION): Statement {
   if ("payloads" in jobs) return alikeStatement(jobs, how);
@@ -78,7 +78,7 @@ function enqueueStatement(jobs: JobList, how: typeof OWN_TRANSACTION): Statement
   let text = "[";
   for (let i = 0; i < jobs.length; i++) text += (i === 0 ? "" : ",") + textOf(jobs[i]!, own);
   return [
-    how.isHasty ? ENQUEUE_HASTILY : ENQUEUE,
+    how.failsOnLock ? ENQUEUE_OR_FAIL_ON_LOCK : ENQUEUE,
     [`${text}]`, sharedText(first, shared), how.wake, how.alone, how.partial],
   ];
 }
@@ -87,7 +87,7 @@ function alikeStatement({ payloads, tenants, ...jobs }: AlikeJobs, how: typeof O
   const [tenant, each] = typeof tenants === "string" ? [tenants, null] : [undefined, tenants];
   const shared = sharedText({ ...jobs, tenant }, SHARED);
   const values = [payloads, shared, how.wake, how.alone, how.partial, each];
-  return [how.isHasty ? ENQUEUE_ALIKE_HASTILY : ENQUEUE_ALIKE, values];
+  return [how.failsOnLock ? ENQUEUE_ALIKE_OR_FAIL_ON_LOCK : ENQUEUE_ALIKE, values];
 }
 
 function alikeOf(jobs: readonly NewJob[]): AlikeJobs {
@@ -153,23 +153,23 @@ export type Stored = Enqueued | { readonly error: FairmillError };
 export async function storeJobs(db: Database, jobs: JobList, nowMs: number): Promise<Enqueued[]> {
   if (isTooMuch(jobs)) return db.transaction((tx) => storeJobsIn(tx, db.schema, jobs));
   // One list after the other stays on its connection, which knows where its last rows went: that is worth more than the wait.
-  const [stored] = await db.togetherLarge(statements(jobs, nowMs, OWN_TRANSACTION));
+  const [stored] = await db.pipelineLarge(statements(jobs, nowMs, OWN_TRANSACTION));
   if (stored!.status === "rejected") throw stored!.reason;
   return allOrNone(stored!.value, countOf(jobs));
 }
 
 /**
- * The same for jobs of several callers: a limit that refuses one of them does not concern the others. Nobody waits for the wake-up: beside a
- * few jobs it takes a good part of the time. `isHasty`: fails, and stores nothing, where it would have to wait for somebody's transaction.
+ * The same for jobs of several callers: a limit that refuses one of them does not concern the others. The wake-up is not awaited: beside a
+ * few jobs it takes a good part of the time. `failsOnLock`: fails, and stores nothing, where it would have to wait for another transaction.
  */
 export async function storeJobsOfSeveral(
   db: Database,
   jobs: readonly NewJob[],
   nowMs: number,
-  isHasty: boolean,
+  failsOnLock: boolean,
 ): Promise<Stored[]> {
   if (isTooMuch(jobs)) return storeJobs(db, jobs, nowMs);
-  return toStored(await db.ahead(statements(jobs, nowMs, { ...OWN_OF_SEVERAL, isHasty })), jobs.length);
+  return toStored(await db.pipelineFirst(statements(jobs, nowMs, { ...OWN_OF_SEVERAL, failsOnLock })), jobs.length);
 }
 
 /** The enqueue, and behind it the wake-up. One that failed costs latency only: workers poll. */

@@ -1,9 +1,11 @@
-// What the parts of a worker have in common, handed to each of them.
+// What the services of a worker have in common, handed to each of them.
+import type { Bus } from "../../base/bus.js";
 import type { Clock } from "../../base/clock.js";
 import type { Logger } from "../../base/log.js";
 import type { Database } from "../../db/database.js";
 import type { Codec } from "../job/codec.js";
 import type { WorkerEmitter } from "./worker-events.js";
+import type { WorkerNews } from "./worker-news.js";
 
 /** The settings that the core reads; those of features are beside them (`src/worker/worker-settings.ts`). */
 export interface CoreSettings {
@@ -25,13 +27,18 @@ export interface CoreSettings {
   readonly codec: Codec | undefined;
 }
 
-export interface Parts {
+export interface WorkerContext {
   readonly db: Database;
   readonly clock: Clock;
   readonly log: Logger;
+  /** What users listen to. */
   readonly events: WorkerEmitter;
+  /** What the services tell one another. */
+  readonly bus: Bus<WorkerNews>;
   readonly settings: CoreSettings;
   readonly kinds: readonly string[];
+  /** The name of the present incarnation; another one after a rebirth. */
+  readonly identity: { readonly id: string };
   /** Something failed that will be tried again: log it, announce it. */
   readonly trouble: (doing: string, error: unknown) => void;
 }

@@ -1,7 +1,7 @@
 // Pauses between tries: longer and longer, bounded, spread, and short again after a success.
 import { expect, test } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
-import { RetryPause } from "../../src/base/retry-pause.js";
+import { RetryPause } from "../../src/base/retry.js";
 
 const pauses = (random: number) =>
   new RetryPause({ ...systemClock, random: () => random }, { firstMs: 100, maxMs: 1_000 });
