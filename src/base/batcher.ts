@@ -6,8 +6,9 @@ export interface GrouperOptions<Item, Group> {
   /** How many of the items that wait go into the next group: at least one. */
   readonly sizeOf: (waiting: readonly Item[]) => number;
   readonly toGroup: (items: Item[]) => Group;
-  /** Sends a group; must not reject. */
   readonly send: (group: Group) => Promise<void>;
+  /** What `send` rejects with: a fault in it, which must not keep the groups behind from being sent. */
+  readonly onFault?: (error: unknown) => void;
   /** Nothing waits and nothing is on its way. */
   readonly onIdle?: () => void;
 }
@@ -53,7 +54,11 @@ export class Grouper<Item, Group> {
     const group = this.#groups.shift() ?? this.#options.toGroup(this.#gather());
     this.#inFlight++;
     if (this.#groups.length + this.#waiting.length > 0) this.#schedule();
-    await this.#options.send(group);
+    try {
+      await this.#options.send(group);
+    } catch (error) {
+      this.#options.onFault?.(error);
+    }
     this.#inFlight--;
     if (this.#groups.length + this.#waiting.length > 0) this.#schedule();
     else if (this.#inFlight === 0) this.#options.onIdle?.();

@@ -168,3 +168,23 @@ test("groups that are handed in again leave before the items that wait, and idle
   expect(sent).toEqual(["ab", "a", "b", "c"]);
   expect(idle).toBe(1);
 });
+
+test("a send that rejects is told, and holds up no group behind it", async () => {
+  const sent: string[] = [];
+  const faults: unknown[] = [];
+  const grouper = new Grouper<string, string>({
+    groupsInFlightMax: 1,
+    sizeOf: () => 1,
+    toGroup: ([item]) => item!,
+    send: async (group) => {
+      sent.push(group);
+      if (group === "a") throw new Error("a fault");
+    },
+    onFault: (error) => faults.push(error),
+  });
+  grouper.add("a");
+  grouper.add("b");
+  while (!grouper.isIdle) await nextTurn();
+  expect(sent).toEqual(["a", "b"]);
+  expect(faults).toEqual([new Error("a fault")]);
+});

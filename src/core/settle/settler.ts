@@ -75,7 +75,8 @@ export class Settler<Item extends Settlement> {
       groupsInFlightMax: GROUPS_IN_FLIGHT_MAX,
       sizeOf: (waiting) => groupSize(waiting, limits),
       toGroup: (items) => this.#toGroup(items),
-      send: (group) => this.#write(group).catch((error: unknown) => this.#trouble(error)),
+      send: (group) => this.#write(group),
+      onFault: (error) => this.#trouble(error),
       onIdle: () => this.#checkDrained(),
     });
   }
@@ -113,7 +114,7 @@ export class Settler<Item extends Settlement> {
 
   /** While the server itself is in trouble the group keeps its turn: others would fare no better. */
   async #write(group: Group<Item>): Promise<void> {
-    const pause = new RetryPause(this.#context.clock, RETRY);
+    let pause: RetryPause | undefined;
     for (;;) {
       try {
         return this.#answered(group, await this.#send(group));
@@ -123,6 +124,7 @@ export class Settler<Item extends Settlement> {
         if (refused) return this.#without(group, refused);
         this.#trouble(error);
         if (!this.#isGivenUp && !isServersTrouble(error)) return this.#notWritten(group, error);
+        pause ??= new RetryPause(this.#context.clock, RETRY);
         if (!this.#isGivenUp) await pause.wait(this.#giveUp.signal);
         if (this.#isGivenUp) return this.#abandoned(group, error);
       }

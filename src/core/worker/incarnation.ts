@@ -66,7 +66,12 @@ export class Incarnation {
     });
   }
 
-  /** Resolves when there is a life to work in: at once, unless the lease is over or a new life is being registered. */
+  /** False while the lease is over, or a new life is being registered. */
+  get isAlive(): boolean {
+    return !this.#rebirth && !this.#pause;
+  }
+
+  /** Resolves when there is a life to work in. */
   async alive(): Promise<void> {
     while (this.#rebirth || this.#pause) await (this.#rebirth ?? this.#pause);
   }

@@ -40,7 +40,7 @@ export class WorkLoop implements Service {
   #isPolling = false;
   #rounds = 0;
   #busyRounds = 0;
-  #reconcileUntilMs = 0;
+  #reconcileUntilMs = Number.NEGATIVE_INFINITY;
   #reconciledAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(context: WorkerContext, claimer: Claimer, jobs: ActiveJobs, incarnation: Incarnation) {
@@ -70,11 +70,12 @@ export class WorkLoop implements Service {
 
   async runOnce(signal: AbortSignal, isOnTime: boolean): Promise<number> {
     this.#rounds++;
-    await this.#incarnation.alive();
+    // Rounds are many: what need not be awaited is not.
+    if (!this.#incarnation.isAlive) await this.#incarnation.alive();
     if (signal.aborted) return AT_ONCE;
     if (isOnTime && this.#isPolling) this.#claimer.markStale();
     this.#isPolling = false;
-    await this.#reconcile();
+    if (this.#context.clock.monotonic() <= this.#reconcileUntilMs) await this.#reconcile();
     return this.#claimAndRun(signal);
   }
 
@@ -169,7 +170,7 @@ export class WorkLoop implements Service {
   async #reconcile(): Promise<void> {
     const { clock, db, log } = this.#context;
     const nowMs = clock.monotonic();
-    if (nowMs > this.#reconcileUntilMs || nowMs - this.#reconciledAtMs < RECONCILE_EVERY_MS) return;
+    if (nowMs - this.#reconciledAtMs < RECONCILE_EVERY_MS) return;
     const { id } = this.#incarnation;
     const released = await releaseUnknown(db, id, this.#jobs.idsOf(id));
     this.#reconciledAtMs = nowMs;
