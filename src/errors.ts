@@ -18,19 +18,13 @@ export {
   TimeoutError,
 } from "./base/errors.js";
 export { BatchNotFoundError, BatchTimeoutError } from "./batches/batch.js";
+export { BatchEndedError } from "./batches/batch-errors.js";
 export { NodeResultError } from "./batches/flow.js";
-export {
-  ActiveLimitError,
-  BatchEndedError,
-  CreditsExhaustedError,
-  DuplicateJobError,
-  RateLimitError,
-} from "./core/enqueue/refusal-errors.js";
+export { DuplicateJobError } from "./core/enqueue/duplicate-error.js";
 export { KeyUnknownError, NotSealedError, SealBrokenError, SealedError } from "./core/job/codec-errors.js";
 export {
   EffectsFailedError,
   EffectsLimitError,
-  IsolationError,
   JobCompletedError,
   NotCommittedError,
 } from "./core/job/effect-errors.js";
@@ -42,6 +36,9 @@ export {
   ResultTimeoutError,
 } from "./core/job/result-errors.js";
 export { PayloadOutdatedError } from "./core/job/validate-input.js";
+export { CreditsExhaustedError } from "./credits/credit-errors.js";
+export { IsolationError } from "./db/isolation-error.js";
+export { ActiveLimitError, RateLimitError } from "./limits/limit-errors.js";
 export {
   DeliveryJobError,
   DeliveryUnknownError,

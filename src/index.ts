@@ -1,5 +1,8 @@
 // What an application needs every day. All errors are in `fairmill/errors`, webhooks in `fairmill/webhooks`.
 
+// The members that features add to JobContext.
+import "./worker/context-members.js";
+
 export type { Clock } from "./base/clock.js";
 export type { Duration } from "./base/duration.js";
 export {
@@ -29,14 +32,9 @@ export type { BatchHold, OpenBatch } from "./batches/open-batch.js";
 export { type Client, createClient } from "./client/client.js";
 export type { ClientOptions } from "./client/client-options.js";
 export type { TransactionClient } from "./client/transaction-client.js";
+export { DuplicateJobError } from "./core/enqueue/duplicate-error.js";
 export type { JobDraft } from "./core/enqueue/enqueue-middleware.js";
 export type { EnqueueItem } from "./core/enqueue/make-job.js";
-export {
-  ActiveLimitError,
-  CreditsExhaustedError,
-  DuplicateJobError,
-  RateLimitError,
-} from "./core/enqueue/refusal-errors.js";
 export { type Backoff, exponential, fixed } from "./core/job/backoff.js";
 export type { Codec } from "./core/job/codec.js";
 export type { Enqueued, EnqueueOptions } from "./core/job/enqueue-options.js";
@@ -48,6 +46,7 @@ export type { JobState } from "./core/job/states.js";
 export type { JobContext } from "./core/run/context.js";
 export { type Handler, handle } from "./core/run/handler.js";
 export type { WorkerEvents } from "./core/worker/worker-events.js";
+export { CreditsExhaustedError } from "./credits/credit-errors.js";
 export type { Balance, CreditEntry } from "./credits/credit-statements.js";
 export type { Granted } from "./credits/credits-client.js";
 export type { Pool } from "./db/database.js";
@@ -56,6 +55,7 @@ export type { Job, JobDetail, JobFilter } from "./jobs/read-jobs.js";
 export type { Redriven, RedrivePreview } from "./jobs/redrive.js";
 export type { RedriveFilter } from "./jobs/redrive-filter.js";
 export type { Why } from "./jobs/why-statements.js";
+export { ActiveLimitError, RateLimitError } from "./limits/limit-errors.js";
 export type { JobLimits, RateLimit, TenantSettings } from "./limits/limit-settings.js";
 export type { KindOverview, QueueOverview, TenantOverview } from "./limits/overview-statements.js";
 export {

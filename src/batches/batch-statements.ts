@@ -3,9 +3,9 @@
 import type { Queryable } from "../base/queryable.js";
 import type { ClientContext } from "../core/enqueue/client-context.js";
 import { jobsText, jobText, storeJobsIn } from "../core/enqueue/enqueue-statements.js";
-import { type Refusal, toError } from "../core/enqueue/refusal.js";
 import type { NewJob } from "../core/job/enqueue-options.js";
 import type { Database } from "../db/database.js";
+import { type Refusal, toError } from "../db/refusals.js";
 import { qualify } from "../db/schema-name.js";
 import { idOf, idOrNull, type RowId, type RowTime, type Session, timeOf, timeOrNull } from "../db/session.js";
 import type { BatchCall, BatchState, Window } from "./batch.js";

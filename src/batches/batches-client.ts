@@ -9,7 +9,6 @@ import { ConfigError, DatabaseError } from "../base/errors.js";
 import { checkBatchId } from "../base/job-id.js";
 import { refuseUnknown } from "../base/settings.js";
 import type { ClientContext } from "../core/enqueue/client-context.js";
-import { BatchEndedError } from "../core/enqueue/refusal-errors.js";
 import {
   BatchNotFoundError,
   type BatchOptions,
@@ -21,6 +20,7 @@ import {
   windowOf,
 } from "./batch.js";
 import type { BatchEnds } from "./batch-ends.js";
+import { BatchEndedError } from "./batch-errors.js";
 import { type BatchAdder, checkFill, fillBatch, newBatch, openOnce, type StoredBatch } from "./batch-filler.js";
 import { checkBatchFilter } from "./batch-filter.js";
 import {

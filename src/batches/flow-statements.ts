@@ -1,9 +1,9 @@
 // The statements about flows: starting them, reading their nodes and what these returned, running them again.
 
 import { jobsText } from "../core/enqueue/enqueue-statements.js";
-import { type Refusal, toError } from "../core/enqueue/refusal.js";
 import type { NewJob } from "../core/job/enqueue-options.js";
 import type { Database } from "../db/database.js";
+import { type Refusal, toError } from "../db/refusals.js";
 import { idOrNull, type RowId, type Session } from "../db/session.js";
 import type { BatchState } from "./batch.js";
 import {

@@ -4,10 +4,10 @@ import { type Duration, toMs } from "../base/duration.js";
 import { refuseUnknown } from "../base/settings.js";
 import type { ClientContext } from "../core/enqueue/client-context.js";
 import { newJob } from "../core/enqueue/make-job.js";
-import { BatchEndedError } from "../core/enqueue/refusal-errors.js";
 import type { EnqueueOptions } from "../core/job/enqueue-options.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
 import type { BatchState } from "./batch.js";
+import { BatchEndedError } from "./batch-errors.js";
 import { type BatchAdder, OF_MEMBER } from "./batch-filler.js";
 import { holdBatch, type OpenedBatch, releaseBatch } from "./batch-statements.js";
 

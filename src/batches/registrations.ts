@@ -2,6 +2,7 @@
 // their way is done by the database: upkeep looks at the batch when its window is over, so no capacity of a worker is used meanwhile.
 
 import type { Logger } from "../base/log.js";
+import type { StoredWatcher } from "../core/enqueue/sender.js";
 import type { Enqueued } from "../core/job/enqueue-options.js";
 
 export interface Registration {
@@ -33,3 +34,10 @@ export function tellRegistrations(
   for (const [i, { kind, batch }] of jobs.entries())
     if (batch !== undefined && stored[i]!.created) tell({ job: stored[i]!.id, kind, batch });
 }
+
+/** Tells of new members when jobs are stored; undefined: nothing listens. */
+export const registrationWatcher = (tell: Registrar | undefined): StoredWatcher | undefined =>
+  tell && {
+    concerns: ({ batch }) => batch !== undefined,
+    stored: (jobs, answers) => tellRegistrations(tell, jobs, answers),
+  };

@@ -1,7 +1,7 @@
 // The two contexts that the parts of a client work with: over the client's own connections, and inside a transaction of the caller.
 
 import type { Queryable } from "../base/queryable.js";
-import { tellRegistrations } from "../batches/registrations.js";
+import { registrationWatcher, tellRegistrations } from "../batches/registrations.js";
 import type { ClientContext } from "../core/enqueue/client-context.js";
 import { storeJobsIn } from "../core/enqueue/enqueue-statements.js";
 import { Sender } from "../core/enqueue/sender.js";
@@ -14,6 +14,7 @@ import { transactionSession } from "../db/session.js";
 import { KeyRules } from "../limits/key-rules.js";
 import type { CallsUnderWay } from "./calls-under-way.js";
 import type { ClientSettings } from "./client-options.js";
+import "./refusals.js";
 
 export interface Contexts {
   readonly own: ClientContext;
@@ -26,7 +27,7 @@ export function contextsOf(db: Database, settings: ClientSettings, calls: CallsU
   const { schema } = db;
   const rules = new KeyRules(db);
   const fit = new SchemaFit(db);
-  const sender = new Sender(db, clock, registrar);
+  const sender = new Sender(db, clock, registrationWatcher(registrar));
   const begin = () => calls.begin();
   const end = () => calls.end();
   const during = <T>(work: () => Promise<T>) => calls.during(work);

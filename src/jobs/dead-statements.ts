@@ -1,6 +1,6 @@
 // The statements about dead letters: what a redrive would put back, the next batch of it, and a job repeated with other input.
 
-import { type Refusal, toError } from "../core/enqueue/refusal.js";
+import { type Refusal, toError } from "../db/refusals.js";
 import { idOf, type RowId, type Session } from "../db/session.js";
 
 /** As the database reads it: see redrive_v1. */

@@ -18,7 +18,7 @@ const limitsText = ({ limits }: Ruled) => JSON.stringify(limits === undefined ? 
 export async function setKeyRules(db: Database, definitions: readonly Ruled[]): Promise<void> {
   if (definitions.length === 0) return;
   // In one round trip, but each in a transaction of its own: a change locks what others take in another order.
-  const results = await db.together(
+  const results = await db.pipeline(
     definitions.map((definition) => [
       "select fairmill.set_key_limits_v1($1, $2)",
       [definition.kind, limitsText(definition)],

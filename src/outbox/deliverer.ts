@@ -92,7 +92,8 @@ export class Deliverer {
       return { outcome: { type: "threw", error } };
     }
     run.log.info({ message: begun.messageId, arrival }, "Asked whether the message arrived");
-    if (arrival === "arrived") return { outcome: { type: "returned", value: undefined }, mark: { outcome: "sent" } };
+    if (arrival === "arrived")
+      return { outcome: { type: "returned", value: undefined }, details: { delivery: { outcome: "sent" } } };
     if (arrival === "not-arrived") return "resend";
     return { outcome: { type: "threw", error: new Error("The receiver does not know whether the message arrived.") } };
   }
@@ -102,14 +103,17 @@ export class Deliverer {
     try {
       message = await this.#open(claim, begun);
     } catch (error) {
-      return { outcome: { type: "unopened", error, unspent: unspentOf(claim) }, mark: markOf("refused", error) };
+      return {
+        outcome: { type: "unopened", error, unspent: unspentOf(claim) },
+        details: { delivery: markOf("refused", error) },
+      };
     }
     if (run.signal.aborted) return failed(run.signal.reason, "refused");
     // The last look at the clock before the message leaves: nothing waits from here to `send`.
     if (this.#options.clock.monotonic() - begun.askedAtMs > this.#freshMs) return "stale";
     try {
       const answer = await this.#channel.send(message, this.#contextOf(claim, run, begun));
-      return { outcome: { type: "returned", value: undefined }, mark: { outcome: "sent", answer } };
+      return { outcome: { type: "returned", value: undefined }, details: { delivery: { outcome: "sent", answer } } };
     } catch (error) {
       if (isNotDelivered(error)) return failed(error, "refused");
       if (this.#channel.onUncertain !== "review") return failed(error, "uncertain");
@@ -138,7 +142,7 @@ export class Deliverer {
 function failed(error: unknown, outcome: "refused" | "uncertain" | undefined, isLost = false): Delivered {
   return {
     outcome: { type: "threw", error, ...(isLost && { abortedBy: error }) },
-    ...(outcome && { mark: markOf(outcome, error) }),
+    ...(outcome && { details: { delivery: markOf(outcome, error) } }),
   };
 }
 

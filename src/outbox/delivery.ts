@@ -3,7 +3,7 @@
 import { ConfigError } from "../base/errors.js";
 import { showValue } from "../base/show-value.js";
 import type { Claim } from "../core/job/claim.js";
-import type { Outcome } from "../core/job/outcome.js";
+import type { RunnerAnswer } from "../core/run/handler.js";
 import type { DeliveryMark } from "./delivery-mark.js";
 
 /** A delivery job is of this kind, with the channel's name behind it: so limits and pauses of kinds are those of channels. */
@@ -13,10 +13,9 @@ export const DELIVERY_QUEUE = "outbox";
 export const DELIVERY_ATTEMPTS = 10;
 
 /** What a run of a delivery job came to. */
-export interface Delivered {
-  readonly outcome: Outcome;
+export interface Delivered extends RunnerAnswer {
   /** Missing: nothing was tried. */
-  readonly mark?: DeliveryMark;
+  readonly details?: { readonly delivery: DeliveryMark };
 }
 
 /** What the outbox says to somebody who wants to send. `send` is on record before it is answered; the others change nothing. */

@@ -2,9 +2,9 @@
 
 import type { ErrorRecord } from "../base/error-record.js";
 import { compareIds } from "../base/job-id.js";
-import { type Refusal, toError } from "../core/enqueue/refusal.js";
 import type { Claim } from "../core/job/claim.js";
 import type { Database } from "../db/database.js";
+import { type Refusal, toError } from "../db/refusals.js";
 import { idOf, idOrNull, type RowId, type RowTime, type Session, timeOf, timeOrNull } from "../db/session.js";
 import type { Begun } from "./delivery.js";
 import type { NewMessage, Published } from "./publish-options.js";

@@ -4,7 +4,7 @@ import type { Clock } from "../base/clock.js";
 import { toMs } from "../base/duration.js";
 import { ConfigError } from "../base/errors.js";
 import { serializeInput } from "../base/json-content.js";
-import { RetryPause } from "../base/retry-pause.js";
+import { retrying } from "../base/retry.js";
 import { nameOf, readable, refuseUnknown, wholeNumber } from "../base/settings.js";
 import { momentOf } from "../base/time.js";
 import { idempotencyKey } from "../core/enqueue/make-job.js";
@@ -74,14 +74,8 @@ const TRIES_MAX = 5;
 const RETRY = { firstMs: 100, maxMs: 1_600 };
 
 /** Repeated until it is answered: its key makes that safe. */
-export async function publishRepeatedly(db: Session, clock: Clock, message: NewMessage): Promise<Published> {
-  const pause = new RetryPause(clock, RETRY);
-  for (let tries = 1; ; tries++) {
-    try {
-      return (await publishMessages(db, [message]))[0]!;
-    } catch (error) {
-      if (!isWorthRepeating(error) || tries === TRIES_MAX) throw error;
-      await pause.wait();
-    }
-  }
-}
+export const publishRepeatedly = (db: Session, clock: Clock, message: NewMessage): Promise<Published> =>
+  retrying(async () => (await publishMessages(db, [message]))[0]!, {
+    ...{ clock, pauses: RETRY },
+    mayRepeat: (error, tries) => isWorthRepeating(error) && tries < TRIES_MAX,
+  });

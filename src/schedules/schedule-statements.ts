@@ -1,8 +1,8 @@
 // The statements about schedules: declaring, reading and steering them, and their ticks.
 import type { FairmillError } from "../base/errors.js";
-import { type Refusal, toError } from "../core/enqueue/refusal.js";
 import type { Enqueued } from "../core/job/enqueue-options.js";
 import { ANSWER_MS_MAX, type Database } from "../db/database.js";
+import { type Refusal, toError } from "../db/refusals.js";
 import { idOf, idOrNull, type RowId, type RowTime, type Session, timeOf, timeOrNull } from "../db/session.js";
 import type { NamePage } from "../limits/overview-statements.js";
 import { type Missed, missedOf, type Tick } from "./schedule.js";
@@ -209,7 +209,7 @@ export async function readDueSchedules(db: Database, schedulesMax: number): Prom
     now_ms: string;
     is_ahead: boolean;
   }
-  const answers = await db.together([
+  const answers = await db.pipeline([
     [DUE, [schedulesMax]],
     [AHEAD, [schedulesMax]],
   ]);

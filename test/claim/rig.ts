@@ -1,7 +1,8 @@
 // A claimer on a real database, with a clock that only the test moves.
 import { onTestFinished } from "vitest";
+import { Bus } from "../../src/base/bus.js";
 import { type Clock, systemClock } from "../../src/base/clock.js";
-import { Claimer } from "../../src/core/claim/claimer.js";
+import { Claimer, type ClaimNews } from "../../src/core/claim/claimer.js";
 import type { Held } from "../../src/core/claim/closed-limit.js";
 import type { Claim } from "../../src/core/job/claim.js";
 import { Database } from "../../src/db/database.js";
@@ -36,15 +37,17 @@ export function claimerRig(db: TestDatabase) {
     onTestFinished(() => database.close());
     await db.query("select fairmill.register_v1($1, $2, '1 hour')", [WORKER, options.queues ?? ["default"]]);
     const clock = standingClock();
-    const claimer = new Claimer(database, clock, {
-      queues: options.queues ?? ["default"],
-      kinds: options.kinds ?? ["job"],
-      lowerShare: 0.1,
-      rescanMs: options.rescanMs ?? RESCAN_MS,
-      jobsMax: options.jobsMax ?? 4_000,
-      tenantJobsMax: options.tenantJobsMax,
-      onDue: () => {},
-    });
+    const claimer = new Claimer(
+      { db: database, clock, bus: new Bus<ClaimNews>() },
+      {
+        queues: options.queues ?? ["default"],
+        kinds: options.kinds ?? ["job"],
+        lowerShare: 0.1,
+        rescanMs: options.rescanMs ?? RESCAN_MS,
+        jobsMax: options.jobsMax ?? 4_000,
+        tenantJobsMax: options.tenantJobsMax,
+      },
+    );
     const claim = async (jobsMax: number, queue = "default"): Promise<number[]> =>
       numbers(await claimer.claim(WORKER, new Map([[queue, jobsMax]])));
     /** Claims until something comes, or until a claim more would be pointless. */

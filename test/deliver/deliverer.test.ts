@@ -68,7 +68,7 @@ test.each<[OnUncertain, boolean]>([
   const { begins, sent, deliver } = rig(onUncertain, [{}]);
   expect(await deliver()).toEqual({
     outcome: { type: "returned", value: undefined },
-    mark: { outcome: "sent", answer: undefined },
+    details: { delivery: { outcome: "sent", answer: undefined } },
   });
   await deliver();
   expect(begins.map(([, again]) => again)).toEqual([resend, resend]);
@@ -81,16 +81,16 @@ test("a lost lease and a message that has its end send nothing", async () => {
   const delivered = await lost.deliver();
   expect(delivered.outcome).toMatchObject({ type: "threw", abortedBy: { code: "FAIRMILL_LEASE_LOST" } });
   const over = rig("resend", [{ answer: "over" }]);
-  expect((await over.deliver()).mark).toBeUndefined();
+  expect((await over.deliver()).details?.delivery).toBeUndefined();
   expect([...lost.sent, ...over.sent]).toEqual([]);
 });
 
 describe("in doubt", () => {
   test("review: nothing is sent, and trying again would not help", async () => {
     const { sent, deliver } = rig("review", [{ answer: "uncertain" }]);
-    const { outcome, mark } = await deliver();
+    const { outcome, details } = await deliver();
     expect(outcome).toMatchObject({ type: "threw", error: { code: "FAIRMILL_DELIVERY_UNKNOWN", retryable: false } });
-    expect(mark).toMatchObject({ outcome: "uncertain" });
+    expect(details?.delivery).toMatchObject({ outcome: "uncertain" });
     expect(sent).toEqual([]);
   });
 
@@ -99,18 +99,18 @@ describe("in doubt", () => {
     expect((await early.deliver()).outcome).toMatchObject({ type: "returned", value: { delayMs: 4_001 } });
     expect(early.asked).toEqual([]);
     const late = rig("ask", [{ answer: "uncertain" }, { answer: "send" }], { ask: () => "not-arrived" as Arrival });
-    expect((await late.deliver()).mark).toMatchObject({ outcome: "sent" });
+    expect((await late.deliver()).details?.delivery).toMatchObject({ outcome: "sent" });
     expect(late.begins.map(([, resend]) => resend)).toEqual([false, true]);
     expect(late.begins[0]![0]).toBe(late.begins[1]![0]);
   });
 
   test("ask: arrived is sent, and nothing goes out; what is not known, or fails, stays uncertain", async () => {
     const known = rig("ask", [{ answer: "uncertain" }]);
-    expect((await known.deliver()).mark).toEqual({ outcome: "sent" });
+    expect((await known.deliver()).details?.delivery).toEqual({ outcome: "sent" });
     for (const ask of [() => "unknown" as Arrival, () => Promise.reject(new Error("away"))]) {
       const unknown = rig("ask", [{ answer: "uncertain" }], { ask });
-      const { outcome, mark } = await unknown.deliver();
-      expect([outcome.type, mark]).toEqual(["threw", undefined]);
+      const { outcome, details } = await unknown.deliver();
+      expect([outcome.type, details]).toEqual(["threw", undefined]);
     }
     expect(known.sent).toEqual([]);
   });
@@ -130,7 +130,7 @@ describe("what send throws", () => {
     ["ask", undefined, "uncertain"],
   ])("%s, %o: %s", async (onUncertain, error, outcome) => {
     const { deliver } = rig(onUncertain, [{}], throwing(error));
-    expect((await deliver()).mark).toMatchObject({ outcome });
+    expect((await deliver()).details?.delivery).toMatchObject({ outcome });
   });
 
   test("review: a doubt is never tried again, whatever it was; its cause is told", async () => {
@@ -154,27 +154,33 @@ describe("before it sends", () => {
       // What lies between begin and send is the opening of the message. It takes long, once.
       const pauses = [ms];
       const slow = rig(onUncertain, [{}], { input: schema(() => slow.pass(pauses.pop() ?? 0)) });
-      expect((await slow.deliver()).mark).toMatchObject({ outcome: "sent" });
+      expect((await slow.deliver()).details?.delivery).toMatchObject({ outcome: "sent" });
       expect([slow.begins.length, slow.sent.length]).toEqual([begins, 1]);
     }
   });
 
   test("a process that is held up every time gives up before it has sent anything", async () => {
     const stuck = rig("review", [{}], { input: schema(() => stuck.pass(60_000)) });
-    expect((await stuck.deliver()).mark).toMatchObject({ outcome: "refused" });
+    expect((await stuck.deliver()).details?.delivery).toMatchObject({ outcome: "refused" });
     expect([stuck.begins.length, stuck.sent.length]).toEqual([3, 0]);
   });
 
   test("a run that was told to stop sends nothing, and says so", async () => {
     const { sent, aborting, deliver } = rig("review", [{}]);
     aborting.abort(new Error("stop"));
-    expect(await deliver()).toMatchObject({ mark: { outcome: "refused" }, outcome: { error: { message: "stop" } } });
+    expect(await deliver()).toMatchObject({
+      details: { delivery: { outcome: "refused" } },
+      outcome: { error: { message: "stop" } },
+    });
     expect(sent).toEqual([]);
   });
 
   test("a message that cannot be opened here is refused for now: another worker may have the key", async () => {
     const { sent, deliver } = rig("review", [{ payload: { "fairmill:sealed": 1, kid: "k" } }]);
-    expect(await deliver()).toMatchObject({ mark: { outcome: "refused" }, outcome: { type: "unopened" } });
+    expect(await deliver()).toMatchObject({
+      details: { delivery: { outcome: "refused" } },
+      outcome: { type: "unopened" },
+    });
     expect(sent).toEqual([]);
   });
 });

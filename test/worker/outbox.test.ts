@@ -352,7 +352,9 @@ test("a worker that was held up between begin and send asks again before it send
   const deliverer = new Deliverer(channel, { keeper, clock, leaseMs: 15_000 });
   const claim = { id: "1", leaseNo: 1, attempt: 1, tenant: "t", kind: "fairmill.deliver.mail" } as never;
   const run = { signal: new AbortController().signal, log: silentLogger };
-  expect(await deliverer.deliver(claim, run, () => false)).toMatchObject({ mark: { outcome: "sent" } });
+  expect(await deliverer.deliver(claim, run, () => false)).toMatchObject({
+    details: { delivery: { outcome: "sent" } },
+  });
   expect(begins).toHaveLength(2);
   expect(calls).toHaveLength(1);
 });

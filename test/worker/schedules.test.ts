@@ -1,11 +1,23 @@
 // F3: schedules over real workers: each tick makes one job, whoever is there, asleep, killed, or wrong about the time.
 import { randomBytes } from "node:crypto";
-import { type Client, createClient, createCodec, defineJob, handle, type ScheduleOptions, type Tick } from "fairmill";
+import {
+  type Client,
+  createClient,
+  createCodec,
+  defineJob,
+  handle,
+  type ScheduleOptions,
+  silentLogger,
+  type Tick,
+} from "fairmill";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Bus } from "../../src/base/bus.js";
 import { systemClock } from "../../src/base/clock.js";
+import { createWorkerEmitter } from "../../src/core/worker/worker-events.js";
+import type { WorkerNews } from "../../src/core/worker/worker-news.js";
 import { Database } from "../../src/db/database.js";
 import { jitterOf } from "../../src/schedules/schedule.js";
-import { Schedules } from "../../src/schedules/ticker.js";
+import { ScheduleTicker } from "../../src/schedules/ticker.js";
 import { withoutTimersOf } from "../support/clocks.js";
 import { useDatabase } from "../support/database.js";
 import { dice, newSeed } from "../support/dice.js";
@@ -165,15 +177,22 @@ describe("F3: each tick once", () => {
       () => new Database({ databaseUrl: db.url }, { connectionsMax: 2, applicationName: "test" }),
     );
     const troubles: unknown[] = [];
-    const duties = bases.map(
+    const tickers = bases.map(
       (base) =>
-        new Schedules(base, { onTicked: () => {}, onReset: () => {}, onTrouble: (_, error) => troubles.push(error) }),
+        new ScheduleTicker({
+          db: base,
+          bus: new Bus<WorkerNews>(),
+          events: createWorkerEmitter(),
+          identity: { id: "ticker" },
+          log: silentLogger,
+          trouble: (_, error) => void troubles.push(error),
+        }),
     );
     let moved = 0;
     for (let n = 0; n < 100; n++) {
       await db.query("delete from fairmill.schedule_tick");
       await asleepFor(3);
-      for (const count of await Promise.all(duties.map((duty) => duty.runOnce()))) moved += count;
+      for (const count of await Promise.all(tickers.map((ticker) => ticker.tickDue()))) moved += count;
     }
     await Promise.all(bases.map((base) => base.close()));
     expect(troubles).toEqual([]);

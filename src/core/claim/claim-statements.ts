@@ -158,7 +158,7 @@ export async function claimAlong(
     ],
     "texts",
   ];
-  const [claimed, news] = await db.together([claim, [NEWS, [[queue], tail]]]);
+  const [claimed, news] = await db.pipeline([claim, [NEWS, [[queue], tail]]]);
   if (claimed!.status === "rejected") throw claimed!.reason;
   const rows = claimed!.value as ClaimRow[];
   const told = heldBackOf(rows);

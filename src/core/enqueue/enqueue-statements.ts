@@ -1,9 +1,10 @@
 // Writing new jobs: the calls of enqueue_payloads_v1 and enqueue_many_v1, with what all jobs have in common sent once.
 import { DatabaseError, type FairmillError } from "../../base/errors.js";
 import type { Database, Queryable, Statement } from "../../db/database.js";
+import { type Refusal, toError } from "../../db/refusals.js";
 import { qualify } from "../../db/schema-name.js";
+import type { EffectKind } from "../job/effects.js";
 import type { AlikeJobs, Enqueued, JobList, NewJob, UniqueClaim } from "../job/enqueue-options.js";
-import { type Refusal, toError } from "./refusal.js";
 
 /**
  * The ids as one text: a thousand rows of one number each would cost more than the numbers. A job that was refused has none. All is text:
@@ -65,9 +66,9 @@ type Column = (typeof SHARED)[number] | (typeof OWN)[number];
 const ALL: readonly Column[] = [...SHARED, ...OWN];
 
 /** Whose transaction it is: our own that ends with the statement, for one caller or for several, or the caller's. */
-const OWN_TRANSACTION = { wake: false, alone: true, partial: false, isHasty: false };
-const OWN_OF_SEVERAL = { wake: false, alone: true, partial: true, isHasty: false };
-const CALLERS_TRANSACTION = { wake: true, alone: false, partial: false, isHasty: false };
+const OWN_TRANSACTION = { wake: false, alone: true, partial: false, failsOnLock: false };
+const OWN_OF_SEVERAL = { wake: false, alone: true, partial: true, failsOnLock: false };
+const CALLERS_TRANSACTION = { wake: true, alone: false, partial: false, failsOnLock: false };
 
 function enqueueStatement(jobs: JobList, how: typeof OWN_TRANSACTION): Statement {
   if ("payloads" in jobs) return alikeStatement(jobs, how);
@@ -87,9 +88,9 @@ function alikeStatement({ payloads, tenants, ...jobs }: AlikeJobs, how: typeof O
   return [ENQUEUE_ALIKE, [payloads, shared, ...valuesOf(how), each]];
 }
 
-const valuesOf = ({ wake, alone, partial, isHasty }: typeof OWN_TRANSACTION) => [
+const valuesOf = ({ wake, alone, partial, failsOnLock }: typeof OWN_TRANSACTION) => [
   ...[wake, alone, partial],
-  isHasty ? LOCK_TIMEOUT : null,
+  failsOnLock ? LOCK_TIMEOUT : null,
 ];
 
 function alikeOf(jobs: readonly NewJob[]): AlikeJobs {
@@ -148,6 +149,9 @@ export const jobText = (job: NewJob): string => textOf(job, ALL);
 /** Jobs that share nothing, as enqueue_many_v1 takes them. */
 export const jobsText = (jobs: readonly NewJob[]): string => `[${jobs.map(jobText).join(",")}]`;
 
+/** Jobs as an effect of a handler. */
+export const JOBS: EffectKind<NewJob> = { member: "enqueue", text: jobsText };
+
 /** What became of a job of several callers: each has its own answer. */
 export type Stored = Enqueued | { readonly error: FairmillError };
 
@@ -155,23 +159,23 @@ export type Stored = Enqueued | { readonly error: FairmillError };
 export async function storeJobs(db: Database, jobs: JobList, nowMs: number): Promise<Enqueued[]> {
   if (isTooMuch(jobs)) return db.transaction((tx) => storeJobsIn(tx, db.schema, jobs));
   // One list after the other stays on its connection, which knows where its last rows went: that is worth more than the wait.
-  const [stored] = await db.togetherLarge(statements(jobs, nowMs, OWN_TRANSACTION));
+  const [stored] = await db.pipelineLarge(statements(jobs, nowMs, OWN_TRANSACTION));
   if (stored!.status === "rejected") throw stored!.reason;
   return allOrNone(stored!.value, countOf(jobs));
 }
 
 /**
- * The same for jobs of several callers: a limit that refuses one of them does not concern the others. Nobody waits for the wake-up: beside a
- * few jobs it takes a good part of the time. `isHasty`: fails, and stores nothing, where it would have to wait for somebody's transaction.
+ * The same for jobs of several callers: a limit that refuses one of them does not concern the others. The wake-up is not awaited: beside a
+ * few jobs it takes a good part of the time. `failsOnLock`: fails, and stores nothing, where it would have to wait for another transaction.
  */
 export async function storeJobsOfSeveral(
   db: Database,
   jobs: readonly NewJob[],
   nowMs: number,
-  isHasty: boolean,
+  failsOnLock: boolean,
 ): Promise<Stored[]> {
   if (isTooMuch(jobs)) return storeJobs(db, jobs, nowMs);
-  return toStored(await db.ahead(statements(jobs, nowMs, { ...OWN_OF_SEVERAL, isHasty })), jobs.length);
+  return toStored(await db.pipelineFirst(statements(jobs, nowMs, { ...OWN_OF_SEVERAL, failsOnLock })), jobs.length);
 }
 
 /** The enqueue, and behind it the wake-up. One that failed costs latency only: workers poll. */

@@ -7,7 +7,6 @@ import { serializeInput } from "../../base/json-content.js";
 import { nameOf, readable, refuseUnknown, wholeNumber } from "../../base/settings.js";
 import { showValue } from "../../base/show-value.js";
 import { momentOf } from "../../base/time.js";
-import type { RuleTeller } from "../../limits/key-rules.js";
 import { type Codec, sealJson } from "../job/codec.js";
 import type { EnqueueOptions, NewJob, UniqueClaim } from "../job/enqueue-options.js";
 import { priceOf } from "../job/job-credits.js";
@@ -19,6 +18,13 @@ import type { EnqueueChain, JobDraft } from "./enqueue-middleware.js";
 export type { EnqueueOptions };
 
 export type EnqueueItem<In> = EnqueueOptions & { readonly input: In };
+
+/** Tells the database what a definition says of its kind, before the first job: over a client's connections, or in a caller's transaction. */
+export interface RuleTeller {
+  /** True: there is nothing to tell. */
+  knows(definition: Pick<JobDefinition, "kind" | "limits">): boolean;
+  tell(definition: Pick<JobDefinition, "kind" | "limits">): Promise<void>;
+}
 
 /** What jobs are made with. */
 export interface JobMakers {

@@ -5,9 +5,9 @@ import { ConfigError } from "../../base/errors.js";
 import { nameOf, readable, refuseUnknown, wholeNumber } from "../../base/settings.js";
 import { showValue } from "../../base/show-value.js";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "../../base/standard-schema.js";
-import { type CheckedLimits, checkJobLimits, type JobLimits } from "../../limits/limit-settings.js";
 import { type Backoff, exponential } from "./backoff.js";
 import { checkJobCredits, type JobCredits } from "./job-credits.js";
+import { type CheckedLimits, checkJobLimits, type JobLimits } from "./job-limits.js";
 import { type UniqueRule, type UniqueSettings, uniqueRuleOf } from "./unique.js";
 
 /** `unique`, `debounce`, `throttle`: see UniqueSettings. One of them, or none. */

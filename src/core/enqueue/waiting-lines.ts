@@ -1,27 +1,27 @@
-// Jobs that have to wait until somebody's transaction ends: it holds what they need, a key or a rate or an account. They stand in line behind
-// those that need the same, and few lines have a connection at a time, so that nobody else has to wait with them.
+// Jobs that have to wait until another transaction ends: it has locked what they need, a key or a rate or an account. They stand in line behind
+// those that need the same, and few lines have a connection at a time, so that no other job has to wait with them.
 
 interface Waiting<Item, Answer> {
   readonly item: Item;
   readonly resolve: (answer: Answer) => void;
 }
 
-export interface PatientLinesOptions<Item, Answer> {
+export interface WaitingLinesOptions<Item, Answer> {
   /** Lines that are served at a time, each on a connection of its own. */
   readonly linesMax: number;
   readonly itemsMax: number;
-  /** Answers each item by its place, and does not reject. */
+  /** Answers each item by its index, and does not reject. */
   readonly send: (items: readonly Item[]) => Promise<readonly Answer[]>;
 }
 
-export class PatientLines<Item, Answer> {
-  readonly #options: PatientLinesOptions<Item, Answer>;
+export class WaitingLines<Item, Answer> {
+  readonly #options: WaitingLinesOptions<Item, Answer>;
   readonly #lines = new Map<string, Waiting<Item, Answer>[]>();
   /** Lines that wait for a connection, by name. */
   readonly #unserved: string[] = [];
   #served = 0;
 
-  constructor(options: PatientLinesOptions<Item, Answer>) {
+  constructor(options: WaitingLinesOptions<Item, Answer>) {
     this.#options = options;
   }
 

@@ -1,10 +1,10 @@
 // Lines that wait: each in its order, few at a time, none for ever.
 import { expect, test } from "vitest";
-import { PatientLines } from "../../src/core/enqueue/patient-lines.js";
+import { WaitingLines } from "../../src/core/enqueue/waiting-lines.js";
 
 function lines(linesMax: number, itemsMax = 2) {
   const sent: { items: readonly string[]; answer: () => Promise<void> }[] = [];
-  const patient = new PatientLines<string, string>({
+  const patient = new WaitingLines<string, string>({
     linesMax,
     itemsMax,
     send: (items) =>
