@@ -52,7 +52,10 @@ export function composed(context: ClientContext, window: Window | undefined, end
   const { signal } = signalCalls(context);
   const { pause, resume } = pauseCalls(context);
   const made: Made = {};
-  const batches = () => (made.batches ??= new Batches(context, window, ends));
+  const batches = () => {
+    made.batches ??= new Batches(context, window, ends);
+    return made.batches;
+  };
   return {
     enqueue,
     enqueueMany,
@@ -65,34 +68,43 @@ export function composed(context: ClientContext, window: Window | undefined, end
     pause,
     resume,
     get jobs() {
-      return (made.jobs ??= new Jobs(context));
+      made.jobs ??= new Jobs(context);
+      return made.jobs;
     },
     get dead() {
-      return (made.dead ??= new Dead(context));
+      made.dead ??= new Dead(context);
+      return made.dead;
     },
     get batches() {
       return batches();
     },
     get flows() {
-      return (made.flows ??= new Flows(context, batches()));
+      made.flows ??= new Flows(context, batches());
+      return made.flows;
     },
     get schedules() {
-      return (made.schedules ??= new Schedules(context));
+      made.schedules ??= new Schedules(context);
+      return made.schedules;
     },
     get outbox() {
-      return (made.outbox ??= new Outbox(context));
+      made.outbox ??= new Outbox(context);
+      return made.outbox;
     },
     get credits() {
-      return (made.credits ??= new Credits(context));
+      made.credits ??= new Credits(context);
+      return made.credits;
     },
     get tenants() {
-      return (made.tenants ??= new Tenants(context));
+      made.tenants ??= new Tenants(context);
+      return made.tenants;
     },
     get queues() {
-      return (made.queues ??= new Queues(context));
+      made.queues ??= new Queues(context);
+      return made.queues;
     },
     get kinds() {
-      return (made.kinds ??= new Kinds(context));
+      made.kinds ??= new Kinds(context);
+      return made.kinds;
     },
   };
 }
