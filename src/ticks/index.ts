@@ -1,4 +1,8 @@
 // The entry `fairmill/tick`: what a function that runs ticks needs. Starts no threads and listens to no notifications.
+
+// The members that features add to JobContext.
+import "../worker/context-members.js";
+
 export { exponential } from "../core/job/backoff.js";
 export { defineJob } from "../core/job/job-definition.js";
 export { cancel, snooze } from "../core/job/outcome.js";

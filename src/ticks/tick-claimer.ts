@@ -1,23 +1,22 @@
 // Claims for one tick: reads all lanes once, in a random order, because a tick remembers nothing of the ones before it, and claims along
 // them within what one tick may take of a tenant. Lanes that limits hold back are left alone for the rest of the tick.
-import type { Clock } from "../base/clock.js";
 import { byLane, lateOf } from "../core/claim/by-lane.js";
 import { HandNumbers } from "../core/claim/claim-list-numbers.js";
 import { claimAlong, readLanes, type WaitingLane } from "../core/claim/claim-statements.js";
-import type { Throttled } from "../core/claim/closed-limit.js";
 import type { Closing } from "../core/claim/closed-limits.js";
 import { interleave } from "../core/claim/interleave.js";
 import { LaneRing } from "../core/claim/lane-ring.js";
 import type { Claim } from "../core/job/claim.js";
-import type { Database } from "../db/database.js";
+import type { WorkerContext } from "../core/worker/worker-context.js";
+
+/** What the claimer needs of its worker. */
+export type TickClaimContext = Pick<WorkerContext, "db" | "clock" | "bus" | "identity">;
 
 export interface TickClaimerOptions {
-  readonly worker: string;
   readonly queues: readonly string[];
   readonly lowerShare: number;
   /** Jobs of one tenant in the whole tick. */
   readonly tenantJobsMax: number;
-  readonly onThrottled: (throttled: Throttled) => void;
   /** A claim got nothing of lanes in which jobs were ready a moment ago: other workers were faster. */
   readonly onContended: () => void;
 }
@@ -34,17 +33,19 @@ interface QueueRing {
 }
 
 export class TickClaimer {
-  readonly #db: Database;
-  readonly #clock: Clock;
+  readonly #context: TickClaimContext;
   readonly #options: TickClaimerOptions;
   readonly #rings = new Map<string, QueueRing>();
   readonly #numbers = new HandNumbers();
   readonly #taken = new Map<string, number>();
 
-  constructor(db: Database, clock: Clock, options: TickClaimerOptions) {
-    this.#db = db;
-    this.#clock = clock;
+  constructor(context: TickClaimContext, options: TickClaimerOptions) {
+    this.#context = context;
     this.#options = options;
+    // A job has ended: its number in the worker's lists may be used again.
+    context.bus.on("freed", (claims) => {
+      for (const { hand } of claims) this.#numbers.settled(hand);
+    });
   }
 
   /** Claims for the demand of each queue, at most `jobsMax` in all and of these kinds. */
@@ -63,19 +64,15 @@ export class TickClaimer {
     this.#rings.clear();
   }
 
-  /** The job has ended: its number in the worker's lists may be used again. */
-  settled(claims: Iterable<Claim>): void {
-    for (const { hand } of claims) this.#numbers.settled(hand);
-  }
-
   async #claimFrom(queue: string, jobsMax: number, kinds: readonly string[]): Promise<Claim[]> {
     const known = this.#rings.get(queue) ?? (await this.#read(queue));
     const probes = known.isClosed ? [] : known.ring.take(jobsMax);
     if (probes.length === 0) return [];
-    const { worker, onThrottled, onContended } = this.#options;
+    const { bus, db, identity } = this.#context;
+    const worker = identity.id;
     const hand = this.#numbers.take();
     // No news: what comes in during a tick is the next one's, unless all lanes are read again.
-    const answer = await claimAlong(this.#db, worker, queue, probes, kinds, jobsMax, NO_NEWS, hand);
+    const answer = await claimAlong(db, worker, queue, probes, kinds, jobsMax, NO_NEWS, hand);
     const { claims, cut, held } = answer;
     this.#numbers.fill(hand, claims.length);
     const closings = held.map(
@@ -94,8 +91,8 @@ export class TickClaimer {
     );
     known.isClosed = held.some(({ scope }) => scope === "queue");
     const limits = held.filter(({ why }) => why !== "paused");
-    if (limits.length + lateCount > 0) onThrottled({ queue, held: limits, putBack: answer.late });
-    if (known.isFresh && claims.length + lateCount + held.length === 0) onContended();
+    if (limits.length + lateCount > 0) bus.tell("throttled", { worker, queue, held: limits, putBack: answer.late });
+    if (known.isFresh && claims.length + lateCount + held.length === 0) this.#options.onContended();
     known.isFresh = false;
     for (const { tenant } of claims) this.#taken.set(tenant, (this.#taken.get(tenant) ?? 0) + 1);
     return interleave(lanes.filter((lane) => lane.length > 0));
@@ -105,7 +102,7 @@ export class TickClaimer {
     const { lowerShare, tenantJobsMax } = this.#options;
     const lanes: WaitingLane[] = [];
     for (let page = 0; page < PAGES_MAX; page++) {
-      const more = await readLanes(this.#db, queue, lanes.at(-1), PAGE_LANES);
+      const more = await readLanes(this.#context.db, queue, lanes.at(-1), PAGE_LANES);
       for (const lane of more) lanes.push(lane);
       if (more.length < PAGE_LANES) break;
     }
@@ -119,7 +116,7 @@ export class TickClaimer {
   /** Each order is as likely as any other. */
   #shuffled<T>(values: T[]): T[] {
     for (let i = values.length - 1; i > 0; i--) {
-      const j = Math.floor(this.#clock.random() * (i + 1));
+      const j = Math.floor(this.#context.clock.random() * (i + 1));
       [values[i], values[j]] = [values[j]!, values[i]!];
     }
     return values;

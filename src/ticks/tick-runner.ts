@@ -7,13 +7,12 @@
 //  5. Say goodbye, write the row, answer what is left.
 
 import { hostname } from "node:os";
-import { systemClock } from "../base/clock.js";
-import { createLogger } from "../base/log.js";
 import { VERSION } from "../base/version.js";
-import { chainOf } from "../core/job/middleware-chain.js";
-import { ThrottleLog } from "../core/worker/claim-log.js";
-import { createWorkerEmitter, type WorkerEmitter } from "../core/worker/worker-events.js";
-import { newWorkerId } from "../core/worker/worker-id.js";
+import { reportStableBatches } from "../batches/stable-batches.js";
+import type { JobDefinition } from "../core/job/job-definition.js";
+import { Upkeep } from "../core/upkeep/upkeep.js";
+import { createWorkerEmitter } from "../core/worker/worker-events.js";
+import { reportNews } from "../core/worker/worker-reports.js";
 import { registerWorker, stopWorker } from "../core/worker/worker-statements.js";
 import { Database } from "../db/database.js";
 import { explainFailure } from "../db/explain-failure.js";
@@ -21,12 +20,14 @@ import { SchemaFit } from "../db/migrate/schema-fit.js";
 import { countReady, recordTick } from "../intervals/interval-statements.js";
 import { WorkerFigures } from "../intervals/worker-figures.js";
 import { setKeyRules } from "../limits/limit-statements.js";
-import type { Middleware } from "../worker/worker-middleware.js";
+import { ScheduleTicker } from "../schedules/ticker.js";
+import { assembleWork, definitionsOf } from "../worker/assemble.js";
+import { contextOver, type FeatureContext, outfitOf } from "../worker/create-context.js";
 import { TickClaimer } from "./tick-claimer.js";
-import { claimAndRun, type Times, timesOf, watchCancels, windDown } from "./tick-life.js";
+import { claimAndRun, type Times, timesOf, windDown } from "./tick-life.js";
+import { TickServices } from "./tick-services.js";
 import { LEASE_MARGIN_MS, type TickOptions, type TickSettings } from "./tick-settings.js";
 import { nextDueInMs, readKnownRuns } from "./tick-statements.js";
-import { jobsOfTick, type TickContext, tickHandlers, upkeepOfTick } from "./tick-worker.js";
 import { UsualRuns } from "./usual-runs.js";
 
 /** What a tick did. */
@@ -51,39 +52,40 @@ const UPKEEP_ROUNDS_MAX = 10;
 const IDLE_MS_MAX = 5_000;
 
 export class TickRunner {
+  readonly #options: TickOptions;
   readonly #settings: TickSettings;
-  readonly #context: TickContext;
+  readonly #shared: Pick<FeatureContext, "db" | "clock" | "log">;
+  readonly #definitions: readonly JobDefinition[];
+  readonly #kinds: readonly string[];
   readonly #queues: readonly string[];
   readonly #usual: UsualRuns;
   readonly #told = new Set<string>();
   #ready: Promise<void> | undefined;
 
   constructor(options: TickOptions, settings: TickSettings) {
-    const clock = options.clock ?? systemClock;
-    const log = options.logger ?? createLogger();
     const db = new Database(options, {
       connectionsMax: settings.connectionsMax,
       applicationName: "fairmill tick",
       idleMsMax: IDLE_MS_MAX,
       answerMsMax: Math.max(5_000, settings.budgetMs),
     });
-    const middlewares = [...(chainOf<Middleware>(options.use) ?? [])];
-    const context = { db, clock, log, settings: settings.worker };
-    const handlers = tickHandlers(context, options, middlewares, (error) =>
-      this.#trouble(undefined, "beginning to send", error),
-    );
+    this.#options = options;
     this.#settings = settings;
-    this.#context = { ...context, handlers, middlewares };
+    this.#shared = { db, ...outfitOf(options) };
+    this.#definitions = definitionsOf(options);
+    this.#kinds = this.#definitions.map(({ kind }) => kind);
     this.#queues = [...settings.worker.concurrency.keys()];
-    this.#usual = new UsualRuns([...handlers.keys()]);
+    this.#usual = new UsualRuns(this.#kinds);
+    // What no tick could work with is refused here and now.
+    assembleWork(this.#newContext(), options);
   }
 
   async close(): Promise<void> {
-    await this.#context.db.close();
+    await this.#shared.db.close();
   }
 
   async runOnce(): Promise<TickReport> {
-    const { db, clock } = this.#context;
+    const { db, clock } = this.#shared;
     const times = timesOf(clock.monotonic(), this.#settings);
     try {
       await this.#prepare();
@@ -103,24 +105,30 @@ export class TickRunner {
   }
 
   async #start(): Promise<void> {
-    const { db, handlers } = this.#context;
+    const { db } = this.#shared;
     await new SchemaFit(db).check();
-    await setKeyRules(
-      db,
-      [...handlers.values()].map(({ definition }) => definition),
-    );
-    this.#usual.learn(await readKnownRuns(db, [...handlers.keys()]));
+    await setKeyRules(db, this.#definitions);
+    this.#usual.learn(await readKnownRuns(db, this.#kinds));
+  }
+
+  /** Of one tick: a name, events and a bus of its own, over the connections of all. */
+  #newContext(): FeatureContext {
+    const context = contextOver(this.#shared, this.#settings.worker, this.#kinds, createWorkerEmitter());
+    reportNews(context);
+    reportStableBatches(context);
+    context.events.on("ended", ({ claim, durationMs }) => this.#usual.ran(claim.kind, durationMs));
+    context.bus.on("stepped", ({ kind, ms }) => this.#usual.stepped(kind, ms));
+    return context;
   }
 
   async #tick(times: Times): Promise<TickReport> {
-    const { db, clock, log } = this.#context;
-    const worker = newWorkerId({ host: hostname(), pid: process.pid, nowMs: clock.now(), random: clock.random() });
-    const events = createWorkerEmitter();
-    const figures = new WorkerFigures(events, clock);
-    events.on("ended", ({ claim, durationMs }) => this.#usual.ran(claim.kind, durationMs));
-    await this.#upkeep(worker, events, times);
+    const { db, clock, log } = this.#shared;
+    const context = this.#newContext();
+    const worker = context.identity.id;
+    const figures = new WorkerFigures(context);
+    await this.#upkeep(context, times);
     const depth = await countReady(db, this.#queues);
-    if (depth > 0) await this.#work(worker, events, figures, times);
+    if (depth > 0) await this.#work(context, figures, times);
     const { counts } = figures.now;
     const facts = figures.take().facts();
     const intervalMs = Math.round(clock.monotonic() - times.startMs);
@@ -153,74 +161,59 @@ export class TickRunner {
     return report;
   }
 
-  async #upkeep(worker: string, events: WorkerEmitter, times: Times): Promise<void> {
-    const { clock } = this.#context;
-    const trouble = (doing: string, error: unknown) => this.#trouble(worker, doing, error, events);
-    const upkeep = upkeepOfTick(this.#context, worker, events, trouble);
+  async #upkeep(context: FeatureContext, times: Times): Promise<void> {
+    const { clock } = context;
+    const upkeep = new Upkeep(context, [new ScheduleTicker(context)]);
+    const { signal } = new AbortController();
     const untilMs = times.startMs + this.#settings.budgetMs * UPKEEP_SHARE;
     // A round that leaves something says so; what another session has locked is the next tick's.
     for (let round = 0; round < UPKEEP_ROUNDS_MAX && clock.monotonic() < untilMs; round++)
-      if ((await upkeep.runOnce()) > 0) return;
+      if ((await upkeep.runOnce(signal)) > 0) return;
   }
 
-  async #work(worker: string, events: WorkerEmitter, figures: WorkerFigures, times: Times): Promise<void> {
-    const { db, clock, log, settings, handlers } = this.#context;
-    const trouble = (doing: string, error: unknown) => this.#trouble(worker, doing, error, events);
-    const throttleLog = new ThrottleLog(log, clock);
-    const claimer = new TickClaimer(db, clock, {
-      worker,
+  async #work(context: FeatureContext, figures: WorkerFigures, times: Times): Promise<void> {
+    const { clock, db, identity, settings, trouble } = context;
+    const claimer = new TickClaimer(context, {
       queues: this.#queues,
       lowerShare: settings.lowerShare,
       tenantJobsMax: this.#settings.tenantJobsMax,
-      onThrottled: (throttled) => {
-        throttleLog.add(worker, throttled);
-        events.emit("throttled", { worker, ...throttled });
-      },
       onContended: () => figures.now.counts.contended++,
     });
-    const jobs = jobsOfTick(this.#context, {
-      events,
-      claimer,
-      isTimeUp: () => clock.monotonic() >= times.closeMs,
-      onStep: (kind, ms) => {
-        figures.stepped(kind, ms);
-        this.#usual.stepped(kind, ms);
-      },
-      trouble,
-    });
+    const { jobs, progress } = assembleWork(context, this.#options, () => clock.monotonic() >= times.closeMs);
+    await this.#register(context, times);
+    const services = new TickServices(context, progress);
+    const life = { context, claimer, jobs, services, times };
+    try {
+      await claimAndRun(life, this.#settings.jobsMax, this.#usual);
+    } catch (error) {
+      trouble("claiming", error);
+    } finally {
+      await windDown(life);
+      this.#tellUnfit();
+      // What is still listed as this one's goes back: jobs whose claim was not answered, or whose verdict could not be written.
+      await stopWorker(db, identity.id).catch((error: unknown) => trouble("saying goodbye", error));
+    }
+  }
+
+  async #register({ clock, db, identity, kinds, settings }: FeatureContext, times: Times): Promise<void> {
     await registerWorker(db, {
-      id: worker,
+      id: identity.id,
       queues: this.#queues,
-      kinds: [...handlers.keys()],
+      kinds,
       leaseMs: Math.max(1_000, times.endMs - clock.monotonic()) + LEASE_MARGIN_MS,
       concurrency: [...settings.concurrency.values()].reduce((sum, each) => sum + each, 0),
       host: hostname(),
       pid: process.pid,
       version: VERSION,
     });
-    const life = { db, clock, log, worker, claimer, jobs, events, times, trouble };
-    const over = new AbortController();
-    const cancels = watchCancels(life, over.signal);
-    try {
-      await claimAndRun(life, this.#settings.jobsMax, this.#usual);
-    } catch (error) {
-      trouble("claiming", error);
-    } finally {
-      await windDown(life, settings.abortGraceMs);
-      over.abort();
-      await cancels;
-      this.#tellUnfit();
-      // What is still listed as this one's goes back: jobs whose claim was not answered, or whose verdict could not be written.
-      await stopWorker(db, worker).catch((error: unknown) => trouble("saying goodbye", error));
-    }
   }
 
   /** A kind that does not even fit into a whole tick waits for ever where there are only ticks: once a process and kind. */
   #tellUnfit(): void {
-    const { handlers, log } = this.#context;
+    const { log } = this.#shared;
     const { startMs, abortMs } = timesOf(0, this.#settings);
     const wholeMs = abortMs - startMs;
-    for (const kind of handlers.keys()) {
+    for (const kind of this.#kinds) {
       const needMs = this.#usual.meanMs(kind);
       if (needMs <= wholeMs || this.#told.has(kind)) continue;
       this.#told.add(kind);
@@ -229,11 +222,5 @@ export class TickRunner {
         "Jobs of this kind usually run longer than a tick lasts, so ticks do not claim them: raise the budget, divide the job into steps, or start a worker",
       );
     }
-  }
-
-  #trouble(worker: string | undefined, doing: string, error: unknown, events?: WorkerEmitter): void {
-    const { log } = this.#context;
-    log.warn({ worker, doing, error: error instanceof Error ? error.message : String(error) }, "Trouble in a tick");
-    events?.emit("trouble", { doing, error });
   }
 }

@@ -1,8 +1,10 @@
 // C4: long-running workers write down what they did, one row an interval; and what rows say is true.
 import { createClient, defineJob, handle } from "fairmill";
 import { expect, test } from "vitest";
+import { Bus } from "../../src/base/bus.js";
 import { systemClock } from "../../src/base/clock.js";
 import { createWorkerEmitter } from "../../src/core/worker/worker-events.js";
+import type { WorkerNews } from "../../src/core/worker/worker-news.js";
 import { Database } from "../../src/db/database.js";
 import { IntervalRecorder } from "../../src/intervals/interval-recorder.js";
 import { WorkerFigures } from "../../src/intervals/worker-figures.js";
@@ -74,34 +76,40 @@ test("nothing happened: no row, until the minute is over", async () => {
   let nowMs = 0;
   const clock = { ...systemClock, monotonic: () => nowMs, after: () => () => {} };
   const database = new Database({ databaseUrl: db.url }, { connectionsMax: 1, applicationName: "test" });
-  const figures = new WorkerFigures(createWorkerEmitter(), clock);
-  const recorder = new IntervalRecorder(database, clock, figures, {
-    ...{ everyMs: 10_000, queues: ["default"], worker: () => "w1", running: () => 0 },
-    onTrouble: (error) => {
-      throw error;
-    },
-  });
-  recorder.start();
+  const bus = new Bus<WorkerNews>();
+  const figures = new WorkerFigures({ bus, clock, events: createWorkerEmitter() });
+  const trouble = (_: string, error: unknown) => {
+    throw error;
+  };
+  const settings = { concurrency: new Map([["default", 1]]), recordEveryMs: 10_000 };
+  const context = { db: database, clock, identity: { id: "w1" }, trouble, settings };
+  const recorder = new IntervalRecorder(context, figures, { size: 0 });
+  const waitsMs = await recorder.runOnce();
+  expect(waitsMs).toBeGreaterThanOrEqual(9_000);
+  expect(waitsMs).toBeLessThanOrEqual(11_000);
   for (nowMs = 10_000; nowMs <= 50_000; nowMs += 10_000) await recorder.runOnce();
   expect(await rows()).toEqual([]);
   await recorder.runOnce();
   expect(await rows()).toMatchObject([
     { jobs_claimed: 0, interval_ms: 60_000, tick_duration_ms: 0, queue_depth_at_start: 0 },
   ]);
-  figures.stepped("work", 1);
+  bus.tell("stepped", { kind: "work", ms: 1 });
   figures.now.counts.claimed++;
   nowMs += 10_000;
   await recorder.runOnce();
-  expect(await rows()).toMatchObject([{}, { jobs_claimed: 1, interval_ms: 10_000 }]);
-  await recorder.stop();
+  expect(await rows()).toMatchObject([
+    {},
+    { jobs_claimed: 1, interval_ms: 10_000, kinds: { work: { steps: 1, step_ms: 1 } } },
+  ]);
+  await recorder.runOnce();
   expect(await rows()).toHaveLength(2);
   await database.close();
 });
 
 test("C3: what a limit of a tenant or a kind holds back is recorded as throttled, with the number of jobs behind it", async () => {
   await using client = createClient({ databaseUrl: db.url });
-  await client.setTenant("acme", { maxRunning: 1 });
-  await client.setKind("rare", { maxRunning: 1 });
+  await client.tenants.set("acme", { maxRunning: 1 });
+  await client.kinds.set("rare", { maxRunning: 1 });
   const rare = defineJob({ kind: "rare" });
   for (let n = 0; n < 6; n++) await client.enqueue(work, {}, { tenant: "acme" });
   for (let n = 0; n < 4; n++) await client.enqueue(rare, {}, { tenant: `t${n}` });

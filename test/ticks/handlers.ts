@@ -1,5 +1,6 @@
 // Tick handlers for tests: closed when the test ends, silent unless told otherwise.
-import { createTickHandler, silentLogger, type TickHandler, type TickHandlerOptions } from "fairmill";
+import { createTickHandler, silentLogger } from "fairmill";
+import type { TickHandler, TickHandlerOptions } from "fairmill/tick";
 import { endAfterTest } from "../support/leftovers.js";
 
 export const SECRET = "the first secret which has enough bytes";

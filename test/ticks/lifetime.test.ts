@@ -46,7 +46,7 @@ test("the jobs of a killed function are back when its budget and a margin are ov
 
 test("ticks alone keep schedules ticking, and start jobs that were delayed", async () => {
   await using client = createClient({ databaseUrl: db.url });
-  await client.schedule("each minute", { cron: "* * * * *", job: work, input: {}, tenant: "clock" });
+  await client.schedules.set("each minute", { cron: "* * * * *", job: work, input: {}, tenant: "clock" });
   const { id: delayed } = await client.enqueue(work, {}, { delay: "1h" });
   const handler = tickHandler({ databaseUrl: db.url, handlers });
   expect(await handler.tick()).toMatchObject({ claimed: 0 });
@@ -97,7 +97,7 @@ test("a running job that is cancelled is told so while its tick goes on, and end
 
 test("C3: jobs behind a tenant's limit are recorded as throttled, once a tick, and the log says skipped_throttle", async () => {
   await using client = createClient({ databaseUrl: db.url });
-  await client.setTenant("acme", { maxRunning: 2 });
+  await client.tenants.set("acme", { maxRunning: 2 });
   for (let n = 0; n < 12; n++) await client.enqueue(work, {}, { tenant: "acme" });
   await client.enqueue(work, {}, { tenant: "free" });
   const logger = keepingLogger();

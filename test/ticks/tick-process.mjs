@@ -1,5 +1,6 @@
 // A function that runs one tick and then hangs in its job, for a test that kills it.
-import { defineJob, handle, runTick, silentLogger } from "fairmill";
+import { defineJob, handle, silentLogger } from "fairmill";
+import { runTick } from "fairmill/tick";
 
 const { url, budget } = JSON.parse(process.env.TEST_TICK);
 const job = defineJob({ kind: "work" });

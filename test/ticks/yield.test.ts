@@ -1,5 +1,6 @@
 // A job that is longer than any tick: it stops at a step when the time is up, and goes on in the next tick with its attempt unspent.
-import { createClient, defineJob, handle, type JobContext, ShutdownError } from "fairmill";
+import { createClient, defineJob, handle, type JobContext } from "fairmill";
+import { ShutdownError } from "fairmill/errors";
 import { expect, test } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
 import { useDatabase } from "../support/database.js";

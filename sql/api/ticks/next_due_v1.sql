@@ -39,6 +39,6 @@ begin
     (select greatest(c.next_at, c.held_until) from fairmill.schedule c where c.paused_at is null
      order by greatest(c.next_at, c.held_until) limit 1),
     (select min(w.lease_until) from fairmill.worker w
-     where w.state = 'alive' and exists (select from fairmill.hand h where h.worker = w.id)));
+     where w.state = 'alive' and exists (select from fairmill.claim_list h where h.worker = w.id)));
 end
 $$;
