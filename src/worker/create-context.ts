@@ -2,9 +2,9 @@
 import { Bus } from "../base/bus.js";
 import { systemClock } from "../base/clock.js";
 import { createLogger } from "../base/log.js";
-import { WorkerIdentity } from "../core/worker/incarnation.js";
 import type { WorkerContext } from "../core/worker/worker-context.js";
 import type { WorkerEmitter } from "../core/worker/worker-events.js";
+import { WorkerIdentity } from "../core/worker/worker-id.js";
 import type { WorkerNews } from "../core/worker/worker-news.js";
 import { ANSWER_MS_MAX, Database } from "../db/database.js";
 import { isUnmigrated } from "../db/failures.js";

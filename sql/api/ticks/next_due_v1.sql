@@ -36,8 +36,11 @@ begin
     (select x.expire_at from fairmill.job x where x.expire_at is not null and x.state <> 'running'
      order by x.expire_at limit 1),
     (select b.check_at from fairmill.batch b where b.check_at is not null order by b.check_at limit 1),
-    (select greatest(c.next_at, c.held_until) from fairmill.schedule c where c.paused_at is null
-     order by greatest(c.next_at, c.held_until) limit 1),
+    (select greatest(c.next_at, c.not_before) from fairmill.schedule c where c.paused_at is null
+     order by greatest(c.next_at, c.not_before) limit 1),
+    -- As upkeep: computed by a clock that was ahead.
+    (select now() from fairmill.schedule c where c.paused_at is null and c.moved_at > now() + interval '2 seconds'
+       and coalesce(c.not_before, '-infinity') not between now() and now() + interval '10 seconds' limit 1),
     (select min(w.lease_until) from fairmill.worker w
      where w.state = 'alive' and exists (select from fairmill.claim_list h where h.worker = w.id)));
 end
