@@ -1,0 +1,103 @@
+// The graph of a flow. Each node says its name, its state in words and icon; the critical path is thicker.
+import { useEffect, useState } from "preact/hooks";
+import { useWidth } from "../../charts/width";
+import type { FlowNode } from "../../data/contract";
+import { iconOf, toneOf } from "../../parts/badge";
+import { Icon } from "../../parts/icon";
+import { Loading, Notice } from "../../parts/states";
+import { fold, type FoldedNode, nameOf, stateOf, wordsOf } from "./fold";
+import type { Placed } from "./layout";
+
+/** Beyond this a picture says nothing; the Gantt and the list of jobs do. */
+const DRAWN_MAX = 300;
+const NODE = { width: 176, height: 46 };
+
+export function FlowGraph({ nodes, chosen, choose }: { nodes: readonly FlowNode[]; chosen: string | null; choose: (id: string) => void }) {
+  const [frame, width] = useWidth();
+  const [placed, setPlaced] = useState<Placed | null>(null);
+  const folded = fold(nodes);
+  const down = width < 620;
+  const shape = folded.map(({ id, after }) => `${id}<${after.join(",")}`).join(";");
+  useEffect(() => {
+    if (folded.length > DRAWN_MAX) return;
+    let left = false;
+    import("./layout").then(({ place }) => !left && setPlaced(place(folded, down)));
+    return () => {
+      left = true;
+    };
+  }, [shape, down]);
+  if (folded.length > DRAWN_MAX)
+    return (
+      <Notice icon="flows" tone="blocked">
+        {folded.length} groups of nodes are too many for a picture. Look at the Gantt, or at the jobs.
+      </Notice>
+    );
+  return (
+    <div ref={frame}>
+      {placed ? (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+        <div class="table-frame graph" tabIndex={0} role="region" aria-label="Graph of the flow">
+          <svg width={placed.width} height={placed.height} role="group" aria-label={`${nodes.length} nodes`}>
+            {placed.edges.map((edge) => (
+              <path key={`${edge.from}>${edge.to}`} class={critical(folded, edge.from) && critical(folded, edge.to) ? "edge critical" : "edge"} d={curve(edge.points)} />
+            ))}
+            {folded.map((one) => {
+              const at = placed.nodes.get(one.id);
+              return at && <GraphNode key={one.id} one={one} x={at.x} y={at.y} chosen={one.nodes.some(({ id }) => id === chosen)} choose={() => choose(worst(one).id)} />;
+            })}
+          </svg>
+        </div>
+      ) : (
+        <Loading rows={6} />
+      )}
+    </div>
+  );
+}
+
+/** Of a folded group the one that needs attention is shown. */
+const worst = (one: FoldedNode): FlowNode => one.nodes.find((node) => node.state === "failed") ?? one.nodes.find((node) => node.endedAt === null) ?? one.nodes[0]!;
+
+const critical = (folded: readonly FoldedNode[], id: string): boolean => folded.find((one) => one.id === id)?.nodes.some((node) => node.onCriticalPath) ?? false;
+
+function curve(points: readonly { x: number; y: number }[]): string {
+  const [first, ...rest] = points;
+  if (!first) return "";
+  let path = `M${first.x} ${first.y}`;
+  for (let index = 0; index < rest.length; index += 1) {
+    const point = rest[index]!;
+    const next = rest[index + 1];
+    path += next ? `Q${point.x} ${point.y} ${(point.x + next.x) / 2} ${(point.y + next.y) / 2}` : `L${point.x} ${point.y}`;
+  }
+  return path;
+}
+
+function GraphNode({ one, x, y, chosen, choose }: { one: FoldedNode; x: number; y: number; chosen: boolean; choose: () => void }) {
+  const state = stateOf(one.nodes);
+  const name = nameOf(one);
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a button of HTML cannot stand in SVG
+    <g
+      class={`graph-node tone-${toneOf(state)} ${chosen ? "chosen" : ""} ${one.nodes.some((node) => node.onCriticalPath) ? "critical" : ""}`}
+      transform={`translate(${x - NODE.width / 2} ${y - NODE.height / 2})`}
+      role="button"
+      tabIndex={0}
+      aria-label={`${name}: ${state}, ${wordsOf(one)}`}
+      aria-pressed={chosen}
+      onClick={choose}
+      onKeyDown={(event) => (event.key === "Enter" || event.key === " ") && choose()}
+    >
+      {one.nodes.length > 1 && <rect class="behind" x={4} y={4} width={NODE.width} height={NODE.height} rx={8} />}
+      <rect class="card" width={NODE.width} height={NODE.height} rx={8} />
+      <svg x={12} y={15} width={16} height={16} class="graph-icon" aria-hidden="true">
+        <Icon name={iconOf(state)} />
+      </svg>
+      <text class="graph-name" x={38} y={20}>
+        {name.length > 20 ? `${name.slice(0, 19)}…` : name}
+      </text>
+      <text class="graph-words" x={38} y={36}>
+        {wordsOf(one)}
+      </text>
+      <title>{name}</title>
+    </g>
+  );
+}
