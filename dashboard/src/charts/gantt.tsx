@@ -20,7 +20,17 @@ export interface GanttRow {
 
 const ROW = 26;
 
-export function Gantt({ rows, from, to, label }: { rows: readonly GanttRow[]; from: number; to: number; label: string }) {
+export function Gantt({
+  rows,
+  from,
+  to,
+  label,
+}: {
+  rows: readonly GanttRow[];
+  from: number;
+  to: number;
+  label: string;
+}) {
   const [frame, width] = useWidth();
   const left = Math.min(170, Math.max(84, width * 0.22));
   const end = to > from ? to : from + 1;

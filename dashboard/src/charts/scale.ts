@@ -1,9 +1,7 @@
 // Scales and axes: nice numbers for values, nice times for time.
 import { clock, day, minute } from "../format/times";
 
-export interface Scale {
-  (value: number): number;
-}
+export type Scale = (value: number) => number;
 
 export const linear =
   (fromLow: number, fromHigh: number, toLow: number, toHigh: number): Scale =>
@@ -29,7 +27,31 @@ export function valueTicks(max: number, steps = 4, whole = false): number[] {
 const S = 1000;
 const M = 60 * S;
 const H = 60 * M;
-const STEPS = [S / 10, S / 5, S / 2, S, 2 * S, 5 * S, 10 * S, 15 * S, 30 * S, M, 2 * M, 5 * M, 10 * M, 15 * M, 30 * M, H, 2 * H, 3 * H, 6 * H, 12 * H, 24 * H, 48 * H, 168 * H];
+const STEPS = [
+  S / 10,
+  S / 5,
+  S / 2,
+  S,
+  2 * S,
+  5 * S,
+  10 * S,
+  15 * S,
+  30 * S,
+  M,
+  2 * M,
+  5 * M,
+  10 * M,
+  15 * M,
+  30 * M,
+  H,
+  2 * H,
+  3 * H,
+  6 * H,
+  12 * H,
+  24 * H,
+  48 * H,
+  168 * H,
+];
 
 export interface TimeTick {
   readonly at: number;

@@ -1,5 +1,13 @@
 // A word-sized chart: bars for counts, without axes.
-export function Sparkline({ values, label, tone = "c-accent" }: { values: readonly number[]; label: string; tone?: string }) {
+export function Sparkline({
+  values,
+  label,
+  tone = "c-accent",
+}: {
+  values: readonly number[];
+  label: string;
+  tone?: string;
+}) {
   const max = Math.max(1, ...values);
   const step = values.length > 0 ? 96 / values.length : 96;
   return (
@@ -9,7 +17,14 @@ export function Sparkline({ values, label, tone = "c-accent" }: { values: readon
         return (
           // Buckets have no name but their place.
           // biome-ignore lint/suspicious/noArrayIndexKey: the place is the identity
-          <rect key={index} x={index * step} y={22 - height} width={Math.max(1, step - 1)} height={height} opacity={value > 0 ? 1 : 0.3} />
+          <rect
+            key={index}
+            x={index * step}
+            y={22 - height}
+            width={Math.max(1, step - 1)}
+            height={height}
+            opacity={value > 0 ? 1 : 0.3}
+          />
         );
       })}
     </svg>

@@ -76,7 +76,13 @@ export function TimeChart(props: TimeChartProps) {
             </g>
           ))}
           {timeTicks(from, to, Math.max(2, Math.floor((width - left) / 84))).map((tick) => (
-            <text key={tick.at} class="tick" x={x(tick.at)} y={height - 5} text-anchor={x(tick.at) > width - 30 ? "end" : "middle"}>
+            <text
+              key={tick.at}
+              class="tick"
+              x={x(tick.at)}
+              y={height - 5}
+              text-anchor={x(tick.at) > width - 30 ? "end" : "middle"}
+            >
               {tick.label}
             </text>
           ))}
@@ -113,10 +119,29 @@ function SeriesPath({ one, xs, y, sums }: PathProps) {
   if (stacked)
     return <path class={`area stacked ${one.tone}`} d={areaPath(xs, stacked.low.map(y), stacked.high.map(y))} />;
   const ys = one.values.map((value) => (value === null ? null : y(value)));
-  if (one.as === "step") return <path class={`line ${one.tone}`} d={stepLine(xs, xs.at(-1) ?? 0, ys.map((v) => v ?? y(0)))} />;
+  if (one.as === "step")
+    return (
+      <path
+        class={`line ${one.tone}`}
+        d={stepLine(
+          xs,
+          xs.at(-1) ?? 0,
+          ys.map((v) => v ?? y(0)),
+        )}
+      />
+    );
   return (
     <>
-      {one.as === "area" && <path class={`area wash ${one.tone}`} d={areaPath(xs, xs.map(() => y(0)), ys.map((v) => v ?? y(0)))} />}
+      {one.as === "area" && (
+        <path
+          class={`area wash ${one.tone}`}
+          d={areaPath(
+            xs,
+            xs.map(() => y(0)),
+            ys.map((v) => v ?? y(0)),
+          )}
+        />
+      )}
       <path class={`line ${one.dashed ? "dashed " : ""}${one.tone}`} d={linePath(xs, ys)} />
     </>
   );
@@ -143,7 +168,14 @@ function highest(series: readonly Series[], sums: ReadonlyMap<string, { high: nu
 const spoken = ({ series, write = compact }: TimeChartProps): string =>
   `Latest: ${series.map((one) => `${one.label} ${write(one.values.at(-1))}`).join(", ")}.`;
 
-function Tooltip(props: TimeChartProps & { index: number; left: number; width: number; write: (value: number | null | undefined) => string }) {
+function Tooltip(
+  props: TimeChartProps & {
+    index: number;
+    left: number;
+    width: number;
+    write: (value: number | null | undefined) => string;
+  },
+) {
   const time = props.times[props.index]!;
   const span = (props.times.at(-1) ?? 0) - (props.times[0] ?? 0);
   const onRight = props.left < props.width / 2;
@@ -164,7 +196,15 @@ function Tooltip(props: TimeChartProps & { index: number; left: number; width: n
   );
 }
 
-export const Legend = ({ series, write, index }: { series: readonly Series[]; write: (v: number | null | undefined) => string; index: number }) => (
+export const Legend = ({
+  series,
+  write,
+  index,
+}: {
+  series: readonly Series[];
+  write: (v: number | null | undefined) => string;
+  index: number;
+}) => (
   <figcaption class="legend">
     {series.map((one) => (
       <span key={one.key} class="row">

@@ -29,7 +29,12 @@ export async function send<T>(method: "POST" | "PUT" | "DELETE", path: string, b
 
 async function call<T>(path: string, init: RequestInit): Promise<Answer<T>> {
   try {
-    const response = await fetch(apiUrl(path), { credentials: "same-origin", cache: "no-cache", ...init, headers: { accept: "application/json", ...init.headers } });
+    const response = await fetch(apiUrl(path), {
+      credentials: "same-origin",
+      cache: "no-cache",
+      ...init,
+      headers: { accept: "application/json", ...init.headers },
+    });
     learnServerTime(response.headers.get("date"));
     const body: unknown = await response.json().catch(() => null);
     if (response.ok && (body !== null || response.status === 204)) return { ok: true, value: body as T };

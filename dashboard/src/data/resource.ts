@@ -29,7 +29,14 @@ const entries = new Map<string, Entry>();
 function entryOf(path: string): Entry {
   const known = entries.get(path);
   if (known) return known;
-  const entry: Entry = { answer: signal({}), loading: signal(false), users: 0, abort: undefined, again: false, cool: undefined };
+  const entry: Entry = {
+    answer: signal({}),
+    loading: signal(false),
+    users: 0,
+    abort: undefined,
+    again: false,
+    cool: undefined,
+  };
   entries.set(path, entry);
   for (const [old, { users }] of entries) {
     if (entries.size <= ENTRIES_MAX) break;

@@ -9,7 +9,8 @@ export const NOTHING = "–";
 
 export const count = (value: number | null | undefined): string => (isNumber(value) ? whole.format(value) : NOTHING);
 
-export const decimal = (value: number | null | undefined): string => (isNumber(value) ? precise.format(value) : NOTHING);
+export const decimal = (value: number | null | undefined): string =>
+  isNumber(value) ? precise.format(value) : NOTHING;
 
 /** 12,400 → 12.4k; for figures and axes, where the exact number is a hover away. */
 export function compact(value: number | null | undefined): string {
@@ -23,9 +24,9 @@ export function compact(value: number | null | undefined): string {
 }
 
 const trim = (value: number): string =>
-  new Intl.NumberFormat("en", { maximumFractionDigits: Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2 }).format(
-    value,
-  );
+  new Intl.NumberFormat("en", {
+    maximumFractionDigits: Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2,
+  }).format(value);
 
 export const rate = (value: number | null | undefined): string => (isNumber(value) ? trim(value) : NOTHING);
 

@@ -32,7 +32,13 @@ export async function act<T>(
 ): Promise<Answer<T>> {
   const answer = await send<T>(method, path, body);
   if (answer.ok) tell(done(answer.value), href ? { href: href(answer.value) } : {});
-  else tell(answer.problem.detail || answer.problem.title || "The server could not be reached; nothing is known to have been done.", { failed: true });
+  else
+    tell(
+      answer.problem.detail ||
+        answer.problem.title ||
+        "The server could not be reached; nothing is known to have been done.",
+      { failed: true },
+    );
   refreshAll();
   return answer;
 }
@@ -45,7 +51,12 @@ export function Action(props: ActionProps) {
   const run = async () => {
     setAsking(false);
     setBusy(true);
-    await act(props.method ?? "POST", props.path, props.body, props.done ?? (({ answer }) => `${props.label}: ${answer ?? "done"}`));
+    await act(
+      props.method ?? "POST",
+      props.path,
+      props.body,
+      props.done ?? (({ answer }) => `${props.label}: ${answer ?? "done"}`),
+    );
     setBusy(false);
   };
   return (

@@ -60,7 +60,15 @@ export const StateBadge = ({ state, label, bare }: { state: string; label?: stri
   </span>
 );
 
-export const Badge = ({ tone, icon, children }: { tone?: Tone; icon?: IconName; children: preact.ComponentChildren }) => (
+export const Badge = ({
+  tone,
+  icon,
+  children,
+}: {
+  tone?: Tone;
+  icon?: IconName;
+  children: preact.ComponentChildren;
+}) => (
   <span class={tone ? `badge tone-${tone}` : "badge"}>
     {icon && <Icon name={icon} small />}
     <span class="clip">{children}</span>

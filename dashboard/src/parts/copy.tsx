@@ -22,7 +22,10 @@ export const shellWord = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
 /** A command of the CLI that says the same as a screen. */
-export function cli(words: readonly string[], options: Readonly<Record<string, string | number | null | undefined>> = {}): string {
+export function cli(
+  words: readonly string[],
+  options: Readonly<Record<string, string | number | null | undefined>> = {},
+): string {
   const tail = Object.entries(options).flatMap(([name, value]) =>
     value === undefined || value === null || value === "" ? [] : [`--${name}`, shellWord(String(value))],
   );

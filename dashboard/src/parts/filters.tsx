@@ -1,11 +1,20 @@
 // Filters as chips and fields; what they say is in the address.
 import { useId } from "preact/hooks";
-import { route, withQuery } from "../shell/route";
-import { go } from "../shell/route";
+import { go, route, withQuery } from "../shell/route";
 import { Icon } from "./icon";
 
 /** One of a few values, or all. */
-export function Choice({ name, label, values, words }: { name: string; label: string; values: readonly string[]; words?: (value: string) => string }) {
+export function Choice({
+  name,
+  label,
+  values,
+  words,
+}: {
+  name: string;
+  label: string;
+  values: readonly string[];
+  words?: (value: string) => string;
+}) {
   const chosen = route.value.query.get(name) ?? "";
   return (
     <nav class="tabs" aria-label={label}>
@@ -19,7 +28,17 @@ export function Choice({ name, label, values, words }: { name: string; label: st
 }
 
 /** A field whose value becomes a filter with Enter, or when it is left. */
-export function FilterField({ name, label, suggestions = [], wide }: { name: string; label: string; suggestions?: readonly string[]; wide?: boolean }) {
+export function FilterField({
+  name,
+  label,
+  suggestions = [],
+  wide,
+}: {
+  name: string;
+  label: string;
+  suggestions?: readonly string[];
+  wide?: boolean;
+}) {
   const id = useId();
   const value = route.value.query.get(name) ?? "";
   const apply = (text: string) => {
@@ -57,7 +76,8 @@ export function FilterField({ name, label, suggestions = [], wide }: { name: str
 /** The query of the address, narrowed to the names that an endpoint knows. */
 export function apiQuery(names: readonly string[], more: Readonly<Record<string, string>> = {}): string {
   const query = new URLSearchParams(more);
-  for (const name of [...names, "cursor"]) for (const value of route.value.query.getAll(name)) if (value !== "") query.append(name, value);
+  for (const name of [...names, "cursor"])
+    for (const value of route.value.query.getAll(name)) if (value !== "") query.append(name, value);
   const text = query.toString();
   return text ? `?${text}` : "";
 }

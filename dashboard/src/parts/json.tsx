@@ -12,7 +12,9 @@ export function Json({ value, label }: { value: unknown; label: string }) {
         {text.slice(0, SHOWN_MAX)}
       </pre>
       {text.length > SHOWN_MAX && (
-        <p class="quiet small">Cut at {bytes(SHOWN_MAX)}; the JSON twin has all {bytes(text.length)}.</p>
+        <p class="quiet small">
+          Cut at {bytes(SHOWN_MAX)}; the JSON twin has all {bytes(text.length)}.
+        </p>
       )}
     </>
   );

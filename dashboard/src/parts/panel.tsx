@@ -29,8 +29,10 @@ export interface Figure {
   readonly alarm?: boolean;
 }
 
+const COLUMNS: Record<number, string> = { 4: "four", 6: "six" };
+
 export const Stats = ({ figures }: { figures: readonly Figure[] }) => (
-  <div class="stats">
+  <div class={`stats ${COLUMNS[figures.length] ?? ""}`}>
     {figures.map((figure) => (
       <Stat key={figure.label} {...figure} />
     ))}

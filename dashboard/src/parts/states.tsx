@@ -41,8 +41,10 @@ export function Failed({ problem, retry }: { problem: Problem; retry: () => void
 function explain(problem: Problem): readonly [string, string] {
   if (problem.status === 0) return ["The server cannot be reached", "Is it running? What you see may be old."];
   if (problem.status === 401) return ["Sign in again", "The server does not know this session any more."];
-  if (problem.status === 403) return ["Your role may not see this", "Ask for the role that it needs, or for the tenant."];
-  if (problem.status === 404) return ["Not found", "It never existed, was removed by retention, or belongs to another tenant."];
+  if (problem.status === 403)
+    return ["Your role may not see this", "Ask for the role that it needs, or for the tenant."];
+  if (problem.status === 404)
+    return ["Not found", "It never existed, was removed by retention, or belongs to another tenant."];
   if (problem.status === 429) return ["Too many requests", "Wait a moment."];
   return [problem.title || "The server failed", "The log of the server says more."];
 }

@@ -4,6 +4,8 @@ import type { ComponentChildren } from "preact";
 export interface Column<Row> {
   readonly name: string;
   readonly num?: boolean;
+  /** Takes the width that the others leave, and cuts its text there. */
+  readonly rest?: boolean;
   /** Not shown: read out only. */
   readonly unseen?: boolean;
   readonly cell: (row: Row) => ComponentChildren;
@@ -27,7 +29,7 @@ export function Table<Row>({ label, rows, columns, keyOf, cursor, selected }: Ta
         <thead>
           <tr>
             {shown.map((column) => (
-              <th key={column.name} scope="col" class={column.num ? "num" : undefined}>
+              <th key={column.name} scope="col" class={column.num ? "num" : column.rest ? "rest" : undefined}>
                 {column.unseen ? <span class="unseen">{column.name}</span> : column.name}
               </th>
             ))}
@@ -37,9 +39,14 @@ export function Table<Row>({ label, rows, columns, keyOf, cursor, selected }: Ta
           {rows.map((row) => {
             const key = keyOf(row);
             return (
-              <tr key={key} data-row={key} class={cursor === key ? "cursor" : undefined} data-selected={selected?.has(key) || undefined}>
+              <tr
+                key={key}
+                data-row={key}
+                class={cursor === key ? "cursor" : undefined}
+                data-selected={selected?.has(key) || undefined}
+              >
                 {shown.map((column) => (
-                  <td key={column.name} class={column.num ? "num" : undefined}>
+                  <td key={column.name} class={column.num ? "num" : column.rest ? "rest" : undefined}>
                     {column.cell(row)}
                   </td>
                 ))}

@@ -18,9 +18,7 @@ export function Help() {
     <Dialog label="Keyboard" close={() => (helpOpen.value = false)}>
       <div class="dialog-body">
         <h2>Keyboard</h2>
-        {own.length > 0 && (
-          <List title="On this screen" rows={own.map(({ key, does }) => [key, does])} />
-        )}
+        {own.length > 0 && <List title="On this screen" rows={own.map(({ key, does }) => [key, does])} />}
         <List
           title="Everywhere"
           rows={[

@@ -37,7 +37,14 @@ export function Page(props: PageProps) {
           {props.actions}
           <span class="row twin">
             <CopyButton text={props.cli} label="Copy as CLI" icon="terminal" />
-            <a class="button ghost icon-only" href={apiUrl(props.json)} target="_blank" rel="noreferrer" aria-label="The same as JSON" title="The same as JSON">
+            <a
+              class="button ghost icon-only"
+              href={apiUrl(props.json)}
+              target="_blank"
+              rel="noreferrer"
+              aria-label="The same as JSON"
+              title="The same as JSON"
+            >
               <Icon name="json" />
             </a>
           </span>

@@ -34,16 +34,35 @@ function entriesFor(text: string): Entry[] {
   const wanted = text.trim();
   const entries: Entry[] = [];
   if (/^\d+$/.test(wanted))
-    entries.push({ id: "job", name: `Job ${wanted}`, note: "Open by id", icon: "right", act: () => go(link(["jobs", wanted])) });
+    entries.push({
+      id: "job",
+      name: `Job ${wanted}`,
+      note: "Open by id",
+      icon: "right",
+      act: () => go(link(["jobs", wanted])),
+    });
   const filter = wanted === "" ? undefined : filterOf(wanted);
-  if (filter) entries.push({ id: "filter", name: "Jobs", note: wanted, icon: "search", act: () => go(link(["jobs"], filter)) });
+  if (filter)
+    entries.push({ id: "filter", name: "Jobs", note: wanted, icon: "search", act: () => go(link(["jobs"], filter)) });
   else if (wanted !== "" && entries.length === 0) {
     for (const facet of ["tenant", "kind", "queue", "key"])
-      entries.push({ id: `f-${facet}`, name: `Jobs of ${facet} ${wanted}`, note: "", icon: "search", act: () => go(link(["jobs"], { [facet]: wanted })) });
+      entries.push({
+        id: `f-${facet}`,
+        name: `Jobs of ${facet} ${wanted}`,
+        note: "",
+        icon: "search",
+        act: () => go(link(["jobs"], { [facet]: wanted })),
+      });
   }
   const low = wanted.toLowerCase();
   const screens = SECTIONS.filter(({ name, about }) => `${name} ${about}`.toLowerCase().includes(low)).map(
-    (section): Entry => ({ id: section.id, name: section.name, note: section.about, icon: section.icon, act: () => go(link([section.id])) }),
+    (section): Entry => ({
+      id: section.id,
+      name: section.name,
+      note: section.about,
+      icon: section.icon,
+      act: () => go(link([section.id])),
+    }),
   );
   const others: Entry[] = [
     { id: "theme", name: "Switch theme", note: "Light, dark, system", icon: "moon", act: nextTheme },
@@ -97,7 +116,15 @@ function OpenPalette() {
           {entries.map((entry, index) => (
             // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are handled by the field
             // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the field, aria-activedescendant names the choice
-            <div key={entry.id} id={`palette-${entry.id}`} role="option" aria-selected={index === chosen} class="palette-item" onClick={() => pick(entry)} onPointerMove={() => setAt(index)}>
+            <div
+              key={entry.id}
+              id={`palette-${entry.id}`}
+              role="option"
+              aria-selected={index === chosen}
+              class="palette-item"
+              onClick={() => pick(entry)}
+              onPointerMove={() => setAt(index)}
+            >
               <Icon name={entry.icon} />
               <span class="clip">{entry.name}</span>
               <span class="quiet small clip push">{entry.note}</span>

@@ -17,10 +17,38 @@ export const SECTIONS: readonly Section[] = [
   { id: "flows", name: "Flows", icon: "flows", key: "f", group: "Work", about: "Graphs of jobs" },
   { id: "schedules", name: "Schedules", icon: "schedules", key: "s", group: "Work", about: "Jobs by the clock" },
   { id: "queues", name: "Queues", icon: "queues", key: "q", group: "Work", about: "Queues and kinds, live" },
-  { id: "approvals", name: "Approvals", icon: "approvals", key: "p", group: "Work", about: "Jobs that wait for an answer" },
-  { id: "tenants", name: "Tenants", icon: "tenants", key: "t", group: "Fairness", about: "Share given, share entitled" },
-  { id: "limits", name: "Limits & providers", icon: "limits", key: "l", group: "Fairness", about: "Rates, breakers, latency" },
-  { id: "workers", name: "Workers & scaling", icon: "workers", key: "w", group: "Fleet", about: "Who works, who decides how many" },
+  {
+    id: "approvals",
+    name: "Approvals",
+    icon: "approvals",
+    key: "p",
+    group: "Work",
+    about: "Jobs that wait for an answer",
+  },
+  {
+    id: "tenants",
+    name: "Tenants",
+    icon: "tenants",
+    key: "t",
+    group: "Fairness",
+    about: "Share given, share entitled",
+  },
+  {
+    id: "limits",
+    name: "Limits & providers",
+    icon: "limits",
+    key: "l",
+    group: "Fairness",
+    about: "Rates, breakers, latency",
+  },
+  {
+    id: "workers",
+    name: "Workers & scaling",
+    icon: "workers",
+    key: "w",
+    group: "Fleet",
+    about: "Who works, who decides how many",
+  },
   { id: "outbox", name: "Outbox", icon: "outbox", key: "o", group: "Effects", about: "Messages to receivers outside" },
   { id: "money", name: "Credits & money", icon: "money", key: "m", group: "Effects", about: "Credits, cost, margin" },
   { id: "errors", name: "Errors", icon: "errors", key: "e", group: "Trouble", about: "Failures by fingerprint" },
@@ -28,4 +56,5 @@ export const SECTIONS: readonly Section[] = [
   { id: "audit", name: "Audit", icon: "audit", key: "u", group: "Trouble", about: "Who did what" },
 ];
 
-export const sectionOf = (id: string | undefined): Section => SECTIONS.find((section) => section.id === id) ?? SECTIONS[0]!;
+export const sectionOf = (id: string | undefined): Section =>
+  SECTIONS.find((section) => section.id === id) ?? SECTIONS[0]!;

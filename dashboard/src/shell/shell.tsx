@@ -1,8 +1,8 @@
 // Sidebar, bar on top, and the screen that the address names.
 import { signal } from "@preact/signals";
+import type { Now } from "../data/contract";
 import { liveState, togglePause } from "../data/live";
 import { useResource } from "../data/resource";
-import type { Now } from "../data/contract";
 import { isHidden, me, signOut } from "../data/session";
 import { Icon, Mark } from "../parts/icon";
 import { screenOf } from "../views/screens";
@@ -21,11 +21,20 @@ export function Shell() {
   const Screen = screenOf(parts);
   return (
     <div class="shell">
-      <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); document.getElementById("content")?.focus(); }}>
+      <a
+        class="skip"
+        href="#content"
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById("content")?.focus();
+        }}
+      >
         Skip to content
       </a>
       <Side current={sectionOf(parts[0]).id} />
-      {menuOpen.value && <button type="button" class="scrim" aria-label="Close menu" onClick={() => (menuOpen.value = false)} />}
+      {menuOpen.value && (
+        <button type="button" class="scrim" aria-label="Close menu" onClick={() => (menuOpen.value = false)} />
+      )}
       <div class="main">
         <Top />
         <main id="content" class="content" tabIndex={-1} key={parts.join("/")}>
@@ -99,14 +108,30 @@ function Foot() {
 }
 
 const THEME_ICONS = { system: "system", light: "sun", dark: "moon" } as const;
-const LIVE_WORDS = { live: "Live", paused: "Paused", hidden: "Hidden", lost: "Connection lost", connecting: "Connecting" } as const;
+const LIVE_WORDS = {
+  live: "Live",
+  paused: "Paused",
+  hidden: "Hidden",
+  lost: "Connection lost",
+  connecting: "Connecting",
+} as const;
 
 const Top = () => (
   <header class="top">
-    <button type="button" class="button ghost icon-only menu-button" aria-label="Menu" onClick={() => (menuOpen.value = !menuOpen.value)}>
+    <button
+      type="button"
+      class="button ghost icon-only menu-button"
+      aria-label="Menu"
+      onClick={() => (menuOpen.value = !menuOpen.value)}
+    >
       <Icon name="menu" />
     </button>
-    <button type="button" class="search-button" aria-keyshortcuts="/ Control+K" onClick={() => (paletteOpen.value = true)}>
+    <button
+      type="button"
+      class="search-button"
+      aria-keyshortcuts="/ Control+K"
+      onClick={() => (paletteOpen.value = true)}
+    >
       <Icon name="search" /> <span class="clip">Search jobs and screens</span> <kbd>/</kbd>
     </button>
     <div class="tools">
@@ -119,10 +144,22 @@ const Top = () => (
       >
         {LIVE_WORDS[liveState.value]}
       </button>
-      <button type="button" class="button ghost icon-only" aria-label={`Theme: ${theme.value}`} title={`Theme: ${theme.value}`} onClick={nextTheme}>
+      <button
+        type="button"
+        class="button ghost icon-only"
+        aria-label={`Theme: ${theme.value}`}
+        title={`Theme: ${theme.value}`}
+        onClick={nextTheme}
+      >
         <Icon name={THEME_ICONS[theme.value]} />
       </button>
-      <button type="button" class="button ghost icon-only" aria-label="Keyboard help" title="Keyboard help" onClick={() => (helpOpen.value = true)}>
+      <button
+        type="button"
+        class="button ghost icon-only"
+        aria-label="Keyboard help"
+        title="Keyboard help"
+        onClick={() => (helpOpen.value = true)}
+      >
         <Icon name="help" />
       </button>
     </div>

@@ -12,7 +12,10 @@ export function SignIn() {
     setBusy(true);
     const problem = await signIn(String(form.get("name")), String(form.get("secret")));
     setBusy(false);
-    if (problem) setFailure(problem.detail || (problem.status === 0 ? "The server cannot be reached." : "Name or secret is not right."));
+    if (problem)
+      setFailure(
+        problem.detail || (problem.status === 0 ? "The server cannot be reached." : "Name or secret is not right."),
+      );
   };
   return (
     <main class="sign-in">

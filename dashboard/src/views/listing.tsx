@@ -19,12 +19,21 @@ export function Listing<Row>(props: {
   readonly columns: readonly (Column<Row> | null | false | undefined)[];
 }) {
   return (
-    <Panel flush {...(props.title ? { title: props.title } : {})} {...(props.note ? { note: props.note } : {})} tools={props.tools}>
+    <Panel
+      flush
+      {...(props.title ? { title: props.title } : {})}
+      {...(props.note ? { note: props.note } : {})}
+      tools={props.tools}
+    >
       <Loaded from={props.from} {...(props.unrecorded ? { unrecorded: props.unrecorded } : {})}>
         {(page) => (
           <>
             <ListNotice notice={page.notice} />
-            {page.items.length === 0 ? props.empty : <Table label={props.title ?? props.name} rows={page.items} keyOf={props.keyOf} columns={props.columns} />}
+            {page.items.length === 0 ? (
+              props.empty
+            ) : (
+              <Table label={props.title ?? props.name} rows={page.items} keyOf={props.keyOf} columns={props.columns} />
+            )}
             <Pager next={page.next} shown={page.items.length} name={props.name} />
           </>
         )}

@@ -49,4 +49,5 @@ const GATES: Record<string, readonly [string, string]> = {
   order: ["Order", "w-key"],
 };
 
-export const gateOf = (gate: string): readonly [string, string] => (Object.hasOwn(GATES, gate) ? GATES[gate]! : [gate, "w-other"]);
+export const gateOf = (gate: string): readonly [string, string] =>
+  Object.hasOwn(GATES, gate) ? GATES[gate]! : [gate, "w-other"];

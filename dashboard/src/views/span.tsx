@@ -21,7 +21,11 @@ export const SpanChoice = () => {
   return (
     <nav class="tabs" aria-label="Span of time">
       {(Object.keys(SPANS) as Span[]).map((span) => (
-        <a key={span} href={withQuery({ span: span === "1h" ? null : span })} aria-current={span === name ? "true" : undefined}>
+        <a
+          key={span}
+          href={withQuery({ span: span === "1h" ? null : span })}
+          aria-current={span === name ? "true" : undefined}
+        >
           {span}
         </a>
       ))}

@@ -14,12 +14,24 @@ export type TimePart = keyof typeof TIME_PARTS;
 export type TimeSplit = Partial<Record<TimePart, number>>;
 
 export function TimeBar({ parts, label, share = 1 }: { parts: TimeSplit; label: string; share?: number }) {
-  const shown = (Object.keys(TIME_PARTS) as TimePart[]).flatMap((part) => ((parts[part] ?? 0) > 0 ? [[part, parts[part]!] as const] : []));
+  const shown = (Object.keys(TIME_PARTS) as TimePart[]).flatMap((part) =>
+    (parts[part] ?? 0) > 0 ? [[part, parts[part]!] as const] : [],
+  );
   const spoken = shown.map(([part, ms]) => `${TIME_PARTS[part][0]} ${duration(ms)}`).join(", ");
   return (
-    <span class="timebar" role="img" aria-label={`${label}: ${spoken || "no time"}`} style={{ width: `${Math.max(1, share * 100)}%` }}>
+    <span
+      class="timebar"
+      role="img"
+      aria-label={`${label}: ${spoken || "no time"}`}
+      style={{ width: `${Math.max(1, share * 100)}%` }}
+    >
       {shown.map(([part, ms]) => (
-        <i key={part} class={TIME_PARTS[part][1]} style={{ flexGrow: String(Math.max(1, ms)) }} title={`${TIME_PARTS[part][0]}: ${duration(ms)}`} />
+        <i
+          key={part}
+          class={TIME_PARTS[part][1]}
+          style={{ flexGrow: String(Math.max(1, ms)) }}
+          title={`${TIME_PARTS[part][0]}: ${duration(ms)}`}
+        />
       ))}
     </span>
   );

@@ -1,8 +1,7 @@
 // Alerts: what fires and why, with the threshold it crossed; the rules, quiet ones too.
 import type { Alert, AlertRule, Page as PageOf } from "../../data/contract";
 import { useResource } from "../../data/resource";
-import { decimal } from "../../format/numbers";
-import { bytes, percent } from "../../format/numbers";
+import { bytes, decimal, percent } from "../../format/numbers";
 import { duration } from "../../format/times";
 import { Action } from "../../parts/action";
 import { Badge, StateBadge } from "../../parts/badge";
@@ -16,17 +15,32 @@ import { Page } from "../../shell/page";
 import { Listing } from "../listing";
 
 const measure = (value: number, unit: string): string =>
-  unit === "ms" ? duration(value) : unit === "ratio" ? percent(value, 1) : unit === "bytes" ? bytes(value) : `${decimal(value)}${unit && unit !== "count" ? ` ${unit}` : ""}`;
+  unit === "ms"
+    ? duration(value)
+    : unit === "ratio"
+      ? percent(value, 1)
+      : unit === "bytes"
+        ? bytes(value)
+        : `${decimal(value)}${unit && unit !== "count" ? ` ${unit}` : ""}`;
 
 const SEVERITIES = { critical: "dead", warning: "blocked", info: "ready" } as const;
-const Severity = ({ of }: { of: string }) => <Badge tone={SEVERITIES[of as keyof typeof SEVERITIES] ?? "ready"} icon={of === "info" ? "help" : "errors"}>{of}</Badge>;
+const Severity = ({ of }: { of: string }) => (
+  <Badge tone={SEVERITIES[of as keyof typeof SEVERITIES] ?? "ready"} icon={of === "info" ? "help" : "errors"}>
+    {of}
+  </Badge>
+);
 
 export function AlertsView() {
   const path = `alerts${apiQuery(["state"])}`;
   const alerts = useResource<PageOf<Alert>>(path, ["alerts"]);
   const rules = useResource<{ items: AlertRule[] }>("alerts/rules", ["alerts"]);
   return (
-    <Page title="Alerts" json={path} cli="fairmill alerts" about="Rules that watch the queue. Each change is sent once.">
+    <Page
+      title="Alerts"
+      json={path}
+      cli="fairmill alerts"
+      about="Rules that watch the queue. Each change is sent once."
+    >
       <Listing
         from={alerts}
         title="Alerts"
@@ -36,15 +50,52 @@ export function AlertsView() {
         keyOf={(row) => row.id}
         empty={<Empty icon="alerts" title="All quiet" />}
         columns={[
-          { name: "State", cell: (row) => <StateBadge state={row.state === "pending" ? "waiting" : row.state} label={row.state} /> },
+          {
+            name: "State",
+            cell: (row) => <StateBadge state={row.state === "pending" ? "waiting" : row.state} label={row.state} />,
+          },
           { name: "Severity", cell: (row) => <Severity of={row.severity} /> },
-          { name: "What", cell: (row) => <div class="schedule-name"><Clip long text={row.message} /><span class="quiet small clip">{row.rule} · {row.subject}</span></div> },
-          { name: "Value", num: true, cell: (row) => <>{measure(row.value, row.unit)} <span class="quiet">/ {measure(row.threshold, row.unit)}</span></> },
+          {
+            name: "What",
+            cell: (row) => (
+              <div class="schedule-name">
+                <Clip long text={row.message} />
+                <span class="quiet small clip">
+                  {row.rule} · {row.subject}
+                </span>
+              </div>
+            ),
+          },
+          {
+            name: "Value",
+            num: true,
+            cell: (row) => (
+              <>
+                {measure(row.value, row.unit)} <span class="quiet">/ {measure(row.threshold, row.unit)}</span>
+              </>
+            ),
+          },
           { name: "Since", cell: (row) => <Ago at={row.firedAt ?? row.since} /> },
           {
             name: "Actions",
             unseen: true,
-            cell: (row) => (row.silencedUntil ? <span class="quiet small">silent, ends <Ago at={row.silencedUntil} /></span> : row.state === "firing" && <Action little label="Silence 1 h" icon="pause" path={`alerts/${encodeURIComponent(row.id)}/silence`} body={{ for: "1h" }} done={() => "Silenced for an hour"} />),
+            cell: (row) =>
+              row.silencedUntil ? (
+                <span class="quiet small">
+                  silent, ends <Ago at={row.silencedUntil} />
+                </span>
+              ) : (
+                row.state === "firing" && (
+                  <Action
+                    little
+                    label="Silence 1 h"
+                    icon="pause"
+                    path={`alerts/${encodeURIComponent(row.id)}/silence`}
+                    body={{ for: "1h" }}
+                    done={() => "Silenced for an hour"}
+                  />
+                )
+              ),
           },
         ]}
       />
@@ -61,7 +112,12 @@ export function AlertsView() {
                 { name: "Above", num: true, cell: (row) => measure(row.threshold, row.unit) },
                 { name: "For", num: true, cell: (row) => duration(row.forMs) },
                 { name: "Severity", cell: (row) => <Severity of={row.severity} /> },
-                { name: "State", cell: (row) => <StateBadge state={row.enabled ? "active" : "paused"} label={row.enabled ? "on" : "off"} /> },
+                {
+                  name: "State",
+                  cell: (row) => (
+                    <StateBadge state={row.enabled ? "active" : "paused"} label={row.enabled ? "on" : "off"} />
+                  ),
+                },
               ]}
             />
           )}

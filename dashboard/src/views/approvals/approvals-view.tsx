@@ -1,8 +1,10 @@
 // Approvals: jobs that wait for an answer. The question is what the job said; the answer is a signal.
 import { useState } from "preact/hooks";
+import { now } from "../../data/clock";
 import type { Approval, Page as PageOf } from "../../data/contract";
 import { useResource } from "../../data/resource";
 import { may } from "../../data/session";
+import { timeOf } from "../../format/times";
 import { Action, act } from "../../parts/action";
 import { Badge } from "../../parts/badge";
 import { copyText } from "../../parts/copy";
@@ -14,8 +16,6 @@ import { ListNotice, Pager } from "../../parts/pager";
 import { Panel } from "../../parts/panel";
 import { Empty } from "../../parts/states";
 import { Ago, Since } from "../../parts/time";
-import { now } from "../../data/clock";
-import { timeOf } from "../../format/times";
 import { Page } from "../../shell/page";
 import { link } from "../../shell/route";
 
@@ -23,7 +23,12 @@ export function ApprovalsView() {
   const path = `approvals${apiQuery(["tenant"])}`;
   const list = useResource<PageOf<Approval>>(path, ["jobs"]);
   return (
-    <Page title="Approvals" json={path} cli="fairmill jobs --state scheduled" about="Jobs that stopped to ask. They hold no worker while they wait.">
+    <Page
+      title="Approvals"
+      json={path}
+      cli="fairmill jobs --state scheduled"
+      about="Jobs that stopped to ask. They hold no worker while they wait."
+    >
       <Loaded from={list}>
         {(page) => (
           <>
@@ -64,11 +69,14 @@ function Question({ approval }: { approval: Approval }) {
   const [words, rest] = split(approval.question);
   const path = `jobs/${encodeURIComponent(approval.jobId)}`;
   const soon = approval.deadline !== null && timeOf(approval.deadline) - now.value < 3_600_000;
-  const done = ({ answer }: { answer?: string }) => (answer === "sent" ? "The answer was sent" : `The answer came ${answer}`);
+  const done = ({ answer }: { answer?: string }) =>
+    answer === "sent" ? "The answer was sent" : `The answer came ${answer}`;
   return (
     <li class="panel approval">
       <div class="row wraps">
-        <Badge tone="scheduled" icon="approvals">{approval.name}</Badge>
+        <Badge tone="scheduled" icon="approvals">
+          {approval.name}
+        </Badge>
         <a href={link(["jobs", approval.jobId])}>
           {approval.kind} <span class="mono">{approval.jobId}</span>
         </a>
@@ -79,11 +87,35 @@ function Question({ approval }: { approval: Approval }) {
       <p class="approval-question wrap">{words ?? `Waits for the signal ${approval.name}`}</p>
       {rest !== null && rest !== undefined && <Json value={rest} label="What the job said" />}
       <div class="row wraps">
-        <Action label="Approve" icon="check" kind="primary" path={`${path}/signal`} body={{ name: approval.name, value: { approved: true } }} done={done} />
-        <Action label="Refuse" icon="dead" kind="danger" path={`${path}/signal`} body={{ name: approval.name, value: { approved: false } }} confirm="The job goes on with the answer no." done={done} />
+        <Action
+          label="Approve"
+          icon="check"
+          kind="primary"
+          path={`${path}/signal`}
+          body={{ name: approval.name, value: { approved: true } }}
+          done={done}
+        />
+        <Action
+          label="Refuse"
+          icon="dead"
+          kind="danger"
+          path={`${path}/signal`}
+          body={{ name: approval.name, value: { approved: false } }}
+          confirm="The job goes on with the answer no."
+          done={done}
+        />
         {may("operator") && <OtherAnswer name={approval.name} path={path} />}
         {may("operator") && <SignedLink path={path} />}
-        <span class={`small push ${soon ? "c-dead" : "quiet"}`}>{approval.deadline ? <>deadline <Ago at={approval.deadline} /></> : "no deadline"} · {approval.tenant}</span>
+        <span class={`small push ${soon ? "c-dead" : "quiet"}`}>
+          {approval.deadline ? (
+            <>
+              deadline <Ago at={approval.deadline} />
+            </>
+          ) : (
+            "no deadline"
+          )}{" "}
+          · {approval.tenant}
+        </span>
       </div>
     </li>
   );
@@ -110,7 +142,13 @@ function OtherAnswer({ name, path }: { name: string; path: string }) {
   };
   return (
     <form class="row" onSubmit={answer}>
-      <input class="input" aria-label="Answer, as JSON or text" placeholder="JSON or text" value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      <input
+        class="input"
+        aria-label="Answer, as JSON or text"
+        placeholder="JSON or text"
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
       <button type="submit" class="button">
         Send
       </button>
@@ -124,7 +162,12 @@ const SignedLink = ({ path }: { path: string }) => (
     type="button"
     class="button ghost"
     onClick={async () => {
-      const answer = await act<{ token: string; path: string }>("POST", `${path}/token`, { for: "24h" }, () => "A link that reads this job for a day");
+      const answer = await act<{ token: string; path: string }>(
+        "POST",
+        `${path}/token`,
+        { for: "24h" },
+        () => "A link that reads this job for a day",
+      );
       if (answer.ok) copyText(`${answer.value.path}?token=${answer.value.token}`);
     }}
   >

@@ -14,7 +14,13 @@ export function AuditView() {
   const path = `audit${apiQuery(["actor", "action", "subject"])}`;
   const list = useResource<PageOf<AuditEvent>>(path, ["audit"]);
   return (
-    <Page title="Audit" json={path} cli="fairmill audit" about="Every action of a person, before and after it was done." actions={<ExportButton rows={list.data?.items ?? []} name="audit" />}>
+    <Page
+      title="Audit"
+      json={path}
+      cli="fairmill audit"
+      about="Every action of a person, before and after it was done."
+      actions={<ExportButton rows={list.data?.items ?? []} name="audit" />}
+    >
       <div class="filter-bar">
         <FilterField name="actor" label="Who" />
         <FilterField name="action" label="Action, job.cancel" />
@@ -31,11 +37,29 @@ export function AuditView() {
         }
         columns={[
           { name: "When", cell: (row) => <Ago at={row.at} /> },
-          { name: "Who", cell: (row) => <span class="row"><Clip text={row.actor} /><span class="quiet small nowrap">{row.role ?? ""} · {row.via}</span></span> },
+          {
+            name: "Who",
+            cell: (row) => (
+              <span class="row">
+                <Clip text={row.actor} />
+                <span class="quiet small nowrap">
+                  {row.role ?? ""} · {row.via}
+                </span>
+              </span>
+            ),
+          },
           { name: "Action", cell: (row) => <code>{row.action}</code> },
           { name: "Subject", cell: (row) => <Clip text={row.subject} /> },
-          { name: "Outcome", cell: (row) => <StateBadge state={row.outcome ?? "uncertain"} label={row.outcome ?? "not known"} /> },
-          { name: "Detail", cell: (row) => <Clip long text={row.error ?? (Object.keys(row.detail).length > 0 ? JSON.stringify(row.detail) : "")} /> },
+          {
+            name: "Outcome",
+            cell: (row) => <StateBadge state={row.outcome ?? "uncertain"} label={row.outcome ?? "not known"} />,
+          },
+          {
+            name: "Detail", rest: true,
+            cell: (row) => (
+              <Clip long text={row.error ?? (Object.keys(row.detail).length > 0 ? JSON.stringify(row.detail) : "")} />
+            ),
+          },
         ]}
       />
     </Page>

@@ -24,7 +24,10 @@ const openedAt = now.peek();
 
 export function ErrorsView() {
   const span = (route.value.query.get("span") ?? "24h") as keyof typeof SPANS;
-  const since: Record<string, string> = span === "24h" || !Object.hasOwn(SPANS, span) ? {} : { since: new Date(Math.floor((openedAt - SPANS[span]) / 60_000) * 60_000).toISOString() };
+  const since: Record<string, string> =
+    span === "24h" || !Object.hasOwn(SPANS, span)
+      ? {}
+      : { since: new Date(Math.floor((openedAt - SPANS[span]) / 60_000) * 60_000).toISOString() };
   const path = `errors${apiQuery(["queue", "kind", "tenant", "state"], since)}`;
   const errors = useResource<{ items: ErrorGroup[]; looked: Count; notice: Notice | null }>(path, ["jobs"]);
   const facets = useFacets();
@@ -37,7 +40,11 @@ export function ErrorsView() {
       actions={
         <nav class="tabs" aria-label="Span of time">
           {Object.keys(SPANS).map((one) => (
-            <a key={one} href={withQuery({ span: one === "24h" ? null : one })} aria-current={one === span ? "true" : undefined}>
+            <a
+              key={one}
+              href={withQuery({ span: one === "24h" ? null : one })}
+              aria-current={one === span ? "true" : undefined}
+            >
               {one}
             </a>
           ))}
@@ -90,7 +97,9 @@ function Group({ group }: { group: ErrorGroup }) {
           {group.kind} · {group.code ?? group.name ?? "no code"}
         </span>
         <span class="quiet small wrap">
-          first <Ago at={group.firstSeenAt} />, last <Ago at={group.lastSeenAt} /> · {count(group.tenants)} {group.tenants === 1 ? "tenant" : "tenants"}: {group.topTenants.map(({ tenant, count: jobs }) => `${tenant} (${count(jobs)})`).join(", ")}
+          first <Ago at={group.firstSeenAt} />, last <Ago at={group.lastSeenAt} /> · {count(group.tenants)}{" "}
+          {group.tenants === 1 ? "tenant" : "tenants"}:{" "}
+          {group.topTenants.map(({ tenant, count: jobs }) => `${tenant} (${count(jobs)})`).join(", ")}
           {group.firstVersion && ` · first seen in ${group.firstVersion}`}
           {versions.length > 1 && ` · in ${versions.join(", ")}`}
         </span>

@@ -5,14 +5,22 @@ import type { FlowNode } from "../../data/contract";
 import { iconOf, toneOf } from "../../parts/badge";
 import { Icon } from "../../parts/icon";
 import { Loading, Notice } from "../../parts/states";
-import { fold, type FoldedNode, nameOf, stateOf, wordsOf } from "./fold";
+import { type FoldedNode, fold, nameOf, stateOf, wordsOf } from "./fold";
 import type { Placed } from "./layout";
 
 /** Beyond this a picture says nothing; the Gantt and the list of jobs do. */
 const DRAWN_MAX = 300;
 const NODE = { width: 176, height: 46 };
 
-export function FlowGraph({ nodes, chosen, choose }: { nodes: readonly FlowNode[]; chosen: string | null; choose: (id: string) => void }) {
+export function FlowGraph({
+  nodes,
+  chosen,
+  choose,
+}: {
+  nodes: readonly FlowNode[];
+  chosen: string | null;
+  choose: (id: string) => void;
+}) {
   const [frame, width] = useWidth();
   const [placed, setPlaced] = useState<Placed | null>(null);
   const folded = fold(nodes);
@@ -39,11 +47,26 @@ export function FlowGraph({ nodes, chosen, choose }: { nodes: readonly FlowNode[
         <div class="table-frame graph" tabIndex={0} role="region" aria-label="Graph of the flow">
           <svg width={placed.width} height={placed.height} role="group" aria-label={`${nodes.length} nodes`}>
             {placed.edges.map((edge) => (
-              <path key={`${edge.from}>${edge.to}`} class={critical(folded, edge.from) && critical(folded, edge.to) ? "edge critical" : "edge"} d={curve(edge.points)} />
+              <path
+                key={`${edge.from}>${edge.to}`}
+                class={critical(folded, edge.from) && critical(folded, edge.to) ? "edge critical" : "edge"}
+                d={curve(edge.points)}
+              />
             ))}
             {folded.map((one) => {
               const at = placed.nodes.get(one.id);
-              return at && <GraphNode key={one.id} one={one} x={at.x} y={at.y} chosen={one.nodes.some(({ id }) => id === chosen)} choose={() => choose(worst(one).id)} />;
+              return (
+                at && (
+                  <GraphNode
+                    key={one.id}
+                    one={one}
+                    x={at.x}
+                    y={at.y}
+                    chosen={one.nodes.some(({ id }) => id === chosen)}
+                    choose={() => choose(worst(one).id)}
+                  />
+                )
+              );
             })}
           </svg>
         </div>
@@ -55,9 +78,11 @@ export function FlowGraph({ nodes, chosen, choose }: { nodes: readonly FlowNode[
 }
 
 /** Of a folded group the one that needs attention is shown. */
-const worst = (one: FoldedNode): FlowNode => one.nodes.find((node) => node.state === "failed") ?? one.nodes.find((node) => node.endedAt === null) ?? one.nodes[0]!;
+const worst = (one: FoldedNode): FlowNode =>
+  one.nodes.find((node) => node.state === "failed") ?? one.nodes.find((node) => node.endedAt === null) ?? one.nodes[0]!;
 
-const critical = (folded: readonly FoldedNode[], id: string): boolean => folded.find((one) => one.id === id)?.nodes.some((node) => node.onCriticalPath) ?? false;
+const critical = (folded: readonly FoldedNode[], id: string): boolean =>
+  folded.find((one) => one.id === id)?.nodes.some((node) => node.onCriticalPath) ?? false;
 
 function curve(points: readonly { x: number; y: number }[]): string {
   const [first, ...rest] = points;
@@ -66,12 +91,26 @@ function curve(points: readonly { x: number; y: number }[]): string {
   for (let index = 0; index < rest.length; index += 1) {
     const point = rest[index]!;
     const next = rest[index + 1];
-    path += next ? `Q${point.x} ${point.y} ${(point.x + next.x) / 2} ${(point.y + next.y) / 2}` : `L${point.x} ${point.y}`;
+    path += next
+      ? `Q${point.x} ${point.y} ${(point.x + next.x) / 2} ${(point.y + next.y) / 2}`
+      : `L${point.x} ${point.y}`;
   }
   return path;
 }
 
-function GraphNode({ one, x, y, chosen, choose }: { one: FoldedNode; x: number; y: number; chosen: boolean; choose: () => void }) {
+function GraphNode({
+  one,
+  x,
+  y,
+  chosen,
+  choose,
+}: {
+  one: FoldedNode;
+  x: number;
+  y: number;
+  chosen: boolean;
+  choose: () => void;
+}) {
   const state = stateOf(one.nodes);
   const name = nameOf(one);
   return (

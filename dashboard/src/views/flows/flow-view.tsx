@@ -27,7 +27,12 @@ export function FlowView({ id }: { id: string }) {
   return (
     <Page
       title={row?.name ?? `Flow ${id}`}
-      heading={<span class="row wraps"><span class="wrap">{row?.name ?? `Flow ${id}`}</span>{row && <StateBadge state={row.state} />}</span>}
+      heading={
+        <span class="row wraps">
+          <span class="wrap">{row?.name ?? `Flow ${id}`}</span>
+          {row && <StateBadge state={row.state} />}
+        </span>
+      }
       about={row && `Flow ${id} of ${row.tenant}, ${row.nodes.length} nodes`}
       json={path}
       cli={cli(["flows", "show", id])}
@@ -35,8 +40,26 @@ export function FlowView({ id }: { id: string }) {
       actions={
         row && (
           <>
-            {row.state === "failed" && <Action label="Retry what failed" icon="retry" kind="primary" path={`${path}/retry`} body={{}} done={({ nodes }) => `${nodes} nodes start again`} />}
-            {!row.endedAt && <Action label="Cancel" icon="slash" kind="danger" path={`${path}/cancel`} confirm="Nodes that have not begun will not; jobs that run are asked to stop." done={() => "Cancel requested"} />}
+            {row.state === "failed" && (
+              <Action
+                label="Retry what failed"
+                icon="retry"
+                kind="primary"
+                path={`${path}/retry`}
+                body={{}}
+                done={({ nodes }) => `${nodes} nodes start again`}
+              />
+            )}
+            {!row.endedAt && (
+              <Action
+                label="Cancel"
+                icon="slash"
+                kind="danger"
+                path={`${path}/cancel`}
+                confirm="Nodes that have not begun will not; jobs that run are asked to stop."
+                done={() => "Cancel requested"}
+              />
+            )}
           </>
         )
       }
@@ -51,7 +74,8 @@ export function FlowView({ id }: { id: string }) {
 function FlowBody({ flow, path }: { flow: FlowDetail; path: string }) {
   const gantt = route.value.query.get("as") === "gantt";
   const [chosen, setChosen] = useState<string | null>(null);
-  const node = flow.nodes.find((one) => one.id === chosen) ?? flow.nodes.find((one) => one.state === "failed") ?? flow.nodes[0];
+  const node =
+    flow.nodes.find((one) => one.id === chosen) ?? flow.nodes.find((one) => one.state === "failed") ?? flow.nodes[0];
   return (
     <div class="grid wide-left">
       <Panel
@@ -59,19 +83,35 @@ function FlowBody({ flow, path }: { flow: FlowDetail; path: string }) {
         note="thick: the critical path"
         tools={
           <nav class="tabs" aria-label="Drawn as">
-            <a href={withQuery({ as: null })} aria-current={gantt ? undefined : "true"}>Graph</a>
-            <a href={withQuery({ as: "gantt" })} aria-current={gantt ? "true" : undefined}>Gantt</a>
+            <a href={withQuery({ as: null })} aria-current={gantt ? undefined : "true"}>
+              Graph
+            </a>
+            <a href={withQuery({ as: "gantt" })} aria-current={gantt ? "true" : undefined}>
+              Gantt
+            </a>
           </nav>
         }
       >
-        {gantt ? <FlowGantt flow={flow} /> : <FlowGraph nodes={flow.nodes} chosen={node?.id ?? null} choose={setChosen} />}
+        {gantt ? (
+          <FlowGantt flow={flow} />
+        ) : (
+          <FlowGraph nodes={flow.nodes} chosen={node?.id ?? null} choose={setChosen} />
+        )}
       </Panel>
       {node && <NodePanel node={node} path={path} />}
     </div>
   );
 }
 
-const TONES: Record<string, string> = { succeeded: "c-done", failed: "c-dead", cancelled: "c-cancelled", skipped: "c-cancelled", running: "c-running", pending: "c-running", open: "c-running" };
+const TONES: Record<string, string> = {
+  succeeded: "c-done",
+  failed: "c-dead",
+  cancelled: "c-cancelled",
+  skipped: "c-cancelled",
+  running: "c-running",
+  pending: "c-running",
+  open: "c-running",
+};
 
 function FlowGantt({ flow }: { flow: FlowDetail }) {
   const started = flow.nodes.filter((node) => node.startedAt);
@@ -89,7 +129,14 @@ function FlowGantt({ flow }: { flow: FlowDetail }) {
           key: node.id,
           name: node.name ?? node.id,
           strong: node.onCriticalPath,
-          bars: [{ from: timeOf(node.startedAt), to: node.endedAt ? timeOf(node.endedAt) : to, tone: TONES[node.state] ?? "c-scheduled", label: `${node.name}, ${node.state}` }],
+          bars: [
+            {
+              from: timeOf(node.startedAt),
+              to: node.endedAt ? timeOf(node.endedAt) : to,
+              tone: TONES[node.state] ?? "c-scheduled",
+              label: `${node.name}, ${node.state}`,
+            },
+          ],
         }))}
     />
   );
@@ -108,15 +155,39 @@ function NodePanel({ node, path }: { node: FlowNode; path: string }) {
               ["Starts when", `those before it have ${node.when}`],
               ["On failure", node.onFailure],
               ["Started", <Ago key="s" at={node.startedAt} />],
-              ["Took", node.startedAt ? duration((node.endedAt ? timeOf(node.endedAt) : now.value) - timeOf(node.startedAt)) : "–"],
+              [
+                "Took",
+                node.startedAt
+                  ? duration((node.endedAt ? timeOf(node.endedAt) : now.value) - timeOf(node.startedAt))
+                  : "–",
+              ],
               ["Critical path", node.onCriticalPath ? "yes" : "no"],
-              ...(node.job !== null ? ([["Job", <a key="j" class="mono" href={link(["jobs", node.job])}>{node.job}</a>]] as const) : []),
+              ...(node.job !== null
+                ? ([
+                    [
+                      "Job",
+                      <a key="j" class="mono" href={link(["jobs", node.job])}>
+                        {node.job}
+                      </a>,
+                    ],
+                  ] as const)
+                : []),
             ]}
           />
           <div class="row wraps">
-            <a class="button little" href={link(["jobs"], { batch: node.id })}>Its jobs</a>
+            <a class="button little" href={link(["jobs"], { batch: node.id })}>
+              Its jobs
+            </a>
             {node.endedAt && node.name !== null && (
-              <Action little label="Retry from here" icon="retry" path={`${path}/retry`} body={{ from: node.name }} confirm={`${node.name} and every node behind it run again.`} done={({ nodes }) => `${nodes} nodes start again`} />
+              <Action
+                little
+                label="Retry from here"
+                icon="retry"
+                path={`${path}/retry`}
+                body={{ from: node.name }}
+                confirm={`${node.name} and every node behind it run again.`}
+                done={({ nodes }) => `${nodes} nodes start again`}
+              />
             )}
           </div>
         </div>
@@ -129,13 +200,36 @@ function NodePanel({ node, path }: { node: FlowNode; path: string }) {
 const BatchPage = ({ batch }: { batch: BatchRow }) => (
   <Page
     title={batch.name ?? `Batch ${batch.id}`}
-    heading={<span class="row wraps"><span class="wrap">{batch.name ?? `Batch ${batch.id}`}</span><StateBadge state={batch.state} /></span>}
+    heading={
+      <span class="row wraps">
+        <span class="wrap">{batch.name ?? `Batch ${batch.id}`}</span>
+        <StateBadge state={batch.state} />
+      </span>
+    }
     json={`batches/${encodeURIComponent(batch.id)}`}
     cli={cli(["batches", "show", batch.id])}
     back={{ href: "#/flows?role=batch", name: "Batches" }}
-    actions={!batch.endedAt && <Action label="Cancel" icon="slash" kind="danger" path={`batches/${encodeURIComponent(batch.id)}/cancel`} confirm="Jobs that have not begun will not; those that run are asked to stop." done={() => "Cancel requested"} />}
+    actions={
+      !batch.endedAt && (
+        <Action
+          label="Cancel"
+          icon="slash"
+          kind="danger"
+          path={`batches/${encodeURIComponent(batch.id)}/cancel`}
+          confirm="Jobs that have not begun will not; those that run are asked to stop."
+          done={() => "Cancel requested"}
+        />
+      )
+    }
   >
-    <Panel title="Members" tools={<a class="button little" href={link(["jobs"], { batch: batch.id })}>Its jobs</a>}>
+    <Panel
+      title="Members"
+      tools={
+        <a class="button little" href={link(["jobs"], { batch: batch.id })}>
+          Its jobs
+        </a>
+      }
+    >
       <div class="stack">
         <ProgressBar row={batch} />
         <Facts

@@ -24,12 +24,19 @@ export function FlowsView() {
     <Page
       title="Flows"
       json={path}
-      cli={cli([role === "flow" ? "flows" : "batches"], { state: route.value.query.get("state"), tenant: route.value.query.get("tenant") })}
+      cli={cli([role === "flow" ? "flows" : "batches"], {
+        state: route.value.query.get("state"),
+        tenant: route.value.query.get("tenant"),
+      })}
       about="Graphs of jobs that wait for one another, and batches with a common end."
       actions={
         <nav class="tabs" aria-label="Role">
           {(["flow", "batch"] as const).map((one) => (
-            <a key={one} href={withQuery({ role: one === "flow" ? null : one })} aria-current={role === one ? "true" : undefined}>
+            <a
+              key={one}
+              href={withQuery({ role: one === "flow" ? null : one })}
+              aria-current={role === one ? "true" : undefined}
+            >
               {one === "flow" ? "Flows" : "Batches"}
             </a>
           ))}
@@ -46,11 +53,26 @@ export function FlowsView() {
         keyOf={(row) => row.id}
         empty={
           <Empty icon="flows" title={role === "flow" ? "No flows" : "No batches"}>
-            {role === "flow" ? <>Start one with <code>client.flows.start(flow, input)</code></> : <>Make one with <code>client.batches.create(…)</code></>}
+            {role === "flow" ? (
+              <>
+                Start one with <code>client.flows.start(flow, input)</code>
+              </>
+            ) : (
+              <>
+                Make one with <code>client.batches.create(…)</code>
+              </>
+            )}
           </Empty>
         }
         columns={[
-          { name: "Id", cell: (row) => <a class="mono" href={link(["flows", row.id])}>{row.id}</a> },
+          {
+            name: "Id",
+            cell: (row) => (
+              <a class="mono" href={link(["flows", row.id])}>
+                {row.id}
+              </a>
+            ),
+          },
           { name: "Name", cell: (row) => <Clip text={row.name} href={link(["flows", row.id])} /> },
           { name: "State", cell: (row) => <StateBadge state={row.state} /> },
           { name: "Tenant", cell: (row) => <Clip text={row.tenant} /> },

@@ -14,13 +14,16 @@ const stem = (name: string | null): string => (name ?? "").replace(/[\s\-_:.[(#]
 
 export function fold(nodes: readonly FlowNode[]): FoldedNode[] {
   const followers = new Map<string, string[]>();
-  for (const node of nodes) for (const before of node.after) followers.set(before, [...(followers.get(before) ?? []), node.id]);
+  for (const node of nodes)
+    for (const before of node.after) followers.set(before, [...(followers.get(before) ?? []), node.id]);
   const groups = new Map<string, FlowNode[]>();
   for (const node of nodes) {
     const like = JSON.stringify([stem(node.name), [...node.after].sort(), [...(followers.get(node.id) ?? [])].sort()]);
     groups.set(like, [...(groups.get(like) ?? []), node]);
   }
-  const shown = [...groups.values()].flatMap((group) => (group.length >= ALIKE_MIN ? [group] : group.map((node) => [node])));
+  const shown = [...groups.values()].flatMap((group) =>
+    group.length >= ALIKE_MIN ? [group] : group.map((node) => [node]),
+  );
   const home = new Map<string, string>();
   for (const group of shown) for (const node of group) home.set(node.id, group[0]!.id);
   return shown.map((group) => ({
@@ -32,7 +35,8 @@ export function fold(nodes: readonly FlowNode[]): FoldedNode[] {
 
 /** One state for the group: the worst that needs attention first. */
 export function stateOf(group: readonly FlowNode[]): string {
-  for (const state of ["failed", "running", "pending", "open", "waiting", "cancelled", "skipped"]) if (group.some((node) => node.state === state)) return state;
+  for (const state of ["failed", "running", "pending", "open", "waiting", "cancelled", "skipped"])
+    if (group.some((node) => node.state === state)) return state;
   return group[0]?.state ?? "waiting";
 }
 
@@ -47,4 +51,5 @@ export function wordsOf({ nodes }: FoldedNode): string {
   return failed > 0 ? `${failed} failed, ${done} done` : `${done} of ${nodes.length} done`;
 }
 
-export const nameOf = ({ nodes }: FoldedNode): string => (nodes.length === 1 ? (nodes[0]!.name ?? nodes[0]!.id) : `${stem(nodes[0]!.name) || "nodes"} ×${nodes.length}`);
+export const nameOf = ({ nodes }: FoldedNode): string =>
+  nodes.length === 1 ? (nodes[0]!.name ?? nodes[0]!.id) : `${stem(nodes[0]!.name) || "nodes"} ×${nodes.length}`;

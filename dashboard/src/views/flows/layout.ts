@@ -22,6 +22,12 @@ export function place(nodes: readonly { id: string; after: readonly string[] }[]
     width: size.width ?? 0,
     height: size.height ?? 0,
     nodes: new Map(nodes.map(({ id }) => [id, graph.node(id) as { x: number; y: number }])),
-    edges: graph.edges().map(({ v, w }) => ({ from: v, to: w, points: (graph.edge(v, w) as { points: { x: number; y: number }[] }).points })),
+    edges: graph
+      .edges()
+      .map(({ v, w }) => ({
+        from: v,
+        to: w,
+        points: (graph.edge(v, w) as { points: { x: number; y: number }[] }).points,
+      })),
   };
 }

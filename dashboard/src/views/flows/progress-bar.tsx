@@ -13,7 +13,9 @@ export function ProgressBar({ row }: { row: BatchRow }) {
   return (
     <span class="row">
       <span class="timebar slim" aria-hidden="true">
-        {parts.map(([tone, jobs]) => jobs > 0 && <i key={tone} class={tone} style={{ flexGrow: String(jobs / all) }} />)}
+        {parts.map(
+          ([tone, jobs]) => jobs > 0 && <i key={tone} class={tone} style={{ flexGrow: String(jobs / all) }} />,
+        )}
       </span>
       <span class="num small">
         {count(row.done)} of {count(row.done + row.dead + row.cancelled + row.live.count)}

@@ -1,15 +1,15 @@
 // From a selection, or a filter, to an action on many: first a preview with a count, then a tracked object that any process carries on.
 import { useState } from "preact/hooks";
+import type { Problem } from "../../data/api";
 import { send } from "../../data/api";
 import type { BulkAction, BulkPreview } from "../../data/contract";
+import { count } from "../../format/numbers";
 import { act } from "../../parts/action";
 import { StateBadge } from "../../parts/badge";
 import { CountOf } from "../../parts/counts";
 import { Dialog } from "../../parts/dialog";
 import { Icon } from "../../parts/icon";
 import { Failed, Loading } from "../../parts/states";
-import type { Problem } from "../../data/api";
-import { count } from "../../format/numbers";
 import { go, link } from "../../shell/route";
 import { bulkFilter, type ChosenFilter } from "./job-filter";
 
@@ -20,7 +20,15 @@ const ACTIONS = [
 ] as const;
 type Name = (typeof ACTIONS)[number][0];
 
-export function BulkBar({ filter, selected, clear }: { filter: ChosenFilter; selected: ReadonlySet<string>; clear: () => void }) {
+export function BulkBar({
+  filter,
+  selected,
+  clear,
+}: {
+  filter: ChosenFilter;
+  selected: ReadonlySet<string>;
+  clear: () => void;
+}) {
   const [asked, setAsked] = useState<{ action: Name; filter: Record<string, unknown> } | null>(null);
   const hasFilter = Object.keys(filter).length > 0;
   if (selected.size === 0 && !hasFilter) return null;
@@ -29,7 +37,12 @@ export function BulkBar({ filter, selected, clear }: { filter: ChosenFilter; sel
     <section class="bulk-bar" aria-label="Act on many">
       <strong>{selected.size > 0 ? `${count(selected.size)} selected` : "All that match"}</strong>
       {ACTIONS.map(([action, label, icon]) => (
-        <button key={action} type="button" class={`button little ${action === "cancel" ? "danger" : ""}`} onClick={() => setAsked({ action, filter: what })}>
+        <button
+          key={action}
+          type="button"
+          class={`button little ${action === "cancel" ? "danger" : ""}`}
+          onClick={() => setAsked({ action, filter: what })}
+        >
           <Icon name={icon} small /> {label} …
         </button>
       ))}
@@ -43,7 +56,12 @@ export function BulkBar({ filter, selected, clear }: { filter: ChosenFilter; sel
   );
 }
 
-export function PreviewDialog(props: { action: Name | "redrive"; filter: Record<string, unknown>; close: () => void; done?: () => void }) {
+export function PreviewDialog(props: {
+  action: Name | "redrive";
+  filter: Record<string, unknown>;
+  close: () => void;
+  done?: () => void;
+}) {
   const [preview, setPreview] = useState<BulkPreview | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [asked, setAsked] = useState(false);
@@ -77,13 +95,23 @@ export function PreviewDialog(props: { action: Name | "redrive"; filter: Record<
         {preview && <Groups preview={preview} />}
         <label class="field">
           Why (kept in the audit)
-          <input class="input" value={reason} maxLength={500} onInput={(event) => setReason(event.currentTarget.value)} />
+          <input
+            class="input"
+            value={reason}
+            maxLength={500}
+            onInput={(event) => setReason(event.currentTarget.value)}
+          />
         </label>
         <footer>
           <button type="button" class="button" onClick={props.close}>
             Keep as they are
           </button>
-          <button type="button" class={`button ${props.action === "cancel" ? "danger" : "primary"}`} disabled={!preview || preview.count.count === 0} onClick={begin}>
+          <button
+            type="button"
+            class={`button ${props.action === "cancel" ? "danger" : "primary"}`}
+            disabled={!preview || preview.count.count === 0}
+            onClick={begin}
+          >
             Begin
           </button>
         </footer>

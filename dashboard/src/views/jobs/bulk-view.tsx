@@ -5,6 +5,7 @@ import { useResource } from "../../data/resource";
 import { count } from "../../format/numbers";
 import { Action } from "../../parts/action";
 import { StateBadge } from "../../parts/badge";
+import { apiQuery } from "../../parts/filters";
 import { Json } from "../../parts/json";
 import { Loaded } from "../../parts/loaded";
 import { ListNotice, Pager } from "../../parts/pager";
@@ -14,7 +15,6 @@ import { Clip, Table } from "../../parts/table";
 import { Ago } from "../../parts/time";
 import { Page } from "../../shell/page";
 import { link } from "../../shell/route";
-import { apiQuery } from "../../parts/filters";
 
 const back = { href: "#/jobs", name: "Jobs" };
 
@@ -26,7 +26,13 @@ function BulkList() {
   const path = `bulk${apiQuery(["state"])}`;
   const list = useResource<PageOf<BulkAction>>(path, ["bulk"]);
   return (
-    <Page title="Bulk actions" json={path} cli="fairmill redrive --dry-run" back={back} about="Actions on many jobs: previewed, carried out in bounded steps, resumable.">
+    <Page
+      title="Bulk actions"
+      json={path}
+      cli="fairmill redrive --dry-run"
+      back={back}
+      about="Actions on many jobs: previewed, carried out in bounded steps, resumable."
+    >
       <Panel flush>
         <Loaded from={list}>
           {(page) => (
@@ -42,7 +48,14 @@ function BulkList() {
                   rows={page.items}
                   keyOf={(bulk) => bulk.id}
                   columns={[
-                    { name: "Action", cell: (bulk) => <a href={link(["bulk", bulk.id])}>{bulk.action} {bulk.id}</a> },
+                    {
+                      name: "Action",
+                      cell: (bulk) => (
+                        <a href={link(["bulk", bulk.id])}>
+                          {bulk.action} {bulk.id}
+                        </a>
+                      ),
+                    },
                     { name: "State", cell: (bulk) => <StateBadge state={bulk.state} /> },
                     { name: "Filter", cell: (bulk) => <Clip text={JSON.stringify(bulk.filter)} /> },
                     { name: "Changed", num: true, cell: (bulk) => count(bulk.changed) },
@@ -82,7 +95,13 @@ const Progress = ({ bulk, path }: { bulk: BulkAction; path: string }) => (
       title={`${bulk.action}: ${count(bulk.changed)} changed`}
       tools={
         bulk.state === "running" ? (
-          <Action label="Stop" icon="pause" kind="danger" path={`${path}/stop`} done={() => "Stopped; what was done stays"} />
+          <Action
+            label="Stop"
+            icon="pause"
+            kind="danger"
+            path={`${path}/stop`}
+            done={() => "Stopped; what was done stays"}
+          />
         ) : bulk.state !== "done" ? (
           <Action label="Go on" icon="play" path={`${path}/resume`} done={() => "Goes on"} />
         ) : undefined

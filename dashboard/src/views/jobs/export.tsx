@@ -2,14 +2,17 @@
 
 /** A cell that begins like a formula is one to a spreadsheet: it gets an apostrophe in front. */
 export function csvCell(value: unknown): string {
-  const text = value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
+  const text =
+    value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
   const safe = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
 export function csvOf(rows: readonly object[]): string {
   const names = Object.keys(rows[0] ?? {});
-  return [names, ...rows.map((row) => names.map((name) => (row as Record<string, unknown>)[name]))].map((cells) => cells.map(csvCell).join(",")).join("\r\n");
+  return [names, ...rows.map((row) => names.map((name) => (row as Record<string, unknown>)[name]))]
+    .map((cells) => cells.map(csvCell).join(","))
+    .join("\r\n");
 }
 
 function save(text: string, type: string, name: string): void {
@@ -31,7 +34,8 @@ export const ExportButton = ({ rows, name }: { rows: readonly object[]; name: st
       const format = event.currentTarget.value;
       event.currentTarget.value = "";
       if (format === "csv") save(csvOf(rows), "text/csv", `${name}.csv`);
-      if (format === "jsonl") save(rows.map((row) => JSON.stringify(row)).join("\n"), "application/x-ndjson", `${name}.jsonl`);
+      if (format === "jsonl")
+        save(rows.map((row) => JSON.stringify(row)).join("\n"), "application/x-ndjson", `${name}.jsonl`);
     }}
   >
     <option value="">Export</option>
@@ -39,4 +43,3 @@ export const ExportButton = ({ rows, name }: { rows: readonly object[]; name: st
     <option value="jsonl">JSON lines</option>
   </select>
 );
-

@@ -1,8 +1,24 @@
 // The filter of the list of jobs: names as the API has them, and as the command line has them.
-import { route } from "../../shell/route";
-import { cli } from "../../parts/copy";
 
-export const JOB_FACETS = ["state", "queue", "kind", "tenant", "key", "batch", "errorCode", "errorText", "createdSince", "createdUntil", "endedSince", "endedUntil", "payload", "tag"] as const;
+import { cli } from "../../parts/copy";
+import { route } from "../../shell/route";
+
+export const JOB_FACETS = [
+  "state",
+  "queue",
+  "kind",
+  "tenant",
+  "key",
+  "batch",
+  "errorCode",
+  "errorText",
+  "createdSince",
+  "createdUntil",
+  "endedSince",
+  "endedUntil",
+  "payload",
+  "tag",
+] as const;
 export type JobFacet = (typeof JOB_FACETS)[number];
 
 export const JOB_STATES = ["scheduled", "ready", "blocked", "running", "done", "dead", "cancelled"] as const;
@@ -34,7 +50,14 @@ export function chosenFilter(): ChosenFilter {
 }
 
 export const jobsCommand = (command: readonly string[], filter: ChosenFilter): string =>
-  cli(command, Object.fromEntries(Object.entries(filter).flatMap(([name, value]) => (OPTIONS[name as JobFacet] ? [[OPTIONS[name as JobFacet], value]] : []))));
+  cli(
+    command,
+    Object.fromEntries(
+      Object.entries(filter).flatMap(([name, value]) =>
+        OPTIONS[name as JobFacet] ? [[OPTIONS[name as JobFacet], value]] : [],
+      ),
+    ),
+  );
 
 /** For a bulk action the payload is an object. */
 export function bulkFilter(filter: ChosenFilter): Record<string, unknown> {

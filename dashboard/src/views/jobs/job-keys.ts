@@ -7,7 +7,11 @@ import { go, link } from "../../shell/route";
 import { useShortcuts } from "../../shell/shortcuts";
 import { toggled } from "./job-table";
 
-export function useJobKeys(rows: readonly JobRow[], selected: ReadonlySet<string>, select: (ids: ReadonlySet<string>) => void): string | null {
+export function useJobKeys(
+  rows: readonly JobRow[],
+  selected: ReadonlySet<string>,
+  select: (ids: ReadonlySet<string>) => void,
+): string | null {
   const [cursor, setCursor] = useState<string | null>(null);
   const at = rows.findIndex((row) => row.id === cursor);
   const move = (by: number) => {
@@ -27,7 +31,12 @@ export function useJobKeys(rows: readonly JobRow[], selected: ReadonlySet<string
             does: "Retry the job",
             act: () => {
               if (cursor === null) return;
-              act<{ answer: string }>("POST", `jobs/${encodeURIComponent(cursor)}/retry`, {}, ({ answer }) => `Job ${cursor} is ${answer}`);
+              act<{ answer: string }>(
+                "POST",
+                `jobs/${encodeURIComponent(cursor)}/retry`,
+                {},
+                ({ answer }) => `Job ${cursor} is ${answer}`,
+              );
             },
           },
         ]

@@ -14,7 +14,8 @@ export interface JobTableProps {
 }
 
 export function JobTable({ rows, cursor, selected = new Set(), select, plain }: JobTableProps) {
-  const filter = (name: string, value: string) => (plain ? link(["jobs"], { [name]: value }) : withQuery({ [name]: value }));
+  const filter = (name: string, value: string) =>
+    plain ? link(["jobs"], { [name]: value }) : withQuery({ [name]: value });
   return (
     <Table
       label="Jobs"
@@ -23,22 +24,46 @@ export function JobTable({ rows, cursor, selected = new Set(), select, plain }: 
       cursor={cursor ?? null}
       selected={selected}
       columns={[
-        select && { name: "Select", unseen: true, cell: (job) => <SelectBox job={job} selected={selected} select={select} /> },
-        { name: "Job", cell: (job) => <a class="mono" href={link(["jobs", job.id])}>{job.id}</a> },
+        select && {
+          name: "Select",
+          unseen: true,
+          cell: (job) => <SelectBox job={job} selected={selected} select={select} />,
+        },
+        {
+          name: "Job",
+          cell: (job) => (
+            <a class="mono" href={link(["jobs", job.id])}>
+              {job.id}
+            </a>
+          ),
+        },
         { name: "State", cell: (job) => <StateBadge state={job.state} /> },
         { name: "Kind", cell: (job) => <Clip text={job.kind} href={filter("kind", job.kind)} /> },
         { name: "Tenant", cell: (job) => <Clip text={job.tenant} href={filter("tenant", job.tenant)} /> },
         { name: "Queue", cell: (job) => <Clip text={job.queue} href={filter("queue", job.queue)} /> },
         { name: "Attempt", num: true, cell: (job) => `${job.attempt}/${job.maxAttempts}` },
         { name: "Enqueued", cell: (job) => <Ago at={job.createdAt} /> },
-        { name: "Took", num: true, cell: (job) => (job.startedAt ? <Since at={job.startedAt} until={job.state === "running" ? null : job.endedAt} /> : "–") },
-        { name: "What", cell: (job) => <What job={job} /> },
+        {
+          name: "Took",
+          num: true,
+          cell: (job) =>
+            job.startedAt ? <Since at={job.startedAt} until={job.state === "running" ? null : job.endedAt} /> : "–",
+        },
+        { name: "What", rest: true, cell: (job) => <What job={job} /> },
       ]}
     />
   );
 }
 
-const SelectBox = ({ job, selected, select }: { job: JobRow; selected: ReadonlySet<string>; select: (ids: ReadonlySet<string>) => void }) => (
+const SelectBox = ({
+  job,
+  selected,
+  select,
+}: {
+  job: JobRow;
+  selected: ReadonlySet<string>;
+  select: (ids: ReadonlySet<string>) => void;
+}) => (
   <input
     type="checkbox"
     aria-label={`Select job ${job.id}`}
@@ -65,5 +90,5 @@ function What({ job }: { job: JobRow }) {
     );
   if (job.state === "blocked") return <Clip long text={`waits for key ${job.key ?? ""}`} />;
   if (job.state === "running") return <Clip text={`on ${job.worker ?? "?"}`} />;
-  return <Clip text={job.key ? `key ${job.key}` : ""} />;
+  return job.key ? <Clip text={`key ${job.key}`} /> : null;
 }

@@ -2,7 +2,7 @@
 import { now } from "../../data/clock";
 import type { JobDetail, Step, Why } from "../../data/contract";
 import { useResource } from "../../data/resource";
-import { me, may } from "../../data/session";
+import { may, me } from "../../data/session";
 import { count } from "../../format/numbers";
 import { duration } from "../../format/times";
 import { Action, act } from "../../parts/action";
@@ -61,9 +61,14 @@ export function JobView({ id }: { id: string }) {
             <div class="grid wide-left">
               <div class="stack">
                 {detail.error && <ErrorPanel job={detail} />}
-                {LIVE.includes(detail.state) && <WhyPanel why={why} title={detail.state === "running" ? "On its way" : "Why is it waiting?"} />}
+                {LIVE.includes(detail.state) && (
+                  <WhyPanel why={why} title={detail.state === "running" ? "On its way" : "Why is it waiting?"} />
+                )}
                 {detail.attempts.length > 0 && (
-                  <Panel title="Attempts" note={`${detail.attempt} of ${detail.maxAttempts}${detail.crashes > 0 ? `, ${count(detail.crashes)} crashed` : ""}`}>
+                  <Panel
+                    title="Attempts"
+                    note={`${detail.attempt} of ${detail.maxAttempts}${detail.crashes > 0 ? `, ${count(detail.crashes)} crashed` : ""}`}
+                  >
                     <AttemptsGantt job={detail} />
                     <Failures job={detail} />
                   </Panel>
@@ -101,7 +106,14 @@ export function JobView({ id }: { id: string }) {
 const JobActions = ({ job, path }: { job: JobDetail; path: string }) => (
   <>
     {job.state !== "done" && job.state !== "running" && (
-      <Action label={job.state === "scheduled" ? "Run now" : "Retry"} icon="retry" path={`${path}/retry`} body={{}} kind="primary" done={({ answer }) => `Job ${job.id} is ${answer}`} />
+      <Action
+        label={job.state === "scheduled" ? "Run now" : "Retry"}
+        icon="retry"
+        path={`${path}/retry`}
+        body={{}}
+        kind="primary"
+        done={({ answer }) => `Job ${job.id} is ${answer}`}
+      />
     )}
     {LIVE.includes(job.state) && (
       <Action
@@ -109,7 +121,11 @@ const JobActions = ({ job, path }: { job: JobDetail; path: string }) => (
         icon="slash"
         kind="danger"
         path={`${path}/cancel`}
-        confirm={job.state === "running" ? "It runs now: its handler is asked to stop, and decides." : "It will not run. It can be retried later."}
+        confirm={
+          job.state === "running"
+            ? "It runs now: its handler is asked to stop, and decides."
+            : "It will not run. It can be retried later."
+        }
         done={({ answer }) => (answer === "requested" ? "The handler was asked to stop" : `Job ${job.id}: ${answer}`)}
       />
     )}
@@ -120,7 +136,13 @@ const JobActions = ({ job, path }: { job: JobDetail; path: string }) => (
 function TimePanel({ job }: { job: JobDetail }) {
   const { spent } = job;
   const limits = spent.limitedMs ?? 0;
-  const parts = { turn: Math.max(0, spent.waitedMs - limits), limits, ran: spent.ranMs, slept: spent.sleptMs, retried: spent.retriedMs };
+  const parts = {
+    turn: Math.max(0, spent.waitedMs - limits),
+    limits,
+    ran: spent.ranMs,
+    slept: spent.sleptMs,
+    retried: spent.retriedMs,
+  };
   return (
     <Panel title="Where the time went" note={duration(spent.totalMs)}>
       <div class="stack tight">
@@ -138,7 +160,14 @@ const ErrorPanel = ({ job }: { job: JobDetail }) => (
         <strong>{job.error?.message}</strong>
       </p>
       {job.error?.stack && <Json value={job.error.stack} label="Stack" />}
-      <a class="small" href={link(["jobs"], { kind: job.kind, state: "dead", ...(job.error?.code ? { errorCode: String(job.error.code) } : {}) })}>
+      <a
+        class="small"
+        href={link(["jobs"], {
+          kind: job.kind,
+          state: "dead",
+          ...(job.error?.code ? { errorCode: String(job.error.code) } : {}),
+        })}
+      >
         Others like this
       </a>
     </div>
@@ -172,20 +201,76 @@ function JobFacts({ job }: { job: JobDetail }) {
       facts={[
         ["Kind", by("kind", job.kind)],
         ["Queue", by("queue", job.queue)],
-        ["Tenant", <a key="t" href={link(["tenants", job.tenant])}>{job.tenant}</a>],
+        [
+          "Tenant",
+          <a key="t" href={link(["tenants", job.tenant])}>
+            {job.tenant}
+          </a>,
+        ],
         ...(job.key !== null ? ([["Key", by("key", job.key)]] as const) : []),
         ["Priority", String(job.priority)],
         ["Enqueued", <Ago key="c" at={job.createdAt} />],
         ...(job.expireAt ? ([["Expires", <Ago key="x" at={job.expireAt} />]] as const) : []),
-        ...(job.worker !== null ? ([["Worker", <a key="w" href={link(["workers", job.worker])}>{job.worker}</a>]] as const) : []),
+        ...(job.worker !== null
+          ? ([
+              [
+                "Worker",
+                <a key="w" href={link(["workers", job.worker])}>
+                  {job.worker}
+                </a>,
+              ],
+            ] as const)
+          : []),
         ...(job.batch !== null ? ([["Batch", by("batch", job.batch)]] as const) : []),
-        ...(job.tick ? ([["Schedule", <a key="s" href={link(["schedules"])}>{job.tick.schedule}</a>]] as const) : []),
-        ...(job.credits ? ([["Credits", `${count(job.credits.amount)} ${job.credits.state} of ${job.credits.account}`]] as const) : []),
-        ...(job.rerunOf !== null ? ([["Repeats", <a key="r" href={link(["jobs", job.rerunOf])}>{job.rerunOf}</a>]] as const) : []),
-        ...(job.reruns.length > 0 ? ([["Repeated by", job.reruns.slice(0, 5).map((id) => <a key={id} href={link(["jobs", id])}>{id} </a>)]] as const) : []),
+        ...(job.tick
+          ? ([
+              [
+                "Schedule",
+                <a key="s" href={link(["schedules"])}>
+                  {job.tick.schedule}
+                </a>,
+              ],
+            ] as const)
+          : []),
+        ...(job.credits
+          ? ([["Credits", `${count(job.credits.amount)} ${job.credits.state} of ${job.credits.account}`]] as const)
+          : []),
+        ...(job.rerunOf !== null
+          ? ([
+              [
+                "Repeats",
+                <a key="r" href={link(["jobs", job.rerunOf])}>
+                  {job.rerunOf}
+                </a>,
+              ],
+            ] as const)
+          : []),
+        ...(job.reruns.length > 0
+          ? ([
+              [
+                "Repeated by",
+                job.reruns.slice(0, 5).map((id) => (
+                  <a key={id} href={link(["jobs", id])}>
+                    {id}{" "}
+                  </a>
+                )),
+              ],
+            ] as const)
+          : []),
         ...(job.tags.length > 0 ? ([["Tags", job.tags.join(", ")]] as const) : []),
         ...(job.trace !== null ? ([["Trace", job.trace]] as const) : []),
-        ...job.links.flatMap(({ label, url }) => (safeUrl(url) ? [[label, <a key={url} href={url} target="_blank" rel="noreferrer">open</a>] as const] : [])),
+        ...job.links.flatMap(({ label, url }) =>
+          safeUrl(url)
+            ? [
+                [
+                  label,
+                  <a key={url} href={url} target="_blank" rel="noreferrer">
+                    open
+                  </a>,
+                ] as const,
+              ]
+            : [],
+        ),
         ["Age", duration(now.value - Date.parse(job.createdAt))],
       ]}
     />

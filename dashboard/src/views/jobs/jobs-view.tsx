@@ -4,7 +4,7 @@ import type { JobRow, Page as PageOf } from "../../data/contract";
 import { useResource } from "../../data/resource";
 import { may } from "../../data/session";
 import { StateBadge } from "../../parts/badge";
-import { FilterField, apiQuery } from "../../parts/filters";
+import { apiQuery, FilterField } from "../../parts/filters";
 import { Icon } from "../../parts/icon";
 import { Loaded } from "../../parts/loaded";
 import { ListNotice, Pager } from "../../parts/pager";
@@ -16,8 +16,8 @@ import { useFacets } from "../facets";
 import { BulkBar } from "./bulk-bar";
 import { ExportButton } from "./export";
 import { chosenFilter, JOB_FACETS, JOB_STATES, jobsCommand } from "./job-filter";
-import { JobTable } from "./job-table";
 import { useJobKeys } from "./job-keys";
+import { JobTable } from "./job-table";
 
 export function JobsView() {
   const filter = chosenFilter();
@@ -50,7 +50,12 @@ export function JobsView() {
               {page.items.length === 0 ? (
                 <Nothing filtered={Object.keys(filter).length > 0} />
               ) : (
-                <JobTable rows={page.items} cursor={cursor} selected={selected} {...(may("operator") ? { select: setSelected } : {})} />
+                <JobTable
+                  rows={page.items}
+                  cursor={cursor}
+                  selected={selected}
+                  {...(may("operator") ? { select: setSelected } : {})}
+                />
               )}
               <Pager next={page.next} shown={page.items.length} name="jobs" />
             </>
@@ -69,7 +74,10 @@ const Nothing = ({ filtered }: { filtered: boolean }) =>
     </Empty>
   ) : (
     <Empty icon="jobs" title="No jobs yet">
-      Enqueue the first one: <code>fairmill enqueue mail.send '{"{"}"to":"ann"{"}"}'</code>
+      Enqueue the first one:{" "}
+      <code>
+        fairmill enqueue mail.send '{"{"}"to":"ann"{"}"}'
+      </code>
     </Empty>
   );
 
@@ -83,7 +91,12 @@ function JobFilters() {
           All
         </a>
         {JOB_STATES.map((one) => (
-          <a key={one} class="chip" href={withQuery({ state: state === one ? null : one })} aria-current={state === one ? "true" : undefined}>
+          <a
+            key={one}
+            class="chip"
+            href={withQuery({ state: state === one ? null : one })}
+            aria-current={state === one ? "true" : undefined}
+          >
             <StateBadge state={one} bare />
           </a>
         ))}
@@ -109,7 +122,13 @@ const Others = () => (
       const value = route.value.query.get(name);
       return (
         value && (
-          <a key={name} class="chip" aria-current="true" href={withQuery({ [name]: null })} aria-label={`Take off ${name}`}>
+          <a
+            key={name}
+            class="chip"
+            aria-current="true"
+            href={withQuery({ [name]: null })}
+            aria-label={`Take off ${name}`}
+          >
             <span class="clip">
               {name}: {value}
             </span>
@@ -127,10 +146,19 @@ function SinceChoice() {
   const since = route.value.query.get("createdSince");
   const choose = (value: string) => {
     const ms = AGES[value as keyof typeof AGES];
-    location.hash = withQuery({ createdSince: ms ? new Date(Math.floor((performance.timeOrigin + performance.now() - ms) / 1000) * 1000).toISOString() : null });
+    location.hash = withQuery({
+      createdSince: ms
+        ? new Date(Math.floor((performance.timeOrigin + performance.now() - ms) / 1000) * 1000).toISOString()
+        : null,
+    });
   };
   return (
-    <select class="input" aria-label="Enqueued" value={since ? "chosen" : ""} onChange={(event) => choose(event.currentTarget.value)}>
+    <select
+      class="input"
+      aria-label="Enqueued"
+      value={since ? "chosen" : ""}
+      onChange={(event) => choose(event.currentTarget.value)}
+    >
       <option value="">Any time</option>
       {Object.keys(AGES).map((age) => (
         <option key={age} value={age}>

@@ -16,9 +16,11 @@ interface Stage {
 function stagesOf(job: JobDetail): Stage[] {
   const first = job.attempts[0]?.startedAt ?? job.startedAt;
   const stages: Stage[] = [{ state: "enqueued", at: job.createdAt, label: "enqueued" }];
-  if (job.runAt && timeOf(job.runAt) > timeOf(job.createdAt) + 1000) stages.push({ state: "scheduled", at: job.runAt, label: "due" });
+  if (job.runAt && timeOf(job.runAt) > timeOf(job.createdAt) + 1000)
+    stages.push({ state: "scheduled", at: job.runAt, label: "due" });
   if (first) stages.push({ state: "running", at: first, label: job.attempts.length > 1 ? "first started" : "started" });
-  if (job.attempts.length > 1 && job.startedAt && job.startedAt !== first) stages.push({ state: "running", at: job.startedAt, label: `attempt ${job.attempt}` });
+  if (job.attempts.length > 1 && job.startedAt && job.startedAt !== first)
+    stages.push({ state: "running", at: job.startedAt, label: `attempt ${job.attempt}` });
   if (job.state !== "running" || !first) stages.push({ state: job.state, at: job.endedAt, label: job.state });
   return stages;
 }
@@ -32,7 +34,15 @@ export const LifeLine = ({ job }: { job: JobDetail }) => {
         const before = stages[index - 1];
         return (
           <li key={`${stage.label}${stage.at}`} class={`tone-${toneOf(stage.state)} ${last ? "here" : ""}`}>
-            {before && <span class="life-gap">{stage.at && before.at ? duration(timeOf(stage.at) - timeOf(before.at)) : before.at && !job.endedAt ? duration(now.value - timeOf(before.at)) : ""}</span>}
+            {before && (
+              <span class="life-gap">
+                {stage.at && before.at
+                  ? duration(timeOf(stage.at) - timeOf(before.at))
+                  : before.at && !job.endedAt
+                    ? duration(now.value - timeOf(before.at))
+                    : ""}
+              </span>
+            )}
             <span class="life-dot">
               <Icon name={stage.state === "enqueued" ? "plus" : iconOf(stage.state)} small />
             </span>
@@ -47,14 +57,26 @@ export const LifeLine = ({ job }: { job: JobDetail }) => {
   );
 };
 
-const OUTCOME_TONES: Record<string, string> = { done: "c-done", running: "c-running", dead: "c-dead", failed: "c-dead", error: "c-dead", cancelled: "c-cancelled", snoozed: "c-scheduled" };
+const OUTCOME_TONES: Record<string, string> = {
+  done: "c-done",
+  running: "c-running",
+  dead: "c-dead",
+  failed: "c-dead",
+  error: "c-dead",
+  cancelled: "c-cancelled",
+  snoozed: "c-scheduled",
+};
 
 export function AttemptsGantt({ job }: { job: JobDetail }) {
   const end = job.endedAt ? timeOf(job.endedAt) : now.value;
   const start = timeOf(job.createdAt);
   const first = job.attempts[0] ? timeOf(job.attempts[0].startedAt) : end;
   const rows: GanttRow[] = [
-    { key: "wait", name: "waited", bars: first > start ? [{ from: start, to: first, tone: "w-ready", label: "waited", hatched: true }] : [] },
+    {
+      key: "wait",
+      name: "waited",
+      bars: first > start ? [{ from: start, to: first, tone: "w-ready", label: "waited", hatched: true }] : [],
+    },
     ...job.attempts.map((attempt) => ({
       key: `a${attempt.attempt}.${attempt.leaseNo}`,
       name: `${attempt.attempt} · ${attempt.outcome}`,

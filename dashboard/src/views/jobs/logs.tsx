@@ -17,7 +17,15 @@ export function LogsPanel({ path }: { path: string }) {
     <Panel
       title="Log"
       tools={
-        <select class="input" aria-label="Least level" value={level} onChange={(event) => { setLevel(event.currentTarget.value); setCursor(""); }}>
+        <select
+          class="input"
+          aria-label="Least level"
+          value={level}
+          onChange={(event) => {
+            setLevel(event.currentTarget.value);
+            setCursor("");
+          }}
+        >
           <option value="">all levels</option>
           {["debug", "info", "warn", "error"].map((one) => (
             <option key={one}>{one}</option>
@@ -35,7 +43,8 @@ export function LogsPanel({ path }: { path: string }) {
                   <span class="quiet">{clock(timeOf(line.at))}</span>
                   <span class={TONES[line.level] ?? "c-quiet"}>{line.level}</span>
                   <span class="wrap">
-                    {line.message} {Object.keys(line.fields).length > 0 && <span class="quiet">{JSON.stringify(line.fields)}</span>}
+                    {line.message}{" "}
+                    {Object.keys(line.fields).length > 0 && <span class="quiet">{JSON.stringify(line.fields)}</span>}
                   </span>
                 </li>
               ))}

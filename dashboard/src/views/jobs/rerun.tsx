@@ -35,16 +35,32 @@ function RerunDialog({ job, path, close }: { job: JobDetail; path: string; close
       }
     }
     close();
-    await act<Enqueued>("POST", `${path}/rerun`, body, ({ id }) => `Job ${id} repeats ${job.id}`, ({ id }) => link(["jobs", id]));
+    await act<Enqueued>(
+      "POST",
+      `${path}/rerun`,
+      body,
+      ({ id }) => `Job ${id} repeats ${job.id}`,
+      ({ id }) => link(["jobs", id]),
+    );
   };
   return (
     <Dialog label="Run as new" close={close}>
       <div class="dialog-body">
         <h2>Run {job.kind} again as a new job</h2>
-        {job.redacted && <p class="muted">Parts of the payload are redacted here. Unedited, the new job gets the stored one in full.</p>}
+        {job.redacted && (
+          <p class="muted">
+            Parts of the payload are redacted here. Unedited, the new job gets the stored one in full.
+          </p>
+        )}
         <label class="field">
           Input
-          <textarea class="input" rows={12} spellcheck={false} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+          <textarea
+            class="input"
+            rows={12}
+            spellcheck={false}
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
         </label>
         {fault && (
           <p role="alert" class="c-dead wrap">

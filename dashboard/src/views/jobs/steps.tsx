@@ -6,7 +6,8 @@ import { Panel } from "../../parts/panel";
 import { Clip, Table } from "../../parts/table";
 import { Ago } from "../../parts/time";
 
-const stateOf = (step: Step): string => (step.finishedAt || step.signalledAt ? "done" : step.kind === "run" ? "running" : "waiting");
+const stateOf = (step: Step): string =>
+  step.finishedAt || step.signalledAt ? "done" : step.kind === "run" ? "running" : "waiting";
 
 /** Durable steps: what a retry will not do again. */
 export function StepsPanel({ steps }: { steps: Resource<{ items: Step[] }> }) {
@@ -22,7 +23,20 @@ export function StepsPanel({ steps }: { steps: Resource<{ items: Step[] }> }) {
           { name: "Step", cell: (step) => <Clip text={step.name} /> },
           { name: "What", cell: (step) => step.kind },
           { name: "State", cell: (step) => <StateBadge state={stateOf(step)} /> },
-          { name: "Took", num: true, cell: (step) => (step.finishedAt ? duration(timeOf(step.finishedAt) - timeOf(step.startedAt)) : step.wakeAt ? <>wakes <Ago at={step.wakeAt} /></> : "–") },
+          {
+            name: "Took",
+            num: true,
+            cell: (step) =>
+              step.finishedAt ? (
+                duration(timeOf(step.finishedAt) - timeOf(step.startedAt))
+              ) : step.wakeAt ? (
+                <>
+                  wakes <Ago at={step.wakeAt} />
+                </>
+              ) : (
+                "–"
+              ),
+          },
           { name: "Attempt", num: true, cell: (step) => step.attempt },
           { name: "Result", cell: (step) => <Clip text={step.result === null ? "" : JSON.stringify(step.result)} /> },
         ]}

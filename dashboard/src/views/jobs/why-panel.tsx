@@ -24,7 +24,10 @@ function WhyList({ why }: { why: Why }) {
         {why.gates.map((gate, index) => {
           const [label, tone] = gateOf(gate.gate);
           return (
-            <li key={`${gate.gate}${gate.reason}`} class={gate.passed ? "passed" : index === blocking ? "blocking" : "behind"}>
+            <li
+              key={`${gate.gate}${gate.reason}`}
+              class={gate.passed ? "passed" : index === blocking ? "blocking" : "behind"}
+            >
               <span class={`why-sign ${tone}`}>
                 <Icon name={gate.passed ? "check" : "lock"} small />
               </span>
@@ -45,7 +48,9 @@ function WhyList({ why }: { why: Why }) {
 function JobLinks({ detail }: { detail: Record<string, unknown> | null }) {
   const held = detail?.["heldBy"] ?? detail?.["jobs"];
   if (!Array.isArray(held)) return null;
-  const ids = held.map((one) => (typeof one === "object" && one !== null ? (one as { id?: unknown }).id : one)).filter((id) => /^\d+$/.test(String(id)));
+  const ids = held
+    .map((one) => (typeof one === "object" && one !== null ? (one as { id?: unknown }).id : one))
+    .filter((id) => /^\d+$/.test(String(id)));
   return (
     <>
       {ids.slice(0, 8).map((id) => (

@@ -26,18 +26,37 @@ function bodyOf(draft: Draft, now: Limits, hasWeight: boolean): Record<string, u
   return {
     ...(hasWeight ? { weight: Number(draft.weight) } : {}),
     maxRunning: draft.maxRunning === "" ? null : Number(draft.maxRunning),
-    rate: draft.limit === "" ? null : { limit: Number(draft.limit), per, ...(now.rate ? { how: now.rate.how, at: now.rate.at } : {}) },
+    rate:
+      draft.limit === ""
+        ? null
+        : { limit: Number(draft.limit), per, ...(now.rate ? { how: now.rate.how, at: now.rate.at } : {}) },
   };
 }
 
-export function LimitForm({ scope, name, now, weight }: { scope: "tenant" | "queue" | "kind"; name: string; now: Limits; weight?: number }) {
+export function LimitForm({
+  scope,
+  name,
+  now,
+  weight,
+}: {
+  scope: "tenant" | "queue" | "kind";
+  name: string;
+  now: Limits;
+  weight?: number;
+}) {
   const [draft, setDraft] = useState(draftOf(now, weight));
   const [trial, setTrial] = useState<Trial | string | null>(null);
   const set = (part: Partial<Draft>) => setDraft({ ...draft, ...part });
   const body = bodyOf(draft, now, weight !== undefined);
   const tryIt = async () => {
     const answer = await send<Trial>("POST", "limits/try", { scope, name, ...body });
-    setTrial(answer.ok ? answer.value : answer.problem.status === 501 ? "This server cannot replay the last hour: no interval records." : answer.problem.detail || "The server did not answer.");
+    setTrial(
+      answer.ok
+        ? answer.value
+        : answer.problem.status === 501
+          ? "This server cannot replay the last hour: no interval records."
+          : answer.problem.detail || "The server did not answer.",
+    );
   };
   const save = async (event: Event) => {
     event.preventDefault();
@@ -46,8 +65,23 @@ export function LimitForm({ scope, name, now, weight }: { scope: "tenant" | "que
   };
   return (
     <form class="stack" onSubmit={save}>
-      {weight !== undefined && <NumberField label="Weight" value={draft.weight} min="0.01" max="1000" step="any" set={(text) => set({ weight: text })} required />}
-      <NumberField label="At most running at once (empty: no cap)" value={draft.maxRunning} min="1" set={(text) => set({ maxRunning: text })} />
+      {weight !== undefined && (
+        <NumberField
+          label="Weight"
+          value={draft.weight}
+          min="0.01"
+          max="1000"
+          step="any"
+          set={(text) => set({ weight: text })}
+          required
+        />
+      )}
+      <NumberField
+        label="At most running at once (empty: no cap)"
+        value={draft.maxRunning}
+        min="1"
+        set={(text) => set({ maxRunning: text })}
+      />
       <div class="row">
         <NumberField label="Rate (empty: none)" value={draft.limit} min="1" set={(text) => set({ limit: text })} />
         <label class="field">
@@ -68,7 +102,20 @@ export function LimitForm({ scope, name, now, weight }: { scope: "tenant" | "que
   );
 }
 
-const NumberField = ({ label, value, set, ...rest }: { label: string; value: string; set: (text: string) => void; min?: string; max?: string; step?: string; required?: boolean }) => (
+const NumberField = ({
+  label,
+  value,
+  set,
+  ...rest
+}: {
+  label: string;
+  value: string;
+  set: (text: string) => void;
+  min?: string;
+  max?: string;
+  step?: string;
+  required?: boolean;
+}) => (
   <label class="field grow">
     {label}
     <input class="input" type="number" value={value} {...rest} onInput={(event) => set(event.currentTarget.value)} />

@@ -22,7 +22,12 @@ export function LimitsView() {
   const limits = useResource<PageOf<LimitGauge>>(path, ["limits", "jobs"]);
   const providers = useResource<{ items: ProviderRow[] }>("providers", ["series", "limits"]);
   return (
-    <Page title="Limits & providers" json={path} cli="fairmill tenants" about="Every cap and rate that holds jobs back, and the providers they protect.">
+    <Page
+      title="Limits & providers"
+      json={path}
+      cli="fairmill tenants"
+      about="Every cap and rate that holds jobs back, and the providers they protect."
+    >
       <Panel title="Providers" note="the last hour: latency, breaker, cost">
         <Loaded from={providers} rows={4} unrecorded="No provider reports to this server.">
           {(answer) =>
@@ -48,7 +53,15 @@ export function LimitsView() {
           </Empty>
         }
         columns={[
-          { name: "Of", cell: (row) => <span class="row"><span class="quiet small scope">{row.scope}</span><Clip text={row.name} href={link(row.scope === "tenant" ? ["tenants", row.name] : ["queues"])} /></span> },
+          {
+            name: "Of",
+            cell: (row) => (
+              <span class="row">
+                <span class="quiet small scope">{row.scope}</span>
+                <Clip text={row.name} href={link(row.scope === "tenant" ? ["tenants", row.name] : ["queues"])} />
+              </span>
+            ),
+          },
           { name: "Running", cell: (row) => <CapGauge row={row} /> },
           { name: "Rate", cell: (row) => <RateGauge row={row} /> },
           { name: "Next free", cell: (row) => <NextFree row={row} /> },
@@ -70,7 +83,11 @@ function CapGauge({ row }: { row: LimitGauge }) {
       <span class="num">
         {count(row.running)} / {count(row.maxRunning)}
       </span>
-      {share >= 1 && <Badge tone="blocked" icon="lock">full</Badge>}
+      {share >= 1 && (
+        <Badge tone="blocked" icon="lock">
+          full
+        </Badge>
+      )}
     </span>
   );
 }
@@ -90,7 +107,21 @@ function RateGauge({ row }: { row: LimitGauge }) {
 }
 
 function NextFree({ row }: { row: LimitGauge }) {
-  if (row.pausedAt) return <span class="row"><Badge tone="cancelled" icon="pause">paused</Badge> <Ago at={row.pausedAt} /></span>;
+  if (row.pausedAt)
+    return (
+      <span class="row">
+        <Badge tone="cancelled" icon="pause">
+          paused
+        </Badge>{" "}
+        <Ago at={row.pausedAt} />
+      </span>
+    );
   const wait = row.nextFreeAt ? timeOf(row.nextFreeAt) - now.value : 0;
-  return wait > 0 ? <>in {duration(wait)}</> : row.maxRunning !== null && row.running !== null && row.running >= row.maxRunning ? <>when one ends</> : <span class="quiet">now</span>;
+  return wait > 0 ? (
+    <>in {duration(wait)}</>
+  ) : row.maxRunning !== null && row.running !== null && row.running >= row.maxRunning ? (
+    <>when one ends</>
+  ) : (
+    <span class="quiet">now</span>
+  );
 }

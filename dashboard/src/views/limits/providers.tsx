@@ -1,9 +1,10 @@
 // Providers: the breaker as a strip over the last hour, in words and colour; latency and cost beside it.
+
+import { linear } from "../../charts/scale";
+import { useWidth } from "../../charts/width";
 import type { ProviderRow } from "../../data/contract";
 import { decimal, percent } from "../../format/numbers";
 import { clock, duration } from "../../format/times";
-import { linear } from "../../charts/scale";
-import { useWidth } from "../../charts/width";
 import { StateBadge } from "../../parts/badge";
 import { Ago } from "../../parts/time";
 
@@ -24,7 +25,9 @@ export const Providers = ({ rows }: { rows: readonly ProviderRow[] }) => (
           <Fact name="p50">{duration(row.latencyP50Ms)}</Fact>
           <Fact name="p95">{duration(row.latencyP95Ms)}</Fact>
           <Fact name="errors">{percent(row.errorRate, 1)}</Fact>
-          <Fact name="today">{row.costToday === null ? "–" : `${decimal(Math.round(row.costToday * 100) / 100)} ${row.currency ?? ""}`}</Fact>
+          <Fact name="today">
+            {row.costToday === null ? "–" : `${decimal(Math.round(row.costToday * 100) / 100)} ${row.currency ?? ""}`}
+          </Fact>
         </dl>
         <p class="quiet small">
           {row.breaker === "open" && row.nextTryAt ? (
@@ -59,11 +62,24 @@ function Strip({ row }: { row: ProviderRow }) {
   const x = linear(from, to, 0, width);
   return (
     <div class="plot" ref={frame}>
-      <svg width={width} height={16} role="img" aria-label={`Breaker: ${row.strip.map((part) => `${WORDS[part.state]} ${clock(part.from)} to ${clock(part.to)}`).join(", ")}`}>
+      <svg
+        width={width}
+        height={16}
+        role="img"
+        aria-label={`Breaker: ${row.strip.map((part) => `${WORDS[part.state]} ${clock(part.from)} to ${clock(part.to)}`).join(", ")}`}
+      >
         {row.strip.map((part) => {
           const high = part.state === "closed" ? 6 : part.state === "half" ? 11 : 16;
           return (
-            <rect key={part.from} class={`bar ${TONES[part.state] ?? "c-quiet"}`} x={x(part.from)} y={16 - high} rx={1.5} width={Math.max(2, x(part.to) - x(part.from) - 1)} height={high}>
+            <rect
+              key={part.from}
+              class={`bar ${TONES[part.state] ?? "c-quiet"}`}
+              x={x(part.from)}
+              y={16 - high}
+              rx={1.5}
+              width={Math.max(2, x(part.to) - x(part.from) - 1)}
+              height={high}
+            >
               <title>{`${WORDS[part.state]}: ${clock(part.from)}–${clock(part.to)}`}</title>
             </rect>
           );

@@ -17,15 +17,31 @@ import { Page } from "../../shell/page";
 import { link } from "../../shell/route";
 import { Listing } from "../listing";
 
-const SIGNS: Record<CreditEntry["kind"], string> = { grant: "delivered", hold: "held", capture: "done", release: "cancelled" };
-const WORDS: Record<CreditEntry["kind"], string> = { grant: "granted", hold: "reserved", capture: "captured", release: "released" };
+const SIGNS: Record<CreditEntry["kind"], string> = {
+  grant: "delivered",
+  hold: "held",
+  capture: "done",
+  release: "cancelled",
+};
+const WORDS: Record<CreditEntry["kind"], string> = {
+  grant: "granted",
+  hold: "reserved",
+  capture: "captured",
+  release: "released",
+};
 
 export function AccountView({ name }: { name: string }) {
   const path = `credits/${encodeURIComponent(name)}`;
   const account = useResource<AccountRow & { burnPerDay: number | null; daysLeft: number | null }>(path, ["credits"]);
   const entries = useResource<PageOf<CreditEntry>>(`${path}/entries${apiQuery([])}`, ["credits"]);
   return (
-    <Page title={name} json={path} cli={cli(["credits", name])} back={{ href: "#/money", name: "Credits & money" }} actions={may("admin") && <GrantForm name={name} path={path} />}>
+    <Page
+      title={name}
+      json={path}
+      cli={cli(["credits", name])}
+      back={{ href: "#/money", name: "Credits & money" }}
+      actions={may("admin") && <GrantForm name={name} path={path} />}
+    >
       <Loaded from={account} rows={2}>
         {(row) => (
           <Stats
@@ -33,7 +49,12 @@ export function AccountView({ name }: { name: string }) {
               { label: "Available", value: count(row.available), alarm: row.available <= 0 },
               { label: "Reserved", value: count(row.held), note: "by jobs that have not ended" },
               { label: "Burns", value: rate(row.burnPerDay), unit: "a day" },
-              { label: "Lasts", value: rate(row.daysLeft), unit: "days", alarm: row.daysLeft !== null && row.daysLeft < 3 },
+              {
+                label: "Lasts",
+                value: rate(row.daysLeft),
+                unit: "days",
+                alarm: row.daysLeft !== null && row.daysLeft < 3,
+              },
             ]}
           />
         )}
@@ -46,9 +67,22 @@ export function AccountView({ name }: { name: string }) {
         empty={<Empty icon="money" title="No movement yet" />}
         columns={[
           { name: "When", cell: (row) => <Ago at={row.createdAt} /> },
-          { name: "What", cell: (row) => <StateBadge state={SIGNS[row.kind] ?? "held"} label={WORDS[row.kind] ?? row.kind} /> },
+          {
+            name: "What",
+            cell: (row) => <StateBadge state={SIGNS[row.kind] ?? "held"} label={WORDS[row.kind] ?? row.kind} />,
+          },
           { name: "Amount", num: true, cell: (row) => count(row.amount) },
-          { name: "Job", cell: (row) => (row.jobId === null ? "–" : <a class="mono" href={link(["jobs", row.jobId])}>{row.jobId}</a>) },
+          {
+            name: "Job",
+            cell: (row) =>
+              row.jobId === null ? (
+                "–"
+              ) : (
+                <a class="mono" href={link(["jobs", row.jobId])}>
+                  {row.jobId}
+                </a>
+              ),
+          },
           { name: "Reason", cell: (row) => <Clip long text={row.reason} /> },
         ]}
       />
@@ -60,12 +94,26 @@ function GrantForm({ name, path }: { name: string; path: string }) {
   const [amount, setAmount] = useState("");
   const grant = async (event: Event) => {
     event.preventDefault();
-    await act<{ available: number }>("POST", `${path}/grant`, { amount: Number(amount) }, ({ available }) => `${name} has ${count(available)} now`);
+    await act<{ available: number }>(
+      "POST",
+      `${path}/grant`,
+      { amount: Number(amount) },
+      ({ available }) => `${name} has ${count(available)} now`,
+    );
     setAmount("");
   };
   return (
     <form class="row" onSubmit={grant}>
-      <input class="input short" type="number" min="1" required placeholder="Credits" aria-label="Credits to grant" value={amount} onInput={(event) => setAmount(event.currentTarget.value)} />
+      <input
+        class="input short"
+        type="number"
+        min="1"
+        required
+        placeholder="Credits"
+        aria-label="Credits to grant"
+        value={amount}
+        onInput={(event) => setAmount(event.currentTarget.value)}
+      />
       <button type="submit" class="button primary">
         Grant
       </button>

@@ -20,7 +20,13 @@ export function MoneyView() {
   const accounts = useResource<PageOf<AccountRow>>(path, ["credits"]);
   const money = useResource<{ items: MoneyRow[] }>(`money?by=${by}${span.query}`, ["series", "credits"]);
   return (
-    <Page title="Credits & money" json={path} cli="fairmill credits" about="What customers paid in credits, what providers cost, and what is left." actions={<SpanChoice />}>
+    <Page
+      title="Credits & money"
+      json={path}
+      cli="fairmill credits"
+      about="What customers paid in credits, what providers cost, and what is left."
+      actions={<SpanChoice />}
+    >
       {money.data && money.data.items.length > 0 && <Totals rows={money.data.items} />}
       <Panel
         title="Margin"
@@ -29,7 +35,11 @@ export function MoneyView() {
         tools={
           <nav class="tabs" aria-label="By">
             {(["tenant", "kind"] as const).map((one) => (
-              <a key={one} href={withQuery({ by: one === "tenant" ? null : one })} aria-current={by === one ? "true" : undefined}>
+              <a
+                key={one}
+                href={withQuery({ by: one === "tenant" ? null : one })}
+                aria-current={by === one ? "true" : undefined}
+              >
                 by {one}
               </a>
             ))}
@@ -37,7 +47,13 @@ export function MoneyView() {
         }
       >
         <Loaded from={money} rows={5} unrecorded="The cost of providers is not recorded by this server.">
-          {(answer) => (answer.items.length === 0 ? <Empty icon="money" title="No credits were captured in this time" /> : <MarginTable rows={answer.items} by={by} />)}
+          {(answer) =>
+            answer.items.length === 0 ? (
+              <Empty icon="money" title="No credits were captured in this time" />
+            ) : (
+              <MarginTable rows={answer.items} by={by} />
+            )
+          }
         </Loaded>
       </Panel>
       <Listing
@@ -52,7 +68,11 @@ export function MoneyView() {
         }
         columns={[
           { name: "Account", cell: (row) => <Clip text={row.account} href={link(["money", row.account])} /> },
-          { name: "Available", num: true, cell: (row) => <span class={row.available <= 0 ? "c-dead" : undefined}>{count(row.available)}</span> },
+          {
+            name: "Available",
+            num: true,
+            cell: (row) => <span class={row.available <= 0 ? "c-dead" : undefined}>{count(row.available)}</span>,
+          },
           { name: "Reserved", num: true, cell: (row) => count(row.held) },
           { name: "Since", cell: (row) => <Ago at={row.createdAt} /> },
         ]}
@@ -61,7 +81,8 @@ export function MoneyView() {
   );
 }
 
-const sum = (rows: readonly MoneyRow[], of: (row: MoneyRow) => number | null): number => rows.reduce((total, row) => total + (of(row) ?? 0), 0);
+const sum = (rows: readonly MoneyRow[], of: (row: MoneyRow) => number | null): number =>
+  rows.reduce((total, row) => total + (of(row) ?? 0), 0);
 const amount = (value: number | null): string => (value === null ? "–" : decimal(Math.round(value * 100) / 100));
 
 function Totals({ rows }: { rows: readonly MoneyRow[] }) {
@@ -91,12 +112,43 @@ function MarginTable({ rows, by }: { rows: readonly MoneyRow[]; by: "tenant" | "
       rows={rows}
       keyOf={(row) => row.key}
       columns={[
-        { name: by === "tenant" ? "Tenant" : "Kind", cell: (row) => <Clip text={row.key} href={by === "tenant" ? link(["tenants", row.key]) : link(["jobs"], { kind: row.key })} /> },
+        {
+          name: by === "tenant" ? "Tenant" : "Kind",
+          cell: (row) => (
+            <Clip
+              text={row.key}
+              href={by === "tenant" ? link(["tenants", row.key]) : link(["jobs"], { kind: row.key })}
+            />
+          ),
+        },
         { name: "Jobs", num: true, cell: (row) => count(row.jobs) },
-        { name: "Captured", cell: (row) => <span class="row gauge"><Meter share={row.captured / most} tone="done" label={`${row.captured} credits`} /><span class="num">{count(row.captured)}</span></span> },
+        {
+          name: "Captured",
+          cell: (row) => (
+            <span class="row gauge">
+              <Meter share={row.captured / most} tone="done" label={`${row.captured} credits`} />
+              <span class="num">{count(row.captured)}</span>
+            </span>
+          ),
+        },
         { name: "Provider cost", num: true, cell: (row) => `${amount(row.providerCost)} ${row.currency ?? ""}` },
-        { name: "Margin", num: true, cell: (row) => <span class={(row.margin ?? 0) < 0 ? "c-dead" : undefined}>{amount(row.margin)} {row.currency ?? ""}</span> },
-        { name: "of captured", num: true, cell: (row) => (row.margin !== null && row.captured > 0 && row.providerCost !== null && row.margin + row.providerCost > 0 ? percent(row.margin / (row.margin + row.providerCost)) : "–") },
+        {
+          name: "Margin",
+          num: true,
+          cell: (row) => (
+            <span class={(row.margin ?? 0) < 0 ? "c-dead" : undefined}>
+              {amount(row.margin)} {row.currency ?? ""}
+            </span>
+          ),
+        },
+        {
+          name: "of captured",
+          num: true,
+          cell: (row) =>
+            row.margin !== null && row.captured > 0 && row.providerCost !== null && row.margin + row.providerCost > 0
+              ? percent(row.margin / (row.margin + row.providerCost))
+              : "–",
+        },
       ]}
     />
   );

@@ -9,11 +9,24 @@ export function BacklogChart({ backlog, height }: { backlog: Backlog; height?: n
   const known = backlog.reasons.filter(({ values }) => values.some((value) => (value ?? 0) > 0));
   const series = [...known]
     .sort((a, b) => REASON_ORDER.indexOf(a.reason) - REASON_ORDER.indexOf(b.reason))
-    .map(({ reason, values }) => ({ key: reason, label: reasonOf(reason).label, tone: reasonOf(reason).tone, values, as: "stack" as const }));
+    .map(({ reason, values }) => ({
+      key: reason,
+      label: reasonOf(reason).label,
+      tone: reasonOf(reason).tone,
+      values,
+      as: "stack" as const,
+    }));
   if (series.length === 0) return <p class="quiet">Nothing waited in this time.</p>;
   return (
     <>
-      <TimeChart label="Jobs that wait, by reason" times={backlog.times} series={series} marks={marksOf(backlog.marks)} height={height ?? 200} wholeNumbers />
+      <TimeChart
+        label="Jobs that wait, by reason"
+        times={backlog.times}
+        series={series}
+        marks={marksOf(backlog.marks)}
+        height={height ?? 200}
+        wholeNumbers
+      />
       <p class="verdict small">{verdict(backlog)}</p>
     </>
   );

@@ -14,5 +14,14 @@ export function FlowChart({ answer }: { answer: SeriesAnswer }) {
     const found = answer.items.find((item) => item.name === name)?.lines[0];
     return found ? [{ key: name, label, tone, as, values: found.values, dashed: name === "jobs.failed" }] : [];
   });
-  return <TimeChart label="Jobs per second, in and out" times={answer.items[0]?.times ?? []} series={series} marks={marksOf(answer.marks)} write={rate} />;
+  return (
+    <TimeChart
+      label="Jobs per second, in and out"
+      times={answer.items[0]?.times ?? []}
+      series={series}
+      marks={marksOf(answer.marks)}
+      write={rate}
+      height={244}
+    />
+  );
 }

@@ -1,10 +1,10 @@
 // What waits for a person, most urgent first.
 import type { Need } from "../../data/contract";
+import { count } from "../../format/numbers";
 import { Badge } from "../../parts/badge";
 import { Icon } from "../../parts/icon";
 import { Panel } from "../../parts/panel";
 import { Ago } from "../../parts/time";
-import { count } from "../../format/numbers";
 import { link } from "../../shell/route";
 
 const TONES = { critical: "dead", warning: "blocked", info: "ready" } as const;

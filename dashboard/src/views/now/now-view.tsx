@@ -2,15 +2,15 @@
 import type { Backlog, Now, Series, TimeRow } from "../../data/contract";
 import { useResource } from "../../data/resource";
 import { narrowed } from "../../data/session";
+import { count, rate } from "../../format/numbers";
+import { duration } from "../../format/times";
 import { CountOf } from "../../parts/counts";
 import { Loaded } from "../../parts/loaded";
 import { Panel, Stats } from "../../parts/panel";
 import { Loading } from "../../parts/states";
-import { count, rate } from "../../format/numbers";
-import { duration } from "../../format/times";
 import { Page } from "../../shell/page";
 import { link } from "../../shell/route";
-import { useSpan, SpanChoice } from "../span";
+import { SpanChoice, useSpan } from "../span";
 import { BacklogChart } from "./backlog-chart";
 import { FlowChart } from "./flow-chart";
 import { NeedsYou } from "./needs-you";
@@ -28,7 +28,13 @@ export function NowView() {
   const backlog = useResource<Backlog>(`backlog${span.query.replace("&", "?")}`, ["series"]);
   const time = useResource<{ items: TimeRow[] }>(`time?by=kind${span.query}`, ["series"]);
   return (
-    <Page title="Now" json="now" cli="fairmill top" about="What goes in and out, what waits and for what." actions={<SpanChoice />}>
+    <Page
+      title="Now"
+      json="now"
+      cli="fairmill top"
+      about="What goes in and out, what waits and for what."
+      actions={<SpanChoice />}
+    >
       {now.data ? <Figures now={now.data} /> : <Loaded from={now}>{() => <Loading rows={2} />}</Loaded>}
       {now.data && <NeedsYou needs={now.data.needsYou} />}
       <div class="grid two">
@@ -52,7 +58,8 @@ export function NowView() {
   );
 }
 
-const UNRECORDED = "Interval records are written by the supervisor and the upkeep of workers. Without them there is no history to draw; the figures above are read live.";
+const UNRECORDED =
+  "Interval records are written by the supervisor and the upkeep of workers. Without them there is no history to draw; the figures above are read live.";
 
 function Figures({ now }: { now: Now }) {
   const busy = now.capacity ? now.running.count / now.capacity : 0;
@@ -66,17 +73,44 @@ function Figures({ now }: { now: Now }) {
           ...(now.oldestWaitJob !== null ? { href: link(["jobs", now.oldestWaitJob]) } : {}),
           alarm: (now.oldestWaitMs ?? 0) > 300_000,
         },
-        { label: "In", value: rate(now.inPerSecond), unit: "jobs/s", note: <><CountOf of={now.scheduled} /> scheduled</> },
+        {
+          label: "In",
+          value: rate(now.inPerSecond),
+          unit: "jobs/s",
+          note: (
+            <>
+              <CountOf of={now.scheduled} /> scheduled
+            </>
+          ),
+        },
         { label: "Out", value: rate(now.outPerSecond), unit: "jobs/s", note: trend(now) },
         {
           label: "Running",
           value: <CountOf of={now.running} short />,
           unit: now.capacity === null ? "" : `of ${count(now.capacity)}`,
-          note: narrowed.value !== null || now.workers === null ? "of your tenant" : `${Math.round(busy * 100)}% of ${count(now.workers)} workers`,
+          note:
+            narrowed.value !== null || now.workers === null
+              ? "of your tenant"
+              : `${Math.round(busy * 100)}% of ${count(now.workers)} workers`,
           href: link(["jobs"], { state: "running" }),
         },
-        { label: "Ready", value: <CountOf of={now.ready} short />, note: <><CountOf of={now.blocked} /> wait for a key</>, href: link(["jobs"], { state: "ready" }) },
-        { label: "Dead in 24 h", value: <CountOf of={now.dead24h} short />, note: "see errors", href: link(["errors"]), alarm: now.dead24h.count > 0 },
+        {
+          label: "Ready",
+          value: <CountOf of={now.ready} short />,
+          note: (
+            <>
+              <CountOf of={now.blocked} /> wait for a key
+            </>
+          ),
+          href: link(["jobs"], { state: "ready" }),
+        },
+        {
+          label: "Dead in 24 h",
+          value: <CountOf of={now.dead24h} short />,
+          note: "see errors",
+          href: link(["errors"]),
+          alarm: now.dead24h.count > 0,
+        },
       ]}
     />
   );

@@ -23,19 +23,29 @@ export function MessageView({ id }: { id: string }) {
   return (
     <Page
       title={`Message ${id}`}
-      heading={<span class="row wraps"><span class="mono">{id}</span>{one.data && <StateBadge state={messageState(one.data.status)} label={one.data.status} />}</span>}
+      heading={
+        <span class="row wraps">
+          <span class="mono">{id}</span>
+          {one.data && <StateBadge state={messageState(one.data.status)} label={one.data.status} />}
+        </span>
+      }
       about={one.data && `to ${one.data.channel}, for ${one.data.tenant}`}
       json={path}
       cli={cli(["outbox", "show", id])}
       back={{ href: "#/outbox", name: "Outbox" }}
-      actions={one.data && one.data.status !== "pending" && one.data.status !== "sending" && <Verdicts message={one.data} path={path} />}
+      actions={
+        one.data &&
+        one.data.status !== "pending" &&
+        one.data.status !== "sending" && <Verdicts message={one.data} path={path} />
+      }
     >
       <Loaded from={one}>
         {(message) => (
           <>
             {message.status === "unknown" && (
               <Notice tone="blocked" icon="help">
-                It may have arrived or not: the connection broke after the first byte. Look at the receiver, then say what is true. Nothing is sent twice before that.
+                It may have arrived or not: the connection broke after the first byte. Look at the receiver, then say
+                what is true. Nothing is sent twice before that.
               </Notice>
             )}
             <div class="grid wide-left">
@@ -48,9 +58,30 @@ export function MessageView({ id }: { id: string }) {
                     keyOf={(attempt) => String(attempt.index)}
                     columns={[
                       { name: "When", cell: (attempt) => <Ago at={attempt.at} /> },
-                      { name: "Outcome", cell: (attempt) => <StateBadge state={attempt.outcome === "sent" ? "sent" : attempt.outcome === "doubt" ? "uncertain" : attempt.outcome === "refused" ? "failed" : (attempt.outcome ?? "sending")} label={attempt.outcome === "doubt" ? "in doubt" : (attempt.outcome ?? "sending")} /> },
+                      {
+                        name: "Outcome",
+                        cell: (attempt) => (
+                          <StateBadge
+                            state={
+                              attempt.outcome === "sent"
+                                ? "sent"
+                                : attempt.outcome === "doubt"
+                                  ? "uncertain"
+                                  : attempt.outcome === "refused"
+                                    ? "failed"
+                                    : (attempt.outcome ?? "sending")
+                            }
+                            label={attempt.outcome === "doubt" ? "in doubt" : (attempt.outcome ?? "sending")}
+                          />
+                        ),
+                      },
                       { name: "By", cell: (attempt) => <Clip text={attempt.by ?? attempt.worker} /> },
-                      { name: "Said", cell: (attempt) => <Clip long text={attempt.error?.message ?? attempt.reason ?? attempt.as ?? ""} /> },
+                      {
+                        name: "Said",
+                        cell: (attempt) => (
+                          <Clip long text={attempt.error?.message ?? attempt.reason ?? attempt.as ?? ""} />
+                        ),
+                      },
                     ]}
                   />
                 </Panel>
@@ -71,8 +102,19 @@ export function MessageView({ id }: { id: string }) {
                     ["Idempotency key", message.idempotencyKey],
                     ...(message.orderKey !== null ? ([["Order key", message.orderKey]] as const) : []),
                     ["Published", <Ago key="c" at={message.createdAt} />],
-                    ...(message.nextAttemptAt ? ([["Next attempt", <Ago key="n" at={message.nextAttemptAt} />]] as const) : []),
-                    ...(message.jobId !== null ? ([["Delivery job", <a key="j" class="mono" href={link(["jobs", message.jobId])}>{message.jobId}</a>]] as const) : []),
+                    ...(message.nextAttemptAt
+                      ? ([["Next attempt", <Ago key="n" at={message.nextAttemptAt} />]] as const)
+                      : []),
+                    ...(message.jobId !== null
+                      ? ([
+                          [
+                            "Delivery job",
+                            <a key="j" class="mono" href={link(["jobs", message.jobId])}>
+                              {message.jobId}
+                            </a>,
+                          ],
+                        ] as const)
+                      : []),
                   ]}
                 />
               </Panel>
@@ -88,10 +130,29 @@ const Verdicts = ({ message, path }: { message: MessageDetail; path: string }) =
   <>
     {message.status === "unknown" && (
       <>
-        <Action label="It arrived" icon="check" path={`${path}/resolve`} body={{ verdict: "sent" }} confirm="The message counts as sent. It will not be sent again." />
-        <Action label="It did not arrive" icon="dead" path={`${path}/resolve`} body={{ verdict: "failed" }} confirm="The message counts as failed. It will not be sent again." />
+        <Action
+          label="It arrived"
+          icon="check"
+          path={`${path}/resolve`}
+          body={{ verdict: "sent" }}
+          confirm="The message counts as sent. It will not be sent again."
+        />
+        <Action
+          label="It did not arrive"
+          icon="dead"
+          path={`${path}/resolve`}
+          body={{ verdict: "failed" }}
+          confirm="The message counts as failed. It will not be sent again."
+        />
       </>
     )}
-    <Action label="Send again" icon="retry" kind="primary" path={`${path}/resolve`} body={{ verdict: "resend" }} confirm="The receiver gets the message again, with the same idempotency key." />
+    <Action
+      label="Send again"
+      icon="retry"
+      kind="primary"
+      path={`${path}/resolve`}
+      body={{ verdict: "resend" }}
+      confirm="The receiver gets the message again, with the same idempotency key."
+    />
   </>
 );

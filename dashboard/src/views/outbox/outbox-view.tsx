@@ -29,7 +29,12 @@ export function OutboxView() {
   const facets = useFacets();
   const query = route.value.query;
   return (
-    <Page title="Outbox" json={path} cli={cli(["outbox"], { status: query.get("status"), channel: query.get("channel"), tenant: query.get("tenant") })} about="Messages to receivers outside. An attempt is on record before its first byte leaves.">
+    <Page
+      title="Outbox"
+      json={path}
+      cli={cli(["outbox"], { status: query.get("status"), channel: query.get("channel"), tenant: query.get("tenant") })}
+      about="Messages to receivers outside. An attempt is on record before its first byte leaves."
+    >
       <Panel title="Channels" flush>
         <Loaded from={channels} rows={3}>
           {(answer) => (
@@ -45,12 +50,26 @@ export function OutboxView() {
                   rows={answer.items}
                   keyOf={(row) => row.channel}
                   columns={[
-                    { name: "Channel", cell: (row) => <Clip text={row.channel} href={withQuery({ channel: row.channel })} /> },
+                    {
+                      name: "Channel",
+                      cell: (row) => <Clip text={row.channel} href={withQuery({ channel: row.channel })} />,
+                    },
                     { name: "Lag", num: true, cell: (row) => duration(row.lagMs) },
                     { name: "Open", num: true, cell: (row) => <CountOf of={row.open} /> },
                     { name: "Oldest open", cell: (row) => <Ago at={row.oldestOpenAt} /> },
                     { name: "Failed", num: true, cell: (row) => <CountOf of={row.failed} /> },
-                    { name: "Outcome unknown", num: true, cell: (row) => (row.unknown.count > 0 ? <a href={withQuery({ channel: row.channel, status: "unknown" })}><CountOf of={row.unknown} /> to resolve</a> : "0") },
+                    {
+                      name: "Outcome unknown",
+                      num: true,
+                      cell: (row) =>
+                        row.unknown.count > 0 ? (
+                          <a href={withQuery({ channel: row.channel, status: "unknown" })}>
+                            <CountOf of={row.unknown} /> to resolve
+                          </a>
+                        ) : (
+                          "0"
+                        ),
+                    },
                   ]}
                 />
               )}
@@ -70,7 +89,14 @@ export function OutboxView() {
         keyOf={(row) => row.id}
         empty={<Empty icon="outbox" title="No message matches" />}
         columns={[
-          { name: "Message", cell: (row) => <a class="mono" href={link(["outbox", row.id])}>{row.id}</a> },
+          {
+            name: "Message",
+            cell: (row) => (
+              <a class="mono" href={link(["outbox", row.id])}>
+                {row.id}
+              </a>
+            ),
+          },
           { name: "Status", cell: (row) => <StateBadge state={messageState(row.status)} label={row.status} /> },
           { name: "Channel", cell: (row) => <Clip text={row.channel} /> },
           { name: "Tenant", cell: (row) => <Clip text={row.tenant} /> },

@@ -18,7 +18,12 @@ export function QueuesView() {
   const queues = useResource<PageOf<QueueRow>>(path, ["jobs", "workers", "limits"]);
   const kinds = useResource<PageOf<KindRow>>("kinds", ["workers", "limits"]);
   return (
-    <Page title="Queues" json={path} cli="fairmill queues" about="What waits and runs in each queue, and the kinds that workers know.">
+    <Page
+      title="Queues"
+      json={path}
+      cli="fairmill queues"
+      about="What waits and runs in each queue, and the kinds that workers know."
+    >
       <Listing
         from={queues}
         title="Queues"
@@ -30,14 +35,35 @@ export function QueuesView() {
           </Empty>
         }
         columns={[
-          { name: "Queue", cell: (row) => <span class="row"><Clip text={row.queue} href={link(["jobs"], { queue: row.queue })} /><Signs paused={row.pausedAt} orphan={row.workers === 0 && row.ready.count > 0} /></span> },
+          {
+            name: "Queue",
+            cell: (row) => (
+              <span class="row">
+                <Clip text={row.queue} href={link(["jobs"], { queue: row.queue })} />
+                <Signs paused={row.pausedAt} orphan={row.workers === 0 && row.ready.count > 0} />
+              </span>
+            ),
+          },
           { name: "Workers", num: true, cell: (row) => count(row.workers) },
-          { name: "Running", num: true, cell: (row) => <><CountOf of={row.running} />{row.maxRunning !== null && <span class="quiet"> / {row.maxRunning}</span>}</> },
+          {
+            name: "Running",
+            num: true,
+            cell: (row) => (
+              <>
+                <CountOf of={row.running} />
+                {row.maxRunning !== null && <span class="quiet"> / {row.maxRunning}</span>}
+              </>
+            ),
+          },
           { name: "Ready", num: true, cell: (row) => <CountOf of={row.ready} /> },
           { name: "Scheduled", num: true, cell: (row) => <CountOf of={row.scheduled} /> },
           { name: "Blocked", num: true, cell: (row) => <CountOf of={row.blocked} /> },
           { name: "Rate", cell: (row) => <span class="nowrap">{rateWords(row.rate)}</span> },
-          { name: "Actions", unseen: true, cell: (row) => <PauseAction scope="queues" name={row.queue} paused={row.pausedAt} /> },
+          {
+            name: "Actions",
+            unseen: true,
+            cell: (row) => <PauseAction scope="queues" name={row.queue} paused={row.pausedAt} />,
+          },
         ]}
       />
       <Listing
@@ -51,12 +77,24 @@ export function QueuesView() {
           </Empty>
         }
         columns={[
-          { name: "Kind", cell: (row) => <span class="row"><Clip text={row.kind} href={link(["jobs"], { kind: row.kind })} /><Signs paused={row.pausedAt} orphan={row.workers === 0} /></span> },
+          {
+            name: "Kind",
+            cell: (row) => (
+              <span class="row">
+                <Clip text={row.kind} href={link(["jobs"], { kind: row.kind })} />
+                <Signs paused={row.pausedAt} orphan={row.workers === 0} />
+              </span>
+            ),
+          },
           { name: "Workers", num: true, cell: (row) => count(row.workers) },
           { name: "Cap", num: true, cell: (row) => count(row.maxRunning) },
           { name: "Rate", cell: (row) => <span class="nowrap">{rateWords(row.rate)}</span> },
           { name: "By definition", cell: (row) => <Clip long text={definitionWords(row)} /> },
-          { name: "Actions", unseen: true, cell: (row) => <PauseAction scope="kinds" name={row.kind} paused={row.pausedAt} /> },
+          {
+            name: "Actions",
+            unseen: true,
+            cell: (row) => <PauseAction scope="kinds" name={row.kind} paused={row.pausedAt} />,
+          },
         ]}
       />
     </Page>
@@ -65,8 +103,16 @@ export function QueuesView() {
 
 const Signs = ({ paused, orphan }: { paused: string | null; orphan: boolean }) => (
   <>
-    {paused && <Badge tone="cancelled" icon="pause">paused</Badge>}
-    {orphan && <Badge tone="dead" icon="errors">no worker</Badge>}
+    {paused && (
+      <Badge tone="cancelled" icon="pause">
+        paused
+      </Badge>
+    )}
+    {orphan && (
+      <Badge tone="dead" icon="errors">
+        no worker
+      </Badge>
+    )}
   </>
 );
 
@@ -74,9 +120,22 @@ const PauseAction = ({ scope, name, paused }: { scope: string; name: string; pau
   <span class="row">
     <span class="push" />
     {paused ? (
-      <Action little label="Resume" icon="play" path={`${scope}/${encodeURIComponent(name)}/resume`} done={() => `${name} goes on`} />
+      <Action
+        little
+        label="Resume"
+        icon="play"
+        path={`${scope}/${encodeURIComponent(name)}/resume`}
+        done={() => `${name} goes on`}
+      />
     ) : (
-      <Action little label="Pause" icon="pause" path={`${scope}/${encodeURIComponent(name)}/pause`} confirm={`No job of ${name} starts until it is resumed. Those that run go on.`} done={() => `${name} is paused`} />
+      <Action
+        little
+        label="Pause"
+        icon="pause"
+        path={`${scope}/${encodeURIComponent(name)}/pause`}
+        confirm={`No job of ${name} starts until it is resumed. Those that run go on.`}
+        done={() => `${name} is paused`}
+      />
     )}
   </span>
 );
@@ -84,7 +143,9 @@ const PauseAction = ({ scope, name, paused }: { scope: string; name: string; pau
 function definitionWords({ definition }: KindRow): string {
   if (!definition) return "";
   const parts = [
-    definition.maxRunning !== null ? `${count(definition.maxRunning)} at once, others ${definition.whenFull === "wait" ? "wait" : "are refused"}` : "",
+    definition.maxRunning !== null
+      ? `${count(definition.maxRunning)} at once, others ${definition.whenFull === "wait" ? "wait" : "are refused"}`
+      : "",
     definition.rate ? rateWords(definition.rate) : "",
   ].filter(Boolean);
   return parts.length > 0 ? `per ${definition.per}: ${parts.join("; ")}` : "";

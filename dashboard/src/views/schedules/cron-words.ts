@@ -38,7 +38,14 @@ const formats = new Map<string, Intl.DateTimeFormat>();
 export function inZone(at: string, zone: string): string {
   let format = formats.get(zone);
   if (!format) {
-    const options: Intl.DateTimeFormatOptions = { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hour12: false };
+    const options: Intl.DateTimeFormatOptions = {
+      weekday: "short",
+      day: "numeric",
+      month: "short",
+      hour: "2-digit",
+      minute: "2-digit",
+      hour12: false,
+    };
     try {
       format = new Intl.DateTimeFormat("en-GB", { ...options, timeZone: zone });
     } catch {

@@ -17,7 +17,12 @@ export function SchedulesView() {
   const path = `schedules${apiQuery([])}`;
   const list = useResource<PageOf<ScheduleRow>>(path, ["schedules"]);
   return (
-    <Page title="Schedules" json={path} cli="fairmill cron" about="Jobs by the clock. Each tick makes one job, whoever notices it first.">
+    <Page
+      title="Schedules"
+      json={path}
+      cli="fairmill cron"
+      about="Jobs by the clock. Each tick makes one job, whoever notices it first."
+    >
       <Listing
         from={list}
         name="schedules"
@@ -28,11 +33,59 @@ export function SchedulesView() {
           </Empty>
         }
         columns={[
-          { name: "Schedule", cell: (row) => <div class="schedule-name"><span class="row"><strong class="clip" title={row.name}>{row.name}</strong><Health row={row} /></span><span class="quiet small clip">{cronWords(row.cron)}</span></div> },
-          { name: "Cron", cell: (row) => <div class="schedule-name"><code class="clip">{row.cron}</code><span class="quiet small clip">{row.timezone}</span></div> },
+          {
+            name: "Schedule",
+            cell: (row) => (
+              <div class="schedule-name">
+                <span class="row">
+                  <strong class="clip" title={row.name}>
+                    {row.name}
+                  </strong>
+                  <Health row={row} />
+                </span>
+                <span class="quiet small clip">{cronWords(row.cron)}</span>
+              </div>
+            ),
+          },
+          {
+            name: "Cron",
+            cell: (row) => (
+              <div class="schedule-name">
+                <code class="clip">{row.cron}</code>
+                <span class="quiet small clip">{row.timezone}</span>
+              </div>
+            ),
+          },
           { name: "Next five", cell: (row) => <NextRuns row={row} /> },
-          { name: "Last", cell: (row) => (row.lastTick ? <span class="row"><Ago at={row.lastTick} />{row.lastJobId !== null && <a class="mono" href={link(["jobs", row.lastJobId])}>{row.lastJobId}</a>}</span> : "never") },
-          { name: "Job", cell: (row) => <div class="schedule-name"><span class="clip" title={row.kind}>{row.kind}</span><span class="quiet small clip">{row.tenant} · {row.queue}</span></div> },
+          {
+            name: "Last",
+            cell: (row) =>
+              row.lastTick ? (
+                <span class="row">
+                  <Ago at={row.lastTick} />
+                  {row.lastJobId !== null && (
+                    <a class="mono" href={link(["jobs", row.lastJobId])}>
+                      {row.lastJobId}
+                    </a>
+                  )}
+                </span>
+              ) : (
+                "never"
+              ),
+          },
+          {
+            name: "Job",
+            cell: (row) => (
+              <div class="schedule-name">
+                <span class="clip" title={row.kind}>
+                  {row.kind}
+                </span>
+                <span class="quiet small clip">
+                  {row.tenant} · {row.queue}
+                </span>
+              </div>
+            ),
+          },
           { name: "Actions", unseen: true, cell: (row) => <Tools row={row} /> },
         ]}
       />
@@ -42,8 +95,20 @@ export function SchedulesView() {
 
 function Health({ row }: { row: ScheduleRow }) {
   if (row.pausedAt) return <StateBadge state="paused" />;
-  if (row.lastError) return <span title={row.lastError.message}><Badge tone="dead" icon="errors">{row.lastError.code}</Badge></span>;
-  if (row.overdueMs > 60_000) return <Badge tone="blocked" icon="schedules">overdue {duration(row.overdueMs)}</Badge>;
+  if (row.lastError)
+    return (
+      <span title={row.lastError.message}>
+        <Badge tone="dead" icon="errors">
+          {row.lastError.code}
+        </Badge>
+      </span>
+    );
+  if (row.overdueMs > 60_000)
+    return (
+      <Badge tone="blocked" icon="schedules">
+        overdue {duration(row.overdueMs)}
+      </Badge>
+    );
   return null;
 }
 
@@ -53,7 +118,10 @@ const NextRuns = ({ row }: { row: ScheduleRow }) => {
   return (
     <div class="schedule-name">
       <span class="nowrap">
-        {inZone(first, row.timezone)} <span class="quiet">(<Ago at={first} />)</span>
+        {inZone(first, row.timezone)}{" "}
+        <span class="quiet">
+          (<Ago at={first} />)
+        </span>
       </span>
       <Clip text={`then ${rest.map((at) => inZone(at, row.timezone)).join(" · ")}`} />
     </div>
@@ -64,7 +132,14 @@ const Tools = ({ row }: { row: ScheduleRow }) => {
   const path = `schedules/${encodeURIComponent(row.name)}`;
   return (
     <span class="row">
-      <Action little label="Run now" icon="play" path={`${path}/run`} confirm={`A job of ${row.kind} is enqueued now, beside its ticks.`} done={({ id }) => `Job ${String(id)} was enqueued`} />
+      <Action
+        little
+        label="Run now"
+        icon="play"
+        path={`${path}/run`}
+        confirm={`A job of ${row.kind} is enqueued now, beside its ticks.`}
+        done={({ id }) => `Job ${String(id)} was enqueued`}
+      />
       {row.pausedAt ? (
         <Action little label="Resume" path={`${path}/resume`} done={() => `${row.name} ticks again`} />
       ) : (

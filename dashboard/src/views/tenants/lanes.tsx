@@ -63,7 +63,9 @@ function LaneStrip({ lane, fairness, top }: { lane: Lane; fairness: Fairness; to
   const floor = times.map(() => y(0));
   const served = lane.served.map((value) => y(value ?? 0));
   const demand = sums(lane).map(y);
-  const starved = lane.demand.filter((value, index) => (value ?? 0) > 0 && (lane.served[index] ?? 0) < 0.9 * (lane.fair[index] ?? 0)).length;
+  const starved = lane.demand.filter(
+    (value, index) => (value ?? 0) > 0 && (lane.served[index] ?? 0) < 0.9 * (lane.fair[index] ?? 0),
+  ).length;
   return (
     <div class="plot lane-plot" ref={frame}>
       <svg
@@ -75,7 +77,14 @@ function LaneStrip({ lane, fairness, top }: { lane: Lane; fairness: Fairness; to
         <Hatch />
         <path class="lane-served" d={stepArea(xs, width, floor, served)} />
         <path class="lane-unmet" d={stepArea(xs, width, served, demand)} />
-        <path class="lane-fair" d={stepLine(xs, width, lane.fair.map((value) => y(value ?? 0)))} />
+        <path
+          class="lane-fair"
+          d={stepLine(
+            xs,
+            width,
+            lane.fair.map((value) => y(value ?? 0)),
+          )}
+        />
       </svg>
     </div>
   );
@@ -92,7 +101,13 @@ function LaneAxis({ fairness }: { fairness: Fairness }) {
       <div class="plot lane-plot" ref={frame}>
         <svg width={width} height={18} aria-hidden="true">
           {timeTicks(from, to, Math.max(2, Math.floor(width / 90))).map((tick) => (
-            <text key={tick.at} class="tick" x={x(tick.at)} y={13} text-anchor={x(tick.at) < 20 ? "start" : x(tick.at) > width - 20 ? "end" : "middle"}>
+            <text
+              key={tick.at}
+              class="tick"
+              x={x(tick.at)}
+              y={13}
+              text-anchor={x(tick.at) < 20 ? "start" : x(tick.at) > width - 20 ? "end" : "middle"}
+            >
               {tick.label}
             </text>
           ))}

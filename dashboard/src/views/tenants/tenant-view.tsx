@@ -10,8 +10,8 @@ import { Loaded } from "../../parts/loaded";
 import { Panel, Stats } from "../../parts/panel";
 import { Page } from "../../shell/page";
 import { link } from "../../shell/route";
-import { LimitForm } from "../limits/limit-form";
 import { rateWords } from "../limit-words";
+import { LimitForm } from "../limits/limit-form";
 import { BacklogChart } from "../now/backlog-chart";
 
 export function TenantView({ name }: { name: string }) {
@@ -31,9 +31,21 @@ export function TenantView({ name }: { name: string }) {
               Jobs
             </a>
             {one.data.pausedAt ? (
-              <Action label="Resume" icon="play" kind="primary" path={`${path}/resume`} done={() => `${name} goes on`} />
+              <Action
+                label="Resume"
+                icon="play"
+                kind="primary"
+                path={`${path}/resume`}
+                done={() => `${name} goes on`}
+              />
             ) : (
-              <Action label="Pause" icon="pause" path={`${path}/pause`} confirm="Its jobs wait until it is resumed; those that run go on." done={() => `${name} is paused`} />
+              <Action
+                label="Pause"
+                icon="pause"
+                path={`${path}/pause`}
+                confirm="Its jobs wait until it is resumed; those that run go on."
+                done={() => `${name} is paused`}
+              />
             )}
           </>
         )
@@ -44,13 +56,30 @@ export function TenantView({ name }: { name: string }) {
           <>
             <Stats
               figures={[
-                { label: "Running", value: <CountOf of={row.running} />, unit: row.maxRunning === null ? "no cap" : `of ${row.maxRunning}`, href: link(["jobs"], { tenant: name, state: "running" }) },
-                { label: "Ready", value: <CountOf of={row.ready} />, href: link(["jobs"], { tenant: name, state: "ready" }) },
+                {
+                  label: "Running",
+                  value: <CountOf of={row.running} />,
+                  unit: row.maxRunning === null ? "no cap" : `of ${row.maxRunning}`,
+                  href: link(["jobs"], { tenant: name, state: "running" }),
+                },
+                {
+                  label: "Ready",
+                  value: <CountOf of={row.ready} />,
+                  href: link(["jobs"], { tenant: name, state: "ready" }),
+                },
                 { label: "Weight", value: row.weight, note: "its part of the service" },
-                { label: "Rate", value: rateWords(row.rate), note: row.rate ? (row.rate.at === "start" ? "of starts; jobs wait" : "of enqueues") : "none" },
+                {
+                  label: "Rate",
+                  value: rateWords(row.rate),
+                  note: row.rate ? (row.rate.at === "start" ? "of starts; jobs wait" : "of enqueues") : "none",
+                },
               ]}
             />
-            {row.pausedAt && <Badge tone="cancelled" icon="pause">paused</Badge>}
+            {row.pausedAt && (
+              <Badge tone="cancelled" icon="pause">
+                paused
+              </Badge>
+            )}
             <div class="grid wide-left">
               <Panel title="Why its jobs wait">
                 <Loaded from={backlog} unrecorded="There are no interval records to draw it from.">

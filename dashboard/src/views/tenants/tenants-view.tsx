@@ -2,16 +2,16 @@
 import { TimeChart } from "../../charts/time-chart";
 import type { Fairness, Page as PageOf, TenantRow } from "../../data/contract";
 import { useResource } from "../../data/resource";
-import { apiQuery } from "../../parts/filters";
-import { CountOf } from "../../parts/counts";
+import { percent } from "../../format/numbers";
+import { duration } from "../../format/times";
 import { Badge } from "../../parts/badge";
+import { CountOf } from "../../parts/counts";
+import { apiQuery } from "../../parts/filters";
 import { Loaded } from "../../parts/loaded";
 import { ListNotice, Pager } from "../../parts/pager";
 import { Meter, Panel } from "../../parts/panel";
 import { Empty } from "../../parts/states";
 import { Clip, Table } from "../../parts/table";
-import { percent } from "../../format/numbers";
-import { duration } from "../../format/times";
 import { Page } from "../../shell/page";
 import { link } from "../../shell/route";
 import { rateWords } from "../limit-words";
@@ -24,10 +24,30 @@ export function TenantsView() {
   const list = useResource<PageOf<TenantRow>>(path, ["jobs", "limits"]);
   const fairness = useResource<Fairness>(`fairness?limit=12${span.query}`, ["series"]);
   return (
-    <Page title="Tenants" json={path} cli="fairmill tenants" about="Who got how much, who should have, and who waited for it." actions={<SpanChoice />}>
-      <Panel title="Fairness lanes" note="one strip per tenant, the busiest first" tools={fairness.data && <Jain fairness={fairness.data} />}>
-        <Loaded from={fairness} rows={8} unrecorded="Lanes are drawn from interval records, which this server does not read.">
-          {(answer) => (answer.lanes.length === 0 ? <Empty icon="tenants" title="No tenant had work in this time" /> : <Lanes fairness={answer} />)}
+    <Page
+      title="Tenants"
+      json={path}
+      cli="fairmill tenants"
+      about="Who got how much, who should have, and who waited for it."
+      actions={<SpanChoice />}
+    >
+      <Panel
+        title="Fairness lanes"
+        note="one strip per tenant, the busiest first"
+        tools={fairness.data && <Jain fairness={fairness.data} />}
+      >
+        <Loaded
+          from={fairness}
+          rows={8}
+          unrecorded="Lanes are drawn from interval records, which this server does not read."
+        >
+          {(answer) =>
+            answer.lanes.length === 0 ? (
+              <Empty icon="tenants" title="No tenant had work in this time" />
+            ) : (
+              <Lanes fairness={answer} />
+            )
+          }
         </Loaded>
       </Panel>
       <Panel title="All tenants" flush>
@@ -78,7 +98,19 @@ function TenantTable({ rows, lanes }: { rows: readonly TenantRow[]; lanes: Fairn
       rows={rows}
       keyOf={(row) => row.tenant}
       columns={[
-        { name: "Tenant", cell: (row) => <span class="row"><Clip text={row.tenant} href={link(["tenants", row.tenant])} />{row.pausedAt && <Badge tone="cancelled" icon="pause">paused</Badge>}</span> },
+        {
+          name: "Tenant",
+          cell: (row) => (
+            <span class="row">
+              <Clip text={row.tenant} href={link(["tenants", row.tenant])} />
+              {row.pausedAt && (
+                <Badge tone="cancelled" icon="pause">
+                  paused
+                </Badge>
+              )}
+            </span>
+          ),
+        },
         { name: "Weight", num: true, cell: (row) => row.weight },
         {
           name: "Given",
@@ -89,7 +121,16 @@ function TenantTable({ rows, lanes }: { rows: readonly TenantRow[]; lanes: Fairn
         },
         { name: "Wait p95", num: true, cell: (row) => duration(laneOf(row.tenant)?.waitP95Ms) },
         { name: "Rate-limited", num: true, cell: (row) => percent(laneOf(row.tenant)?.limitedRatio) },
-        { name: "Running", num: true, cell: (row) => <><CountOf of={row.running} />{row.maxRunning !== null && <span class="quiet"> / {row.maxRunning}</span>}</> },
+        {
+          name: "Running",
+          num: true,
+          cell: (row) => (
+            <>
+              <CountOf of={row.running} />
+              {row.maxRunning !== null && <span class="quiet"> / {row.maxRunning}</span>}
+            </>
+          ),
+        },
         { name: "Ready", num: true, cell: (row) => <CountOf of={row.ready} /> },
         { name: "Rate", cell: (row) => <span class="nowrap">{rateWords(row.rate)}</span> },
       ]}

@@ -1,9 +1,8 @@
 // The decision ribbon: how many workers were wanted and how many there were, over the backlog; one mark per decision, with its inputs.
 import { useState } from "preact/hooks";
-import { stepLine } from "../../charts/paths";
+import { areaPath, stepLine } from "../../charts/paths";
 import { linear, timeTicks, valueTicks } from "../../charts/scale";
 import { useWidth } from "../../charts/width";
-import { areaPath } from "../../charts/paths";
 import type { ScalingDecision } from "../../data/contract";
 import { compact, count, decimal } from "../../format/numbers";
 import { clock, timeOf } from "../../format/times";
@@ -16,7 +15,13 @@ import { reasonOf } from "../reasons";
 const HEIGHT = 190;
 const BOTTOM = 22;
 
-export function Decisions({ decisions, ready }: { decisions: readonly ScalingDecision[]; ready: SeriesAnswer | undefined }) {
+export function Decisions({
+  decisions,
+  ready,
+}: {
+  decisions: readonly ScalingDecision[];
+  ready: SeriesAnswer | undefined;
+}) {
   const ordered = [...decisions].sort((a, b) => timeOf(a.at) - timeOf(b.at));
   const [chosen, setChosen] = useState<string | null>(null);
   if (ordered.length === 0)
@@ -34,7 +39,12 @@ export function Decisions({ decisions, ready }: { decisions: readonly ScalingDec
   );
 }
 
-function Ribbon(props: { decisions: readonly ScalingDecision[]; ready: SeriesAnswer | undefined; chosen: string; choose: (id: string) => void }) {
+function Ribbon(props: {
+  decisions: readonly ScalingDecision[];
+  ready: SeriesAnswer | undefined;
+  chosen: string;
+  choose: (id: string) => void;
+}) {
   const [frame, width] = useWidth();
   const series = props.ready?.items[0];
   const times = props.decisions.map((decision) => timeOf(decision.at));
@@ -63,7 +73,14 @@ function Ribbon(props: { decisions: readonly ScalingDecision[]; ready: SeriesAns
           ))}
           {series && (
             <>
-              <path class="area wash w-ready" d={areaPath(series.times.map(x), backlog.map(() => by(0)), backlog.map(by))} />
+              <path
+                class="area wash w-ready"
+                d={areaPath(
+                  series.times.map(x),
+                  backlog.map(() => by(0)),
+                  backlog.map(by),
+                )}
+              />
               {backlogTicks.slice(1).map((tick) => (
                 <text key={tick} class="tick" x={right + 6} y={by(tick) + 4}>
                   {compact(tick)}
@@ -76,25 +93,70 @@ function Ribbon(props: { decisions: readonly ScalingDecision[]; ready: SeriesAns
               {tick.label}
             </text>
           ))}
-          <path class="line c-accent" d={stepLine(xs, right, props.decisions.map(({ actual }) => y(actual)))} />
-          <path class="line dashed c-ink" d={stepLine(xs, right, props.decisions.map(({ wanted }) => y(wanted)))} />
+          <path
+            class="line c-accent"
+            d={stepLine(
+              xs,
+              right,
+              props.decisions.map(({ actual }) => y(actual)),
+            )}
+          />
+          <path
+            class="line dashed c-ink"
+            d={stepLine(
+              xs,
+              right,
+              props.decisions.map(({ wanted }) => y(wanted)),
+            )}
+          />
           {props.decisions.map((decision, index) => (
-            <DecisionMark key={decision.id} decision={decision} x={xs[index]!} y={y(decision.wanted)} chosen={decision.id === props.chosen} choose={props.choose} />
+            <DecisionMark
+              key={decision.id}
+              decision={decision}
+              x={xs[index]!}
+              y={y(decision.wanted)}
+              chosen={decision.id === props.chosen}
+              choose={props.choose}
+            />
           ))}
         </svg>
       </div>
       <figcaption class="legend">
-        <span class="row"><i class="swatch thin c-ink" /> wanted</span>
-        <span class="row"><i class="swatch thin c-accent" /> actual</span>
-        <span class="row"><i class="swatch w-ready faint" /> ready jobs, right axis</span>
+        <span class="row">
+          <i class="swatch thin c-ink" /> wanted
+        </span>
+        <span class="row">
+          <i class="swatch thin c-accent" /> actual
+        </span>
+        <span class="row">
+          <i class="swatch w-ready faint" /> ready jobs, right axis
+        </span>
         <span class="quiet">▲ more ▼ fewer ● as it was ○ suppressed</span>
       </figcaption>
     </figure>
   );
 }
 
-function DecisionMark({ decision, x, y, chosen, choose }: { decision: ScalingDecision; x: number; y: number; chosen: boolean; choose: (id: string) => void }) {
-  const shape = decision.suppressed ? "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0" : decision.wanted > decision.actual ? "M-5 4h10l-5 -9z" : decision.wanted < decision.actual ? "M-5 -4h10l-5 9z" : "M-2.5 0a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0 -5 0";
+function DecisionMark({
+  decision,
+  x,
+  y,
+  chosen,
+  choose,
+}: {
+  decision: ScalingDecision;
+  x: number;
+  y: number;
+  chosen: boolean;
+  choose: (id: string) => void;
+}) {
+  const shape = decision.suppressed
+    ? "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0"
+    : decision.wanted > decision.actual
+      ? "M-5 4h10l-5 -9z"
+      : decision.wanted < decision.actual
+        ? "M-5 -4h10l-5 9z"
+        : "M-2.5 0a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0 -5 0";
   const label = `${clock(timeOf(decision.at))}: wanted ${decision.wanted}, actual ${decision.actual}. ${decision.reason}`;
   return (
     // biome-ignore lint/a11y/useSemanticElements: a button of HTML cannot stand in SVG
@@ -123,19 +185,33 @@ const DecisionDetail = ({ decision }: { decision: ScalingDecision }) => (
         {count(decision.actual)} → {count(decision.wanted)}
       </span>
       <Badge>{decision.pool}</Badge>
-      {decision.cappedBy && <Badge tone="blocked" icon="lock">capped by {decision.cappedBy}</Badge>}
-      {decision.suppressed && <Badge tone="cancelled" icon="pause">suppressed</Badge>}
+      {decision.cappedBy && (
+        <Badge tone="blocked" icon="lock">
+          capped by {decision.cappedBy}
+        </Badge>
+      )}
+      {decision.suppressed && (
+        <Badge tone="cancelled" icon="pause">
+          suppressed
+        </Badge>
+      )}
       <span class="muted wrap">{decision.reason}</span>
     </div>
     <div class="grid two">
-      <Facts facts={Object.entries(decision.inputs).map(([name, value]) => [name, typeof value === "number" ? decimal(value) : (value ?? "–")])} />
+      <Facts
+        facts={Object.entries(decision.inputs).map(([name, value]) => [
+          name,
+          typeof value === "number" ? decimal(value) : (value ?? "–"),
+        ])}
+      />
       {decision.leftOut.length > 0 && (
         <div>
           <h3 class="quiet small">Left out, because more workers would not help them</h3>
           <ul>
             {decision.leftOut.map(({ reason, count: jobs }) => (
               <li key={reason} class="row">
-                <i class={`swatch ${reasonOf(reason).tone}`} /> {reasonOf(reason).label} <span class="num push">{count(jobs)}</span>
+                <i class={`swatch ${reasonOf(reason).tone}`} /> {reasonOf(reason).label}{" "}
+                <span class="num push">{count(jobs)}</span>
               </li>
             ))}
           </ul>

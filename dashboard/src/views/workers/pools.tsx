@@ -27,7 +27,11 @@ export const Pools = ({ pools }: { pools: readonly PoolRow[] }) => (
             {[...pool.children]
               .sort((a, b) => STAGES.indexOf(a.state) - STAGES.indexOf(b.state))
               .map((child) => (
-                <li key={child.pid} class={`tone-${toneOf(child.state)}`} title={`pid ${child.pid}, ${child.state}${child.exit ? `, ${child.exit}` : ""}`}>
+                <li
+                  key={child.pid}
+                  class={`tone-${toneOf(child.state)}`}
+                  title={`pid ${child.pid}, ${child.state}${child.exit ? `, ${child.exit}` : ""}`}
+                >
                   <Icon name={iconOf(child.state)} small />
                   <span>{child.state}</span>
                   <span class="quiet">{child.pid}</span>

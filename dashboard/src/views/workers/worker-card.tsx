@@ -32,7 +32,11 @@ export const WorkerCard = ({ worker }: { worker: WorkerRow }) => {
         <StateBadge state={lifeOf(worker)} />
       </div>
       <div class="row">
-        <Meter share={worker.running / Math.max(1, worker.concurrency)} tone="running" label={`${worker.running} of ${worker.concurrency} run`} />
+        <Meter
+          share={worker.running / Math.max(1, worker.concurrency)}
+          tone="running"
+          label={`${worker.running} of ${worker.concurrency} run`}
+        />
         <span class="num small">
           {worker.running} / {worker.concurrency}
         </span>

@@ -16,12 +16,27 @@ export function WorkerView({ id }: { id: string }) {
   const path = `workers/${encodeURIComponent(id)}`;
   const one = useResource<WorkerRow & { jobs: JobRow[] }>(path, ["workers", "jobs"]);
   return (
-    <Page title={`Worker ${id}`} heading={<span class="row wraps"><span class="mono wrap">{id}</span>{one.data && <StateBadge state={lifeOf(one.data)} />}</span>} json={path} cli="fairmill workers" back={{ href: "#/workers", name: "Workers" }}>
+    <Page
+      title={`Worker ${id}`}
+      heading={
+        <span class="row wraps">
+          <span class="mono wrap">{id}</span>
+          {one.data && <StateBadge state={lifeOf(one.data)} />}
+        </span>
+      }
+      json={path}
+      cli="fairmill workers"
+      back={{ href: "#/workers", name: "Workers" }}
+    >
       <Loaded from={one}>
         {(worker) => (
           <div class="grid wide-left">
             <Panel title="Runs now" note={`${count(worker.running)} of ${count(worker.concurrency)}`} flush>
-              {worker.jobs.length === 0 ? <Empty icon="jobs" title="It runs nothing now" /> : <JobTable rows={worker.jobs} plain />}
+              {worker.jobs.length === 0 ? (
+                <Empty icon="jobs" title="It runs nothing now" />
+              ) : (
+                <JobTable rows={worker.jobs} plain />
+              )}
             </Panel>
             <Panel title="Facts">
               <Facts
@@ -37,7 +52,17 @@ export function WorkerView({ id }: { id: string }) {
                   ["Lease until", <Ago key="l" at={worker.leaseUntil} />],
                   ...(worker.endedAt ? ([["Ended", <Ago key="e" at={worker.endedAt} />]] as const) : []),
                   ...(worker.pool ? ([["Pool", worker.pool]] as const) : []),
-                  ...Object.entries(worker.stats).map(([name, value]) => [name, typeof value === "number" ? decimal(Math.round(value * 1000) / 1000) : typeof value === "string" ? value : JSON.stringify(value)] as const),
+                  ...Object.entries(worker.stats).map(
+                    ([name, value]) =>
+                      [
+                        name,
+                        typeof value === "number"
+                          ? decimal(Math.round(value * 1000) / 1000)
+                          : typeof value === "string"
+                            ? value
+                            : JSON.stringify(value),
+                      ] as const,
+                  ),
                 ]}
               />
             </Panel>

@@ -1,12 +1,12 @@
 // Workers & scaling: who works and how it is, and why there are as many as there are.
 import type { Page as PageOf, PoolRow, ScalingDecision, WorkerRow } from "../../data/contract";
 import { useResource } from "../../data/resource";
+import { count, percent } from "../../format/numbers";
 import { apiQuery, Choice } from "../../parts/filters";
 import { Loaded } from "../../parts/loaded";
 import { ListNotice, Pager } from "../../parts/pager";
 import { Panel, Stats } from "../../parts/panel";
 import { Empty } from "../../parts/states";
-import { count, percent } from "../../format/numbers";
 import { Page } from "../../shell/page";
 import type { SeriesAnswer } from "../now/now-view";
 import { SpanChoice, useSpan } from "../span";
@@ -19,13 +19,26 @@ export function WorkersView() {
   const path = `workers${apiQuery(["state"])}`;
   const workers = useResource<PageOf<WorkerRow>>(path, ["workers", "jobs"]);
   const pools = useResource<{ items: PoolRow[] }>("scaling/pools", ["workers", "series"]);
-  const decisions = useResource<PageOf<ScalingDecision>>(`scaling/decisions?limit=100${span.query}`, ["workers", "series"]);
+  const decisions = useResource<PageOf<ScalingDecision>>(`scaling/decisions?limit=100${span.query}`, [
+    "workers",
+    "series",
+  ]);
   const series = useResource<SeriesAnswer>(`series?name=ready${span.query}`, ["series"]);
   return (
-    <Page title="Workers & scaling" json={path} cli="fairmill workers" about="Who works, how busy it is, and who decided how many there are." actions={<SpanChoice />}>
+    <Page
+      title="Workers & scaling"
+      json={path}
+      cli="fairmill workers"
+      about="Who works, how busy it is, and who decided how many there are."
+      actions={<SpanChoice />}
+    >
       {workers.data && <Fleet rows={workers.data.items} />}
       <Panel title="Decisions" note="workers wanted and actual, over the backlog">
-        <Loaded from={decisions} rows={6} unrecorded="No supervisor scales these workers, or its records are not read here.">
+        <Loaded
+          from={decisions}
+          rows={6}
+          unrecorded="No supervisor scales these workers, or its records are not read here."
+        >
           {(page) => <Decisions decisions={page.items} ready={series.data} />}
         </Loaded>
       </Panel>
@@ -64,7 +77,11 @@ function Fleet({ rows }: { rows: readonly WorkerRow[] }) {
   return (
     <Stats
       figures={[
-        { label: "Alive", value: count(alive.length), note: `${count(new Set(alive.map((row) => row.host)).size)} hosts` },
+        {
+          label: "Alive",
+          value: count(alive.length),
+          note: `${count(new Set(alive.map((row) => row.host)).size)} hosts`,
+        },
         { label: "Capacity", value: count(capacity), unit: "jobs at once" },
         { label: "Busy", value: capacity > 0 ? percent(running / capacity) : "–", note: `${count(running)} jobs run` },
         { label: "Lost", value: count(lost), note: "did not beat in time", alarm: lost > 0 },
