@@ -6,6 +6,7 @@ import { ensureBuilt, ensureInstalled, root } from "./ensure.mjs";
 ensureInstalled();
 // What is not of the sources any more goes; the dashboard empties its folder itself, and is kept where nothing changed.
 for (const name of existsSync(join(root, "dist")) ? readdirSync(join(root, "dist")) : [])
-  if (name !== "dashboard" && name !== ".built-dashboard") rmSync(join(root, "dist", name), { recursive: true, force: true });
+  if (name !== "dashboard" && name !== ".built-dashboard")
+    rmSync(join(root, "dist", name), { recursive: true, force: true });
 ensureBuilt();
 ensureDashboard();

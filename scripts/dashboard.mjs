@@ -7,14 +7,19 @@ import { ensureInstalled, root, tool } from "./ensure.mjs";
 
 ensureInstalled();
 ensureDashboard();
-const option = (name, fallback) => process.argv.find((word) => word.startsWith(`--${name}=`))?.split("=")[1] ?? fallback;
+const option = (name, fallback) =>
+  process.argv.find((word) => word.startsWith(`--${name}=`))?.split("=")[1] ?? fallback;
 const { Fixture } = await createJiti(import.meta.url).import(join(root, "test", "dashboard", "fixture", "server.ts"));
 const fixture = new Fixture(join(root, "dist", "dashboard"));
 fixture.mode = option("mode", "busy");
 fixture.role = option("role", "admin");
 fixture.tenant = option("tenant", null);
 console.log(`The dashboard with made-up data: ${await fixture.start(Number(option("port", 0)))}`);
-const vite = spawn(tool("vite"), ["build", "--watch", "--config", join(root, "dashboard", "vite.config.ts"), "--logLevel", "warn"], { cwd: root, stdio: "inherit" });
+const vite = spawn(
+  tool("vite"),
+  ["build", "--watch", "--config", join(root, "dashboard", "vite.config.ts"), "--logLevel", "warn"],
+  { cwd: root, stdio: "inherit" },
+);
 process.once("SIGINT", async () => {
   vite.kill();
   await fixture.stop();

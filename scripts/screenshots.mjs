@@ -9,14 +9,17 @@ ensureInstalled();
 ensureDashboard();
 const jiti = createJiti(import.meta.url);
 const load = (name) => jiti.import(join(root, "test", "dashboard", "fixture", `${name}.ts`));
-const [{ Fixture }, { openBrowser }, { SCREENS }, { NOW }] = await Promise.all(["server", "browser", "screens", "dice"].map(load));
+const [{ Fixture }, { openBrowser }, { SCREENS }, { NOW }] = await Promise.all(
+  ["server", "browser", "screens", "dice"].map(load),
+);
 
 const BYTES_MAX = 200_000;
 /** A long list says no more than its beginning. */
 const HEIGHT_MAX = 1000;
 const DARK = ["now", "tenants", "flow", "job-waiting"];
 const wanted = process.argv.slice(2).filter((word) => !word.startsWith("--"));
-const option = (name, fallback) => process.argv.find((word) => word.startsWith(`--${name}=`))?.split("=")[1] ?? fallback;
+const option = (name, fallback) =>
+  process.argv.find((word) => word.startsWith(`--${name}=`))?.split("=")[1] ?? fallback;
 const folder = option("out", join(root, "docs", "images"));
 const width = Number(option("width", 1280));
 const mode = option("mode", "busy");
@@ -28,11 +31,19 @@ const address = await fixture.start();
 const browser = await openBrowser();
 const shots = SCREENS.filter(({ name }) => wanted.length === 0 || wanted.includes(name)).flatMap((screen) => [
   { ...screen, scheme: "light", file: `dashboard-${screen.name}.png` },
-  ...(DARK.includes(screen.name) || process.argv.includes("--dark") ? [{ ...screen, scheme: "dark", file: `dashboard-${screen.name}-dark.png` }] : []),
+  ...(DARK.includes(screen.name) || process.argv.includes("--dark")
+    ? [{ ...screen, scheme: "dark", file: `dashboard-${screen.name}-dark.png` }]
+    : []),
 ]);
 let heavy = 0;
 for (const { hash, shows, scheme, file } of shots) {
-  const page = await browser.newPage({ viewport: { width, height: 860 }, colorScheme: scheme, timezoneId: "UTC", locale: "en-GB", reducedMotion: "reduce" });
+  const page = await browser.newPage({
+    viewport: { width, height: 860 },
+    colorScheme: scheme,
+    timezoneId: "UTC",
+    locale: "en-GB",
+    reducedMotion: "reduce",
+  });
   await page.clock.setFixedTime(NOW);
   await page.goto(`${address}${hash}`);
   if (mode === "busy") await page.getByText(shows).first().waitFor();
@@ -41,6 +52,7 @@ for (const { hash, shows, scheme, file } of shots) {
   const height = await page.evaluate(() => document.documentElement.scrollHeight);
   const path = join(folder, file);
   await page.setViewportSize({ width, height: Math.min(HEIGHT_MAX, Math.max(560, height)) });
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   await page.screenshot({ path });
   await page.close();
   const { size } = statSync(path);

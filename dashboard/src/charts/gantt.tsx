@@ -34,12 +34,12 @@ export function Gantt({
   const [frame, width] = useWidth();
   const left = Math.min(170, Math.max(84, width * 0.22));
   const end = to > from ? to : from + 1;
-  const x = linear(from, end, left, width - 64);
+  const x = linear(from, end, left, width - 78);
   const height = rows.length * ROW + 24;
   const fits = Math.floor((left - 12) / 6.4);
   return (
     <div class="plot" ref={frame}>
-      <svg width={width} height={height} role="img" aria-label={label}>
+      <svg class="hatch-ready" width={width} height={height} role="img" aria-label={label}>
         <Hatch />
         {timeTicks(from, end, Math.max(2, Math.floor((width - left) / 90))).map((tick) => (
           <g key={tick.at}>

@@ -16,7 +16,6 @@ export function Sparkline({
         const height = value <= 0 ? 1 : Math.max(2, (value / max) * 20);
         return (
           // Buckets have no name but their place.
-          // biome-ignore lint/suspicious/noArrayIndexKey: the place is the identity
           <rect
             key={index}
             x={index * step}

@@ -47,3 +47,6 @@ export function bytes(value: number | null | undefined): string {
 
 /** Plural by adding an s. */
 export const many = (value: number, noun: string): string => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+
+const cents = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+export const money = (value: number | null | undefined): string => (isNumber(value) ? cents.format(value) : NOTHING);

@@ -9,5 +9,5 @@ export const CountOf = ({ of, short }: { of: Count | null | undefined; short?: b
       {of.more && "+"}
     </span>
   ) : (
-    <>{NOTHING}</>
+    <span>{NOTHING}</span>
   );

@@ -1,6 +1,8 @@
 // Where we are: a path and filters behind the `#`, so that the dashboard works under any address without help of the server, and names
 // of tenants stay out of the logs of proxies. Every screen, filter and selection that matters is in it.
+
 import { computed, signal } from "@preact/signals";
+import { segment } from "../data/segment";
 
 const readHash = (): string => location.hash.replace(/^#/, "") || "/";
 const hash = signal(readHash());
@@ -31,7 +33,7 @@ export function link(parts: readonly string[], query: Query = {}): string {
   for (const [name, value] of Object.entries(query))
     if (value !== undefined && value !== null && value !== "") words.append(name, String(value));
   const tail = words.toString();
-  return `#/${parts.map(encodeURIComponent).join("/")}${tail ? `?${tail}` : ""}`;
+  return `#/${parts.map(segment).join("/")}${tail ? `?${tail}` : ""}`;
 }
 
 export const go = (address: string): void => {

@@ -57,4 +57,4 @@ export const SECTIONS: readonly Section[] = [
 ];
 
 export const sectionOf = (id: string | undefined): Section =>
-  SECTIONS.find((section) => section.id === id) ?? SECTIONS[0]!;
+  SECTIONS.find((section) => section.id === (id === "bulk" ? "jobs" : id)) ?? SECTIONS[0]!;

@@ -21,16 +21,9 @@ export function Shell() {
   const Screen = screenOf(parts);
   return (
     <div class="shell">
-      <a
-        class="skip"
-        href="#content"
-        onClick={(event) => {
-          event.preventDefault();
-          document.getElementById("content")?.focus();
-        }}
-      >
+      <button type="button" class="skip button" onClick={() => document.getElementById("content")?.focus()}>
         Skip to content
-      </a>
+      </button>
       <Side current={sectionOf(parts[0]).id} />
       {menuOpen.value && (
         <button type="button" class="scrim" aria-label="Close menu" onClick={() => (menuOpen.value = false)} />

@@ -1,5 +1,7 @@
 // How much of the past the charts show; in the address, so that a link shows the same.
+
 import { now } from "../data/clock";
+import { segment } from "../data/segment";
 import { route, withQuery } from "../shell/route";
 
 const SPANS = { "1h": 3_600_000, "6h": 21_600_000, "24h": 86_400_000, "7d": 604_800_000 } as const;
@@ -11,7 +13,7 @@ export function useSpan(): { readonly name: Span; readonly query: string; readon
   const name: Span = wanted !== null && Object.hasOwn(SPANS, wanted) ? wanted : "1h";
   if (name === "1h") return { name, query: "", hours: 1 };
   const since = new Date(Math.floor((startedAt - SPANS[name]) / 60_000) * 60_000).toISOString();
-  return { name, query: `&since=${encodeURIComponent(since)}`, hours: SPANS[name] / 3_600_000 };
+  return { name, query: `&since=${segment(since)}`, hours: SPANS[name] / 3_600_000 };
 }
 
 const startedAt = now.peek();

@@ -1,6 +1,8 @@
 // Alerts: what fires and why, with the threshold it crossed; the rules, quiet ones too.
+
 import type { Alert, AlertRule, Page as PageOf } from "../../data/contract";
 import { useResource } from "../../data/resource";
+import { segment } from "../../data/segment";
 import { bytes, decimal, percent } from "../../format/numbers";
 import { duration } from "../../format/times";
 import { Action } from "../../parts/action";
@@ -90,7 +92,7 @@ export function AlertsView() {
                     little
                     label="Silence 1 h"
                     icon="pause"
-                    path={`alerts/${encodeURIComponent(row.id)}/silence`}
+                    path={`alerts/${segment(row.id)}/silence`}
                     body={{ for: "1h" }}
                     done={() => "Silenced for an hour"}
                   />
@@ -110,7 +112,7 @@ export function AlertsView() {
                 { name: "Rule", cell: (row) => <Clip text={row.rule} /> },
                 { name: "Fires when", cell: (row) => <Clip long text={row.description} /> },
                 { name: "Above", num: true, cell: (row) => measure(row.threshold, row.unit) },
-                { name: "For", num: true, cell: (row) => duration(row.forMs) },
+                { name: "For", num: true, cell: (row) => (row.forMs === 0 ? "at once" : duration(row.forMs)) },
                 { name: "Severity", cell: (row) => <Severity of={row.severity} /> },
                 {
                   name: "State",

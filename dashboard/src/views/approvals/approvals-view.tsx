@@ -1,8 +1,10 @@
 // Approvals: jobs that wait for an answer. The question is what the job said; the answer is a signal.
+
 import { useState } from "preact/hooks";
 import { now } from "../../data/clock";
 import type { Approval, Page as PageOf } from "../../data/contract";
 import { useResource } from "../../data/resource";
+import { segment } from "../../data/segment";
 import { may } from "../../data/session";
 import { timeOf } from "../../format/times";
 import { Action, act } from "../../parts/action";
@@ -67,7 +69,7 @@ function split(question: unknown): readonly [string | null, unknown] {
 
 function Question({ approval }: { approval: Approval }) {
   const [words, rest] = split(approval.question);
-  const path = `jobs/${encodeURIComponent(approval.jobId)}`;
+  const path = `jobs/${segment(approval.jobId)}`;
   const soon = approval.deadline !== null && timeOf(approval.deadline) - now.value < 3_600_000;
   const done = ({ answer }: { answer?: string }) =>
     answer === "sent" ? "The answer was sent" : `The answer came ${answer}`;
@@ -80,10 +82,19 @@ function Question({ approval }: { approval: Approval }) {
         <a href={link(["jobs", approval.jobId])}>
           {approval.kind} <span class="mono">{approval.jobId}</span>
         </a>
-        <span class="quiet small push nowrap">
-          asked <Since at={approval.since} /> ago
+        <span class={`small push nowrap ${soon ? "c-dead" : "quiet"}`}>
+          {approval.deadline ? (
+            <>
+              deadline <Ago at={approval.deadline} />
+            </>
+          ) : (
+            "no deadline"
+          )}
         </span>
       </div>
+      <p class="quiet small wrap">
+        {approval.tenant}, asked <Since at={approval.since} /> ago
+      </p>
       <p class="approval-question wrap">{words ?? `Waits for the signal ${approval.name}`}</p>
       {rest !== null && rest !== undefined && <Json value={rest} label="What the job said" />}
       <div class="row wraps">
@@ -106,16 +117,6 @@ function Question({ approval }: { approval: Approval }) {
         />
         {may("operator") && <OtherAnswer name={approval.name} path={path} />}
         {may("operator") && <SignedLink path={path} />}
-        <span class={`small push ${soon ? "c-dead" : "quiet"}`}>
-          {approval.deadline ? (
-            <>
-              deadline <Ago at={approval.deadline} />
-            </>
-          ) : (
-            "no deadline"
-          )}{" "}
-          · {approval.tenant}
-        </span>
       </div>
     </li>
   );

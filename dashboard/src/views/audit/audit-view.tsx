@@ -55,7 +55,8 @@ export function AuditView() {
             cell: (row) => <StateBadge state={row.outcome ?? "uncertain"} label={row.outcome ?? "not known"} />,
           },
           {
-            name: "Detail", rest: true,
+            name: "Detail",
+            rest: true,
             cell: (row) => (
               <Clip long text={row.error ?? (Object.keys(row.detail).length > 0 ? JSON.stringify(row.detail) : "")} />
             ),

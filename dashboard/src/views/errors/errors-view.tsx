@@ -87,7 +87,7 @@ function Group({ group }: { group: ErrorGroup }) {
     <li class="error-group">
       <div class="error-count">
         <strong class="num">{count(group.count)}</strong>
-        <Sparkline values={group.spark} tone="c-dead" label={`${group.count} over the time shown`} />
+        <Sparkline values={group.spark} tone="f-dead" label={`${group.count} over the time shown`} />
       </div>
       <div class="error-text">
         <a class="clip" href={link(["jobs", group.sample])} title={group.message}>

@@ -10,7 +10,7 @@ import type { Placed } from "./layout";
 
 /** Beyond this a picture says nothing; the Gantt and the list of jobs do. */
 const DRAWN_MAX = 300;
-const NODE = { width: 176, height: 46 };
+const NODE = { width: 164, height: 46 };
 
 export function FlowGraph({
   nodes,
@@ -50,7 +50,7 @@ export function FlowGraph({
               <path
                 key={`${edge.from}>${edge.to}`}
                 class={critical(folded, edge.from) && critical(folded, edge.to) ? "edge critical" : "edge"}
-                d={curve(edge.points)}
+                d={edgePath(edge, placed, down)}
               />
             ))}
             {folded.map((one) => {
@@ -84,16 +84,21 @@ const worst = (one: FoldedNode): FlowNode =>
 const critical = (folded: readonly FoldedNode[], id: string): boolean =>
   folded.find((one) => one.id === id)?.nodes.some((node) => node.onCriticalPath) ?? false;
 
-function curve(points: readonly { x: number; y: number }[]): string {
-  const [first, ...rest] = points;
-  if (!first) return "";
-  let path = `M${first.x} ${first.y}`;
-  for (let index = 0; index < rest.length; index += 1) {
-    const point = rest[index]!;
-    const next = rest[index + 1];
-    path += next
-      ? `Q${point.x} ${point.y} ${(point.x + next.x) / 2} ${(point.y + next.y) / 2}`
-      : `L${point.x} ${point.y}`;
+/** From the middle of one side to the middle of the other, through the points that keep long edges clear of nodes. */
+function edgePath(edge: Placed["edges"][number], placed: Placed, down: boolean): string {
+  const from = placed.nodes.get(edge.from);
+  const to = placed.nodes.get(edge.to);
+  if (!from || !to) return "";
+  const half = (down ? NODE.height : NODE.width) / 2;
+  const start = down ? { x: from.x, y: from.y + half } : { x: from.x + half, y: from.y };
+  const end = down ? { x: to.x, y: to.y - half } : { x: to.x - half, y: to.y };
+  let path = `M${start.x} ${start.y}`;
+  let last = start;
+  for (const point of [...(edge.points.length > 3 ? edge.points.slice(1, -1) : []), end]) {
+    path += down
+      ? `C${last.x} ${(last.y + point.y) / 2} ${point.x} ${(last.y + point.y) / 2} ${point.x} ${point.y}`
+      : `C${(last.x + point.x) / 2} ${last.y} ${(last.x + point.x) / 2} ${point.y} ${point.x} ${point.y}`;
+    last = point;
   }
   return path;
 }
@@ -114,7 +119,6 @@ function GraphNode({
   const state = stateOf(one.nodes);
   const name = nameOf(one);
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a button of HTML cannot stand in SVG
     <g
       class={`graph-node tone-${toneOf(state)} ${chosen ? "chosen" : ""} ${one.nodes.some((node) => node.onCriticalPath) ? "critical" : ""}`}
       transform={`translate(${x - NODE.width / 2} ${y - NODE.height / 2})`}
@@ -131,7 +135,7 @@ function GraphNode({
         <Icon name={iconOf(state)} />
       </svg>
       <text class="graph-name" x={38} y={20}>
-        {name.length > 20 ? `${name.slice(0, 19)}…` : name}
+        {name.length > 18 ? `${name.slice(0, 17)}…` : name}
       </text>
       <text class="graph-words" x={38} y={36}>
         {wordsOf(one)}

@@ -1,9 +1,11 @@
 // One flow: its graph with the critical path, or the same as bars over time; any node can be asked why it waits, and retried from.
+
 import { useState } from "preact/hooks";
 import { Gantt } from "../../charts/gantt";
 import { now } from "../../data/clock";
 import type { BatchRow, FlowDetail, FlowNode, Why } from "../../data/contract";
 import { useResource } from "../../data/resource";
+import { segment } from "../../data/segment";
 import { duration, timeOf } from "../../format/times";
 import { Action } from "../../parts/action";
 import { StateBadge } from "../../parts/badge";
@@ -15,13 +17,14 @@ import { Page } from "../../shell/page";
 import { link, route, withQuery } from "../../shell/route";
 import { WhyPanel } from "../jobs/why-panel";
 import { FlowGraph } from "./flow-graph";
+import { fold, nameOf, stateOf, wordsOf } from "./fold";
 import { ProgressBar } from "./progress-bar";
 
 export function FlowView({ id }: { id: string }) {
-  const path = `flows/${encodeURIComponent(id)}`;
+  const path = `flows/${segment(id)}`;
   const flow = useResource<FlowDetail>(path, ["batches", "jobs"]);
   const isBatch = flow.problem?.status === 404;
-  const batch = useResource<BatchRow>(isBatch ? `batches/${encodeURIComponent(id)}` : null, ["batches", "jobs"]);
+  const batch = useResource<BatchRow>(isBatch ? `batches/${segment(id)}` : null, ["batches", "jobs"]);
   if (isBatch && batch.data) return <BatchPage batch={batch.data} />;
   const row = flow.data;
   return (
@@ -77,7 +80,7 @@ function FlowBody({ flow, path }: { flow: FlowDetail; path: string }) {
   const node =
     flow.nodes.find((one) => one.id === chosen) ?? flow.nodes.find((one) => one.state === "failed") ?? flow.nodes[0];
   return (
-    <div class="grid wide-left">
+    <div class="stack">
       <Panel
         title={gantt ? "Over time" : "Graph"}
         note="thick: the critical path"
@@ -104,49 +107,51 @@ function FlowBody({ flow, path }: { flow: FlowDetail; path: string }) {
 }
 
 const TONES: Record<string, string> = {
-  succeeded: "c-done",
-  failed: "c-dead",
-  cancelled: "c-cancelled",
-  skipped: "c-cancelled",
-  running: "c-running",
-  pending: "c-running",
-  open: "c-running",
+  succeeded: "f-done",
+  failed: "f-dead",
+  cancelled: "f-cancelled",
+  skipped: "f-cancelled",
+  running: "f-running",
+  pending: "f-running",
+  open: "f-running",
 };
 
+/** Folded like the graph: a fan-out is one bar from its first start to its last end. */
 function FlowGantt({ flow }: { flow: FlowDetail }) {
-  const started = flow.nodes.filter((node) => node.startedAt);
   const from = timeOf(flow.startedAt ?? flow.createdAt);
   const to = flow.endedAt ? timeOf(flow.endedAt) : now.value;
+  const rows = fold(flow.nodes).flatMap((group) => {
+    const started = group.nodes.filter((node) => node.startedAt);
+    if (started.length === 0) return [];
+    const begin = Math.min(...started.map((node) => timeOf(node.startedAt)));
+    const end = Math.max(...started.map((node) => (node.endedAt ? timeOf(node.endedAt) : to)));
+    const state = stateOf(group.nodes);
+    return [
+      {
+        key: group.id,
+        name: nameOf(group),
+        strong: group.nodes.some((node) => node.onCriticalPath),
+        bars: [
+          { from: begin, to: end, tone: TONES[state] ?? "f-scheduled", label: `${nameOf(group)}, ${wordsOf(group)}` },
+        ],
+      },
+    ];
+  });
   return (
     <Gantt
       from={from}
       to={to}
       label={`Nodes of the flow over ${duration(to - from)}`}
-      rows={[...started]
-        .sort((a, b) => timeOf(a.startedAt) - timeOf(b.startedAt))
-        .slice(0, 200)
-        .map((node) => ({
-          key: node.id,
-          name: node.name ?? node.id,
-          strong: node.onCriticalPath,
-          bars: [
-            {
-              from: timeOf(node.startedAt),
-              to: node.endedAt ? timeOf(node.endedAt) : to,
-              tone: TONES[node.state] ?? "c-scheduled",
-              label: `${node.name}, ${node.state}`,
-            },
-          ],
-        }))}
+      rows={rows.sort((a, b) => a.bars[0]!.from - b.bars[0]!.from).slice(0, 200)}
     />
   );
 }
 
 function NodePanel({ node, path }: { node: FlowNode; path: string }) {
   const waits = node.endedAt === null;
-  const why = useResource<Why>(waits ? `${path}/nodes/${encodeURIComponent(node.id)}/why` : null, ["batches", "jobs"]);
+  const why = useResource<Why>(waits ? `${path}/nodes/${segment(node.id)}/why` : null, ["batches", "jobs"]);
   return (
-    <div class="stack">
+    <div class="grid two">
       <Panel title={node.name ?? `Node ${node.id}`} tools={<StateBadge state={node.state} />}>
         <div class="stack">
           <ProgressBar row={node} />
@@ -206,7 +211,7 @@ const BatchPage = ({ batch }: { batch: BatchRow }) => (
         <StateBadge state={batch.state} />
       </span>
     }
-    json={`batches/${encodeURIComponent(batch.id)}`}
+    json={`batches/${segment(batch.id)}`}
     cli={cli(["batches", "show", batch.id])}
     back={{ href: "#/flows?role=batch", name: "Batches" }}
     actions={
@@ -215,7 +220,7 @@ const BatchPage = ({ batch }: { batch: BatchRow }) => (
           label="Cancel"
           icon="slash"
           kind="danger"
-          path={`batches/${encodeURIComponent(batch.id)}/cancel`}
+          path={`batches/${segment(batch.id)}/cancel`}
           confirm="Jobs that have not begun will not; those that run are asked to stop."
           done={() => "Cancel requested"}
         />

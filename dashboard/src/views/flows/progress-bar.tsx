@@ -5,9 +5,9 @@ import { count } from "../../format/numbers";
 export function ProgressBar({ row }: { row: BatchRow }) {
   const all = Math.max(1, row.done + row.dead + row.cancelled + row.live.count);
   const parts = [
-    ["c-done", row.done],
-    ["c-dead", row.dead],
-    ["c-cancelled", row.cancelled],
+    ["f-done", row.done],
+    ["f-dead", row.dead],
+    ["f-cancelled", row.cancelled],
     ["w-paused", row.live.count],
   ] as const;
   return (

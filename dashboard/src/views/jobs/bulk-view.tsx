@@ -1,7 +1,9 @@
 // Bulk actions: who began them, how far they are, how they ended. They live in the database, so they go on when this page is closed.
+
 import type { BulkAction, Page as PageOf } from "../../data/contract";
 import { bulkNews } from "../../data/live";
 import { useResource } from "../../data/resource";
+import { segment } from "../../data/segment";
 import { count } from "../../format/numbers";
 import { Action } from "../../parts/action";
 import { StateBadge } from "../../parts/badge";
@@ -75,7 +77,7 @@ function BulkList() {
 }
 
 function BulkOne({ id }: { id: string }) {
-  const path = `bulk/${encodeURIComponent(id)}`;
+  const path = `bulk/${segment(id)}`;
   const one = useResource<BulkAction>(path, ["bulk"]);
   return (
     <Page title={`Bulk action ${id}`} json={path} cli={`fairmill jobs`} back={{ href: "#/bulk", name: "Bulk actions" }}>

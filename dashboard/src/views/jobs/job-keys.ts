@@ -1,6 +1,8 @@
 // The list by keyboard: j and k move, Enter opens, x selects, r retries.
+
 import { useState } from "preact/hooks";
 import type { JobRow } from "../../data/contract";
+import { segment } from "../../data/segment";
 import { may } from "../../data/session";
 import { act } from "../../parts/action";
 import { go, link } from "../../shell/route";
@@ -33,7 +35,7 @@ export function useJobKeys(
               if (cursor === null) return;
               act<{ answer: string }>(
                 "POST",
-                `jobs/${encodeURIComponent(cursor)}/retry`,
+                `jobs/${segment(cursor)}/retry`,
                 {},
                 ({ answer }) => `Job ${cursor} is ${answer}`,
               );

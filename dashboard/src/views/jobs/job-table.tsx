@@ -40,8 +40,8 @@ export function JobTable({ rows, cursor, selected = new Set(), select, plain }: 
         { name: "State", cell: (job) => <StateBadge state={job.state} /> },
         { name: "Kind", cell: (job) => <Clip text={job.kind} href={filter("kind", job.kind)} /> },
         { name: "Tenant", cell: (job) => <Clip text={job.tenant} href={filter("tenant", job.tenant)} /> },
-        { name: "Queue", cell: (job) => <Clip text={job.queue} href={filter("queue", job.queue)} /> },
-        { name: "Attempt", num: true, cell: (job) => `${job.attempt}/${job.maxAttempts}` },
+        !plain && { name: "Queue", cell: (job) => <Clip text={job.queue} href={filter("queue", job.queue)} /> },
+        !plain && { name: "Attempt", num: true, cell: (job) => `${job.attempt}/${job.maxAttempts}` },
         { name: "Enqueued", cell: (job) => <Ago at={job.createdAt} /> },
         {
           name: "Took",

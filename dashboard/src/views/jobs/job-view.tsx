@@ -1,7 +1,8 @@
 // One job: what it is, why it waits or what it did, where its time went, and what can be done about it.
-import { now } from "../../data/clock";
+
 import type { JobDetail, Step, Why } from "../../data/contract";
 import { useResource } from "../../data/resource";
+import { segment } from "../../data/segment";
 import { may, me } from "../../data/session";
 import { count } from "../../format/numbers";
 import { duration } from "../../format/times";
@@ -26,7 +27,7 @@ import { WhyPanel } from "./why-panel";
 const LIVE = ["scheduled", "ready", "blocked", "running"];
 
 export function JobView({ id }: { id: string }) {
-  const path = `jobs/${encodeURIComponent(id)}`;
+  const path = `jobs/${segment(id)}`;
   const job = useResource<JobDetail>(path, ["jobs"]);
   const why = useResource<Why>(`${path}/why`, ["jobs", "limits", "workers"]);
   const steps = useResource<{ items: Step[] }>(`${path}/steps`, ["jobs"]);
@@ -258,7 +259,7 @@ function JobFacts({ job }: { job: JobDetail }) {
             ] as const)
           : []),
         ...(job.tags.length > 0 ? ([["Tags", job.tags.join(", ")]] as const) : []),
-        ...(job.trace !== null ? ([["Trace", job.trace]] as const) : []),
+        ...(job.trace !== null ? ([["Trace", <code key="trace">{job.trace}</code>]] as const) : []),
         ...job.links.flatMap(({ label, url }) =>
           safeUrl(url)
             ? [
@@ -271,7 +272,6 @@ function JobFacts({ job }: { job: JobDetail }) {
               ]
             : [],
         ),
-        ["Age", duration(now.value - Date.parse(job.createdAt))],
       ]}
     />
   );

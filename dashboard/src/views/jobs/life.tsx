@@ -25,26 +25,38 @@ function stagesOf(job: JobDetail): Stage[] {
   return stages;
 }
 
+/** What usually comes next; drawn pale. */
+const FUTURE: Record<string, readonly string[]> = {
+  scheduled: ["ready", "running", "done"],
+  blocked: ["ready", "running", "done"],
+  ready: ["running", "done"],
+  running: ["done"],
+};
+
 export const LifeLine = ({ job }: { job: JobDetail }) => {
   const stages = stagesOf(job);
+  const ahead = FUTURE[job.state] ?? [];
   return (
-    <ol class="life" aria-label="States so far">
+    <ol class="life" aria-label="States of the job">
       {stages.map((stage, index) => {
-        const last = index === stages.length - 1;
-        const before = stages[index - 1];
+        const next = stages[index + 1];
+        const until = next ? timeOf(next.at ?? job.endedAt) : job.endedAt ? Number.NaN : now.value;
+        const gap = Number.isFinite(until)
+          ? until - timeOf(stage.at)
+          : next
+            ? now.value - timeOf(stage.at)
+            : Number.NaN;
         return (
-          <li key={`${stage.label}${stage.at}`} class={`tone-${toneOf(stage.state)} ${last ? "here" : ""}`}>
-            {before && (
-              <span class="life-gap">
-                {stage.at && before.at
-                  ? duration(timeOf(stage.at) - timeOf(before.at))
-                  : before.at && !job.endedAt
-                    ? duration(now.value - timeOf(before.at))
-                    : ""}
-              </span>
-            )}
+          <li key={`${stage.label}${stage.at}`} class={`tone-${toneOf(stage.state)} ${next ? "" : "here"}`}>
             <span class="life-dot">
               <Icon name={stage.state === "enqueued" ? "plus" : iconOf(stage.state)} small />
+            </span>
+            <span class="life-gap">
+              {next || ahead.length > 0
+                ? Number.isFinite(gap) && gap >= 0 && !(stage.at === null)
+                  ? duration(gap)
+                  : ""
+                : ""}
             </span>
             <strong>{stage.label}</strong>
             <span class="quiet small" title={full(stage.at)}>
@@ -53,18 +65,28 @@ export const LifeLine = ({ job }: { job: JobDetail }) => {
           </li>
         );
       })}
+      {ahead.map((state) => (
+        <li key={state} class="ahead">
+          <span class="life-dot">
+            <Icon name={iconOf(state)} small />
+          </span>
+          <span class="life-gap" />
+          <span>{state}</span>
+          <span class="quiet small">not yet</span>
+        </li>
+      ))}
     </ol>
   );
 };
 
 const OUTCOME_TONES: Record<string, string> = {
-  done: "c-done",
-  running: "c-running",
-  dead: "c-dead",
-  failed: "c-dead",
-  error: "c-dead",
-  cancelled: "c-cancelled",
-  snoozed: "c-scheduled",
+  done: "f-done",
+  running: "f-running",
+  dead: "f-dead",
+  failed: "f-dead",
+  error: "f-dead",
+  cancelled: "f-cancelled",
+  snoozed: "f-scheduled",
 };
 
 export function AttemptsGantt({ job }: { job: JobDetail }) {
@@ -84,7 +106,7 @@ export function AttemptsGantt({ job }: { job: JobDetail }) {
         {
           from: timeOf(attempt.startedAt),
           to: attempt.endedAt ? timeOf(attempt.endedAt) : end,
-          tone: OUTCOME_TONES[attempt.outcome] ?? "c-dead",
+          tone: OUTCOME_TONES[attempt.outcome] ?? "f-dead",
           label: `attempt ${attempt.attempt} on ${attempt.worker}, ${attempt.outcome}`,
         },
       ],

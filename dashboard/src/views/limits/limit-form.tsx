@@ -1,7 +1,9 @@
 // Limits of a tenant, queue or kind: tried on the last hour, then set.
+
 import { useState } from "preact/hooks";
 import { send } from "../../data/api";
 import type { Limits, Trial } from "../../data/contract";
+import { segment } from "../../data/segment";
 import { decimal } from "../../format/numbers";
 import { act } from "../../parts/action";
 import { Table } from "../../parts/table";
@@ -17,8 +19,20 @@ const draftOf = (now: Limits, weight: number | undefined): Draft => ({
   weight: weight === undefined ? "" : String(weight),
   maxRunning: now.maxRunning === null ? "" : String(now.maxRunning),
   limit: now.rate === null ? "" : String(now.rate.limit),
-  per: now.rate === null ? "1m" : `${now.rate.perMs}`,
+  per: now.rate === null ? "1m" : periodOf(now.rate.perMs),
 });
+
+/** As the server reads it: 1m, 1h, or milliseconds. */
+const periodOf = (ms: number): string => {
+  for (const [unit, size] of [
+    ["d", 86_400_000],
+    ["h", 3_600_000],
+    ["m", 60_000],
+    ["s", 1000],
+  ] as const)
+    if (ms % size === 0) return `${ms / size}${unit}`;
+  return String(ms);
+};
 
 /** An empty field takes the limit away. */
 function bodyOf(draft: Draft, now: Limits, hasWeight: boolean): Record<string, unknown> {
@@ -60,7 +74,7 @@ export function LimitForm({
   };
   const save = async (event: Event) => {
     event.preventDefault();
-    await act("PUT", `${scope}s/${encodeURIComponent(name)}`, body, () => `The limits of ${name} are set`);
+    await act("PUT", `${scope}s/${segment(name)}`, body, () => `The limits of ${name} are set`);
     setTrial(null);
   };
   return (

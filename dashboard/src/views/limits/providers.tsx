@@ -3,12 +3,12 @@
 import { linear } from "../../charts/scale";
 import { useWidth } from "../../charts/width";
 import type { ProviderRow } from "../../data/contract";
-import { decimal, percent } from "../../format/numbers";
+import { money, percent } from "../../format/numbers";
 import { clock, duration } from "../../format/times";
 import { StateBadge } from "../../parts/badge";
 import { Ago } from "../../parts/time";
 
-const TONES = { closed: "c-done", half: "c-blocked", open: "c-dead" } as const;
+const TONES = { closed: "f-done", half: "f-blocked", open: "f-dead" } as const;
 const WORDS = { closed: "closed", half: "half open", open: "open" } as const;
 const BADGES = { closed: "closed", half: "half_open", open: "failed" } as const;
 
@@ -25,9 +25,7 @@ export const Providers = ({ rows }: { rows: readonly ProviderRow[] }) => (
           <Fact name="p50">{duration(row.latencyP50Ms)}</Fact>
           <Fact name="p95">{duration(row.latencyP95Ms)}</Fact>
           <Fact name="errors">{percent(row.errorRate, 1)}</Fact>
-          <Fact name="today">
-            {row.costToday === null ? "–" : `${decimal(Math.round(row.costToday * 100) / 100)} ${row.currency ?? ""}`}
-          </Fact>
+          <Fact name="today">{row.costToday === null ? "–" : `${money(row.costToday)} ${row.currency ?? ""}`}</Fact>
         </dl>
         <p class="quiet small">
           {row.breaker === "open" && row.nextTryAt ? (

@@ -1,7 +1,9 @@
 // One account: what is free, what is reserved, how fast it burns, and every movement.
+
 import { useState } from "preact/hooks";
 import type { AccountRow, CreditEntry, Page as PageOf } from "../../data/contract";
 import { useResource } from "../../data/resource";
+import { segment } from "../../data/segment";
 import { may } from "../../data/session";
 import { count, rate } from "../../format/numbers";
 import { act } from "../../parts/action";
@@ -31,7 +33,7 @@ const WORDS: Record<CreditEntry["kind"], string> = {
 };
 
 export function AccountView({ name }: { name: string }) {
-  const path = `credits/${encodeURIComponent(name)}`;
+  const path = `credits/${segment(name)}`;
   const account = useResource<AccountRow & { burnPerDay: number | null; daysLeft: number | null }>(path, ["credits"]);
   const entries = useResource<PageOf<CreditEntry>>(`${path}/entries${apiQuery([])}`, ["credits"]);
   return (

@@ -1,7 +1,7 @@
 // Credits & money: what providers cost beside what was captured, per tenant and kind; accounts with what is free and held.
 import type { AccountRow, MoneyRow, Page as PageOf } from "../../data/contract";
 import { useResource } from "../../data/resource";
-import { count, decimal, percent } from "../../format/numbers";
+import { count, money, percent } from "../../format/numbers";
 import { apiQuery } from "../../parts/filters";
 import { Loaded } from "../../parts/loaded";
 import { Meter, Panel, Stats } from "../../parts/panel";
@@ -18,7 +18,7 @@ export function MoneyView() {
   const by = route.value.query.get("by") === "kind" ? "kind" : "tenant";
   const path = `credits${apiQuery([])}`;
   const accounts = useResource<PageOf<AccountRow>>(path, ["credits"]);
-  const money = useResource<{ items: MoneyRow[] }>(`money?by=${by}${span.query}`, ["series", "credits"]);
+  const margins = useResource<{ items: MoneyRow[] }>(`money?by=${by}${span.query}`, ["series", "credits"]);
   return (
     <Page
       title="Credits & money"
@@ -27,7 +27,7 @@ export function MoneyView() {
       about="What customers paid in credits, what providers cost, and what is left."
       actions={<SpanChoice />}
     >
-      {money.data && money.data.items.length > 0 && <Totals rows={money.data.items} />}
+      {margins.data && margins.data.items.length > 0 && <Totals rows={margins.data.items} />}
       <Panel
         title="Margin"
         note="captured credits beside the cost of providers"
@@ -46,7 +46,7 @@ export function MoneyView() {
           </nav>
         }
       >
-        <Loaded from={money} rows={5} unrecorded="The cost of providers is not recorded by this server.">
+        <Loaded from={margins} rows={5} unrecorded="The cost of providers is not recorded by this server.">
           {(answer) =>
             answer.items.length === 0 ? (
               <Empty icon="money" title="No credits were captured in this time" />
@@ -83,7 +83,6 @@ export function MoneyView() {
 
 const sum = (rows: readonly MoneyRow[], of: (row: MoneyRow) => number | null): number =>
   rows.reduce((total, row) => total + (of(row) ?? 0), 0);
-const amount = (value: number | null): string => (value === null ? "–" : decimal(Math.round(value * 100) / 100));
 
 function Totals({ rows }: { rows: readonly MoneyRow[] }) {
   const captured = sum(rows, (row) => row.captured);
@@ -95,8 +94,8 @@ function Totals({ rows }: { rows: readonly MoneyRow[] }) {
     <Stats
       figures={[
         { label: "Captured", value: count(captured), unit: "credits" },
-        { label: "Cost of providers", value: amount(cost), unit },
-        { label: "Margin", value: amount(margin), unit, alarm: margin < 0 },
+        { label: "Cost of providers", value: money(cost), unit },
+        { label: "Margin", value: money(margin), unit, alarm: margin < 0 },
         { label: "Jobs", value: count(sum(rows, (row) => row.jobs)) },
         { label: "Losing", value: count(losing), note: "cost more than they brought", alarm: losing > 0 },
       ]}
@@ -131,13 +130,13 @@ function MarginTable({ rows, by }: { rows: readonly MoneyRow[]; by: "tenant" | "
             </span>
           ),
         },
-        { name: "Provider cost", num: true, cell: (row) => `${amount(row.providerCost)} ${row.currency ?? ""}` },
+        { name: "Provider cost", num: true, cell: (row) => `${money(row.providerCost)} ${row.currency ?? ""}` },
         {
           name: "Margin",
           num: true,
           cell: (row) => (
             <span class={(row.margin ?? 0) < 0 ? "c-dead" : undefined}>
-              {amount(row.margin)} {row.currency ?? ""}
+              {money(row.margin)} {row.currency ?? ""}
             </span>
           ),
         },

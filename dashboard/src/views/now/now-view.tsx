@@ -3,7 +3,7 @@ import type { Backlog, Now, Series, TimeRow } from "../../data/contract";
 import { useResource } from "../../data/resource";
 import { narrowed } from "../../data/session";
 import { count, rate } from "../../format/numbers";
-import { duration } from "../../format/times";
+import { coarse, duration } from "../../format/times";
 import { CountOf } from "../../parts/counts";
 import { Loaded } from "../../parts/loaded";
 import { Panel, Stats } from "../../parts/panel";
@@ -120,6 +120,6 @@ function trend({ inPerSecond, outPerSecond, ready }: Now): string {
   if (inPerSecond === null || outPerSecond === null) return "no interval records";
   const gain = outPerSecond - inPerSecond;
   if (ready.count === 0) return "nothing waits";
-  if (gain > 0.05) return `backlog gone in ${duration((ready.count / gain) * 1000)}`;
+  if (gain > 0.05) return `backlog gone in ${coarse((ready.count / gain) * 1000)}`;
   return gain < -0.05 ? `backlog grows by ${rate(-gain)}/s` : "in balance";
 }

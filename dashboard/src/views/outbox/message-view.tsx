@@ -1,6 +1,8 @@
 // One message: its attempts, the receiver's answer, and a verdict by a person where its fate is unknown.
+
 import type { MessageDetail, Why } from "../../data/contract";
 import { useResource } from "../../data/resource";
+import { segment } from "../../data/segment";
 import { Action } from "../../parts/action";
 import { StateBadge } from "../../parts/badge";
 import { cli } from "../../parts/copy";
@@ -16,7 +18,7 @@ import { WhyPanel } from "../jobs/why-panel";
 import { messageState } from "./outbox-view";
 
 export function MessageView({ id }: { id: string }) {
-  const path = `outbox/${encodeURIComponent(id)}`;
+  const path = `outbox/${segment(id)}`;
   const one = useResource<MessageDetail>(path, ["outbox"]);
   const open = one.data !== undefined && one.data.endedAt === null;
   const why = useResource<Why>(open ? `${path}/why` : null, ["outbox", "limits"]);

@@ -1,6 +1,8 @@
 // Queues and kinds, live: what waits, what runs, who serves them.
+
 import type { KindRow, Page as PageOf, QueueRow } from "../../data/contract";
 import { useResource } from "../../data/resource";
+import { segment } from "../../data/segment";
 import { count } from "../../format/numbers";
 import { Action } from "../../parts/action";
 import { Badge } from "../../parts/badge";
@@ -124,7 +126,7 @@ const PauseAction = ({ scope, name, paused }: { scope: string; name: string; pau
         little
         label="Resume"
         icon="play"
-        path={`${scope}/${encodeURIComponent(name)}/resume`}
+        path={`${scope}/${segment(name)}/resume`}
         done={() => `${name} goes on`}
       />
     ) : (
@@ -132,7 +134,7 @@ const PauseAction = ({ scope, name, paused }: { scope: string; name: string; pau
         little
         label="Pause"
         icon="pause"
-        path={`${scope}/${encodeURIComponent(name)}/pause`}
+        path={`${scope}/${segment(name)}/pause`}
         confirm={`No job of ${name} starts until it is resumed. Those that run go on.`}
         done={() => `${name} is paused`}
       />

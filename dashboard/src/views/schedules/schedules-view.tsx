@@ -1,6 +1,8 @@
 // Schedules: when each runs next, in words and in its own zone, and what came of the last time.
+
 import type { Page as PageOf, ScheduleRow } from "../../data/contract";
 import { useResource } from "../../data/resource";
+import { segment } from "../../data/segment";
 import { duration } from "../../format/times";
 import { Action } from "../../parts/action";
 import { Badge, StateBadge } from "../../parts/badge";
@@ -43,49 +45,25 @@ export function SchedulesView() {
                   </strong>
                   <Health row={row} />
                 </span>
-                <span class="quiet small clip">{cronWords(row.cron)}</span>
+                <span class="quiet small clip" title={row.kind}>
+                  {row.kind} · {row.tenant}
+                </span>
               </div>
             ),
           },
           {
-            name: "Cron",
+            name: "When",
             cell: (row) => (
               <div class="schedule-name">
-                <code class="clip">{row.cron}</code>
-                <span class="quiet small clip">{row.timezone}</span>
-              </div>
-            ),
-          },
-          { name: "Next five", cell: (row) => <NextRuns row={row} /> },
-          {
-            name: "Last",
-            cell: (row) =>
-              row.lastTick ? (
-                <span class="row">
-                  <Ago at={row.lastTick} />
-                  {row.lastJobId !== null && (
-                    <a class="mono" href={link(["jobs", row.lastJobId])}>
-                      {row.lastJobId}
-                    </a>
-                  )}
-                </span>
-              ) : (
-                "never"
-              ),
-          },
-          {
-            name: "Job",
-            cell: (row) => (
-              <div class="schedule-name">
-                <span class="clip" title={row.kind}>
-                  {row.kind}
-                </span>
+                <span class="clip">{cronWords(row.cron)}</span>
                 <span class="quiet small clip">
-                  {row.tenant} · {row.queue}
+                  <code>{row.cron}</code> {row.timezone}
                 </span>
               </div>
             ),
           },
+          { name: "Next five", rest: true, cell: (row) => <NextRuns row={row} /> },
+          { name: "Last", cell: (row) => <LastTick row={row} /> },
           { name: "Actions", unseen: true, cell: (row) => <Tools row={row} /> },
         ]}
       />
@@ -97,11 +75,9 @@ function Health({ row }: { row: ScheduleRow }) {
   if (row.pausedAt) return <StateBadge state="paused" />;
   if (row.lastError)
     return (
-      <span title={row.lastError.message}>
-        <Badge tone="dead" icon="errors">
-          {row.lastError.code}
-        </Badge>
-      </span>
+      <Badge tone="dead" icon="errors">
+        failing
+      </Badge>
     );
   if (row.overdueMs > 60_000)
     return (
@@ -116,20 +92,39 @@ const NextRuns = ({ row }: { row: ScheduleRow }) => {
   const [first, ...rest] = row.nextRuns;
   if (!first) return <span class="quiet">none while paused</span>;
   return (
-    <div class="schedule-name">
-      <span class="nowrap">
+    <div class="schedule-next">
+      <span class="clip">
         {inZone(first, row.timezone)}{" "}
         <span class="quiet">
           (<Ago at={first} />)
         </span>
       </span>
-      <Clip text={`then ${rest.map((at) => inZone(at, row.timezone)).join(" · ")}`} />
+      <span class="quiet small">
+        <Clip text={`then ${rest.map((at) => inZone(at, row.timezone)).join(" · ")}`} />
+      </span>
     </div>
   );
 };
 
+const LastTick = ({ row }: { row: ScheduleRow }) => (
+  <div class="schedule-name">
+    {row.lastTick && row.lastJobId !== null ? (
+      <a href={link(["jobs", row.lastJobId])}>
+        <Ago at={row.lastTick} />
+      </a>
+    ) : (
+      <Ago at={row.lastTick} />
+    )}
+    {row.lastError && (
+      <span class="c-dead small clip short" title={`${row.lastError.code}: ${row.lastError.message}`}>
+        {row.lastError.message}
+      </span>
+    )}
+  </div>
+);
+
 const Tools = ({ row }: { row: ScheduleRow }) => {
-  const path = `schedules/${encodeURIComponent(row.name)}`;
+  const path = `schedules/${segment(row.name)}`;
   return (
     <span class="row">
       <Action

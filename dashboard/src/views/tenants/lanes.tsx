@@ -13,7 +13,6 @@ type Lane = Fairness["lanes"][number];
 
 export function Lanes({ fairness }: { fairness: Fairness }) {
   const lanes = fairness.lanes;
-  const top = Math.max(1e-9, ...lanes.flatMap((lane) => [...sums(lane), ...lane.fair.map((value) => value ?? 0)]));
   return (
     <div class="lanes">
       <ul>
@@ -25,7 +24,7 @@ export function Lanes({ fairness }: { fairness: Fairness }) {
               </a>
               <span class="quiet small nowrap">weight {lane.weight}</span>
             </div>
-            <LaneStrip lane={lane} fairness={fairness} top={top} />
+            <LaneStrip lane={lane} fairness={fairness} />
             <div class="lane-figures">
               <span class="num">
                 <b>{percent(lane.shareGiven)}</b> <span class="quiet">of {percent(lane.shareEntitled)}</span>
@@ -53,12 +52,17 @@ export function Lanes({ fairness }: { fairness: Fairness }) {
 
 const sums = (lane: Lane): number[] => lane.served.map((served, index) => (served ?? 0) + (lane.demand[index] ?? 0));
 
-function LaneStrip({ lane, fairness, top }: { lane: Lane; fairness: Fairness; top: number }) {
+/** Each strip is measured by its own fair share, so that all lines stand alike; a flood is cut at the edge of its strip. */
+const topOf = (lane: Lane): number =>
+  Math.max(1e-9, ...lane.fair.map((value) => (value ?? 0) * 1.8), ...lane.served.map((value) => (value ?? 0) * 1.05));
+
+function LaneStrip({ lane, fairness }: { lane: Lane; fairness: Fairness }) {
   const [frame, width] = useWidth(500);
   const { times, stepMs } = fairness;
   const end = (times.at(-1) ?? 0) + stepMs;
   const x = linear(times[0] ?? 0, end, 0, width);
-  const y = linear(0, top, LANE - 3, 3);
+  const top = topOf(lane);
+  const y = (value: number) => linear(0, top, LANE - 3, 3)(Math.min(top, value));
   const xs = times.map(x);
   const floor = times.map(() => y(0));
   const served = lane.served.map((value) => y(value ?? 0));

@@ -1,6 +1,8 @@
 // One tenant: its figures, its limits, what waits for what; a new limit can be tried on the last hour before it is set.
+
 import type { Backlog, TenantRow } from "../../data/contract";
 import { useResource } from "../../data/resource";
+import { segment } from "../../data/segment";
 import { may } from "../../data/session";
 import { Action } from "../../parts/action";
 import { Badge } from "../../parts/badge";
@@ -15,9 +17,9 @@ import { LimitForm } from "../limits/limit-form";
 import { BacklogChart } from "../now/backlog-chart";
 
 export function TenantView({ name }: { name: string }) {
-  const path = `tenants/${encodeURIComponent(name)}`;
+  const path = `tenants/${segment(name)}`;
   const one = useResource<TenantRow>(path, ["jobs", "limits"]);
-  const backlog = useResource<Backlog>(`backlog?tenant=${encodeURIComponent(name)}`, ["series"]);
+  const backlog = useResource<Backlog>(`backlog?tenant=${segment(name)}`, ["series"]);
   return (
     <Page
       title={name}

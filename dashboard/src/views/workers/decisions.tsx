@@ -159,7 +159,6 @@ function DecisionMark({
         : "M-2.5 0a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0 -5 0";
   const label = `${clock(timeOf(decision.at))}: wanted ${decision.wanted}, actual ${decision.actual}. ${decision.reason}`;
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a button of HTML cannot stand in SVG
     <g
       class={`decision ${decision.suppressed ? "hollow" : ""} ${chosen ? "chosen" : ""}`}
       transform={`translate(${x} ${y})`}

@@ -1,6 +1,7 @@
 import type { JobRow, WorkerRow } from "../../data/contract";
 import { useResource } from "../../data/resource";
-import { count, decimal } from "../../format/numbers";
+import { segment } from "../../data/segment";
+import { bytes, count, decimal, percent } from "../../format/numbers";
 import { duration } from "../../format/times";
 import { StateBadge } from "../../parts/badge";
 import { Loaded } from "../../parts/loaded";
@@ -11,9 +12,15 @@ import { Page } from "../../shell/page";
 import { JobTable } from "../jobs/job-table";
 import { lifeOf } from "./worker-card";
 
+function statWords(name: string, value: unknown): string {
+  if (typeof value !== "number") return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  if (/memory|bytes|rss|heap/i.test(name)) return bytes(value);
+  return name === "cpu" ? percent(value) : decimal(Math.round(value * 1000) / 1000);
+}
+
 /** One incarnation of a worker, and what it runs. */
 export function WorkerView({ id }: { id: string }) {
-  const path = `workers/${encodeURIComponent(id)}`;
+  const path = `workers/${segment(id)}`;
   const one = useResource<WorkerRow & { jobs: JobRow[] }>(path, ["workers", "jobs"]);
   return (
     <Page
@@ -52,17 +59,7 @@ export function WorkerView({ id }: { id: string }) {
                   ["Lease until", <Ago key="l" at={worker.leaseUntil} />],
                   ...(worker.endedAt ? ([["Ended", <Ago key="e" at={worker.endedAt} />]] as const) : []),
                   ...(worker.pool ? ([["Pool", worker.pool]] as const) : []),
-                  ...Object.entries(worker.stats).map(
-                    ([name, value]) =>
-                      [
-                        name,
-                        typeof value === "number"
-                          ? decimal(Math.round(value * 1000) / 1000)
-                          : typeof value === "string"
-                            ? value
-                            : JSON.stringify(value),
-                      ] as const,
-                  ),
+                  ...Object.entries(worker.stats).map(([name, value]) => [name, statWords(name, value)] as const),
                 ]}
               />
             </Panel>
