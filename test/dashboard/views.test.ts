@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { HOSTILE } from "./fixture/hostile.js";
 import { SCREENS } from "./fixture/screens.js";
-import { expectNoFaults, settled, textOf, useWindow } from "./fixture/window.js";
+import { expectNoFaults, textOf, useWindow } from "./fixture/window.js";
 
 const looked = useWindow();
 /** Words that only a fault of the page writes. */
@@ -73,12 +73,8 @@ describe("three widths", () => {
   test.each([375, 1024, 1920])("%i pixels: no screen scrolls sideways", async (width) => {
     await looked.page.setViewportSize({ width, height: 900 });
     const wide: string[] = [];
-    await looked.open("#/now");
     for (const { name, hash } of SCREENS) {
-      await looked.page.evaluate((next) => {
-        location.hash = next;
-      }, hash);
-      await settled(looked.page);
+      await looked.open(hash);
       if ((await tooWide()) > 0) wide.push(name);
     }
     expect(wide).toEqual([]);
@@ -91,7 +87,7 @@ describe("three widths", () => {
     await looked.page.getByRole("button", { name: "Menu" }).click();
     await looked.page.getByRole("link", { name: "Queues" }).click();
     await looked.page.getByRole("heading", { name: "Queues", level: 1 }).waitFor();
-    expect(await looked.page.getByRole("link", { name: "Outbox" }).isVisible()).toBe(false);
+    await looked.page.getByRole("link", { name: "Outbox" }).waitFor({ state: "hidden" });
   });
 });
 

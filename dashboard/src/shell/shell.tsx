@@ -30,7 +30,7 @@ export function Shell() {
       )}
       <div class="main">
         <Top />
-        <main id="content" class="content" tabIndex={-1} key={parts.join("/")}>
+        <main id="content" class="content" tabIndex={-1} key={parts.join("/")} data-screen={parts.join("/")}>
           <Screen parts={parts} />
         </main>
       </div>

@@ -4,7 +4,7 @@ import { useWidth } from "../../charts/width";
 import type { FlowNode } from "../../data/contract";
 import { iconOf, toneOf } from "../../parts/badge";
 import { Icon } from "../../parts/icon";
-import { Loading, Notice } from "../../parts/states";
+import { Empty, Loading, Notice } from "../../parts/states";
 import { type FoldedNode, fold, nameOf, stateOf, wordsOf } from "./fold";
 import type { Placed } from "./layout";
 
@@ -23,17 +23,27 @@ export function FlowGraph({
 }) {
   const [frame, width] = useWidth();
   const [placed, setPlaced] = useState<Placed | null>(null);
+  const [failed, setFailed] = useState(false);
   const folded = fold(nodes);
   const down = width < 620;
   const shape = folded.map(({ id, after }) => `${id}<${after.join(",")}`).join(";");
   useEffect(() => {
-    if (folded.length > DRAWN_MAX) return;
+    if (folded.length > DRAWN_MAX || folded.length === 0) return;
     let left = false;
-    import("./layout").then(({ place }) => !left && setPlaced(place(folded, down)));
+    import("./layout")
+      .then(({ place }) => !left && setPlaced(place(folded, down)))
+      .catch(() => !left && setFailed(true));
     return () => {
       left = true;
     };
   }, [shape, down]);
+  if (folded.length === 0) return <Empty icon="flows" title="This flow has no nodes" />;
+  if (failed)
+    return (
+      <Notice icon="flows" tone="blocked">
+        This graph could not be laid out. Look at the Gantt, or at the jobs.
+      </Notice>
+    );
   if (folded.length > DRAWN_MAX)
     return (
       <Notice icon="flows" tone="blocked">

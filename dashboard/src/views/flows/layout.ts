@@ -10,21 +10,28 @@ export interface Placed {
 
 export const NODE = { width: 164, height: 46 };
 
+/** Names are the user's: the graph knows nodes by number. */
 export function place(nodes: readonly { id: string; after: readonly string[] }[], down: boolean): Placed {
   const graph = new graphlib.Graph();
   graph.setGraph({ rankdir: down ? "TB" : "LR", nodesep: 14, ranksep: down ? 30 : 34, marginx: 6, marginy: 6 });
   graph.setDefaultEdgeLabel(() => ({}));
-  for (const node of nodes) graph.setNode(node.id, { ...NODE });
-  for (const node of nodes) for (const before of node.after) graph.setEdge(before, node.id);
+  const numbers = new Map(nodes.map(({ id }, index) => [id, `n${index}`]));
+  const ids = new Map([...numbers].map(([id, number]) => [number, id]));
+  for (const number of numbers.values()) graph.setNode(number, { ...NODE });
+  for (const node of nodes)
+    for (const before of node.after) {
+      const from = numbers.get(before);
+      if (from !== undefined) graph.setEdge(from, numbers.get(node.id)!);
+    }
   layout(graph);
   const size = graph.graph() as { width?: number; height?: number };
   return {
     width: size.width ?? 0,
     height: size.height ?? 0,
-    nodes: new Map(nodes.map(({ id }) => [id, graph.node(id) as { x: number; y: number }])),
+    nodes: new Map([...numbers].map(([id, number]) => [id, graph.node(number) as { x: number; y: number }])),
     edges: graph.edges().map(({ v, w }) => ({
-      from: v,
-      to: w,
+      from: ids.get(v)!,
+      to: ids.get(w)!,
       points: (graph.edge(v, w) as { points: { x: number; y: number }[] }).points,
     })),
   };
