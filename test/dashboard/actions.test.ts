@@ -1,10 +1,10 @@
 // Every action does what it says, by mouse and by keyboard alone.
 import { describe, expect, test } from "vitest";
 import { waitUntil } from "../support/wait.js";
-import { expectNoFaults, settled, textOf, useWindow } from "./fixture/window.js";
+import { expectNoFaults, useWindow } from "./fixture/window.js";
 
 // Mounted below a path, as an application would do it.
-const looked = useWindow("/ops/mill/");
+const looked = useWindow({ base: "/ops/mill/", always: true });
 const call = (path: RegExp) =>
   waitUntil(`a call of ${path}`, () => looked.fixture.calls.find((one) => path.test(one.path)));
 const button = (name: string | RegExp) => looked.page.getByRole("button", { name, exact: typeof name === "string" });
@@ -152,6 +152,12 @@ describe("actions", () => {
 
 describe("keyboard alone", () => {
   const press = (key: string) => looked.page.keyboard.press(key);
+  /** Opens the palette by a key, and types when it is there. */
+  const search = async (key: string, text: string) => {
+    await press(key);
+    await looked.page.getByRole("combobox", { name: "A job's id" }).fill(text);
+    await press("Enter");
+  };
   const heading = (name: string) => looked.page.getByRole("heading", { name, level: 1 }).waitFor();
 
   test("g and a letter go to every screen", async () => {
@@ -194,18 +200,12 @@ describe("keyboard alone", () => {
 
   test("/ and Ctrl-K find a job by id, jobs by filter, and screens; Escape gives the focus back", async () => {
     await looked.open("#/now");
-    await press("/");
-    await looked.page.keyboard.type("4218350");
-    await press("Enter");
+    await search("/", "4218350");
     await heading("4218350");
-    await press("Control+k");
-    await looked.page.keyboard.type("tenant:acme state:dead");
-    await press("Enter");
+    await search("Control+k", "tenant:acme state:dead");
     await heading("Jobs");
-    expect(looked.page.url()).toContain("#/jobs?tenant=acme&state=dead");
-    await press("Control+k");
-    await looked.page.keyboard.type("outb");
-    await press("Enter");
+    await looked.page.waitForURL(/#\/jobs\?tenant=acme&state=dead$/);
+    await search("Control+k", "outb");
     await heading("Outbox");
     await button("Keyboard help").focus();
     await press("/");
@@ -222,8 +222,7 @@ describe("keyboard alone", () => {
     await looked.page.keyboard.type("gjx?/");
     expect(await looked.page.getByRole("combobox", { name: "Tenant" }).inputValue()).toBe("gjx?/");
     await press("Enter");
-    await settled(looked.page);
-    expect(await textOf(looked.page)).toContain("No job matches");
+    await looked.page.getByText("No job matches").waitFor();
   });
 
   test("the theme is chosen by button and is kept", async () => {

@@ -1,6 +1,6 @@
 // Keys. One listener for the page; screens add their own while they are shown. Nothing happens while the user types.
 import { signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { after } from "../data/clock";
 import { go, link } from "./route";
 import { SECTIONS } from "./sections";
@@ -18,7 +18,7 @@ const screens = signal<readonly (readonly Shortcut[])[]>([]);
 export const screenShortcuts = (): readonly Shortcut[] => screens.value.flat();
 
 export function useShortcuts(shortcuts: readonly Shortcut[]): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     screens.value = [...screens.value, shortcuts];
     return () => {
       screens.value = screens.value.filter((one) => one !== shortcuts);
@@ -29,7 +29,8 @@ export function useShortcuts(shortcuts: readonly Shortcut[]): void {
 const types = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 
-let wentG = false;
+/** Set after `g`, until the letter comes or the time is over. */
+let forgetG: (() => void) | undefined;
 
 function onKey(event: KeyboardEvent): void {
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
@@ -46,19 +47,18 @@ function onKey(event: KeyboardEvent): void {
 }
 
 function actionOf(key: string): (() => void) | undefined {
-  if (wentG) {
-    wentG = false;
+  if (forgetG) {
+    forgetG();
+    forgetG = undefined;
     const section = SECTIONS.find((one) => one.key === key);
     return section && (() => go(link([section.id])));
   }
-  if (key === "g") {
+  if (key === "g")
     return () => {
-      wentG = true;
-      after(1500, () => {
-        wentG = false;
+      forgetG = after(1500, () => {
+        forgetG = undefined;
       });
     };
-  }
   if (key === "/") return () => (paletteOpen.value = true);
   if (key === "?") return () => (helpOpen.value = true);
   return screens

@@ -134,7 +134,6 @@ function GraphNode({
       transform={`translate(${x - NODE.width / 2} ${y - NODE.height / 2})`}
       role="button"
       tabIndex={0}
-      aria-label={`${name}: ${state}, ${wordsOf(one)}`}
       aria-pressed={chosen}
       onClick={choose}
       onKeyDown={(event) => (event.key === "Enter" || event.key === " ") && choose()}
@@ -150,7 +149,7 @@ function GraphNode({
       <text class="graph-words" x={38} y={36}>
         {wordsOf(one)}
       </text>
-      <title>{name}</title>
+      {name.length > 18 && <title>{name}</title>}
     </g>
   );
 }

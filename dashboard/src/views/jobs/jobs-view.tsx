@@ -25,7 +25,7 @@ export function JobsView() {
   const jobs = useResource<PageOf<JobRow>>(path, ["jobs"]);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const rows = jobs.data?.items ?? [];
-  const cursor = useJobKeys(rows, selected, setSelected);
+  const cursor = useJobKeys(rows, setSelected);
   return (
     <Page
       title="Jobs"

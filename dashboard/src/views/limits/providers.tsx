@@ -64,7 +64,7 @@ function Strip({ row }: { row: ProviderRow }) {
         width={width}
         height={16}
         role="img"
-        aria-label={`Breaker: ${row.strip.map((part) => `${WORDS[part.state]} ${clock(part.from)} to ${clock(part.to)}`).join(", ")}`}
+        aria-label={`Breaker: ${row.strip.map((part) => `${WORDS[part.state] ?? part.state} ${clock(part.from)} to ${clock(part.to)}`).join(", ")}`}
       >
         {row.strip.map((part) => {
           const high = part.state === "closed" ? 6 : part.state === "half" ? 11 : 16;
@@ -78,7 +78,7 @@ function Strip({ row }: { row: ProviderRow }) {
               width={Math.max(2, x(part.to) - x(part.from) - 1)}
               height={high}
             >
-              <title>{`${WORDS[part.state]}: ${clock(part.from)}–${clock(part.to)}`}</title>
+              <title>{`${WORDS[part.state] ?? part.state}: ${clock(part.from)}–${clock(part.to)}`}</title>
             </rect>
           );
         })}
