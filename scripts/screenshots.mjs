@@ -15,7 +15,7 @@ const [{ Fixture }, { openBrowser }, { SCREENS }, { NOW }] = await Promise.all(
 
 const BYTES_MAX = 200_000;
 /** A long list says no more than its beginning. */
-const HEIGHT_MAX = 1000;
+const HEIGHT_MAX = 900;
 const DARK = ["now", "tenants", "flow", "job-waiting"];
 const wanted = process.argv.slice(2).filter((word) => !word.startsWith("--"));
 const option = (name, fallback) =>
