@@ -99,9 +99,7 @@ const NextRuns = ({ row }: { row: ScheduleRow }) => {
           (<Ago at={first} />)
         </span>
       </span>
-      <span class="quiet small">
-        <Clip text={`then ${rest.map((at) => inZone(at, row.timezone)).join(" · ")}`} />
-      </span>
+      <span class="quiet small wrap">then {rest.map((at) => inZone(at, row.timezone)).join(" · ")}</span>
     </div>
   );
 };
