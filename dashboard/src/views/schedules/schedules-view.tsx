@@ -8,7 +8,6 @@ import { Action } from "../../parts/action";
 import { Badge, StateBadge } from "../../parts/badge";
 import { apiQuery } from "../../parts/filters";
 import { Empty } from "../../parts/states";
-import { Clip } from "../../parts/table";
 import { Ago } from "../../parts/time";
 import { Page } from "../../shell/page";
 import { link } from "../../shell/route";
