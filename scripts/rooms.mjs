@@ -22,6 +22,6 @@ export const MAY_IMPORT = {
   command: [...below, ...features, "client", "worker", "cli"],
   cli: [...below, ...features, "client", "worker", "embedded", "command", "index", "errors", "webhooks"],
   index: [...below, ...features, "client", "worker"],
-  errors: [...below, ...features],
+  errors: [...below, ...features, "storage"],
   webhooks: ["outbox"],
 };
