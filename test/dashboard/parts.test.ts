@@ -9,7 +9,7 @@ import { fold, nameOf, stateOf, wordsOf } from "../../dashboard/src/views/flows/
 import { csvCell, csvOf } from "../../dashboard/src/views/jobs/export.js";
 import { cronWords, inZone } from "../../dashboard/src/views/schedules/cron-words.js";
 import { dashboardSize, GZIPPED_BYTES_MAX } from "../../scripts/dashboard-build.mjs";
-import { flowDetail } from "./fixture/things.js";
+import { flowDetail } from "./fixture/flows.js";
 
 test("durations have at most two units and never sixty seconds", () => {
   const said = [0, 999, 1000, 9_999, 59_700, 61_000, 3_600_000, 7_260_000, 90_000_000, -2000].map(duration);

@@ -46,6 +46,15 @@ describe("failures", () => {
     expectNoFaults(looked);
   });
 
+  test("an answer of another shape breaks its own screen and no other", async () => {
+    looked.fixture.mode = "broken";
+    await looked.open("#/queues");
+    await looked.page.getByText("This screen could not be drawn").waitFor();
+    await looked.page.getByRole("link", { name: "Outbox" }).click();
+    await looked.page.getByRole("heading", { name: "Outbox", level: 1 }).waitFor();
+    await looked.page.getByText("to resolve").first().waitFor();
+  });
+
   test("an address that names no screen, and one that cannot be decoded, are answered", async () => {
     await looked.open("#/constructor");
     expect(await textOf(looked.page)).toContain("There is no screen constructor");

@@ -29,7 +29,7 @@ export function ago(at: string | null | undefined, now: number): string {
   const time = timeOf(at);
   if (!Number.isFinite(time)) return NOTHING;
   const age = now - time;
-  if (age < -999) return `in ${duration(-age)}`;
+  if (age < -999) return `in ${age < -60_000 ? coarse(-age) : duration(-age)}`;
   return age < 1000 ? "now" : `${coarse(age)} ago`;
 }
 

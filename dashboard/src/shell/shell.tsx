@@ -6,6 +6,7 @@ import { useResource } from "../data/resource";
 import { isHidden, me, signOut } from "../data/session";
 import { Icon, Mark } from "../parts/icon";
 import { screenOf } from "../views/screens";
+import { Boundary } from "./boundary";
 import { Help } from "./help";
 import { Palette } from "./palette";
 import { link, route } from "./route";
@@ -31,7 +32,9 @@ export function Shell() {
       <div class="main">
         <Top />
         <main id="content" class="content" tabIndex={-1} key={parts.join("/")} data-screen={parts.join("/")}>
-          <Screen parts={parts} />
+          <Boundary>
+            <Screen parts={parts} />
+          </Boundary>
         </main>
       </div>
       <Palette />

@@ -54,5 +54,6 @@ export function inZone(at: string, zone: string): string {
     formats.set(zone, format);
   }
   const time = Date.parse(at);
-  return Number.isFinite(time) ? format.format(time) : at;
+  // The weekday and the date are one word to the eye.
+  return Number.isFinite(time) ? format.format(time).replaceAll(", ", " ") : at;
 }

@@ -98,7 +98,11 @@ const NextRuns = ({ row }: { row: ScheduleRow }) => {
           (<Ago at={first} />)
         </span>
       </span>
-      <span class="quiet small wrap">then {rest.map((at) => inZone(at, row.timezone)).join(" · ")}</span>
+      <span class="quiet small next-runs">
+        {rest.map((at) => (
+          <span key={at}>{inZone(at, row.timezone)}</span>
+        ))}
+      </span>
     </div>
   );
 };
