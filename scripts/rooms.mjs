@@ -25,6 +25,6 @@ export const MAY_IMPORT = {
   command: [...below, ...features, "client", "worker", "ticks", "cli"],
   cli: [...below, ...features, "client", "worker", "ticks", "embedded", "command", "index", "errors", "webhooks"],
   index: [...below, ...features, "client", "worker", "ticks"],
-  errors: [...below, ...features],
+  errors: [...below, ...features, "storage"],
   webhooks: ["outbox"],
 };
