@@ -20,6 +20,7 @@ import { resume } from "../limits/command/resume.js";
 import { tenants } from "../limits/command/tenants.js";
 import { outbox } from "../outbox/command/outbox-command.js";
 import { schedules } from "../schedules/command/schedules-command.js";
+import { tick } from "../ticks/command/tick-command.js";
 import { databaseUrl, schemaName } from "./arguments.js";
 import type { CliCommand, CommandGroup, GlobalOptions } from "./command.js";
 import { dev } from "./commands/dev.js";
@@ -34,6 +35,7 @@ const COMMANDS: readonly (CliCommand | CommandGroup)[] = [
   devWorker,
   migrate,
   work,
+  tick,
   enqueue,
   jobs,
   job,
