@@ -14,11 +14,13 @@ export const MAY_IMPORT = {
   batches: [...below, "limits"],
   // Looking at jobs shows what features keep of them.
   jobs: [...below, "limits", "steps", "outbox", "schedules"],
+  // Looking at the database itself, beside the client.
+  verify: ["base", "db"],
   client: [...below, ...features],
   worker: [...below, ...features, "client"],
   embedded: ["base"],
   adapters: ["base", "db"],
-  command: [...below, ...features, "client", "worker", "cli"],
-  cli: [...below, ...features, "client", "worker", "embedded", "command", "index"],
+  command: [...below, ...features, "verify", "client", "worker", "cli"],
+  cli: [...below, ...features, "verify", "client", "worker", "embedded", "command", "index"],
   index: [...below, ...features, "client", "worker"],
 };

@@ -19,6 +19,7 @@ import { resume } from "../limits/command/resume.js";
 import { tenants } from "../limits/command/tenants.js";
 import { outbox } from "../outbox/command/outbox-command.js";
 import { cron } from "../schedules/command/schedules-command.js";
+import { verify } from "../verify/command/verify-command.js";
 import { databaseUrl, schemaName } from "./arguments.js";
 import type { CliCommand, GlobalOptions } from "./command.js";
 import { dev } from "./commands/dev.js";
@@ -51,6 +52,7 @@ const COMMANDS: readonly CliCommand[] = [
   credits,
   outbox,
   cron,
+  verify,
 ];
 
 export async function run(argv: readonly string[]): Promise<ExitCode> {
