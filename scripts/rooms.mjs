@@ -16,11 +16,12 @@ export const MAY_IMPORT = {
   jobs: [...below, "limits", "steps", "outbox", "schedules"],
   // Looking at the database itself, beside the client.
   verify: ["base", "db"],
+  doctor: ["base", "db"],
   client: [...below, ...features],
   worker: [...below, ...features, "client"],
   embedded: ["base"],
   adapters: ["base", "db"],
-  command: [...below, ...features, "verify", "client", "worker", "cli"],
-  cli: [...below, ...features, "verify", "client", "worker", "embedded", "command", "index"],
+  command: [...below, ...features, "verify", "doctor", "client", "worker", "cli"],
+  cli: [...below, ...features, "verify", "doctor", "client", "worker", "embedded", "command", "index"],
   index: [...below, ...features, "client", "worker"],
 };

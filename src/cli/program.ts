@@ -4,6 +4,7 @@ import { VERSION } from "../base/version.js";
 import { batches } from "../batches/command/batches-command.js";
 import { flows } from "../batches/command/flows-command.js";
 import { credits } from "../credits/command/credits-command.js";
+import { doctor } from "../doctor/command/doctor-command.js";
 import { cancel } from "../jobs/command/cancel.js";
 import { enqueue } from "../jobs/command/enqueue-command.js";
 import { job } from "../jobs/command/job-command.js";
@@ -52,6 +53,7 @@ const COMMANDS: readonly CliCommand[] = [
   credits,
   outbox,
   cron,
+  doctor,
   verify,
 ];
 

@@ -30,7 +30,7 @@ export async function openEar(db: Database, onPayload: (payload: string) => void
 }
 
 /** A pooler names a process of its own making when a client connects, because it does not know yet which one will answer. */
-async function isPooled(connection: DedicatedConnection): Promise<boolean> {
+export async function isPooled(connection: DedicatedConnection): Promise<boolean> {
   const { rows } = await connection.query("select pg_backend_pid() as pid");
   return (rows[0] as { pid: number }).pid !== connection.processID;
 }
