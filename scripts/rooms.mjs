@@ -1,6 +1,6 @@
 // The rooms of `src/`, and which rooms each may import from, besides itself. ARCHITECTURE.md shows this table; a test compares the two.
 const below = ["base", "db", "core"];
-const features = ["limits", "batches", "steps", "credits", "outbox", "schedules", "encryption", "jobs"];
+const features = ["limits", "batches", "steps", "credits", "outbox", "schedules", "encryption", "logs", "jobs"];
 export const MAY_IMPORT = {
   base: [],
   db: ["base"],
@@ -10,10 +10,11 @@ export const MAY_IMPORT = {
   credits: below,
   encryption: below,
   outbox: below,
+  logs: below,
   schedules: [...below, "limits"],
   batches: [...below, "limits"],
   // Looking at jobs shows what features keep of them.
-  jobs: [...below, "limits", "steps", "outbox", "schedules"],
+  jobs: [...below, "limits", "steps", "outbox", "schedules", "logs"],
   // Looking at the database itself, beside the client.
   verify: ["base", "db"],
   doctor: ["base", "db"],

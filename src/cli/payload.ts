@@ -2,6 +2,7 @@
 
 import { distance } from "../base/settings.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
+import { createJobRedactor, type JobRedactor } from "../jobs/redact-job.js";
 import type { Config } from "../worker/config.js";
 import { UsageError } from "./failure.js";
 import { oneLine } from "./text.js";
@@ -35,6 +36,13 @@ const definitionsOf = (config: Config | undefined): JobDefinition[] => [
   ...(config?.jobs ?? []),
   ...(config?.handlers ?? []).map(({ definition }) => definition),
 ];
+
+/** What the project says must not be shown, by its definitions and as a whole. Without a config nothing says so. */
+export const redactorOf = (config: Config | undefined): JobRedactor =>
+  createJobRedactor(config?.redact ?? [], [
+    ...definitionsOf(config),
+    ...(config?.channels ?? []).map(({ definition }) => definition),
+  ]);
 
 export const definitionOf = (config: Config | undefined, kind: string): JobDefinition | undefined =>
   definitionsOf(config).find((definition) => definition.kind === kind);

@@ -34,6 +34,7 @@ import {
   readTenants,
   type TenantOverview,
 } from "../limits/overview-statements.js";
+import { checkLogFilter, type LogFilter, type LogLine, readLogPage } from "../logs/log-page.js";
 import { checkMessageFilter } from "../outbox/message-filter.js";
 import {
   type Message,
@@ -96,6 +97,18 @@ export class ReadingClient extends BaseClient {
       const steps = await readSteps(this.tools.db, checkJobId(id));
       const job = this.tools.codec && steps.length > 0 ? await readJob(this.tools.db, id) : undefined;
       return job ? steps.map((step) => openStep(this.tools.codec, job, step)) : steps;
+    });
+  }
+
+  /** A page of what a job's handler has logged, oldest first; empty when there is nothing. */
+  async logs(id: string, filter: LogFilter = {}): Promise<LogLine[]> {
+    const job = checkJobId(id);
+    const wanted = checkLogFilter(filter);
+    return this.tools.call(async () => {
+      // A sealed line is bound to the kind and tenant of its job.
+      const of = this.tools.codec && (await readJob(this.tools.db, job));
+      const { kind, tenant } = of ?? { kind: "", tenant: "" };
+      return readLogPage(this.tools.db, { id: job, kind, tenant }, wanted, this.tools.codec);
     });
   }
 

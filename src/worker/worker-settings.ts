@@ -4,12 +4,14 @@ import { type Clock, checkClock } from "../base/clock.js";
 import { type Duration, toMs } from "../base/duration.js";
 import { ConfigError } from "../base/errors.js";
 import { checkLogger, type Logger } from "../base/log.js";
-import { nameOf, readable, refuseUnknown, wholeNumber } from "../base/settings.js";
+import { checkRedact } from "../base/redact.js";
+import { nameOf, oneOf, readable, refuseUnknown, wholeNumber } from "../base/settings.js";
 import { showValue } from "../base/show-value.js";
 import { type Codec, checkCodec } from "../core/job/codec.js";
 import type { AddedBy } from "../core/job/middleware-chain.js";
 import type { Handler } from "../core/run/handler.js";
 import type { Pool } from "../db/database.js";
+import { KEPT_LEVELS, type KeptLevel } from "../logs/log-statements.js";
 import type { Channel } from "../outbox/channel.js";
 import type { Use } from "./worker-middleware.js";
 
@@ -68,6 +70,10 @@ export interface WorkerOptions<Used extends Use = Use> {
   /** Opens what is sealed, and seals results and progress; default: nothing is sealed. */
   readonly codec?: Codec;
   readonly logger?: Logger;
+  /** Lines of `ctx.log` from this level on are kept with their job; default "info". False: none are. */
+  readonly keepLogs?: KeptLevel | false;
+  /** Keys or paths of contents that are not logged, of every kind; definitions add their own. */
+  readonly redact?: readonly string[];
   /** For tests. */
   readonly clock?: Clock;
 }
@@ -99,6 +105,8 @@ const KNOWN = [
   "keepHistory",
   "codec",
   "logger",
+  "keepLogs",
+  "redact",
   "clock",
 ] as const;
 
@@ -123,6 +131,8 @@ export interface WorkerSettings {
   readonly effectsBytesMax: number;
   readonly historyKeepMs: number;
   readonly codec: Codec | undefined;
+  readonly keepLogs: KeptLevel | undefined;
+  readonly redact: readonly string[];
 }
 
 export const checkWorkerOptions = (options: WorkerOptions): WorkerSettings =>
@@ -162,6 +172,11 @@ function check(options: WorkerOptions): WorkerSettings {
     effectsBytesMax: wholeNumber(options.effectsBytesMax ?? 4 * 1024 * 1024, 1, 64 * 1024 * 1024, "effectsBytesMax"),
     historyKeepMs: toMs(options.keepHistory ?? "30d", "keepHistory"),
     codec: checkCodec(options.codec),
+    keepLogs:
+      options.keepLogs === false
+        ? undefined
+        : oneOf(options.keepLogs ?? "info", KEPT_LEVELS, "keepLogs", "createWorker"),
+    redact: checkRedact(options.redact, "createWorker"),
   });
 }
 

@@ -10,6 +10,7 @@
 import { type Clock, sleep, systemClock } from "../base/clock.js";
 import { ConfigError, FairmillError, LeaseLostError, ShutdownError } from "../base/errors.js";
 import { createLogger } from "../base/log.js";
+import { withoutSecrets } from "../base/redact.js";
 import { refuseUnknown } from "../base/settings.js";
 import { showValue } from "../base/show-value.js";
 import { readStable } from "../batches/batch-statements.js";
@@ -37,7 +38,9 @@ import { explainFailure, explaining } from "../db/explain-failure.js";
 import { isUnmigrated } from "../db/failures.js";
 import { SchemaFit } from "../db/migrate/schema-fit.js";
 import { resultSealer } from "../encryption/seal-result.js";
+import { redactorsOf } from "../jobs/redact-job.js";
 import { setKeyRules } from "../limits/limit-statements.js";
+import { LogKeeper } from "../logs/log-keeper.js";
 import { Deliverer } from "../outbox/deliverer.js";
 import { SendStore } from "../outbox/send-store.js";
 import { readTick, type Ticked } from "../schedules/schedule-statements.js";
@@ -67,6 +70,7 @@ export class Worker {
   readonly #hands: Hands;
   readonly #loop: WorkLoop;
   readonly #progress: ProgressKeeper;
+  readonly #logs: LogKeeper;
   readonly #upkeep: Upkeep;
   readonly #wakeUp: WakeUp;
   #state: "new" | "starting" | "started" | "stopped" = "new";
@@ -128,11 +132,21 @@ export class Worker {
       },
     });
     this.#progress = new ProgressKeeper(db, clock, (error) => trouble("keeping progress", error), settings.codec);
+    const redactors = redactorsOf(settings.redact, this.#definitions);
+    this.#logs = new LogKeeper(db, clock, {
+      level: settings.keepLogs,
+      codec,
+      redactors,
+      onTrouble: (error) => trouble("keeping logs", error),
+    });
     const contents = new ContentReports(log, this.events);
     const sealResult = settings.codec && resultSealer(settings.codec, log);
     this.#hands = new Hands(this.#parts, {
       handlers,
       sealResult,
+      keepLog: (claim, logger) => this.#logs.loggerOf(claim, logger),
+      scrub: (claim, text) =>
+        withoutSecrets(text, redactors.get(claim.kind)?.secretsIn(this.#logs.payloadOf(claim)) ?? []),
       onProgress: (claim, value) => {
         contents.look(claim, "progress", value);
         this.#progress.report(claim, value);
@@ -309,7 +323,9 @@ export class Worker {
     );
     this.#hands.abortAll(new ShutdownError());
     await within(clock, settings.abortGraceMs + 100, this.#hands.decided());
-    const written = Promise.all([quiet, deaf, this.#progress.stop()]).then(() => this.#hands.settled());
+    const written = Promise.all([quiet, deaf, this.#progress.stop(), this.#logs.stop()]).then(() =>
+      this.#hands.settled(),
+    );
     await within(clock, LAST_SETTLE_MS, written);
     this.#hands.abandon();
     await this.#upkeep.stop();

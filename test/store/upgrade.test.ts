@@ -60,6 +60,7 @@ const WENT_OUT: Record<string, string> = {
   "0024_lanes_by_due_time": "b38c4803e4951775",
   "0025_new_job": "ff1478fc668cad6b",
   "0033_tick_metrics": "42a7b2d8acbaf470",
+  "0035_observe": "6c0c8fc76db8d794",
 };
 
 test("no migration has changed since it went out: who has applied it could not upgrade any more", async () => {

@@ -102,6 +102,8 @@ begin
   get diagnostics v_count = row_count;
   v_removed := v_removed + v_count;
 
+  v_removed := v_removed + fairmill.forget_observations(v_before, rows_max);
+
   delete from fairmill.worker w where w.id = any (array(
     select x.id from fairmill.worker x where x.state <> 'alive' and x.ended_at < now() - interval '1 day'
       and not exists (select from fairmill.hand h where h.worker = x.id)

@@ -75,6 +75,8 @@ export interface RunTools<Run> {
   readonly makeEffects: (run: Run) => RunEffects;
   readonly nodes: NodeReader;
   readonly tickOf: ((claim: Claim) => Promise<Tick | undefined>) | undefined;
+  /** Keeps what a run logs, and keeps secrets out of it. */
+  readonly keepLog?: ((claim: Claim, logger: Logger) => Logger) | undefined;
 }
 
 /** The context, and the runner's handle on it. The signal is made when it is first asked for: most handlers never do. */
@@ -146,8 +148,12 @@ export class RunContext<Input, Run extends { readonly claim: Claim }> implements
 
   get log(): Logger {
     const { id, kind, tenant, attempt, worker } = this.#claim;
-    this.#log ??= this.#tools.logger.child({ worker, job: id, kind, tenant, attempt });
+    this.#log ??= this.#keptLog(this.#tools.logger.child({ worker, job: id, kind, tenant, attempt }));
     return this.#log;
+  }
+
+  #keptLog(logger: Logger): Logger {
+    return this.#tools.keepLog?.(this.#claim, logger) ?? logger;
   }
 
   // Handlers may take the context apart: `async ({ step }) => …`. So what they call are functions that know their context, made when

@@ -40,6 +40,7 @@ export interface RunnerOptions {
   readonly completer: Completer;
   /** Of which tick of a schedule the job is. */
   readonly tickOf?: (claim: Claim) => Promise<Tick | undefined>;
+  readonly keepLog?: RunTools<Run>["keepLog"];
   /** Opens payloads that are sealed. */
   readonly codec?: Codec | undefined;
 }
@@ -53,7 +54,7 @@ export class Runner {
   constructor(options: RunnerOptions, ends: RunEnds) {
     this.#options = options;
     this.#ends = ends;
-    const { logger, onProgress, nodes, tickOf } = options;
+    const { logger, onProgress, nodes, tickOf, keepLog } = options;
     this.#tools = {
       logger,
       report: onProgress,
@@ -61,6 +62,7 @@ export class Runner {
       makeEffects: (run) => this.#effectsOf(run),
       nodes,
       tickOf,
+      keepLog,
     };
     for (const [kind, { definition }] of options.handlers) {
       if (definition.timeoutMs > 0)

@@ -20,9 +20,11 @@ import type { Parts } from "./worker-context.js";
 export interface HandsOptions
   extends Pick<
     RunnerOptions,
-    "handlers" | "onProgress" | "onKept" | "steps" | "nodes" | "tickOf" | "effects" | "completer"
+    "handlers" | "onProgress" | "onKept" | "steps" | "nodes" | "tickOf" | "effects" | "completer" | "keepLog"
   > {
   readonly sealResult: SealResult | undefined;
+  /** Keeps secrets of a job out of a text that is logged. */
+  readonly scrub?: (claim: Claim, text: string) => string;
   /** A job waits for another turn: something falls due in so many milliseconds. */
   readonly onDue: (ms: number) => void;
   /** These jobs run no more, says the database: what limits counted for them is free. */
@@ -50,6 +52,7 @@ export class Hands implements RunEnds {
   readonly #onEnded: (claims: readonly Claim[]) => void;
   readonly #onReturned: (jobs: readonly Returned[]) => void;
   readonly #onKept: HandsOptions["onKept"];
+  readonly #scrub: HandsOptions["scrub"];
   readonly #runner: Runner;
   readonly #settlers: Settlers<InHand>;
   readonly #slots: Slots;
@@ -71,6 +74,7 @@ export class Hands implements RunEnds {
     this.#onEnded = options.onEnded;
     this.#onReturned = options.onReturned;
     this.#onKept = options.onKept;
+    this.#scrub = options.scrub;
     this.#slots = new Slots(settings.concurrency, settings.prefetch);
     const { abortGraceMs, codec } = settings;
     this.#runner = new Runner({ ...options, clock, logger: log, abortGraceMs, codec }, this);
@@ -295,7 +299,7 @@ export class Hands implements RunEnds {
       this.#letGo(item);
       this.#count(item.verdict);
       if (item.verdict.verdict === "done") this.#onKept?.(item.claim, "result", item.verdict.result);
-      logVerdict(log, item.claim, item.verdict, item.durationMs);
+      logVerdict(log, item.claim, item.verdict, item.durationMs, this.#scrub);
     }
     for (const item of refused) this.#letGo(item);
     if (accepted.length > 0) this.#onEnded(accepted.map(({ claim }) => claim));

@@ -4,6 +4,7 @@ import { systemClock } from "../../base/clock.js";
 import { given, jobId, name, whole } from "../../cli/arguments.js";
 import { type Call, defineCommand } from "../../cli/command.js";
 import { type ExitCode, UsageError } from "../../cli/failure.js";
+import { redactorOf } from "../../cli/payload.js";
 import { tableOf } from "../../cli/table.js";
 import { findTarget, withClient } from "../../cli/target.js";
 import { droppedText, oneLine } from "../../cli/text.js";
@@ -101,8 +102,10 @@ function shownPage(page: readonly Message[], next: string | null, columnsMax: nu
 }
 
 async function show({ options, out }: Call<Options, Args>, id: string): Promise<ExitCode> {
-  const message = await withClient(await findTarget(options, "codec"), (client) => client.delivery(id));
-  if (message === undefined) throw new MessageNotFoundError(id);
+  const target = await findTarget(options, "codec");
+  const found = await withClient(target, (client) => client.delivery(id));
+  if (found === undefined) throw new MessageNotFoundError(id);
+  const message = redactorOf(target.config?.settings).message(found);
   out.result(message, shownMessage(message, out.columns));
   return 0;
 }
