@@ -1,6 +1,6 @@
 // The rooms of `src/`, and which rooms each may import from, besides itself. ARCHITECTURE.md shows this table; a test compares the two.
 const below = ["base", "db", "core"];
-const features = ["limits", "batches", "steps", "credits", "outbox", "schedules", "encryption", "logs", "jobs"];
+const features = ["limits", "batches", "steps", "credits", "outbox", "schedules", "encryption", "logs", "metrics", "jobs"];
 export const MAY_IMPORT = {
   base: [],
   db: ["base"],
@@ -11,6 +11,7 @@ export const MAY_IMPORT = {
   encryption: below,
   outbox: below,
   logs: below,
+  metrics: ["base", "db"],
   schedules: [...below, "limits"],
   batches: [...below, "limits"],
   // Looking at jobs shows what features keep of them.

@@ -21,6 +21,7 @@ import type { Balance, CreditEntry, StatementPage } from "../credits/credit-stat
 import { Credits, type Granted, type GrantOptions } from "../credits/credits.js";
 import type { Queryable } from "../db/database.js";
 import type { NamePage } from "../limits/overview-statements.js";
+import { Metrics } from "../metrics/metrics.js";
 import type { ChannelTarget } from "../outbox/channel-target.js";
 import { newMessage, type PublishOptions, publish } from "../outbox/publish.js";
 import type { Published } from "../outbox/publish-options.js";
@@ -39,6 +40,8 @@ export class Client extends SteeringClient {
   readonly batches: Batches;
   /** Flows that were started: look at them, run them again, cancel them. */
   readonly flows: Flows;
+  /** Figures of the fleet, lines over time, and what applications report. */
+  readonly metrics: Metrics;
 
   constructor(options: ClientOptions = {}) {
     super(options);
@@ -46,6 +49,7 @@ export class Client extends SteeringClient {
     this.#schedules = new ScheduleBook(this.tools.db, this.tools);
     this.batches = new Batches(this.tools);
     this.flows = new Flows(this.tools);
+    this.metrics = new Metrics(this.tools.db, this.tools.call);
   }
 
   /** Stores a job, durably. Concurrent calls of one process share transactions. */

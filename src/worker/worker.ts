@@ -41,6 +41,7 @@ import { resultSealer } from "../encryption/seal-result.js";
 import { redactorsOf } from "../jobs/redact-job.js";
 import { setKeyRules } from "../limits/limit-statements.js";
 import { LogKeeper } from "../logs/log-keeper.js";
+import { ProcessFigures } from "../metrics/process-figures.js";
 import { Deliverer } from "../outbox/deliverer.js";
 import { SendStore } from "../outbox/send-store.js";
 import { readTick, type Ticked } from "../schedules/schedule-statements.js";
@@ -111,8 +112,9 @@ export class Worker {
     this.#definitions = [...handlers.values()].map(({ definition }) => definition);
     this.#parts = { db, clock, log, events: this.events, settings, kinds, trouble };
 
+    const used = new ProcessFigures(clock);
     this.#incarnation = new Incarnation(this.#parts, {
-      stats: () => ({ ...this.#hands.stats, rssBytes: process.memoryUsage.rss() }),
+      stats: () => ({ ...this.#hands.stats, ...used.read() }),
       onLost: () => this.#hands.abortAll(new LeaseLostError()),
       onReborn: () => this.#loop.wake(),
       onCancelled: (ids) => this.#hands.cancel(this.id, ids),
