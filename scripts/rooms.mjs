@@ -1,6 +1,18 @@
 // The rooms of `src/`, and which rooms each may import from, besides itself. ARCHITECTURE.md shows this table; a test compares the two.
 const below = ["base", "db", "core"];
-const features = ["limits", "batches", "steps", "credits", "outbox", "schedules", "encryption", "logs", "metrics", "jobs"];
+const features = [
+  "limits",
+  "batches",
+  "steps",
+  "credits",
+  "outbox",
+  "schedules",
+  "encryption",
+  "logs",
+  "metrics",
+  "alerts",
+  "jobs",
+];
 export const MAY_IMPORT = {
   base: [],
   db: ["base"],
@@ -12,6 +24,7 @@ export const MAY_IMPORT = {
   outbox: below,
   logs: below,
   metrics: ["base", "db"],
+  alerts: ["base", "db", "metrics"],
   schedules: [...below, "limits"],
   batches: [...below, "limits"],
   // Looking at jobs shows what features keep of them.

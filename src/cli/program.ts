@@ -1,5 +1,6 @@
 // The command line: reads what was typed, finds the command, runs it, and turns whatever happens into an exit code.
 import { Command, CommanderError } from "commander";
+import { alerts } from "../alerts/command/alerts-command.js";
 import { VERSION } from "../base/version.js";
 import { batches } from "../batches/command/batches-command.js";
 import { flows } from "../batches/command/flows-command.js";
@@ -53,6 +54,7 @@ const COMMANDS: readonly CliCommand[] = [
   credits,
   outbox,
   cron,
+  alerts,
   doctor,
   verify,
 ];

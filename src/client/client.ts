@@ -1,5 +1,6 @@
 // The client: what an application uses to enqueue jobs; what it tells and steers is in the classes that it extends.
 
+import { Alerts } from "../alerts/alerts.js";
 import { readable } from "../base/settings.js";
 import type { BatchOptions, OpenBatchOptions } from "../batches/batch.js";
 import {
@@ -42,6 +43,8 @@ export class Client extends SteeringClient {
   readonly flows: Flows;
   /** Figures of the fleet, lines over time, and what applications report. */
   readonly metrics: Metrics;
+  /** What fires, by which rules, and how it is silenced. */
+  readonly alerts: Alerts;
 
   constructor(options: ClientOptions = {}) {
     super(options);
@@ -50,6 +53,7 @@ export class Client extends SteeringClient {
     this.batches = new Batches(this.tools);
     this.flows = new Flows(this.tools);
     this.metrics = new Metrics(this.tools.db, this.tools.call);
+    this.alerts = new Alerts(this.tools.db, this.tools.call);
   }
 
   /** Stores a job, durably. Concurrent calls of one process share transactions. */

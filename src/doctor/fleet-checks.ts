@@ -23,7 +23,7 @@ const OVERDUE = `select
   (select count(*)::integer from (select from fairmill.job j where j.aside = 'scheduled' and j.run_at < now() - $1 * interval '1 millisecond' limit 1000) due) as jobs`;
 
 const TICKS = `select s.name, s.next_at, s.last_error ->> 'message' as error from fairmill.schedule s
-  where s.paused_at is null and greatest(s.next_at, s.held_until) < now() - $1 * interval '1 millisecond' order by s.next_at limit 10`;
+  where s.paused_at is null and s.next_at < now() - $1 * interval '1 millisecond' order by s.next_at limit 10`;
 
 export const FLEET_CHECKS: readonly Check[] = [
   {

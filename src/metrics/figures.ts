@@ -154,9 +154,9 @@ const STATEMENTS = {
   health: `select h.worker_id as worker, h.mode, h.tick_count::integer as ticks, h.avg_tick_duration_ms::float8 as "avgTickMs",
       h.total_lock_contentions::float8 as contention, h.avg_jobs_per_tick::float8 as "jobsPerTick", h.queue_depth as "queueDepth"
     from fairmill.worker_health_summary h order by h.worker_id limit ${ROWS_MAX}`,
-  overdue: `select s.name as schedule, extract(epoch from now() - greatest(s.next_at, s.held_until))::float8 * 1000 as ms
-    from fairmill.schedule s where s.paused_at is null and greatest(s.next_at, s.held_until) < now()
-    order by greatest(s.next_at, s.held_until) limit ${ROWS_MAX}`,
+  // By its next tick alone: one whose ticking fails is put off again and again, and is overdue all the same.
+  overdue: `select s.name as schedule, extract(epoch from now() - s.next_at)::float8 * 1000 as ms
+    from fairmill.schedule s where s.paused_at is null and s.next_at < now() order by s.next_at limit ${ROWS_MAX}`,
   outbox: `select (select count(*)::integer from (select from fairmill.outbox o where o.status = 'unknown' limit 1000) unknown) as unknown,
     coalesce((select max(extract(epoch from now() - o.created_at)::float8 * 1000) from (
       (select x.created_at from fairmill.outbox x where x.status = 'pending' order by x.id limit 1)

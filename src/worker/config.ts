@@ -1,5 +1,6 @@
 // A project's settings in one file, `fairmill.config.ts`: what the commands read and what their worker runs.
 
+import { checkAlerts } from "../alerts/alert-settings.js";
 import { ConfigError } from "../base/errors.js";
 import { checkRedact } from "../base/redact.js";
 import { readable, refuseUnknown } from "../base/settings.js";
@@ -49,6 +50,7 @@ const KNOWN: Record<keyof Config, true> = {
   logger: true,
   keepLogs: true,
   redact: true,
+  alerts: true,
 };
 
 /** The default export of `fairmill.config.ts`. Returns what it is given, once it is checked. */
@@ -69,6 +71,7 @@ function checkedConfig(config: unknown, where: string): Config {
     throw new ConfigError("databaseUrl", `${where}: databaseUrl must be a text, like "postgres://user@host/database".`);
   checkCodec(codec);
   checkRedact((config as Config).redact, where);
+  checkAlerts((config as Config).alerts);
   if (queues !== undefined) checkQueues(queues);
   chainOf<Middleware>(use);
   checkEach(handlers, "handlers", `${where}: handlers`, isHandler, "made by handle(job, async (ctx) => { … })");

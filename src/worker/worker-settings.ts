@@ -1,5 +1,6 @@
 // The settings of a worker: one object of defaults, everything checked, unknown names refused, frozen.
 
+import { type AlertOptions, type AlertSettings, checkAlerts } from "../alerts/alert-settings.js";
 import { type Clock, checkClock } from "../base/clock.js";
 import { type Duration, toMs } from "../base/duration.js";
 import { ConfigError } from "../base/errors.js";
@@ -74,6 +75,8 @@ export interface WorkerOptions<Used extends Use = Use> {
   readonly keepLogs?: KeptLevel | false;
   /** Keys or paths of contents that are not logged, of every kind; definitions add their own. */
   readonly redact?: readonly string[];
+  /** Rules, channels and pace of alerts; default: the rules out of the box, to the log. False: this worker evaluates none. */
+  readonly alerts?: AlertOptions | false;
   /** For tests. */
   readonly clock?: Clock;
 }
@@ -107,6 +110,7 @@ const KNOWN = [
   "logger",
   "keepLogs",
   "redact",
+  "alerts",
   "clock",
 ] as const;
 
@@ -133,6 +137,7 @@ export interface WorkerSettings {
   readonly codec: Codec | undefined;
   readonly keepLogs: KeptLevel | undefined;
   readonly redact: readonly string[];
+  readonly alerts: AlertSettings | undefined;
 }
 
 export const checkWorkerOptions = (options: WorkerOptions): WorkerSettings =>
@@ -177,6 +182,7 @@ function check(options: WorkerOptions): WorkerSettings {
         ? undefined
         : oneOf(options.keepLogs ?? "info", KEPT_LEVELS, "keepLogs", "createWorker"),
     redact: checkRedact(options.redact, "createWorker"),
+    alerts: checkAlerts(options.alerts),
   });
 }
 

@@ -7,6 +7,7 @@
 //         3. loop: demand → claim → run → settle            3. abort the rest, release them without spending an attempt
 //                                                           4. say goodbye, close
 
+import { AlertKeeper } from "../alerts/alert-keeper.js";
 import { type Clock, sleep, systemClock } from "../base/clock.js";
 import { ConfigError, FairmillError, LeaseLostError, ShutdownError } from "../base/errors.js";
 import { createLogger } from "../base/log.js";
@@ -73,6 +74,7 @@ export class Worker {
   readonly #progress: ProgressKeeper;
   readonly #logs: LogKeeper;
   readonly #upkeep: Upkeep;
+  readonly #alerts: AlertKeeper | undefined;
   readonly #wakeUp: WakeUp;
   #state: "new" | "starting" | "started" | "stopped" = "new";
   #starting: Promise<unknown> | undefined;
@@ -188,6 +190,14 @@ export class Worker {
       },
       onTrouble: (error) => trouble("upkeep", error),
     });
+    this.#alerts =
+      settings.alerts &&
+      new AlertKeeper(db, clock, {
+        ...settings.alerts,
+        worker: () => this.id,
+        logger: log,
+        onTrouble: (error) => trouble("evaluating alerts", error),
+      });
     this.#wakeUp = new WakeUp(db, clock, {
       onQueue: (queue) => this.#loop.wake(queue),
       onSchedule: (ms) => this.#upkeep.dueIn(ms),
@@ -331,12 +341,14 @@ export class Worker {
     await within(clock, LAST_SETTLE_MS, written);
     this.#hands.abandon();
     await this.#upkeep.stop();
+    await this.#alerts?.stop();
     const released = await this.#incarnation.stop();
     await db.close();
     return released;
   }
 
   #upkept(report: UpkeepReport): void {
+    this.#alerts?.tick();
     const { promoted, expired, recovered, ended, removed, batches } = report;
     if (promoted + expired + recovered + ended + removed + batches.length === 0) return;
     if (batches.length > 0) void this.#tellStable(batches);

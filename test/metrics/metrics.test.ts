@@ -11,7 +11,7 @@ import { record } from "./rows.js";
 const db = useDatabase();
 const job = defineJob({ kind: "mail", queue: "mails" });
 const client = () => createClient({ databaseUrl: db.url });
-const valueOf = (text: string, name: string): number | undefined => {
+const shownAs = (text: string, name: string): number | undefined => {
   const line = text.split("\n").find((one) => one.startsWith(`${name} `));
   return line === undefined ? undefined : Number(line.slice(name.length + 1));
 };
@@ -54,13 +54,13 @@ describe("Prometheus text", () => {
       ["fairmill_outbox_unknown", 0],
       ["fairmill_schedules_overdue", 0],
     ];
-    for (const [name, value] of expected) expect(valueOf(text, name), name).toBe(value);
+    for (const [name, value] of expected) expect(shownAs(text, name), name).toBe(value);
     for (const name of [
       "fairmill_oldest_transaction_seconds",
       "fairmill_notification_queue_usage",
       "fairmill_database_size_bytes",
     ])
-      expect(valueOf(text, name), name).toBeGreaterThanOrEqual(0);
+      expect(shownAs(text, name), name).toBeGreaterThanOrEqual(0);
     // S16: no tenant unless asked for.
     expect(text).not.toContain("acme");
     expect(await c.metrics.prometheus({ tenants: true })).toContain('fairmill_tenant_jobs_claimed{tenant="acme"} 10');
@@ -72,8 +72,8 @@ describe("Prometheus text", () => {
     );
     await using c = client();
     const text = await c.metrics.prometheus();
-    expect(valueOf(text, 'fairmill_queue_depth{queue="mails"}')).toBe(1_000);
-    expect(valueOf(text, 'fairmill_queue_depth_at_least{queue="mails"}')).toBe(1);
+    expect(shownAs(text, 'fairmill_queue_depth{queue="mails"}')).toBe(1_000);
+    expect(shownAs(text, 'fairmill_queue_depth_at_least{queue="mails"}')).toBe(1);
     const [queue] = (await c.metrics.figures()).queues;
     expect(queue).toMatchObject({ queue: "mails", ready: 1_000, readyMore: true });
   });
@@ -81,7 +81,7 @@ describe("Prometheus text", () => {
   test("totals begin at zero, count each record once, and those that come late, too", async () => {
     await using c = client();
     await record(db, { processed: 100, kinds: { mail: { run_hist: [100], run_ms: 100 } } });
-    expect(valueOf(await c.metrics.prometheus(), "fairmill_jobs_processed_total")).toBe(0);
+    expect(shownAs(await c.metrics.prometheus(), "fairmill_jobs_processed_total")).toBe(0);
     await record(db, {
       processed: 7,
       agoMs: 60_000,
@@ -92,15 +92,15 @@ describe("Prometheus text", () => {
     await record(db, { processed: 3, agoMs: 0, worker: "w2" });
     const [one, two] = await Promise.all([c.metrics.prometheus(), c.metrics.prometheus()]);
     expect(one).toBe(two);
-    expect(valueOf(one, "fairmill_jobs_processed_total")).toBe(10);
-    expect(valueOf(one, 'fairmill_worker_jobs_processed_total{worker="w1"}')).toBe(7);
-    expect(valueOf(one, "fairmill_leases_lost_total")).toBe(1);
-    expect(valueOf(one, "fairmill_jobs_recovered_total")).toBe(2);
-    expect(valueOf(one, 'fairmill_run_seconds_bucket{kind="mail",le="0.005"}')).toBe(2);
-    expect(valueOf(one, 'fairmill_run_seconds_bucket{kind="mail",le="0.025"}')).toBe(7);
-    expect(valueOf(one, 'fairmill_run_seconds_bucket{kind="mail",le="+Inf"}')).toBe(7);
-    expect(valueOf(one, 'fairmill_run_seconds_count{kind="mail"}')).toBe(7);
-    expect(valueOf(await c.metrics.prometheus(), "fairmill_jobs_processed_total")).toBe(10);
+    expect(shownAs(one, "fairmill_jobs_processed_total")).toBe(10);
+    expect(shownAs(one, 'fairmill_worker_jobs_processed_total{worker="w1"}')).toBe(7);
+    expect(shownAs(one, "fairmill_leases_lost_total")).toBe(1);
+    expect(shownAs(one, "fairmill_jobs_recovered_total")).toBe(2);
+    expect(shownAs(one, 'fairmill_run_seconds_bucket{kind="mail",le="0.005"}')).toBe(2);
+    expect(shownAs(one, 'fairmill_run_seconds_bucket{kind="mail",le="0.025"}')).toBe(7);
+    expect(shownAs(one, 'fairmill_run_seconds_bucket{kind="mail",le="+Inf"}')).toBe(7);
+    expect(shownAs(one, 'fairmill_run_seconds_count{kind="mail"}')).toBe(7);
+    expect(shownAs(await c.metrics.prometheus(), "fairmill_jobs_processed_total")).toBe(10);
   });
 
   test("a name from outside stays inside its quotes", () => {
