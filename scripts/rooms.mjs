@@ -32,11 +32,12 @@ export const MAY_IMPORT = {
   // Looking at the database itself, beside the client.
   verify: ["base", "db"],
   doctor: ["base", "db"],
+  init: ["base"],
   client: [...below, ...features],
   worker: [...below, ...features, "client"],
   embedded: ["base"],
   adapters: ["base", "db"],
-  command: [...below, ...features, "verify", "doctor", "client", "worker", "cli"],
-  cli: [...below, ...features, "verify", "doctor", "client", "worker", "embedded", "command", "index"],
+  command: [...below, ...features, "verify", "doctor", "init", "client", "worker", "cli"],
+  cli: [...below, ...features, "verify", "doctor", "init", "client", "worker", "embedded", "command", "index"],
   index: [...below, ...features, "client", "worker"],
 };

@@ -6,6 +6,7 @@ import { batches } from "../batches/command/batches-command.js";
 import { flows } from "../batches/command/flows-command.js";
 import { credits } from "../credits/command/credits-command.js";
 import { doctor } from "../doctor/command/doctor-command.js";
+import { init } from "../init/command/init-command.js";
 import { cancel } from "../jobs/command/cancel.js";
 import { enqueue } from "../jobs/command/enqueue-command.js";
 import { job } from "../jobs/command/job-command.js";
@@ -19,6 +20,7 @@ import { pause } from "../limits/command/pause.js";
 import { queues } from "../limits/command/queues.js";
 import { resume } from "../limits/command/resume.js";
 import { tenants } from "../limits/command/tenants.js";
+import { top } from "../metrics/command/top-command.js";
 import { outbox } from "../outbox/command/outbox-command.js";
 import { cron } from "../schedules/command/schedules-command.js";
 import { verify } from "../verify/command/verify-command.js";
@@ -32,6 +34,7 @@ import { type ExitCode, reportFailure, UsageError } from "./failure.js";
 import { Output } from "./output.js";
 
 const COMMANDS: readonly CliCommand[] = [
+  init,
   dev,
   devWorker,
   migrate,
@@ -54,6 +57,7 @@ const COMMANDS: readonly CliCommand[] = [
   credits,
   outbox,
   cron,
+  top,
   alerts,
   doctor,
   verify,
