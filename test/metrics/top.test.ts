@@ -11,6 +11,7 @@ import type { Figures } from "../../src/metrics/figures.js";
 import { topLines } from "../../src/metrics/top-view.js";
 import { cli, jsonOf, repo } from "../cli/cli.js";
 import { useDatabase } from "../support/database.js";
+import { waitUntil } from "../support/wait.js";
 import { record } from "./rows.js";
 
 const db = useDatabase();
