@@ -23,6 +23,7 @@ export const MAY_IMPORT = {
   encryption: below,
   outbox: below,
   logs: below,
+  tracing: below,
   metrics: ["base", "db"],
   alerts: ["base", "db", "metrics"],
   schedules: [...below, "limits"],

@@ -64,7 +64,7 @@ const json = (value: object) => `${JSON.stringify(value, null, 2)}\n`;
 
 const CONFIG = `// What \`fairmill dev\` and \`fairmill work\` run.
 import { defineConfig } from "fairmill";
-import { sendGreetingHandler } from "./jobs/greeting.js";
+import { sendGreetingHandler } from "${"./jobs/greeting.js"}";
 
 export default defineConfig({
   handlers: [sendGreetingHandler],
@@ -91,7 +91,7 @@ export const sendGreetingHandler = handle(sendGreeting, async (ctx) => {
 `;
 
 const TEST = `import { expect, test } from "vitest";
-import { greetingFor, sendGreeting } from "../jobs/greeting.js";
+import { greetingFor, sendGreeting } from "${"../jobs/greeting.js"}";
 
 test("a greeting names the one it is for", () => {
   expect(greetingFor("Ann")).toBe("Hello, Ann!");

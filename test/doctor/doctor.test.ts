@@ -168,7 +168,7 @@ describe("planted faults", () => {
     const dead = () => examine({ limits: { deadTuplesMax: 1_000 } });
     const found = await waitUntil("the statistics have arrived", async () => {
       const seen = await dead();
-      return seen.length > 0 && seen;
+      return seen.length > 0 ? seen : undefined;
     });
     expect(found).toEqual(
       only(
