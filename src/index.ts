@@ -1,5 +1,11 @@
 // Everything an application needs, and nothing else.
 
+export type { AlertOptions } from "./alerts/alert-settings.js";
+export type { Alert, Silence } from "./alerts/alert-statements.js";
+export { type AlertFilter, AlertNotFoundError, type Alerts, type SilenceOptions } from "./alerts/alerts.js";
+export type { AlertRule, AlertRules } from "./alerts/rule.js";
+export type { AlertRuleSettings, Severity } from "./alerts/rule-settings.js";
+export type { AlertMetric } from "./alerts/samples.js";
 export type { Clock } from "./base/clock.js";
 export type { ContentChange } from "./base/content-changes.js";
 export type { Duration } from "./base/duration.js";
@@ -144,6 +150,12 @@ export type {
   QueueOverview,
   TenantOverview,
 } from "./limits/overview-statements.js";
+export type { LogFilter, LogLine } from "./logs/log-page.js";
+export type { KeptLevel } from "./logs/log-statements.js";
+export type { Figures } from "./metrics/figures.js";
+export type { FleetMetricsOptions } from "./metrics/fleet-metrics.js";
+export type { Measurement, Metrics } from "./metrics/metrics.js";
+export type { Series, SeriesBy, SeriesName, SeriesQuery } from "./metrics/series.js";
 export {
   type Arrival,
   type Channel,

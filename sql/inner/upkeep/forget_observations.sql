@@ -3,8 +3,7 @@
 -- Plan expected: the oldest rows by their index, and of log lines a probe of job and job_history for each.
 create or replace function fairmill.forget_observations(before timestamptz, rows_max integer)
 returns integer
-language plpgsql security definer
-set lock_timeout = '500ms'
+language plpgsql
 as $$
 #variable_conflict use_column
 declare
