@@ -271,6 +271,10 @@ describe("planted faults", () => {
 
   test("15 a queue that nobody serves, and a kind that nobody handles", async () => {
     const { sql, examine } = await patient();
+    // One that serves another queue, with handlers for everything, is no help.
+    await sql.query("select fairmill.register_v1('o', '{other}', interval '1 minute', null, 5, 'host', 1, $1)", [
+      VERSION,
+    ]);
     await sql.query("select fairmill.enqueue_v1('k', '{}', queue => 'lonely')");
     expect(await examine()).toEqual(
       only("unserved", "error", /queue "lonely", and no living worker serves it/, "fairmill work --queue lonely"),
