@@ -218,6 +218,25 @@ test("a schedule that nobody ticks is noticed: while workers live and its tickin
   expect(stdout).toMatch(/firing\s+critical\s+schedule-overdue\s+nightly/);
 });
 
+test("the list shows what is not over, however many others have been since", async () => {
+  const alert = (subject: string, state: string) =>
+    `('queue-depth-10', '${subject}', 'info', '${state}', 'm', 11, 10, 'jobs', now(), now(), ${state === "resolved" ? "now()" : "null"})`;
+  const rows = [alert("old", "firing"), ...Array.from({ length: 60 }, (_, n) => alert(`q${n}`, "resolved"))];
+  await db.query(
+    `insert into fairmill.alert (rule, subject, severity, state, message, value, threshold, unit, since, fired_at, resolved_at) values ${rows.join()}`,
+  );
+  const env = { DATABASE_URL: db.url };
+  expect(jsonOf(await cli(["alerts", "--json"], { env }))).toMatchObject({ alerts: [{ subject: "old" }], next: null });
+  const over = jsonOf<{ alerts: object[]; next: string }>(
+    await cli(["alerts", "--state", "resolved", "--json"], { env }),
+  );
+  expect(over.alerts.length).toBe(50);
+  const rest = jsonOf<{ alerts: object[] }>(
+    await cli(["alerts", "--state", "resolved", "--before", over.next, "--json"], { env }),
+  );
+  expect(rest.alerts.length).toBe(10);
+});
+
 describe("silences", () => {
   test("keep changes from being sent, not from being stored; what still fires afterwards is told then", async () => {
     await serve();

@@ -74,12 +74,16 @@ subject; unsilence ends one. rules lists them with their thresholds. evaluate do
 
 async function list({ options, out }: AlertsCall): Promise<0> {
   const limit = options.limit ?? 50;
-  const found = await withClient(await findTarget(options), (client) =>
-    client.alerts.list({ limit, ...given({ state: options.state, before: options.before }) }),
+  // Without a state, what is not over: however many others have been since.
+  const states = options.state === undefined ? (["firing", "pending"] as const) : [options.state];
+  const pages = await withClient(await findTarget(options), (client) =>
+    Promise.all(states.map((state) => client.alerts.list({ state, limit, ...given({ before: options.before }) }))),
   );
-  const shown =
-    options.state === undefined ? found.filter(({ state }) => state !== "resolved" || found.length === 0) : found;
-  const next = found.length === limit ? found.at(-1)!.id : null;
+  const shown = pages
+    .flat()
+    .toSorted((a, b) => Number(b.id) - Number(a.id))
+    .slice(0, limit);
+  const next = pages.flat().length > shown.length || shown.length === limit ? (shown.at(-1)?.id ?? null) : null;
   const nowMs = systemClock.now();
   const rows = shown.map((alert) => [
     alert.id,
