@@ -13,6 +13,8 @@ const features = [
   "alerts",
   "jobs",
 ];
+/** Rooms that only commands ask. */
+const examined = ["verify", "doctor", "init"];
 export const MAY_IMPORT = {
   base: [],
   db: ["base"],
@@ -29,8 +31,7 @@ export const MAY_IMPORT = {
   schedules: [...below, "limits"],
   batches: [...below, "limits"],
   // Looking at jobs shows what features keep of them.
-  jobs: [...below, "limits", "steps", "outbox", "schedules", "logs"],
-  // Looking at the database itself, beside the client.
+  jobs: [...below, "limits", "batches", "steps", "outbox", "schedules", "logs"],
   verify: ["base", "db"],
   doctor: ["base", "db"],
   init: ["base"],
@@ -38,7 +39,11 @@ export const MAY_IMPORT = {
   worker: [...below, ...features, "client"],
   embedded: ["base"],
   adapters: ["base", "db"],
-  command: [...below, ...features, "verify", "doctor", "init", "client", "worker", "cli"],
-  cli: [...below, ...features, "verify", "doctor", "init", "client", "worker", "embedded", "command", "index"],
+  storage: ["base"],
+  command: [...below, ...features, ...examined, "client", "worker", "cli"],
+  cli: [...below, ...features, ...examined, "client", "worker", "embedded", "command", "index", "errors", "webhooks"],
   index: [...below, ...features, "client", "worker"],
+  errors: [...below, ...features],
+  webhooks: ["outbox"],
+  observe: ["logs", "metrics", "alerts"],
 };

@@ -1,10 +1,12 @@
 // Evaluates alerts: one process of the fleet at a time, each round once, and every change is written with what is sent of it in one transaction. So a
 // message goes out once per change, however many workers there are and whichever of them die.
-import type { Clock } from "../base/clock.js";
 import type { Logger } from "../base/log.js";
-import type { Database, Queryable } from "../db/database.js";
+import type { Queryable } from "../base/queryable.js";
+import type { Service } from "../base/service.js";
+import type { Database } from "../db/database.js";
 import { type Figures, readFigures } from "../metrics/figures.js";
-import { type NewSample, recordSamples } from "../metrics/metrics.js";
+import { type NewSample, recordSamples } from "../metrics/metrics-client.js";
+import type { AlertSettings } from "./alert-settings.js";
 import {
   type AlertRow,
   beginRound,
@@ -28,15 +30,11 @@ import { messageOf } from "./message.js";
 import type { AlertRule } from "./rule.js";
 import { samplesOf } from "./samples.js";
 
-export interface AlertKeeperOptions {
-  readonly worker: () => string;
-  readonly rules: readonly AlertRule[];
-  /** Channels of the outbox that every change goes to. */
-  readonly channels: readonly string[];
-  readonly everyMs: number;
-  readonly logger: Logger;
-  readonly onChange?: (change: ToldChange) => void;
-  readonly onTrouble: (error: unknown) => void;
+/** What the keeper needs of its worker. */
+export interface AlertContext {
+  readonly db: Database;
+  readonly log: Logger;
+  readonly identity: { readonly id: string };
 }
 
 /** What is sent of a change. */
@@ -53,49 +51,35 @@ export interface ToldChange {
   readonly since: string;
 }
 
-export class AlertKeeper {
-  readonly #db: Database;
-  readonly #clock: Clock;
-  readonly #options: AlertKeeperOptions;
-  #nextMs: number;
-  #running: Promise<unknown> = Promise.resolve();
-  #isRunning = false;
+/** A round of the service is one of the fleet, if no other worker has begun it. */
+export class AlertKeeper implements Service {
+  readonly name = "evaluating alerts";
+  readonly retry = { firstMs: 1_000, maxMs: 60_000 };
+  readonly #context: AlertContext;
+  readonly #settings: AlertSettings;
 
-  constructor(db: Database, clock: Clock, options: AlertKeeperOptions) {
-    this.#db = db;
-    this.#clock = clock;
-    this.#options = options;
-    // A process that has just begun knows no more than others.
-    this.#nextMs = clock.monotonic() + options.everyMs;
+  constructor(context: AlertContext, settings: AlertSettings) {
+    this.#context = context;
+    this.#settings = settings;
   }
 
-  /** Called with every upkeep: looks no more often than it should. */
-  tick(): void {
-    if (this.#isRunning || this.#clock.monotonic() < this.#nextMs) return;
-    this.#nextMs = this.#clock.monotonic() + this.#options.everyMs;
-    this.#isRunning = true;
-    this.#running = this.runOnce()
-      .catch(this.#options.onTrouble)
-      .finally(() => {
-        this.#isRunning = false;
-      });
+  /** Not at the start: a process that has just begun knows no more than others. */
+  async runOnce(_signal: AbortSignal, isOnTime: boolean): Promise<number> {
+    if (isOnTime) await this.evaluate();
+    return this.#settings.everyMs;
   }
 
-  async stop(): Promise<void> {
-    this.#nextMs = Number.POSITIVE_INFINITY;
-    await this.#running;
-  }
-
-  /** One round, if it is time for one and no other process does it. Returns what has changed; undefined: it was not this one's turn. */
-  async runOnce(everyMs = this.#options.everyMs): Promise<readonly ToldChange[] | undefined> {
+  /** Evaluates, if it is time and no other process does it. Returns what has changed; undefined: it was not this one's turn. */
+  async evaluate(everyMs = this.#settings.everyMs): Promise<readonly ToldChange[] | undefined> {
+    const { db, identity } = this.#context;
     // A little early is better than every second time: workers do not wake on the same beat.
-    const round = await beginRound(this.#db, this.#options.worker(), everyMs * 0.9);
+    const round = await beginRound(db, identity.id, everyMs * 0.9);
     if (round === undefined) return undefined;
-    const figures = await readFigures(this.#db);
-    const told = await this.#db.transaction((tx) => this.#write(tx, round, figures));
+    const figures = await readFigures(db);
+    const told = await db.transaction((tx) => this.#write(tx, round, figures));
     if (told === undefined) return undefined;
     for (const change of told) this.#tell(change);
-    await recordSamples(this.#db, await this.#fleetSamples(figures));
+    await recordSamples(db, await this.#fleetSamples(figures));
     return told;
   }
 
@@ -105,7 +89,7 @@ export class AlertKeeper {
     const silences = await readSilences(tx);
     const samples = samplesOf(figures);
     const nowMs = figures.at.getTime();
-    const { rules } = this.#options;
+    const { rules } = this.#settings;
     await storeRules(tx, rules);
     const rows: AlertRow[] = [];
     const changed: { rule: AlertRule; change: AlertChange; state: SubjectState | undefined }[] = [];
@@ -135,7 +119,7 @@ export class AlertKeeper {
     }
     told.push(...(await this.#unhushed(tx, open, rows, silences)));
     for (const change of told)
-      for (const channel of this.#options.channels)
+      for (const channel of this.#settings.channels)
         await publishChange(tx, channel, `alert:${change.alert}:${change.change}`, change);
     return told;
   }
@@ -182,13 +166,14 @@ export class AlertKeeper {
   #tell(change: ToldChange): void {
     const { severity, change: what, message, ...facts } = change;
     const level = what === "resolved" || severity === "info" ? "info" : severity === "warning" ? "warn" : "error";
-    this.#options.logger[level](facts, what === "fired" ? `Alert: ${message}` : `Alert is over: ${message}`);
-    this.#options.onChange?.(change);
+    this.#context.log[level](facts, what === "fired" ? `Alert: ${message}` : `Alert is over: ${message}`);
   }
 
   /** Lines over time that no interval record has: of the whole fleet, once a round. */
   async #fleetSamples({ workers, outbox, at }: Figures): Promise<NewSample[]> {
-    const [ids] = await this.#db.query<{ last: number; before: number | null; before_at: Date | null }>(JOB_IDS);
+    const [ids] = await this.#context.db.query<{ last: number; before: number | null; before_at: Date | null }>(
+      JOB_IDS,
+    );
     const one = (name: string, value: number): NewSample => ({
       name: `fleet.${name}`,
       label: "",

@@ -1,5 +1,6 @@
 // The statements about alerts: whose round it is, what stands, what changes, what is silenced.
-import type { Database, Queryable } from "../db/database.js";
+import type { Queryable } from "../base/queryable.js";
+import type { Database } from "../db/database.js";
 import type { AlertChange, SubjectState } from "./evaluate.js";
 import type { AlertRule } from "./rule.js";
 import type { Severity } from "./rule-settings.js";

@@ -5,13 +5,13 @@ import type { JobDefinition } from "../core/job/job-definition.js";
 import type { LogLine } from "../logs/log-page.js";
 import { DELIVERY_KIND } from "../outbox/delivery.js";
 import type { MessageDetail } from "../outbox/outbox-statements.js";
-import type { Step } from "../steps/step-statements.js";
+import type { JobStep } from "../steps/step-statements.js";
 import type { Job } from "./read-jobs.js";
 
 export interface JobRedactor {
   job<Read extends Job>(job: Read): Read;
   /** `payload` of the job that they belong to, where it is at hand: its secrets are looked for in texts. */
-  step(job: Pick<Job, "kind" | "payload">, step: Step): Step;
+  step(job: Pick<Job, "kind" | "payload">, step: JobStep): JobStep;
   line(job: Pick<Job, "kind" | "payload">, line: LogLine): LogLine;
   message<Read extends Pick<MessageDetail, "channel">>(message: Read): Read;
 }

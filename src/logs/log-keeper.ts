@@ -2,9 +2,11 @@
 // the logger goes there as well.
 import type { Clock } from "../base/clock.js";
 import { recordError } from "../base/error-record.js";
+import { FairmillError } from "../base/errors.js";
 import { cleanText, serializeResult } from "../base/json-content.js";
 import type { Logger } from "../base/log.js";
 import { createRedactor, type Redactor, withoutSecrets } from "../base/redact.js";
+import type { Service } from "../base/service.js";
 import type { Claim } from "../core/job/claim.js";
 import { type Codec, openJson, sealJson } from "../core/job/codec.js";
 import type { Database } from "../db/database.js";
@@ -19,93 +21,114 @@ import {
 
 const WRITE_EVERY_MS = 500;
 /** Lines that wait to be written; when there are more, they are written at once. */
-const WAITING_MAX = 2_000;
+const WAITING_MANY = 2_000;
+/** So many wait for a database that does not answer; those behind them are dropped. */
+const WAITING_MAX = 20_000;
 const MESSAGE_CHARS_MAX = 4_000;
 const FIELDS_BYTES_MAX = 16_000;
 /** Lines of a call: a long one would hold a connection for long. */
 const LINES_PER_WRITE = 500;
 
-export interface LogKeeperOptions {
-  /** Lines below it only go to the logger; undefined: nothing is kept. */
-  readonly level: KeptLevel | undefined;
-  readonly codec: Codec | undefined;
-  /** By kind: what must not be shown; those without are not listed. */
-  readonly redactors: ReadonlyMap<string, Redactor>;
-  readonly onTrouble: (error: unknown) => void;
+/** What the keeper needs of its worker. */
+export interface LogKeeperContext {
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly settings: {
+    /** Lines below it only go to the logger; undefined: nothing is kept. */
+    readonly keepLogs: KeptLevel | undefined;
+    readonly codec: Codec | undefined;
+  };
+  readonly trouble: (doing: string, error: unknown) => void;
 }
 
-export class LogKeeper {
-  readonly #db: Database;
-  readonly #clock: Clock;
-  readonly #options: LogKeeperOptions;
+/** A round writes what was logged. */
+export class LogKeeper implements Service {
+  readonly name = "keeping logs";
+  readonly retry = { firstMs: WRITE_EVERY_MS, maxMs: 10 * WRITE_EVERY_MS };
+  readonly #context: LogKeeperContext;
+  readonly #redactors: ReadonlyMap<string, Redactor>;
   #waiting: NewLine[] = [];
-  #forget: (() => void) | undefined;
-  #writing: Promise<void> = Promise.resolve();
+  #dropped = 0;
+  #wake: (inMs: number) => void = () => {};
 
-  constructor(db: Database, clock: Clock, options: LogKeeperOptions) {
-    this.#db = db;
-    this.#clock = clock;
-    this.#options = options;
+  /** `redactors`, by kind: what must not be shown; kinds without are not listed. */
+  constructor(context: LogKeeperContext, redactors: ReadonlyMap<string, Redactor>) {
+    this.#context = context;
+    this.#redactors = redactors;
+  }
+
+  connect(wake: (inMs: number) => void): void {
+    this.#wake = wake;
   }
 
   /** The logger of one run. Made when a handler first asks for it. */
   loggerOf(claim: Claim, logger: Logger): Logger {
-    const { level, redactors } = this.#options;
-    const redactor = redactors.get(claim.kind) ?? NO_REDACTOR;
-    if (level === undefined && !redactor.isActive) return logger;
+    const redactor = this.#redactors.get(claim.kind) ?? NO_REDACTOR;
+    if (this.#context.settings.keepLogs === undefined && !redactor.isActive) return logger;
     return new RunLog(claim, this, redactor).over(logger, {});
   }
 
   isKept(level: KeptLevel): boolean {
-    const { level: least } = this.#options;
+    const { keepLogs: least } = this.#context.settings;
     return least !== undefined && KEPT_LEVELS.indexOf(level) >= KEPT_LEVELS.indexOf(least);
+  }
+
+  /** The text of a job without the secrets of its payload. */
+  scrub(claim: Claim, text: string): string {
+    const redactor = this.#redactors.get(claim.kind);
+    return redactor === undefined ? text : withoutSecrets(text, redactor.secretsIn(this.payloadOf(claim)));
   }
 
   /** What a run's payload says in clear, to look for secrets in; undefined where it cannot be opened. */
   payloadOf(claim: Claim): unknown {
     try {
-      return openJson(this.#options.codec, claim.payload, claim, "payload");
+      return openJson(this.#context.settings.codec, claim.payload, claim, "payload");
     } catch {
       return undefined;
     }
   }
 
   keep(claim: Claim, level: KeptLevel, json: string): void {
+    if (this.#waiting.length >= WAITING_MAX) {
+      this.#dropped++;
+      return;
+    }
     const line = this.#sealed(claim, json);
     if (line === undefined) return;
-    const at = new Date(this.#clock.now()).toISOString();
+    const at = new Date(this.#context.clock.now()).toISOString();
     this.#waiting.push({ job: claim.id, at, level, attempt: claim.attempt, json: line });
-    if (this.#waiting.length >= WAITING_MAX) this.#flush();
-    else this.#forget ??= this.#clock.after(WRITE_EVERY_MS, () => this.#flush());
+    if (this.#waiting.length === 1) this.#wake(WRITE_EVERY_MS);
+    else if (this.#waiting.length === WAITING_MANY) this.#wake(0);
   }
 
   #sealed(claim: Claim, json: string): string | undefined {
     try {
-      return sealJson(this.#options.codec, json, claim, "log");
+      return sealJson(this.#context.settings.codec, json, claim, "log");
     } catch (error) {
-      this.#options.onTrouble(error);
+      this.#context.trouble(this.name, error);
       return undefined;
     }
   }
 
-  /** Writes what is left. */
-  async stop(): Promise<void> {
-    this.#flush();
-    await this.#writing;
-  }
-
-  #flush(): void {
-    this.#forget?.();
-    this.#forget = undefined;
+  /** Called once more when the loop has stopped, so that the last lines are kept. A log is a courtesy: a failed write is reported and not repeated. */
+  async runOnce(): Promise<number> {
+    const { db, trouble } = this.#context;
     const lines = this.#waiting;
     this.#waiting = [];
-    if (lines.length > 0) this.#writing = this.#writing.then(() => this.#write(lines));
-  }
-
-  /** A log is a courtesy: a failed write is reported and not repeated. */
-  async #write(lines: readonly NewLine[]): Promise<void> {
     for (let from = 0; from < lines.length; from += LINES_PER_WRITE)
-      await appendLogs(this.#db, lines.slice(from, from + LINES_PER_WRITE)).catch(this.#options.onTrouble);
+      await appendLogs(db, lines.slice(from, from + LINES_PER_WRITE)).catch((error: unknown) =>
+        trouble(this.name, error),
+      );
+    if (this.#dropped > 0)
+      trouble(
+        this.name,
+        new FairmillError(
+          "FAIRMILL_LOGS_DROPPED",
+          `${this.#dropped} lines of logs were not kept: more than ${WAITING_MAX} waited for the database.`,
+        ),
+      );
+    this.#dropped = 0;
+    return Number.POSITIVE_INFINITY;
   }
 }
 

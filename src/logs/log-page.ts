@@ -3,7 +3,7 @@ import { checkJobId } from "../base/job-id.js";
 import { limitOf } from "../base/page.js";
 import { ifGiven, oneOf, refuseUnknown } from "../base/settings.js";
 import { type Codec, openJson } from "../core/job/codec.js";
-import type { Database } from "../db/database.js";
+import type { Session } from "../db/session.js";
 import { KEPT_LEVELS, type KeptLevel, readLogs } from "./log-statements.js";
 
 export interface LogFilter {
@@ -35,13 +35,13 @@ export function checkLogFilter(filter: LogFilter): Required<LogFilter> {
 
 /** What cannot be opened is shown as such: a log is looked at when something is wrong already. */
 export async function readLogPage(
-  db: Database,
+  session: Session,
   job: { readonly id: string; readonly kind: string; readonly tenant: string },
   filter: Required<LogFilter>,
   codec: Codec | undefined,
 ): Promise<LogLine[]> {
   const levels = KEPT_LEVELS.slice(KEPT_LEVELS.indexOf(filter.level));
-  const stored = await readLogs(db, job.id, { after: filter.after, levels, limit: filter.limit });
+  const stored = await readLogs(session, job.id, { after: filter.after, levels, limit: filter.limit });
   return stored.map(({ line, ...rest }) => ({ ...rest, ...contentOf(opened(codec, line, job)) }));
 }
 

@@ -1,5 +1,6 @@
 // The statements about logs of jobs: append lines, read a page.
 import type { Database } from "../db/database.js";
+import { idOf, type RowId, type RowTime, type Session, timeOf } from "../db/session.js";
 
 export const KEPT_LEVELS = ["debug", "info", "warn", "error"] as const;
 export type KeptLevel = (typeof KEPT_LEVELS)[number];
@@ -33,11 +34,16 @@ export interface StoredLine {
   readonly line: unknown;
 }
 
-const PAGE = `select l.id::text as id, l.at, l.level, l.attempt, l.line from fairmill.job_log l
+const PAGE = `select l.id, l.at, l.level, l.attempt, l.line from fairmill.job_log l
   where l.job_id = $1 and l.id > $2 and l.level = any ($3) order by l.id limit $4`;
 
-export const readLogs = (
-  db: Database,
+type Row = Omit<StoredLine, "id" | "at"> & { readonly id: RowId; readonly at: RowTime };
+
+export async function readLogs(
+  session: Session,
   job: string,
   page: { readonly after: string; readonly levels: readonly KeptLevel[]; readonly limit: number },
-): Promise<StoredLine[]> => db.query<StoredLine>(PAGE, [job, page.after, page.levels, page.limit]);
+): Promise<StoredLine[]> {
+  const rows = await session.query<Row>(PAGE, [job, page.after, page.levels, page.limit]);
+  return rows.map(({ id, at, ...line }) => ({ ...line, id: idOf(id), at: timeOf(at) }));
+}

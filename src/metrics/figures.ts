@@ -172,7 +172,7 @@ const STATEMENTS = {
 /** All in one round trip where the driver can; each statement sees its own snapshot. */
 export async function readFigures(db: Database): Promise<Figures> {
   const names = Object.keys(STATEMENTS) as (keyof typeof STATEMENTS)[];
-  const answers = await db.together(names.map((name): Statement => [STATEMENTS[name], []]));
+  const answers = await db.pipeline(names.map((name): Statement => [STATEMENTS[name], []]));
   const rows = new Map(
     names.map((name, n) => {
       const answer = answers[n]!;

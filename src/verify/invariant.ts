@@ -59,7 +59,7 @@ export const WALKS = {
       select name from fairmill.meter where use = 'enqueue' and scope = 'key' and name > $1 order by name limit $2) part`,
   },
   once: {
-    table: "gate",
+    table: "limit_setting",
     key: "number",
     boundary: "select null::text as until where $1::bigint < 0 and $2::integer < 0",
   },

@@ -1,7 +1,7 @@
 // Invariants of jobs, live and ended: D1 to D8, slots, caps, rates, signals, leases.
 import type { Invariant } from "./invariant.js";
 
-const SINCE_RULE = `coalesce((select max(t.told_at) from fairmill.told_rule t where t.kind = r.kind), '-infinity')`;
+const SINCE_RULE = `coalesce((select max(t.reported_at) from fairmill.key_limit_report t where t.kind = r.kind), '-infinity')`;
 
 const FAILURES_ONCE = `cross join lateral (
     select count(*) as failures, count(distinct f -> 'lease_no') as leases from jsonb_array_elements(coalesce(j.failures, '[]')) f) c
@@ -41,7 +41,7 @@ export const JOB_INVARIANTS: readonly Invariant[] = [
     walk: "job",
     query: `select j.id from fairmill.job j
       where j.id > $1 and ($2::bigint is null or j.id <= $2) and j.state = 'running'
-        and not exists (select from fairmill.hand h where h.worker = j.worker and j.id = any (h.ids))`,
+        and not exists (select from fairmill.claim_list h where h.worker = j.worker and j.id = any (h.ids))`,
   },
   {
     id: "D4",
@@ -80,7 +80,7 @@ export const JOB_INVARIANTS: readonly Invariant[] = [
     id: "D7",
     sentence: "a blocked job has another one in its way, or its key is marked to be looked at again",
     walk: "job",
-    query: `select b.id from fairmill.job b left join fairmill.rule_in_force r on r.kind = b.kind
+    query: `select b.id from fairmill.job b left join fairmill.key_limit_in_force r on r.kind = b.kind
       where b.id > $1 and ($2::bigint is null or b.id <= $2) and b.state = 'blocked'
         and (select count(*) from fairmill.job h where h.limit_key = b.limit_key and h.slot is not null) < coalesce(r.max_running, 1)
         and not exists (select from fairmill.meter m where m.use = 'start' and m.scope = 'key' and m.name = b.limit_key and m.recheck)`,
@@ -88,12 +88,12 @@ export const JOB_INVARIANTS: readonly Invariant[] = [
   {
     id: "D8",
     sentence:
-      "a slot is held by a job that is ready or running, was put back by a rate or replaced by a later one, or is of a kind that refuses",
+      "a slot is held by a job that is ready or running, was rate-limited or replaced by a later one, or is of a kind that refuses",
     walk: "job",
     query: `select j.id from fairmill.job j
       where j.id > $1 and ($2::bigint is null or j.id <= $2) and j.slot is not null
         and not (j.state in ('ready', 'running') or j.state = 'scheduled'
-          and (j.put_back is true or j.unique_key is not null or exists (select from fairmill.rule_in_force r where r.kind = j.kind and r.when_full = 'refuse')))`,
+          and (j.rate_limited is true or j.unique_key is not null or exists (select from fairmill.key_limit_in_force r where r.kind = j.kind and r.when_full = 'refuse')))`,
   },
   {
     id: "signal",
@@ -118,7 +118,7 @@ export const JOB_INVARIANTS: readonly Invariant[] = [
     id: "I6",
     sentence: "no more jobs of a key hold a slot than its rule allows",
     walk: "job",
-    query: `select j.id from fairmill.job j join fairmill.rule_in_force r on r.kind = j.kind
+    query: `select j.id from fairmill.job j join fairmill.key_limit_in_force r on r.kind = j.kind
       where j.id > $1 and ($2::bigint is null or j.id <= $2) and j.slot is not null
         and (select count(*) from fairmill.job h where h.limit_key = j.limit_key and h.slot is not null) > r.max_running
         and (select max(coalesce(h.started_at, h.created_at)) from fairmill.job h where h.limit_key = j.limit_key and h.slot is not null) > ${SINCE_RULE}`,
@@ -129,10 +129,10 @@ export const JOB_INVARIANTS: readonly Invariant[] = [
     sentence: "no more jobs of a tenant, queue or kind run than its cap allows",
     walk: "once",
     query: `select g.scope || ' ' || g.name as id
-      from fairmill.gate g join fairmill.meter m on m.use = 'start' and m.scope = g.scope and m.name = g.name
+      from fairmill.limit_setting g join fairmill.meter m on m.use = 'start' and m.scope = g.scope and m.name = g.name
       cross join lateral (
         select count(*) as count, max(j.started_at) as last from fairmill.job j
-        where j.id = any (m.held) and j.state = 'running'
+        where j.id = any (m.running_ids) and j.state = 'running'
           and case g.scope when 'tenant' then j.tenant when 'queue' then j.queue else j.kind end = g.name) running
       where $1::bigint is not null and $2::bigint is null and running.count > g.max_running and running.last > g.changed_at`,
   },
@@ -141,7 +141,7 @@ export const JOB_INVARIANTS: readonly Invariant[] = [
     sentence: "no period of a tenant's, queue's or kind's rate holds more than it allows",
     walk: "once",
     query: `select g.scope || ' ' || g.name as id
-      from fairmill.gate g join fairmill.meter m on m.use = g.rate_at and m.scope = g.scope and m.name = g.name
+      from fairmill.limit_setting g join fairmill.meter m on m.use = g.rate_at and m.scope = g.scope and m.name = g.name
       cross join lateral (select g.rate_per_ms * interval '1 millisecond' as per, g.rate_limit as most) rate
       where $1::bigint is not null and $2::bigint is null and g.rate_how = 'window' and ${tooManyStarts("g.changed_at")}`,
   },
@@ -150,7 +150,7 @@ export const JOB_INVARIANTS: readonly Invariant[] = [
       id: "I7",
       sentence: `no period of the rate of a key holds more than it allows, at ${use}`,
       walk: use === "start" ? "keyStarts" : "keyEnqueues",
-      query: `select m.name as id from fairmill.meter m join fairmill.rule_in_force r on r.kind = m.name::jsonb ->> 0 and r.rate_at = '${use}'
+      query: `select m.name as id from fairmill.meter m join fairmill.key_limit_in_force r on r.kind = m.name::jsonb ->> 0 and r.rate_at = '${use}'
         cross join lateral (select r.rate_per_ms * interval '1 millisecond' as per, r.rate_limit as most) rate
         where m.use = '${use}' and m.scope = 'key' and m.name > $1 and ($2::text is null or m.name <= $2) and r.rate_how = 'window'
           and ${tooManyStarts(SINCE_RULE)}`,

@@ -6,7 +6,6 @@ import { createClient, defineChannel, defineJob, handle } from "fairmill";
 import { afterEach, describe, expect, test } from "vitest";
 import { AlertKeeper, type ToldChange } from "../../src/alerts/alert-keeper.js";
 import { type AlertRules, rulesInForce } from "../../src/alerts/rule.js";
-import { systemClock } from "../../src/base/clock.js";
 import { silentLogger } from "../../src/base/log.js";
 import { Database } from "../../src/db/database.js";
 import { cli, jsonOf, scratchFolder } from "../cli/cli.js";
@@ -25,14 +24,10 @@ afterEach(async () => {
 function keeper(rules: AlertRules = {}, channels: string[] = [], logger = silentLogger): AlertKeeper {
   const database = new Database({ databaseUrl: db.url }, { connectionsMax: 2, applicationName: "alerts" });
   open.push(database);
-  return new AlertKeeper(database, systemClock, {
-    worker: () => "w",
-    rules: rulesInForce(rules),
-    channels,
-    everyMs: 0,
-    logger,
-    onTrouble: () => {},
-  });
+  return new AlertKeeper(
+    { db: database, log: logger, identity: { id: "w" } },
+    { rules: rulesInForce(rules), channels, everyMs: 0 },
+  );
 }
 
 const AT_ONCE = { "queue-depth-10": { for: 0, clearFor: 0 }, "queue-depth-50": { for: 0, clearFor: 0 } };
@@ -48,7 +43,7 @@ const briefly = (changes: readonly ToldChange[] | undefined) =>
 
 test("a quiet database has no alert, and the rules are on record", async () => {
   const watch = keeper();
-  for (let n = 0; n < 3; n++) expect(await watch.runOnce(0)).toEqual([]);
+  for (let n = 0; n < 3; n++) expect(await watch.evaluate(0)).toEqual([]);
   await using client = createClient({ databaseUrl: db.url });
   expect(await client.alerts.list()).toEqual([]);
   expect((await client.alerts.rules()).length).toBe(rulesInForce().length);
@@ -59,11 +54,11 @@ test("A11: more than 10 and more than 50 jobs that wait fire once each, are stor
   const logger = keepingLogger();
   const watch = keeper(AT_ONCE, [], logger);
   await fill(60);
-  expect(briefly(await watch.runOnce(0))).toEqual([
+  expect(briefly(await watch.evaluate(0))).toEqual([
     ["queue-depth-10", "mails", "fired"],
     ["queue-depth-50", "mails", "fired"],
   ]);
-  expect(await watch.runOnce(0)).toEqual([]);
+  expect(await watch.evaluate(0)).toEqual([]);
   await using client = createClient({ databaseUrl: db.url });
   expect(await client.alerts.list({ state: "firing" })).toMatchObject([
     {
@@ -78,11 +73,11 @@ test("A11: more than 10 and more than 50 jobs that wait fire once each, are stor
     { rule: "queue-depth-10", severity: "info" },
   ]);
   await db.query("delete from fairmill.job");
-  expect(briefly(await watch.runOnce(0))).toEqual([
+  expect(briefly(await watch.evaluate(0))).toEqual([
     ["queue-depth-10", "mails", "resolved"],
     ["queue-depth-50", "mails", "resolved"],
   ]);
-  expect(await watch.runOnce(0)).toEqual([]);
+  expect(await watch.evaluate(0)).toEqual([]);
   expect((await client.alerts.list()).map(({ state }) => state)).toEqual(["resolved", "resolved"]);
   expect(logger.lines.map(({ level, message }) => [level, message.split(":")[0]])).toEqual([
     ["info", "Alert"],
@@ -92,7 +87,7 @@ test("A11: more than 10 and more than 50 jobs that wait fire once each, are stor
   ]);
   // The next time it is another alert.
   await fill(60);
-  await watch.runOnce(0);
+  await watch.evaluate(0);
   expect((await client.alerts.list({ state: "firing" })).length).toBe(2);
 });
 
@@ -100,7 +95,7 @@ test("figures of every kind reach their rules", async () => {
   await serve();
   await db.query(`insert into fairmill.job (id, kind, queue, tenant, state, worker, started_at, attempt, lease_no, payload) overriding system value
     values (1, 'slow', 'mails', 't', 'running', 'w', now() - interval '6 minutes', 1, 1, '{}')`);
-  await db.query("insert into fairmill.hand (worker, no, ids) values ('w', 1, '{1}')");
+  await db.query("insert into fairmill.claim_list (worker, list_no, ids) values ('w', 1, '{1}')");
   await db.query(
     "insert into fairmill.job (kind, queue, tenant, state, payload) values ('k', 'lonely', 't', 'ready', '{}')",
   );
@@ -120,7 +115,7 @@ test("figures of every kind reach their rules", async () => {
     `select fairmill.record_metrics_v1('[{"name": "api_latency", "label": "gemini", "sum": 31}, {"name": "storage_size", "label": "s3", "sum": 11000000000}]')`,
   );
   const atOnce = Object.fromEntries(rulesInForce().map(({ name }) => [name, { for: 0 }]));
-  const fired = (await keeper(atOnce).runOnce(0))!.map(({ rule, subject }) => `${rule} ${subject}`).toSorted();
+  const fired = (await keeper(atOnce).evaluate(0))!.map(({ rule, subject }) => `${rule} ${subject}`).toSorted();
   expect(fired).toEqual([
     "contention-1 t1",
     "error-rate mail",
@@ -145,7 +140,7 @@ describe("one process at a time, and each change once", () => {
     const told: ToldChange[] = [];
     const crew = Array.from({ length: 8 }, () => keeper(AT_ONCE, ["ops"]));
     for (let round = 0; round < 5; round++) {
-      const answers = await Promise.all(crew.map((watch) => watch.runOnce(0)));
+      const answers = await Promise.all(crew.map((watch) => watch.evaluate(0)));
       told.push(...answers.flatMap((changes) => changes ?? []));
     }
     expect(briefly(told)).toEqual([
@@ -167,7 +162,7 @@ describe("one process at a time, and each change once", () => {
     const session = await db.pool.connect();
     // Holds the table of jobs up, so that the first round is still reading when the second begins.
     await session.query("begin; lock table fairmill.job in access exclusive mode");
-    const overtaken = late.runOnce(0);
+    const overtaken = late.evaluate(0);
     await waitUntil(
       "it reads",
       async () =>
@@ -213,7 +208,7 @@ describe("one process at a time, and each change once", () => {
 test("a schedule that nobody ticks is noticed: while workers live and its ticking fails, or by hand when none lives", async () => {
   await db.query(`insert into fairmill.schedule (name, cron, timezone, job, fingerprint, next_at, held_until)
     values ('nightly', '0 3 * * *', 'UTC', '{"kind": "k"}', '', now() - interval '2 minutes', now() + interval '1 hour')`);
-  expect(briefly(await keeper().runOnce(0))).toEqual([["schedule-overdue", "nightly", "fired"]]);
+  expect(briefly(await keeper().evaluate(0))).toEqual([["schedule-overdue", "nightly", "fired"]]);
   const { stdout } = await cli(["alerts"], { env: { DATABASE_URL: db.url } });
   expect(stdout).toMatch(/firing\s+critical\s+schedule-overdue\s+nightly/);
 });
@@ -250,19 +245,19 @@ describe("silences", () => {
       actor: "ann",
     });
     const watch = keeper({ ...AT_ONCE, "queue-depth-10": false });
-    expect(await watch.runOnce(0)).toEqual([]);
+    expect(await watch.evaluate(0)).toEqual([]);
     expect(await client.alerts.list()).toMatchObject([{ state: "firing", silencedBy: "ann" }]);
-    expect(await watch.runOnce(0)).toEqual([]);
+    expect(await watch.evaluate(0)).toEqual([]);
     expect(await client.alerts.unsilence(silence.id)).toBe(true);
     expect(await client.alerts.unsilence(silence.id)).toBe(false);
-    expect(briefly(await watch.runOnce(0))).toEqual([["queue-depth-50", "mails", "fired"]]);
-    expect(await watch.runOnce(0)).toEqual([]);
+    expect(briefly(await watch.evaluate(0))).toEqual([["queue-depth-50", "mails", "fired"]]);
+    expect(await watch.evaluate(0)).toEqual([]);
   });
 
   test("by the command: of an alert, of a rule; listed and ended", async () => {
     await serve();
     await fill(60);
-    await keeper(AT_ONCE).runOnce(0);
+    await keeper(AT_ONCE).evaluate(0);
     const env = { DATABASE_URL: db.url };
     const [alert] = jsonOf<{ alerts: { id: string; rule: string }[] }>(await cli(["alerts", "--json"], { env })).alerts;
     const made = jsonOf<{ id: string }>(

@@ -37,20 +37,20 @@ describe("ctx.log", () => {
     await client.result(id);
     await client.result(silent.id);
     await worker.stop();
-    const lines = await client.logs(id);
+    const lines = await client.jobs.logs(id);
     expect(lines.map(({ level, attempt, message }) => [level, attempt, message])).toEqual([
       ["info", 1, "begun"],
       ["warn", 1, "half\ufffdway"],
       ["error", 1, "odd"],
     ]);
     expect(lines[1]!.fields).toMatchObject({ part: "x", nul: "a\ufffdb", err: { name: "Error", message: "broken" } });
-    expect(await client.logs(silent.id)).toEqual([]);
+    expect(await client.jobs.logs(silent.id)).toEqual([]);
     expect(logger.lines.filter(({ message }) => message === "begun")).toMatchObject([{ facts: { n: 1 } }]);
-    expect((await client.logs(id, { level: "warn" })).length).toBe(2);
-    expect((await client.logs(id, { after: lines[0]!.id, limit: 1 })).map(({ message }) => message)).toEqual([
+    expect((await client.jobs.logs(id, { level: "warn" })).length).toBe(2);
+    expect((await client.jobs.logs(id, { after: lines[0]!.id, limit: 1 })).map(({ message }) => message)).toEqual([
       "half\ufffdway",
     ]);
-    await expect(client.logs(id, { levels: "warn" } as never)).rejects.toMatchObject({ code: "FAIRMILL_CONFIG" });
+    await expect(client.jobs.logs(id, { levels: "warn" } as never)).rejects.toMatchObject({ code: "FAIRMILL_CONFIG" });
   });
 
   test("of a job at most so many lines and bytes are kept, over all its attempts, and the last line says so", async () => {
@@ -71,7 +71,7 @@ describe("ctx.log", () => {
     await client.result(many.id);
     await client.result(large.id);
     await worker.stop();
-    const lines = await client.logs(many.id, { limit: 1_000 });
+    const lines = await client.jobs.logs(many.id, { limit: 1_000 });
     expect(lines.length).toBe(1_000);
     expect(lines.at(-1)!.message).toBe("Further lines are not kept: a job keeps 1000 lines and 262144 bytes");
     expect(lines.filter(({ attempt }) => attempt === 1).length).toBe(700);
@@ -103,7 +103,7 @@ describe("ctx.log", () => {
       const { id } = await client.enqueue(talk, {});
       await client.result(id);
       await worker.stop();
-      expect((await client.logs(id)).length).toBe(kept);
+      expect((await client.jobs.logs(id)).length).toBe(kept);
     }
     expect(() => startWorker(db.url, [handle(talk, () => {})], { keepLogs: "loud" as never })).toThrow(/keepLogs/);
   });
@@ -117,8 +117,8 @@ describe("ctx.log", () => {
     await client.result(id);
     await worker.stop();
     expect(JSON.stringify(await rows())).not.toMatch(/hello|ann/);
-    expect(await client.logs(id)).toMatchObject([{ message: "hello", fields: { who: "ann" } }]);
-    expect(await blind.logs(id)).toMatchObject([{ message: "(sealed)", fields: {} }]);
+    expect(await client.jobs.logs(id)).toMatchObject([{ message: "hello", fields: { who: "ann" } }]);
+    expect(await blind.jobs.logs(id)).toMatchObject([{ message: "(sealed)", fields: {} }]);
   });
 });
 
@@ -145,7 +145,7 @@ describe("F9: what must not be shown", () => {
     await worker.stop();
     expect(JSON.stringify(await rows())).not.toMatch(clear);
     expect(JSON.stringify(logger.lines)).not.toMatch(clear);
-    expect((await client.logs(id))[0]).toMatchObject({
+    expect((await client.jobs.logs(id))[0]).toMatchObject({
       message: "mail to [redacted]",
       fields: { note: "[redacted]", email: "[redacted]" },
     });

@@ -46,12 +46,12 @@ const entry = (id: number, kind: string, columns: Record<string, string> = {}) =
 };
 
 const RUNNING = { state: "'running'", worker: "'w'", started_at: "now()", attempt: "1", lease_no: "1" };
-const IN_LIST = "insert into fairmill.hand (worker, no, ids) values ('w', 1, '{1,2,3,4,5}');";
-const GRANTED = `insert into fairmill.account (name, balance, held) values ('a', 5, 5); ${entry(1, "grant", { amount: "10" })}`;
-const HELD = entry(2, "hold", { job_id: "1" });
+const IN_LIST = "insert into fairmill.claim_list (worker, list_no, ids) values ('w', 1, '{1,2,3,4,5}');";
+const GRANTED = `insert into fairmill.account (name, balance, reserved) values ('a', 5, 5); ${entry(1, "grant", { amount: "10" })}`;
+const RESERVED = entry(2, "reservation", { job_id: "1" });
 const OVER = { state: "'succeeded'", ended_at: "now()" };
 const KEY = `'["k","t","x"]'`;
-const RULE = "insert into fairmill.key_rule (kind, max_running) values ('k', 1);";
+const RULE = "insert into fairmill.key_limit (kind, max_running) values ('k', 1);";
 const STARTS = "array[now() - interval '10 seconds', now()], array[2, 2]";
 
 /** By the sentence of the invariant. */
@@ -89,7 +89,7 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
     found: ["1"],
     sql: live(1, { state: "'blocked'", aside: "'blocked'", limit_key: KEY }),
   },
-  "a slot is held by a job that is ready or running, was put back by a rate or replaced by a later one, or is of a kind that refuses":
+  "a slot is held by a job that is ready or running, was rate-limited or replaced by a later one, or is of a kind that refuses":
     {
       found: ["1"],
       sql: live(1, { state: "'scheduled'", aside: "'scheduled'", run_at: "now()", limit_key: KEY, slot: "0" }),
@@ -110,41 +110,41 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
   },
   "no more jobs of a tenant, queue or kind run than its cap allows": {
     found: ["tenant t"],
-    sql: `insert into fairmill.gate (scope, name, max_running, changed_at) values ('tenant', 't', 1, now() - interval '1 hour');
+    sql: `insert into fairmill.limit_setting (scope, name, max_running, changed_at) values ('tenant', 't', 1, now() - interval '1 hour');
       insert into fairmill.worker (id, lease_until) values ('w', now() + interval '1 hour');
-      insert into fairmill.meter (use, scope, name, held) values ('start', 'tenant', 't', '{1,2}'); ${IN_LIST} ${live(1, RUNNING)} ${live(2, RUNNING)}`,
+      insert into fairmill.meter (use, scope, name, running_ids) values ('start', 'tenant', 't', '{1,2}'); ${IN_LIST} ${live(1, RUNNING)} ${live(2, RUNNING)}`,
   },
   "no period of a tenant's, queue's or kind's rate holds more than it allows": {
     found: ["queue q"],
-    sql: `insert into fairmill.gate (scope, name, rate_limit, rate_per_ms, rate_how, rate_at, changed_at)
+    sql: `insert into fairmill.limit_setting (scope, name, rate_limit, rate_per_ms, rate_how, rate_at, changed_at)
         values ('queue', 'q', 3, 60000, 'window', 'start', now() - interval '1 day');
       insert into fairmill.meter (use, scope, name, spent_at, spent) values ('start', 'queue', 'q', ${STARTS});`,
   },
   "no period of the rate of a key holds more than it allows, at start": {
     found: ['["k","t","x"]'],
-    sql: `insert into fairmill.key_rule (kind, rate_limit, rate_per_ms, rate_how, rate_at) values ('k', 3, 60000, 'window', 'start');
+    sql: `insert into fairmill.key_limit (kind, rate_limit, rate_per_ms, rate_how, rate_at) values ('k', 3, 60000, 'window', 'start');
       insert into fairmill.meter (use, scope, name, spent_at, spent) values ('start', 'key', ${KEY}, ${STARTS});`,
   },
   "no period of the rate of a key holds more than it allows, at enqueue": {
     found: ['["k","t","x"]'],
-    sql: `insert into fairmill.key_rule (kind, rate_limit, rate_per_ms, rate_how, rate_at) values ('k', 3, 60000, 'window', 'enqueue');
+    sql: `insert into fairmill.key_limit (kind, rate_limit, rate_per_ms, rate_how, rate_at) values ('k', 3, 60000, 'window', 'enqueue');
       insert into fairmill.meter (use, scope, name, spent_at, spent) values ('enqueue', 'key', ${KEY}, ${STARTS});`,
   },
   "the reservation of a live job is open": {
     found: ["1"],
-    sql: `insert into fairmill.account (name, balance, held) values ('a', 5, 0); ${entry(1, "grant", { amount: "10" })}
-      ${HELD} ${entry(3, "capture", { job_id: "1", hold_id: "2" })} ${live(1, { hold: "2" })}`,
+    sql: `insert into fairmill.account (name, balance, reserved) values ('a', 5, 0); ${entry(1, "grant", { amount: "10" })}
+      ${RESERVED} ${entry(3, "capture", { job_id: "1", reservation_id: "2" })} ${live(1, { reservation: "2" })}`,
   },
   "the reservation of an ended job was captured where it is done, and released otherwise": {
     found: ["1"],
-    sql: `insert into fairmill.account (name, balance, held) values ('a', 5, 0); ${entry(1, "grant", { amount: "10" })}
-      ${HELD} ${entry(3, "capture", { job_id: "1", hold_id: "2" })} ${ended(1, { hold: "2", state: "'dead'" })}`,
+    sql: `insert into fairmill.account (name, balance, reserved) values ('a', 5, 0); ${entry(1, "grant", { amount: "10" })}
+      ${RESERVED} ${entry(3, "capture", { job_id: "1", reservation_id: "2" })} ${ended(1, { reservation: "2", state: "'dead'" })}`,
   },
-  "an open reservation is that of a live job": { found: ["1"], sql: GRANTED + HELD + live(1) },
-  "free and held of an account are what its entries say, at no entry below zero; ends that wait to be added are real and counted once":
+  "an open reservation is that of a live job": { found: ["1"], sql: GRANTED + RESERVED + live(1) },
+  "free and reserved of an account are what its entries say, at no entry below zero; ends that wait to be added are real and counted once":
     {
       found: ["a", "b"],
-      sql: `insert into fairmill.account (name, balance, held) values ('a', 4, 0), ('b', 0, 0);
+      sql: `insert into fairmill.account (name, balance, reserved) values ('a', 4, 0), ('b', 0, 0);
         ${entry(1, "grant", { account: "'b'" })} ${entry(2, "grant")}`,
     },
   "a message is open exactly while its delivery job is live or it waits for its turn, and the two know each other": {

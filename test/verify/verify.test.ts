@@ -41,7 +41,7 @@ describe("planted violations", () => {
   });
   beforeEach(async () => {
     const tables =
-      "job, job_history, worker, hand, step, gate, meter, key_rule, told_rule, account, credit_entry, credit_pending, outbox, batch, batch_edge, batch_hold";
+      "job, job_history, worker, claim_list, step, limit_setting, meter, key_limit, key_limit_report, account, credit_entry, credit_pending, outbox, batch, batch_edge, batch_hold";
     await pool.query(`truncate ${tables.replaceAll(/\w+/g, "fairmill.$&")}`);
   });
   afterAll(async () => {

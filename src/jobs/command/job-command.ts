@@ -15,7 +15,7 @@ import { isSealed, keyIdOf } from "../../core/job/codec.js";
 import { isEnded } from "../../core/job/states.js";
 import type { LogLine } from "../../logs/log-page.js";
 import { KEPT_LEVELS, type KeptLevel } from "../../logs/log-statements.js";
-import type { Step } from "../../steps/step-statements.js";
+import type { JobStep } from "../../steps/step-statements.js";
 import type { Failure, Job, JobDetail } from "../read-jobs.js";
 
 interface Options {
@@ -25,6 +25,8 @@ interface Options {
   readonly after?: string;
   readonly limit?: number;
 }
+
+const LINES = 200;
 
 export const job = defineCommand<Options, [id: string]>({
   name: "job",
@@ -49,7 +51,7 @@ export const job = defineCommand<Options, [id: string]>({
     const redactor = redactorOf(target.config?.settings);
     const page = given({ level: options.level, after: options.after, limit: options.limit ?? LINES });
     const [stored, kept, lines] = await withClient(target, (client) =>
-      Promise.all([client.job(id), client.steps(id), options.logs ? client.logs(id, page) : []]),
+      Promise.all([client.job(id), client.jobs.steps(id), options.logs ? client.jobs.logs(id, page) : []]),
     );
     if (stored === undefined) throw new JobNotFoundError(id);
     const found = redactor.job(stored);
@@ -65,8 +67,6 @@ export const job = defineCommand<Options, [id: string]>({
     return 0;
   },
 });
-
-const LINES = 200;
 
 function logText(id: string, lines: readonly LogLine[], next: string | null): string {
   if (lines.length === 0) return `Nothing that the handler of job ${id} logged is kept.`;
@@ -89,7 +89,7 @@ function firstPart(text: string): string {
 
 function detailOf(
   job: JobDetail,
-  steps: readonly Step[],
+  steps: readonly JobStep[],
   { nowMs, coloured, cut }: { nowMs: number; coloured: boolean; cut: Cut },
 ): string {
   const at = (moment: Date | null) => moment && `${moment.toISOString()} (${relative(moment, nowMs)})`;
@@ -142,13 +142,16 @@ function attemptsOf(job: Job, cut: Cut): string[] {
   ];
 }
 
-function stepsOf(steps: readonly Step[], nowMs: number): string[] {
+function stepsOf(steps: readonly JobStep[], nowMs: number): string[] {
   if (steps.length === 0) return [];
   const width = Math.min(40, Math.max(...steps.map(({ name }) => oneLine(name).length)));
   return ["", "Steps", ...steps.map((step) => `  ${oneLine(step.name).padEnd(width)}  ${fateOf(step, nowMs)}`)];
 }
 
-function fateOf({ kind, position, startedAt, finishedAt, wakeAt, signalledAt, attempt }: Step, nowMs: number): string {
+function fateOf(
+  { kind, position, startedAt, finishedAt, wakeAt, signalledAt, attempt }: JobStep,
+  nowMs: number,
+): string {
   const span = (end: Date) => spanOf(end.getTime() - startedAt.getTime());
   const until = wakeAt ? ` until ${wakeAt.toISOString()} (${relative(wakeAt, nowMs)})` : "";
   if (kind === "run") return `done in ${span(finishedAt!)}, attempt ${attempt}`;
@@ -158,8 +161,8 @@ function fateOf({ kind, position, startedAt, finishedAt, wakeAt, signalledAt, at
   return finishedAt ? `no signal came in ${span(finishedAt)}` : `waits for a signal${until}`;
 }
 
-const headOf = ({ attempt, outcome, startedAt, endedAt, worker }: Failure) =>
-  `${attempt}  ${oneLine(outcome)} at ${endedAt.toISOString()} after ${spanOf(endedAt.getTime() - startedAt.getTime())}, worker ${oneLine(worker)}`;
+const headOf = ({ attempt, outcome, startedAt, completedAt, worker }: Failure) =>
+  `${attempt}  ${oneLine(outcome)} at ${completedAt.toISOString()} after ${spanOf(completedAt.getTime() - startedAt.getTime())}, worker ${oneLine(worker)}`;
 
 const errorOf = (error: ErrorRecord | null, cut: Cut): string[] => {
   if (error === null) return [];

@@ -54,7 +54,9 @@ export const jobs = defineCommand<Options>({
     // The config says how payloads are opened, and what must not be shown of them and of errors.
     const target = await findTarget(options, "codec");
     const { job: shown } = redactorOf(target.config?.settings);
-    const page = (await withClient(target, (client) => client.jobs({ ...filter, limit }))).map((job) => shown(job));
+    const page = (await withClient(target, (client) => client.jobs.list({ ...filter, limit }))).map((job) =>
+      shown(job),
+    );
     const next = page.length === limit ? (page.at(-1)?.id ?? null) : null;
     if (page.length === 0) out.result({ jobs: [], next }, nothingFound(Object.keys(filter).length > 0));
     else {

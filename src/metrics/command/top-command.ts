@@ -52,7 +52,7 @@ export const top = defineCommand<Options>({
 async function look(client: Client, where: string): Promise<TopInput> {
   const [figures, tenants, alerts] = await Promise.all([
     client.metrics.figures(),
-    client.tenants({ limit: TENANTS }),
+    client.tenants.list({ limit: TENANTS }),
     client.alerts.list({ state: "firing", limit: 200 }),
   ]);
   return { figures, tenants, alerts, where };
