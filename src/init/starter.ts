@@ -98,7 +98,7 @@ test("a greeting names the one it is for", () => {
 });
 
 test("it is tried three times", () => {
-  expect(sendGreeting.attemptsMax).toBe(3);
+  expect(sendGreeting.maxAttempts).toBe(3);
 });
 `;
 

@@ -19,7 +19,7 @@ const ACCOUNTS = `with moved as (
   select account as id from running where free < 0 or reserved < 0
   union all
   select coalesce(s.name, m.account) from said s full join (select account, sum(free) as free, sum(reserved) as reserved from moved group by 1) m on m.account = s.name
-  where s.free is distinct from coalesce(m.free, 0) or s.reserved is distinct from coalesce(m.running_ids, 0)
+  where s.free is distinct from coalesce(m.free, 0) or s.reserved is distinct from coalesce(m.reserved, 0)
   union all
   select p.account from fairmill.credit_pending p left join fairmill.credit_entry e on e.id = p.entry_id
   where p.account > $1 and ($2::text is null or p.account <= $2)

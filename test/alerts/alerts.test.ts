@@ -206,7 +206,7 @@ describe("one process at a time, and each change once", () => {
 });
 
 test("a schedule that nobody ticks is noticed: while workers live and its ticking fails, or by hand when none lives", async () => {
-  await db.query(`insert into fairmill.schedule (name, cron, timezone, job, fingerprint, next_at, held_until)
+  await db.query(`insert into fairmill.schedule (name, cron, timezone, job, fingerprint, next_at, not_before)
     values ('nightly', '0 3 * * *', 'UTC', '{"kind": "k"}', '', now() - interval '2 minutes', now() + interval '1 hour')`);
   expect(briefly(await keeper().evaluate(0))).toEqual([["schedule-overdue", "nightly", "fired"]]);
   const { stdout } = await cli(["alerts"], { env: { DATABASE_URL: db.url } });

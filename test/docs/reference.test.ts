@@ -267,6 +267,7 @@ describe("api.md names everything that the package exports", () => {
   test.each([
     ["src/errors.ts", "Errors"],
     ["src/webhooks.ts", "Webhooks"],
+    ["src/observe.ts", "Observe"],
   ])("from the subpath of %s, under its heading", (source, heading) => {
     const named = namedIn(sectionOf(page, heading));
     expect(exportedBy(source).filter((name) => !named.has(name))).toEqual([]);
