@@ -34,19 +34,14 @@ interface Span {
   end(): void;
 }
 
-/** Where the trace stands in a job: an option at enqueue, a member of the context at run. */
-interface Traced {
-  readonly trace?: string | null | undefined;
-}
-
 /** A middleware for `use`, at enqueue and at run. No tenant, key or payload becomes part of a span. */
 export function tracing(api: TraceApi, version?: string) {
   const tracer = api.trace.getTracer("fairmill", version);
   return {
     name: "fairmill.tracing",
     enqueue: (job: JobDraft) => {
-      const given = (job.options as Traced).trace;
-      if (given !== undefined) return undefined;
+      // The caller says which trace it belongs to.
+      if (job.options.trace !== undefined) return undefined;
       const span = tracer.startSpan(`enqueue ${job.kind}`, {
         kind: api.SpanKind.PRODUCER,
         attributes: {
@@ -59,10 +54,10 @@ export function tracing(api: TraceApi, version?: string) {
       // It says that a job was handed over; what storing it comes to is the caller's own span.
       span.end();
       const trace = formatTraceparent(span.spanContext());
-      return trace === undefined ? undefined : { options: { ...job.options, trace } as JobDraft["options"] };
+      return trace === undefined ? undefined : { options: { ...job.options, trace } };
     },
     run: (ctx: JobContext, next: () => unknown): unknown => {
-      const from = parseTraceparent((ctx as Traced).trace);
+      const from = parseTraceparent(ctx.trace);
       const active = api.context.active();
       const parent = from === undefined ? active : api.trace.setSpanContext(active, { ...from, isRemote: true });
       const span = tracer.startSpan(

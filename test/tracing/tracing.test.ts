@@ -1,74 +1,8 @@
 // F9: trace context travels with a job: the span of a run is a child of the span that enqueued it.
 import { describe, expect, test } from "vitest";
-import { formatTraceparent, parseTraceparent, type SpanContext } from "../../src/tracing/traceparent.js";
-import { type TraceApi, tracing } from "../../src/tracing/tracing.js";
-
-interface SpanRecord {
-  name: string;
-  kind: number;
-  attributes: Record<string, unknown>;
-  context: SpanContext;
-  parent: string | undefined;
-  status?: { code: number; message?: string };
-  errors: unknown[];
-  ends: number;
-}
-
-/** As the real one does it: contexts are values, the active one is what `with` was given. */
-function recordingApi(): { api: TraceApi; spans: SpanRecord[]; active: () => { span?: SpanContext } } {
-  const spans: SpanRecord[] = [];
-  type Context = { span?: SpanContext };
-  let active: Context = {};
-  const api: TraceApi = {
-    SpanKind: { PRODUCER: 3, CONSUMER: 4 },
-    SpanStatusCode: { ERROR: 2 },
-    context: {
-      active: () => active,
-      with: (context, work) => {
-        const before = active;
-        active = context as Context;
-        try {
-          return work();
-        } finally {
-          active = before;
-        }
-      },
-    },
-    trace: {
-      setSpan: (_, span) => ({ span: span.spanContext() }),
-      setSpanContext: (_, span) => ({ span }),
-      getTracer: () => ({
-        startSpan: (name, { kind, attributes }, context = active) => {
-          const parent = (context as Context).span;
-          const n = spans.length + 1;
-          const record: SpanRecord = {
-            name,
-            kind,
-            attributes,
-            parent: parent?.spanId,
-            errors: [],
-            ends: 0,
-            context: {
-              traceId: parent?.traceId ?? String(n).repeat(32).slice(0, 32),
-              spanId: String(n).repeat(16).slice(0, 16),
-              traceFlags: 1,
-            },
-          };
-          spans.push(record);
-          return {
-            spanContext: () => record.context,
-            recordException: (error) => void record.errors.push(error),
-            setStatus: (status) => {
-              record.status = status;
-            },
-            end: () => void record.ends++,
-          };
-        },
-      }),
-    },
-  };
-  return { api, spans, active: () => active };
-}
+import { formatTraceparent, parseTraceparent } from "../../src/tracing/traceparent.js";
+import { tracing } from "../../src/tracing/tracing.js";
+import { recordingApi } from "./recording-api.js";
 
 const draft = { kind: "mail.send", queue: "mails", input: { secret: "s" }, options: { tenant: "acme" } };
 const context = (trace?: string | null) =>

@@ -19,6 +19,8 @@ export interface CoreContext<Input = unknown> {
   /** 1 for the first attempt. */
   readonly attempt: number;
   readonly leaseNo: number;
+  /** The `traceparent` of the span that enqueued the job; null: none was given. */
+  readonly trace: string | null;
   /** Aborts on the time limit, on cancel, on a lost lease and on shutdown; `signal.reason` says which. */
   readonly signal: AbortSignal;
   /** Keeps a JSON value as the job's progress; cheap to call often, the latest value wins. */
@@ -109,6 +111,9 @@ export class RunContext<Input = unknown> implements CoreContext<Input> {
   }
   get leaseNo(): number {
     return this.#run.claim.leaseNo;
+  }
+  get trace(): string | null {
+    return this.#run.claim.trace;
   }
 
   get signal(): AbortSignal {
