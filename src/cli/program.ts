@@ -101,6 +101,7 @@ function programOf(out: Output, ended: (code: ExitCode) => void): Command {
     )
     .option("--schema <name>", 'schema of the jobs (default: FAIRMILL_SCHEMA, the config, "fairmill")', schemaName)
     .option("--config <path>", "config file (default: fairmill.config.ts, .js, .mjs or .json, found upwards)")
+    .option("--no-config", "go without a config, and show what its rules would redact")
     .option("--json", "print one JSON value and nothing else")
     .configureHelp({ showGlobalOptions: true })
     // Whoever calls this decides what is printed and when the process ends.

@@ -1,5 +1,6 @@
 // A job as it may be shown to people: without what its definition, or the project, says must not be. For the command and the HTTP server; the
 // library gives an application its own data as it is.
+import type { ErrorRecord } from "../base/error-record.js";
 import { createRedactor, type Redactor, withoutSecrets } from "../base/redact.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
 import type { LogLine } from "../logs/log-page.js";
@@ -65,6 +66,40 @@ export function createJobRedactor(
         ...(payload !== undefined && { payload: redactor.value(payload) }),
         ...(answer !== undefined && { answer: withoutSecrets(redactor.value(answer), secrets) }),
         ...(attempts !== undefined && { attempts: withoutSecrets(attempts, secrets) }),
+      };
+    },
+  };
+}
+
+/** Shows no contents at all, but that there are some: for those who do not know what must not be shown. */
+export function hideContents(text: string): JobRedactor {
+  const hidden = (value: unknown) => (value === undefined || value === null ? value : text);
+  const error = <Kept extends Pick<ErrorRecord, "name" | "message" | "code">>({ name, code }: Kept): Kept =>
+    ({ name, message: text, ...(code !== undefined && { code }) }) as Kept;
+  return {
+    job: (job) => ({
+      ...job,
+      payload: text,
+      progress: hidden(job.progress),
+      result: hidden(job.result),
+      error: job.error && error(job.error),
+      failures: job.failures.map((failure) => ({ ...failure, error: failure.error && error(failure.error) })),
+    }),
+    step: (_, step) => ({ ...step, result: hidden(step.result) }),
+    line: (_, line) => ({ ...line, message: text, fields: {} }),
+    message: (message) => {
+      const { payload, answer, attempts } = message as Partial<MessageDetail>;
+      return {
+        ...message,
+        ...(payload !== undefined && { payload: text }),
+        ...(answer !== undefined && { answer: hidden(answer) }),
+        ...(Array.isArray(attempts) && {
+          attempts: (attempts as MessageDetail["attempts"]).map((attempt) => ({
+            ...attempt,
+            ...(attempt.error && { error: error(attempt.error) }),
+            ...(attempt.reason !== undefined && { reason: text }),
+          })),
+        }),
       };
     },
   };

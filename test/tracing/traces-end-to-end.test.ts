@@ -26,7 +26,7 @@ test("each run is a child of the span that enqueued it, and what a handler enque
   ];
   const worker = await startWorker(db.url, handlers, { use });
   const { id } = await client.enqueue(first, { n: 1 });
-  await waitUntil(() => spans.some(({ name, ends }) => name === "run second" && ends === 1));
+  await waitUntil("the second job has run", () => spans.some(({ name, ends }) => name === "run second" && ends === 1));
   await worker.stop();
 
   const ofName = (name: string) => spans.filter((span) => span.name === name);

@@ -187,7 +187,8 @@ const evaluate = defineCommand<object>({
   examples: [["fairmill alerts evaluate", "what has changed"]],
   declare: () => {},
   run: async ({ options, out }) => {
-    const target = await findTarget(options, "codec");
+    // Other rules than those of the fleet would end its alerts.
+    const target = await findTarget(options, "handlers");
     const settings = checkAlerts(target.config?.settings.alerts) ?? { rules: [], channels: [], everyMs: 15_000 };
     const changes = await withDatabase(target, "fairmill alerts", (db) => {
       const keeper = new AlertKeeper({ db, log: silentLogger, identity: { id: `cli-${process.pid}` } }, settings);

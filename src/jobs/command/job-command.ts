@@ -48,7 +48,7 @@ export const job = defineCommand<Options, [id: string]>({
     if (!options.logs && (options.level ?? options.after ?? options.limit) !== undefined)
       throw new UsageError(`--level, --after and --limit are for --logs. Write "fairmill job ${id} --logs".`);
     const target = await findTarget(options, "codec");
-    const redactor = redactorOf(target.config?.settings);
+    const redactor = redactorOf(target);
     const page = given({ level: options.level, after: options.after, limit: options.limit ?? LINES });
     const [stored, kept, lines] = await withClient(target, (client) =>
       Promise.all([client.job(id), client.jobs.steps(id), options.logs ? client.jobs.logs(id, page) : []]),

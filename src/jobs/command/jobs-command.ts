@@ -53,7 +53,7 @@ export const jobs = defineCommand<Options>({
     const filter = given({ state, queue, kind, tenant, batch, before, ...ended });
     // The config says how payloads are opened, and what must not be shown of them and of errors.
     const target = await findTarget(options, "codec");
-    const { job: shown } = redactorOf(target.config?.settings);
+    const { job: shown } = redactorOf(target);
     const page = (await withClient(target, (client) => client.jobs.list({ ...filter, limit }))).map((job) =>
       shown(job),
     );

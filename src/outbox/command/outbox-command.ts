@@ -79,7 +79,7 @@ const get = defineCommand<object, [id: string]>({
     const target = await findTarget(options, "codec");
     const found = await withClient(target, (client) => client.outbox.get(id));
     if (found === undefined) throw new MessageNotFoundError(id);
-    const message = redactorOf(target.config?.settings).message(found);
+    const message = redactorOf(target).message(found);
     out.result(message, shownMessage(message, out.columns));
     return 0;
   },
