@@ -1,6 +1,7 @@
 // The rooms of `src/`, and which rooms each may import from, besides itself. ARCHITECTURE.md shows this table; a test compares the two.
 const below = ["base", "db", "core"];
 const features = [
+  "intervals",
   "limits",
   "batches",
   "steps",
@@ -28,6 +29,8 @@ export const MAY_IMPORT = {
   tracing: below,
   metrics: ["base", "db"],
   alerts: ["base", "db", "metrics"],
+  // Watches the steps of runs.
+  intervals: [...below, "steps"],
   schedules: [...below, "limits"],
   batches: [...below, "limits"],
   // Looking at jobs shows what features keep of them.
@@ -37,13 +40,17 @@ export const MAY_IMPORT = {
   init: ["base"],
   client: [...below, ...features],
   worker: [...below, ...features, "client"],
+  ticks: [...below, ...features, "client", "worker"],
   embedded: ["base"],
   adapters: ["base", "db"],
   storage: ["base"],
-  command: [...below, ...features, ...examined, "client", "worker", "cli"],
-  cli: [...below, ...features, ...examined, "client", "worker", "embedded", "command", "index", "errors", "webhooks"],
-  index: [...below, ...features, "client", "worker"],
-  errors: [...below, ...features],
+  command: [...below, ...features, ...examined, "client", "worker", "ticks", "cli"],
+  cli: [
+    ...[...below, ...features, ...examined, "client", "worker", "ticks", "embedded", "command"],
+    ...["index", "errors", "webhooks"],
+  ],
+  index: [...below, ...features, "client", "worker", "ticks"],
+  errors: [...below, ...features, "storage"],
   webhooks: ["outbox"],
   observe: ["logs", "metrics", "alerts"],
 };

@@ -24,6 +24,7 @@ import { tenants } from "../limits/command/tenants.js";
 import { top } from "../metrics/command/top-command.js";
 import { outbox } from "../outbox/command/outbox-command.js";
 import { schedules } from "../schedules/command/schedules-command.js";
+import { tick } from "../ticks/command/tick-command.js";
 import { verify } from "../verify/command/verify-command.js";
 import { databaseUrl, schemaName } from "./arguments.js";
 import type { CliCommand, CommandGroup, GlobalOptions } from "./command.js";
@@ -40,6 +41,7 @@ const COMMANDS: readonly (CliCommand | CommandGroup)[] = [
   devWorker,
   migrate,
   work,
+  tick,
   enqueue,
   jobs,
   job,

@@ -10,8 +10,7 @@ import { logMembers } from "../logs/log-context.js";
 import type { LogKeeper } from "../logs/log-keeper.js";
 import { publishMembers } from "../outbox/publish-context.js";
 import { tickMembers } from "../schedules/tick-context.js";
-import type { StepKeeper } from "../steps/step.js";
-import { stepMembers } from "../steps/step-context.js";
+import { type StepTools, stepMembers } from "../steps/step-context.js";
 import type { WorkerEffects } from "./effect-maker.js";
 import type { WorkerSettings } from "./worker-settings.js";
 
@@ -26,7 +25,7 @@ export interface MembersOptions {
   readonly db: Database;
   readonly clock: Clock;
   readonly settings: WorkerSettings;
-  readonly steps: StepKeeper;
+  readonly steps: Omit<StepTools, "clock">;
   readonly effects: WorkerEffects;
   readonly log: Logger;
   readonly logs: LogKeeper;
@@ -36,7 +35,7 @@ export interface MembersOptions {
 export const contextMembers =
   ({ db, clock, settings: { codec }, steps, effects, log, logs }: MembersOptions) =>
   (control: RunControl): ContextMembers => ({
-    ...stepMembers(control, steps, clock),
+    ...stepMembers(control, { ...steps, clock }),
     ...publishMembers(control, { codec, tell: (definition) => effects.tell(definition) }),
     ...batchMembers(control, new FlowNodeReader(db, codec)),
     ...tickMembers(db),
