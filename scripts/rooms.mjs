@@ -1,6 +1,21 @@
 // The rooms of `src/`, and which rooms each may import from, besides itself. ARCHITECTURE.md shows this table; a test compares the two.
 const below = ["base", "db", "core"];
-const features = ["intervals", "limits", "batches", "steps", "credits", "outbox", "schedules", "encryption", "jobs"];
+const features = [
+  "intervals",
+  "limits",
+  "batches",
+  "steps",
+  "credits",
+  "outbox",
+  "schedules",
+  "encryption",
+  "logs",
+  "metrics",
+  "alerts",
+  "jobs",
+];
+/** Rooms that only commands ask. */
+const examined = ["verify", "doctor", "init"];
 export const MAY_IMPORT = {
   base: [],
   db: ["base"],
@@ -10,21 +25,32 @@ export const MAY_IMPORT = {
   credits: below,
   encryption: below,
   outbox: below,
+  logs: below,
+  tracing: below,
+  metrics: ["base", "db"],
+  alerts: ["base", "db", "metrics"],
   // Watches the steps of runs.
   intervals: [...below, "steps"],
   schedules: [...below, "limits"],
   batches: [...below, "limits"],
   // Looking at jobs shows what features keep of them.
-  jobs: [...below, "limits", "batches", "steps", "outbox", "schedules"],
+  jobs: [...below, "limits", "batches", "steps", "outbox", "schedules", "logs"],
+  verify: ["base", "db"],
+  doctor: ["base", "db"],
+  init: ["base"],
   client: [...below, ...features],
   worker: [...below, ...features, "client"],
   ticks: [...below, ...features, "client", "worker"],
   embedded: ["base"],
   adapters: ["base", "db"],
   storage: ["base"],
-  command: [...below, ...features, "client", "worker", "ticks", "cli"],
-  cli: [...below, ...features, "client", "worker", "ticks", "embedded", "command", "index", "errors", "webhooks"],
+  command: [...below, ...features, ...examined, "client", "worker", "ticks", "cli"],
+  cli: [
+    ...[...below, ...features, ...examined, "client", "worker", "ticks", "embedded", "command"],
+    ...["index", "errors", "webhooks"],
+  ],
   index: [...below, ...features, "client", "worker", "ticks"],
   errors: [...below, ...features, "storage"],
   webhooks: ["outbox"],
+  observe: ["logs", "metrics", "alerts"],
 };
