@@ -1,6 +1,6 @@
 // `client.metrics`: figures of the fleet, lines over time, and what applications report.
 import { ConfigError } from "../base/errors.js";
-import { nameOf, refuseUnknown } from "../base/settings.js";
+import { nameOf, readable, refuseUnknown } from "../base/settings.js";
 import type { Database } from "../db/database.js";
 import { type Figures, readFigures } from "./figures.js";
 import { FleetMetrics, type FleetMetricsOptions } from "./fleet-metrics.js";
@@ -70,10 +70,11 @@ export async function recordSamples(db: Database, samples: readonly NewSample[])
 }
 
 function addedUp(measurements: readonly Measurement[]): NewSample[] {
-  if (!Array.isArray(measurements) || measurements.length > MEASUREMENTS_MAX)
+  const given = readable("measurements", "record", () => (Array.isArray(measurements) ? [...measurements] : undefined));
+  if (given === undefined || given.length > MEASUREMENTS_MAX)
     throw new ConfigError("measurements", `record: pass a list of at most ${MEASUREMENTS_MAX} measurements.`);
   const samples = new Map<string, NewSample>();
-  for (const measurement of measurements as Measurement[]) {
+  for (const measurement of given as Measurement[]) {
     refuseUnknown(measurement, ["name", "label", "value"], "record");
     const name = nameOf(measurement.name, "name");
     const label = measurement.label === undefined ? "" : nameOf(measurement.label, "label");

@@ -1,6 +1,7 @@
 // Lines over time for charts: interval records added up in steps. What no record says at a time is null, which is a gap and not a zero.
 import { ConfigError } from "../base/errors.js";
 import { ifGiven, nameOf, oneOf, refuseUnknown, wholeNumber } from "../base/settings.js";
+import { momentOf } from "../base/time.js";
 import type { Database } from "../db/database.js";
 import { TICK_BUCKETS_MS } from "./counters.js";
 
@@ -225,13 +226,8 @@ function checkSeriesQuery(query: SeriesQuery) {
   const name = oneOf(query.name, SERIES_NAMES, "name", "series");
   const { by: given = "none" } = ifGiven("by", query.by, (value) => oneOf(value, SERIES_BY, "by", "series"));
   const points = wholeNumber(query.points ?? 120, 1, POINTS_MAX, "points");
-  const { since, until } = query;
-  for (const [setting, at] of [
-    ["since", since],
-    ["until", until],
-  ] as const)
-    if (!(at instanceof Date) || Number.isNaN(at.getTime()))
-      throw new ConfigError(setting, `series: ${setting} must be a Date.`);
+  const since = new Date(momentOf(query.since, "since"));
+  const until = new Date(momentOf(query.until, "until"));
   if (until <= since) throw new ConfigError("until", "series: until must lie behind since.");
   const { kind, tenant, queue } = query;
   // A filter names the lines that are looked at, so that they are told apart by it.

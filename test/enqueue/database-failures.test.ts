@@ -111,6 +111,7 @@ const ANSWERS = [
   "FAIRMILL_BATCH_ENDED",
   "FAIRMILL_SCHEDULE_NOT_FOUND",
   "FAIRMILL_MESSAGE_NOT_FOUND",
+  "FAIRMILL_ALERT_NOT_FOUND",
 ];
 
 test("the list of doors leaves none out", async () => {
