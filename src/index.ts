@@ -63,6 +63,7 @@ export {
   createClient,
 } from "./client/client.js";
 export type { TransactionClient } from "./client/transaction-client.js";
+export { type Config, defineConfig } from "./config/config.js";
 export type { EnqueueMiddleware, JobChange, JobDraft } from "./core/enqueue/enqueue-middleware.js";
 export type { EnqueuedCount } from "./core/enqueue/enqueue-stream.js";
 export type { EnqueueItem } from "./core/enqueue/make-job.js";
@@ -190,6 +191,33 @@ export {
   WebhookUnreachableError,
 } from "./outbox/webhook/webhook-errors.js";
 export type { WebhookLimits } from "./outbox/webhook/webhook-limits.js";
+export {
+  type AllocatableJob,
+  type Allocation,
+  KeyAffinityAllocation,
+  LeastBusyAllocation,
+  NoWorkersAvailableError,
+  type PoolWorker,
+  RoundRobinAllocation,
+  type WorkerAllocationStrategy,
+  WorkerBusyError,
+} from "./pool/allocation.js";
+export type { ChildFacts } from "./pool/child.js";
+export { CHILD_TRANSITIONS, type ChildState } from "./pool/life-cycle.js";
+export type { Metric } from "./pool/metrics.js";
+export { CrashLoopError } from "./pool/pool.js";
+export type { KubernetesOptions, PoolOptions } from "./pool/pool-settings.js";
+export {
+  decide as decideScale,
+  type ScaleDecision,
+  type ScaleHistory,
+  type ScaleInputs,
+  type ScaleSettings,
+} from "./pool/scale/brain.js";
+export type { FloorOptions } from "./pool/scale/floors.js";
+export { KubernetesError } from "./pool/scale/kubernetes-target.js";
+export { createSupervisor, Supervisor, type SupervisorEvents, type SupervisorHealth } from "./pool/supervisor.js";
+export type { SupervisorOptions } from "./pool/supervisor-settings.js";
 export type { Missed, Tick } from "./schedules/schedule.js";
 export type { Schedule } from "./schedules/schedule-statements.js";
 export type { CronSpec, Scheduled, ScheduleOptions } from "./schedules/schedules.js";
@@ -203,7 +231,6 @@ export {
   WaitTimeoutError,
 } from "./steps/step-errors.js";
 export type { SignalAnswer, Step } from "./steps/step-statements.js";
-export { type Config, defineConfig } from "./worker/config.js";
 export { createWorker, Worker } from "./worker/worker.js";
 export {
   chain,

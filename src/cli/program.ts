@@ -18,6 +18,8 @@ import { queues } from "../limits/command/queues.js";
 import { resume } from "../limits/command/resume.js";
 import { tenants } from "../limits/command/tenants.js";
 import { outbox } from "../outbox/command/outbox-command.js";
+import { supervise } from "../pool/command/supervise-command.js";
+import { workers } from "../pool/command/workers-command.js";
 import { cron } from "../schedules/command/schedules-command.js";
 import { databaseUrl, schemaName } from "./arguments.js";
 import type { CliCommand, GlobalOptions } from "./command.js";
@@ -33,6 +35,8 @@ const COMMANDS: readonly CliCommand[] = [
   devWorker,
   migrate,
   work,
+  supervise,
+  workers,
   enqueue,
   jobs,
   job,

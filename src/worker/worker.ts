@@ -23,7 +23,7 @@ import { JobCompleter } from "../core/settle/completer.js";
 import { ProgressKeeper } from "../core/settle/progress.js";
 import { Upkeep } from "../core/upkeep/upkeep.js";
 import type { UpkeepReport } from "../core/upkeep/upkeep-statements.js";
-import { Hands } from "../core/worker/active-jobs.js";
+import { Hands, type MakeRunner } from "../core/worker/active-jobs.js";
 import { ThrottleLog } from "../core/worker/claim-log.js";
 import { ContentReports } from "../core/worker/content-reports.js";
 import { Incarnation } from "../core/worker/incarnation.js";
@@ -58,6 +58,15 @@ const LAST_SETTLE_MS = 8_000;
 /** When nobody is waited for any more, everything fails at once; this is for what does not. */
 const FALL_MS = 500;
 
+/** What a pool of processes sets of a worker, and applications do not. */
+export interface WorkerInternals {
+  readonly makeRunner?: MakeRunner;
+  /** Added to the figures of every heartbeat. */
+  readonly stats?: () => object;
+  /** A round of upkeep has succeeded. */
+  readonly onUpkept?: () => void;
+}
+
 export class Worker {
   readonly events: WorkerEmitter = createWorkerEmitter();
   readonly #parts: Parts;
@@ -73,7 +82,7 @@ export class Worker {
   #starting: Promise<unknown> | undefined;
   #stopped: Promise<void> | undefined;
 
-  constructor(options: WorkerOptions) {
+  constructor(options: WorkerOptions, internals: WorkerInternals = {}) {
     const settings = checkWorkerOptions(options);
     const queues = [...settings.concurrency.keys()];
     const clock = options.clock ?? systemClock;
@@ -108,7 +117,7 @@ export class Worker {
     this.#parts = { db, clock, log, events: this.events, settings, kinds, trouble };
 
     this.#incarnation = new Incarnation(this.#parts, {
-      stats: () => ({ ...this.#hands.stats, rssBytes: process.memoryUsage.rss() }),
+      stats: () => ({ ...this.#hands.stats, rssBytes: process.memoryUsage.rss(), ...internals.stats?.() }),
       onLost: () => this.#hands.abortAll(new LeaseLostError()),
       onReborn: () => this.#loop.wake(),
       onCancelled: (ids) => this.#hands.cancel(this.id, ids),
@@ -133,10 +142,12 @@ export class Worker {
     this.#hands = new Hands(this.#parts, {
       handlers,
       sealResult,
+      makeRunner: internals.makeRunner,
       onProgress: (claim, value) => {
         contents.look(claim, "progress", value);
         this.#progress.report(claim, value);
       },
+      dismissProgress: (claim) => this.#progress.dismiss(claim),
       onKept: (claim, what, value) => contents.look(claim, what, value),
       steps: new StepStore(db, clock, {
         stepsMax: settings.stepsMax,
@@ -160,7 +171,10 @@ export class Worker {
       crashesMax: settings.crashesMax,
       historyKeepMs: settings.historyKeepMs,
       everyMs: UPKEEP_MS,
-      onReport: (report) => this.#upkept(report),
+      onReport: (report) => {
+        internals.onUpkept?.();
+        this.#upkept(report);
+      },
       schedules: {
         onTicked: (schedule, ticked) => this.#ticked(schedule, ticked),
         onReset: (schedule, next) =>
@@ -201,6 +215,11 @@ export class Worker {
   /** The name of this incarnation: host-pid-start-random. */
   get id(): string {
     return this.#incarnation.id;
+  }
+
+  /** For pools: each queue may run so many times the jobs at once that the settings say. */
+  resize(times: number): void {
+    this.#hands.resize(times);
   }
 
   /** Registers and begins to work; resolves when the worker claims. */

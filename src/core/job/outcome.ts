@@ -68,7 +68,9 @@ type Decision =
       readonly delayMs: number;
     }
   | { readonly verdict: "snooze"; readonly delayMs: number; readonly waits?: readonly string[] }
-  | { readonly verdict: "release"; readonly reason?: string };
+  | { readonly verdict: "release"; readonly reason?: string }
+  /** The process that ran it died, and its supervisor lives: as recovery does it, without waiting for a lease. */
+  | { readonly verdict: "crashed"; readonly reason: string; readonly crashesMax: number };
 
 export type FailureOutcome = "failed" | "timeout" | "invalid";
 

@@ -38,11 +38,16 @@ export interface RunnerOptions {
   readonly nodes: NodeReader;
   readonly effects: EffectMaker;
   readonly completer: Completer;
+  /** Drops what was reported as progress of the job, and waits for what is being written. */
+  readonly dismissProgress?: (claim: Claim) => Promise<void>;
   /** Of which tick of a schedule the job is. */
   readonly tickOf?: (claim: Claim) => Promise<Tick | undefined>;
   /** Opens payloads that are sealed. */
   readonly codec?: Codec | undefined;
 }
+
+/** What a worker needs of whatever runs its jobs: in this process, or in others. */
+export type JobRunner = Pick<Runner, "prepare" | "begin" | "abort" | "verdictOf">;
 
 export class Runner {
   readonly #options: RunnerOptions;

@@ -32,6 +32,8 @@ export function logVerdict(log: Logger, claim: Claim, verdict: Verdict, duration
       return log.info({ ...facts, againInMs: verdict.delayMs }, "Job snoozed");
     case "cancelled":
       return log.info(facts, "Job cancelled");
+    case "crashed":
+      return log.warn({ ...facts, crashes: claim.crashes + 1, reason: verdict.reason }, "Job's process died");
     case "release":
       return log.info(facts, "Job released");
   }

@@ -9,7 +9,7 @@ import type { Effects } from "../job/effects.js";
 import type { Verdict } from "../job/outcome.js";
 import { type DecidedRun, Run, type RunEnds } from "../run/run.js";
 import type { Completion } from "../run/run-effects.js";
-import { Runner, type RunnerOptions } from "../run/runner.js";
+import { type JobRunner, Runner, type RunnerOptions } from "../run/runner.js";
 import type { Returned, SealResult } from "../settle/settle-statements.js";
 import { Settlers } from "../settle/settlers.js";
 import { logVerdict } from "../settle/verdict-log.js";
@@ -17,12 +17,17 @@ import { Slots } from "./capacity.js";
 import { Reclaims } from "./reclaims.js";
 import type { Parts } from "./worker-context.js";
 
+/** Makes what runs the jobs of a worker, when that is not this process. */
+export type MakeRunner = (options: RunnerOptions, ends: RunEnds, parts: Parts) => JobRunner;
+
 export interface HandsOptions
   extends Pick<
     RunnerOptions,
-    "handlers" | "onProgress" | "onKept" | "steps" | "nodes" | "tickOf" | "effects" | "completer"
+    "handlers" | "onProgress" | "dismissProgress" | "onKept" | "steps" | "nodes" | "tickOf" | "effects" | "completer"
   > {
   readonly sealResult: SealResult | undefined;
+  /** Default: handlers run in this process. A runner of another make sees to it that suspects run alone in theirs. */
+  readonly makeRunner?: MakeRunner | undefined;
   /** A job waits for another turn: something falls due in so many milliseconds. */
   readonly onDue: (ms: number) => void;
   /** These jobs run no more, says the database: what limits counted for them is free. */
@@ -50,7 +55,8 @@ export class Hands implements RunEnds {
   readonly #onEnded: (claims: readonly Claim[]) => void;
   readonly #onReturned: (jobs: readonly Returned[]) => void;
   readonly #onKept: HandsOptions["onKept"];
-  readonly #runner: Runner;
+  readonly #runner: JobRunner;
+  readonly #runsHere: boolean;
   readonly #settlers: Settlers<InHand>;
   readonly #slots: Slots;
   /** Started and not yet settled. */
@@ -73,7 +79,9 @@ export class Hands implements RunEnds {
     this.#onKept = options.onKept;
     this.#slots = new Slots(settings.concurrency, settings.prefetch);
     const { abortGraceMs, codec } = settings;
-    this.#runner = new Runner({ ...options, clock, logger: log, abortGraceMs, codec }, this);
+    const runnerOptions: RunnerOptions = { ...options, clock, logger: log, abortGraceMs, codec };
+    this.#runner = options.makeRunner?.(runnerOptions, this, parts) ?? new Runner(runnerOptions, this);
+    this.#runsHere = options.makeRunner === undefined;
     this.#settlers = new Settlers(db, clock, {
       sealResult: options.sealResult,
       onSettled: (worker, accepted, refused) => this.#settled(worker, accepted, refused),
@@ -100,6 +108,12 @@ export class Hands implements RunEnds {
   demand(): Map<string, number> {
     const isFull = this.#runs.size - this.#slots.used > this.#slots.total * UNSETTLED_MAX_FACTOR;
     return isFull || this.#suspect ? new Map() : this.#slots.demand();
+  }
+
+  /** From now on each queue may run this many times the jobs at once that the settings say. */
+  resize(times: number): void {
+    this.#slots.resize(times);
+    this.#schedule();
   }
 
   /** Resolves when `demand` may have changed. */
@@ -258,7 +272,7 @@ export class Hands implements RunEnds {
   };
 
   #isSuspect(claim: Claim): boolean {
-    return claim.crashes > 0 && claim.crashes >= this.#parts.settings.crashesMax - 1;
+    return this.#runsHere && claim.crashes > 0 && claim.crashes >= this.#parts.settings.crashesMax - 1;
   }
 
   #startSuspect(): void {

@@ -3,7 +3,8 @@
 import type { Claim } from "../job/claim.js";
 
 interface Places {
-  readonly max: number;
+  readonly usual: number;
+  max: number;
   readonly ahead: number;
   used: number;
   /** Claimed and not started, in their order. */
@@ -12,7 +13,7 @@ interface Places {
 
 export class Slots {
   readonly #places = new Map<string, Places>();
-  readonly total: number;
+  #total: number;
   #used = 0;
   #waiting = 0;
   #freed: (() => void)[] = [];
@@ -20,10 +21,24 @@ export class Slots {
   constructor(concurrency: ReadonlyMap<string, number>, prefetch: ReadonlyMap<string, number>) {
     let total = 0;
     for (const [queue, max] of concurrency) {
-      this.#places.set(queue, { max, ahead: prefetch.get(queue) ?? 0, used: 0, waiting: [] });
+      this.#places.set(queue, { usual: max, max, ahead: prefetch.get(queue) ?? 0, used: 0, waiting: [] });
       total += max;
     }
-    this.total = total;
+    this.#total = total;
+  }
+
+  get total(): number {
+    return this.#total;
+  }
+
+  /** So many times what the settings say: a pool of processes has as many as it has processes. What runs beyond that goes on. */
+  resize(times: number): void {
+    this.#total = 0;
+    for (const places of this.#places.values()) {
+      places.max = places.usual * times;
+      this.#total += places.max;
+    }
+    this.notify();
   }
 
   get used(): number {
