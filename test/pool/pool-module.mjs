@@ -71,6 +71,11 @@ const jobs = {
     block(ctx.input.ms);
     return { by: process.pid };
   },
+  /** The same, under a time limit. */
+  limited: async (ctx) => {
+    await say(ctx, "runs");
+    block(ctx.input.ms);
+  },
   /** Goes on whatever it is told. */
   stubborn: async (ctx) => {
     await say(ctx, "runs");
@@ -107,7 +112,7 @@ const jobs = {
   },
 };
 
-const timeouts = { stubborn: "300ms", blocking: process.env.TEST_POOL_TIMEOUT ?? "5m" };
+const timeouts = { stubborn: "300ms", limited: "300ms" };
 
 export default defineConfig({
   databaseUrl: url,

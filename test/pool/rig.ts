@@ -96,7 +96,10 @@ export const servingOf = (supervisor: Supervisor) =>
 
 /** Resolves when so many children can be given jobs. */
 export const servingAtLeast = (supervisor: Supervisor, count: number) =>
-  waitUntil(`${count} children are ready`, () => servingOf(supervisor).length >= count && servingOf(supervisor));
+  waitUntil(`${count} children are ready`, () => {
+    const serving = servingOf(supervisor);
+    return serving.length >= count ? serving : undefined;
+  });
 
 /** Resolves with the first event that fits. */
 export function heard<Name extends keyof SupervisorEvents>(
