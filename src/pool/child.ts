@@ -82,6 +82,10 @@ export class Child implements PoolWorker {
     return this.runs.size;
   }
 
+  runningOf(queue: string): number {
+    return this.#used.get(queue) ?? 0;
+  }
+
   get pid(): number | undefined {
     return this.#process?.pid;
   }

@@ -113,6 +113,8 @@ export async function recordScale(
 export interface Fleet {
   /** By what keeps them; "runnable": nothing does. */
   readonly backlog: Readonly<Record<string, number>>;
+  /** What nothing keeps, by queue. */
+  readonly runnable: Readonly<Record<string, number>>;
   /** Jobs that living workers have claimed since they began, together; and how many of these were here at the last look. */
   readonly claimed: number;
 }
@@ -120,7 +122,7 @@ export interface Fleet {
 /** What waits in these queues for these kinds, and how much the fleet has claimed. */
 export async function readFleet(db: Database, queues: readonly string[], kinds: readonly string[]): Promise<Fleet> {
   const [backlog, claims] = await db.together([
-    ["select reason, sum(jobs)::integer as jobs from fairmill.backlog_v1($1, $2) group by reason", [queues, kinds]],
+    ["select queue, reason, jobs from fairmill.backlog_v1($1, $2)", [queues, kinds]],
     [
       `select coalesce(sum((w.stats ->> 'claimed')::bigint), 0)::float8 as claimed from fairmill.worker w
        where w.state = 'alive' and w.lease_until > clock_timestamp() and w.queues && $1`,
@@ -129,9 +131,14 @@ export async function readFleet(db: Database, queues: readonly string[], kinds: 
   ]);
   if (backlog!.status === "rejected") throw backlog!.reason;
   if (claims!.status === "rejected") throw claims!.reason;
-  const rows = backlog!.value as { reason: string; jobs: number }[];
+  const rows = backlog!.value as { queue: string; reason: string; jobs: number }[];
+  const sums: Record<string, number> = {};
+  for (const { reason, jobs } of rows) sums[reason] = (sums[reason] ?? 0) + jobs;
   return {
-    backlog: Object.fromEntries(rows.map(({ reason, jobs }) => [reason, jobs])),
+    backlog: sums,
+    runnable: Object.fromEntries(
+      rows.filter(({ reason }) => reason === "runnable").map(({ queue, jobs }) => [queue, jobs]),
+    ),
     claimed: (claims!.value as { claimed: number }[])[0]!.claimed,
   };
 }
@@ -234,12 +241,15 @@ export async function readDecisions(db: Database, pool: string, limit: number): 
 export interface PodUse {
   readonly host: string;
   readonly running: number;
+  /** The part of its capacity that is busy, of the queue that is worst off. */
+  readonly utilisation: number;
 }
 
 /** By host, what the living supervisors of a pool run. */
 export async function readPodUse(db: Database, pool: string): Promise<PodUse[]> {
   return db.query<PodUse>(
-    `select w.host, sum(coalesce((w.stats ->> 'running')::integer, 0))::integer as running
+    `select w.host, sum(coalesce((w.stats ->> 'running')::integer, 0))::integer as running,
+       max(coalesce((w.stats ->> 'utilisation')::float8, 0)) as utilisation
      from fairmill.supervisor s join fairmill.worker w on w.id = s.worker
      where s.pool = $1 and w.state = 'alive' and w.lease_until > clock_timestamp() and w.host is not null group by w.host`,
     [pool],

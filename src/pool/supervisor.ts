@@ -23,6 +23,7 @@ import { leavePool, readBeat, reportPool } from "./pool-statements.js";
 import { RemoteRunner } from "./remote-runner.js";
 import { RunTimes } from "./run-times.js";
 import type { ScaleDecision, ScaleInputs } from "./scale/brain.js";
+import { busiestOf } from "./scale/busiest.js";
 import { floorAt } from "./scale/floors.js";
 import { KubernetesTarget } from "./scale/kubernetes-target.js";
 import { LocalTarget } from "./scale/local-target.js";
@@ -208,7 +209,7 @@ export class Supervisor {
 
   /** Jobs whose kind has a shorter grace are told to stop before the others are. */
   async #stopWorker(worker: Worker, graceMs: number | undefined): Promise<void> {
-    const runs = this.#pool?.children.flatMap((child) => [...child.runs.values()]) ?? [];
+    const runs = this.#runs();
     const longest = runs.map(({ claim }) => this.#pool!.graceOf(claim.kind));
     const wholeMs = graceMs ?? Math.max(this.#settings!.checked.graceMs, ...longest);
     const forget = runs.map((run) => {
@@ -288,7 +289,11 @@ export class Supervisor {
         this.#runners.push(runner);
         return runner;
       },
-      stats: () => ({ children: pool.serving.length, supervisor: this.id }),
+      stats: () => {
+        const { serving } = pool;
+        const { capacity, busy } = busiestOf(serving, this.#settings!.capacity);
+        return { children: serving.length, utilisation: serving.length === 0 ? 0 : busy / capacity / serving.length };
+      },
       onUpkept: () => this.#saw("upkeep"),
     });
     worker.resize(pool.serving.length);
@@ -309,27 +314,25 @@ export class Supervisor {
     this.#loops.push(
       this.#repeat(Math.min(pool.healthMs, checked.leaseMs), () => this.#watch(), "watching the worker"),
     );
-    const perChild = [...capacity.values()].reduce((sum, each) => sum + each, 0);
     const db = this.#db!;
     const { kubernetes } = pool;
+    const times = kubernetes?.childrenPerPod ?? 1;
+    const each = new Map([...capacity].map(([queue, count]) => [queue, count * times]));
     this.#scaler = new Scaler({
       db,
       clock: this.#clock,
       log: this.#log,
       settings: pool,
       supervisor: this.id,
-      queues: [...capacity.keys()],
+      capacity: each,
       kinds: this.#kinds(),
-      meanRunMs: () =>
-        this.#times.meanMs(
-          this.#pool!.children.flatMap((child) => [...child.runs.values()]),
-          pool.targetWaitMs,
-        ),
+      waiting: () => this.#runner?.waiting ?? 0,
+      meanRunMs: () => this.#times.meanMs(this.#runs(), pool.targetWaitMs),
       target:
         kubernetes === undefined
           ? new LocalTarget({
               pool: this.#pool,
-              capacity: perChild,
+              capacity,
               hosts: () => this.#hosts,
               memoryBytesMax: pool.memoryBytesMax,
             })
@@ -339,7 +342,7 @@ export class Supervisor {
               supervisor: this.id,
               leaseMs: 3 * pool.scaleMs,
               kubernetes,
-              capacity: perChild * (kubernetes.childrenPerPod ?? 1),
+              capacity: each,
             }),
       onDecision: (decision, inputs) => this.#decided(decision, inputs),
       onTrouble: (error) => this.#trouble("scaling", error),
@@ -368,6 +371,10 @@ export class Supervisor {
     }
   }
 
+  #runs() {
+    return this.#pool?.children.flatMap((child) => [...child.runs.values()]) ?? [];
+  }
+
   #kinds(): string[] {
     const { handlers = [], channels = [] } = this.#settings!.worker;
     return [...handlers, ...channels].map(({ definition }) => definition.kind as string);
@@ -375,7 +382,6 @@ export class Supervisor {
 
   async #report(): Promise<void> {
     const { pool, capacity } = this.#settings!;
-    const perChild = [...capacity.values()].reduce((sum, each) => sum + each, 0);
     this.#hosts = await reportPool(
       this.#db!,
       pool.pool,
@@ -393,7 +399,7 @@ export class Supervisor {
       {
         min: pool.min,
         max: pool.max,
-        capacity: perChild,
+        capacity: Math.max(...capacity.values()),
         targetWaitMs: pool.targetWaitMs,
         meanRunMs: this.#times.meanMs([], pool.targetWaitMs),
         queues: [...capacity.keys()],
@@ -412,7 +418,7 @@ export class Supervisor {
   }
 
   #stuck(): PartName | undefined {
-    const { settings } = { settings: this.#settings };
+    const settings = this.#settings;
     if (settings === undefined || this.#pool === undefined) return undefined;
     const { leaseMs, pollMs } = settings.checked;
     const perChild = [...settings.capacity.values()].reduce((sum, each) => sum + each, 0);

@@ -139,8 +139,10 @@ test("a supervisor that is killed: its children end, and another host's runs the
   await waitUntil("its children are gone, also the one whose loop is blocked", () =>
     message.pids.every((pid) => !isAlive(pid)),
   );
+  await rig.db.query("update fairmill.job set cancel_requested_at = now() where id = $1", [jobs[1]]);
   await rig.start({ worker: { minInstances: 2 } });
   await rig.letGo();
+  expect(await rig.ended(jobs[1]!)).toMatchObject({ state: "cancelled" });
   expect(await rig.ended(jobs[0]!)).toMatchObject({ state: "done", crashes: 1 });
 });
 

@@ -23,12 +23,13 @@ export interface ScaleInputs {
   /** Children that live and stay, and those of them that have said ready. */
   readonly current: number;
   readonly ready: number;
-  /** Jobs that one child runs at once. */
+  /** Of the queue that is worst off: jobs that one child runs at once, and that the ready ones run now. */
   readonly capacity: number;
-  /** Jobs that the ready ones run. */
   readonly busy: number;
   /** Jobs that could start now, if there were capacity. Nothing that a limit, a key, a pause or a time keeps, nor what has no handler. */
   readonly runnable: number;
+  /** How often one child would have to fill its capacity to start them: of the queue that is worst off. Default: all are of one queue. */
+  readonly waves?: number;
   /** What waits besides, by what keeps it. */
   readonly heldBack: Readonly<Record<string, number>>;
   /** Runnable jobs that came in each second; undefined: not known yet. */
@@ -119,11 +120,13 @@ export function neededFor(
   inputs: ScaleInputs,
   { targetWaitMs }: Pick<ScaleSettings, "targetWaitMs">,
 ): number | undefined {
-  const { runnable, arrivalsPerS = 0, meanRunMs, capacity, hosts } = inputs;
+  const { runnable, arrivalsPerS = 0, meanRunMs, capacity: each, hosts } = inputs;
+  const capacity = Math.max(1, each);
   if (runnable === 0 && arrivalsPerS === 0) return 0;
   if (meanRunMs === undefined) return undefined;
-  const load = (arrivalsPerS * meanRunMs) / 1_000 + (runnable * meanRunMs) / targetWaitMs;
-  return Math.ceil(load / Math.max(1, capacity) / Math.max(1, hosts) - 1e-9);
+  const { waves = runnable / capacity } = inputs;
+  const load = (arrivalsPerS * meanRunMs) / 1_000 / capacity + (waves * meanRunMs) / targetWaitMs;
+  return Math.ceil(load / Math.max(1, hosts) - 1e-9);
 }
 
 interface Want {

@@ -20,7 +20,8 @@ export interface Floor {
   readonly days: ReadonlySet<number>;
   readonly fromMinute: number;
   readonly toMinute: number;
-  readonly timezone: string;
+  /** Says weekday, hour and minute by the clocks of its zone. */
+  readonly clock: Intl.DateTimeFormat;
   readonly min: number;
   /** As it was written, for reasons. */
   readonly text: string;
@@ -38,22 +39,28 @@ export function checkFloors(floors: readonly FloorOptions[], max: number, where:
 function checkFloor(floor: FloorOptions, max: number, where: string): Floor {
   refuseUnknown(floor, ["days", "from", "to", "timezone", "minInstances"], where);
   const timezone = floor.timezone ?? "UTC";
-  try {
-    new Intl.DateTimeFormat("en-US", { timeZone: timezone });
-  } catch {
-    throw new ConfigError(
-      "timezone",
-      `${where}.timezone: ${showValue(timezone)} is not a time zone, like "Europe/Madrid".`,
-    );
-  }
   return {
     days: daysOf(floor.days ?? "mon-sun", `${where}.days`),
     fromMinute: minuteOf(floor.from, `${where}.from`),
     toMinute: minuteOf(floor.to, `${where}.to`),
-    timezone,
+    clock: clockOf(timezone, `${where}.timezone`),
     min: wholeNumber(floor.minInstances, 0, max, `${where}.minInstances`),
     text: `${floor.days ?? "daily"} ${floor.from}–${floor.to} ${timezone}`,
   };
+}
+
+function clockOf(timeZone: string, where: string): Intl.DateTimeFormat {
+  try {
+    return new Intl.DateTimeFormat("en-US", {
+      timeZone,
+      hourCycle: "h23",
+      weekday: "short",
+      hour: "2-digit",
+      minute: "2-digit",
+    });
+  } catch {
+    throw new ConfigError("timezone", `${where}: ${showValue(timeZone)} is not a time zone, like "Europe/Madrid".`);
+  }
 }
 
 function minuteOf(text: unknown, where: string): number {
@@ -84,14 +91,8 @@ export function floorAt(floors: readonly Floor[], nowMs: number): Floor | undefi
   return highest;
 }
 
-function isWithin({ days, fromMinute, toMinute, timezone }: Floor, nowMs: number): boolean {
-  const parts = new Intl.DateTimeFormat("en-US", {
-    timeZone: timezone,
-    hourCycle: "h23",
-    weekday: "short",
-    hour: "2-digit",
-    minute: "2-digit",
-  }).formatToParts(nowMs);
+function isWithin({ days, fromMinute, toMinute, clock }: Floor, nowMs: number): boolean {
+  const parts = clock.formatToParts(nowMs);
   const part = (type: string) => parts.find((one) => one.type === type)!.value;
   const day = DAYS.indexOf(part("weekday").toLowerCase());
   const minute = Number(part("hour")) * 60 + Number(part("minute"));

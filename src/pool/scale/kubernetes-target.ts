@@ -27,8 +27,8 @@ export interface KubernetesTargetOptions {
   readonly supervisor: string;
   readonly leaseMs: number;
   readonly kubernetes: KubernetesOptions;
-  /** Jobs that one pod runs at once. */
-  readonly capacity: number;
+  /** Jobs that one pod runs at once, by queue. */
+  readonly capacity: ReadonlyMap<string, number>;
 }
 
 const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -59,11 +59,12 @@ export class KubernetesTarget implements ScaleTarget {
       status?: { readyReplicas?: number };
     };
     const pods = await readPodUse(db, pool);
+    const largest = Math.max(1, ...capacity.values());
     return {
       current: deployment.spec?.replicas ?? 1,
       ready: deployment.status?.readyReplicas ?? 0,
-      capacity,
-      busy: pods.reduce((sum, { running }) => sum + running, 0),
+      capacity: largest,
+      busy: pods.reduce((sum, { utilisation }) => sum + utilisation * largest, 0),
       // Replicas are counted for the whole fleet.
       hosts: 1,
       memory: undefined,

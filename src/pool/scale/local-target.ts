@@ -2,11 +2,12 @@
 import { readFile } from "node:fs/promises";
 import type { Pool } from "../pool.js";
 import type { ScaleDecision } from "./brain.js";
+import { busiestOf } from "./busiest.js";
 import type { ScaleTarget, TargetFacts } from "./scaler.js";
 
 export interface LocalTargetOptions {
   readonly pool: Pool;
-  readonly capacity: number;
+  readonly capacity: ReadonlyMap<string, number>;
   readonly hosts: () => number;
   readonly memoryBytesMax: number | undefined;
 }
@@ -28,12 +29,10 @@ export class LocalTarget implements ScaleTarget {
   async look(): Promise<TargetFacts> {
     const { pool, capacity, hosts } = this.#options;
     const { staying, serving } = pool;
-    const busy = serving.reduce((sum, { running }) => sum + running, 0);
     return {
       current: staying.length,
       ready: serving.length,
-      capacity,
-      busy,
+      ...busiestOf(serving, capacity),
       hosts: Math.max(1, hosts()),
       memory: await this.#memory(serving.map(({ memoryBytes }) => memoryBytes).filter((bytes) => bytes > 0)),
     };

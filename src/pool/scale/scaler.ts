@@ -4,6 +4,7 @@ import type { Logger } from "../../base/log.js";
 import type { Database } from "../../db/database.js";
 import { type Fleet, readFleet, recordScale } from "../pool-statements.js";
 import { decide, type ScaleDecision, type ScaleHistory, type ScaleInputs, type ScaleSettings } from "./brain.js";
+import { wavesOf } from "./busiest.js";
 
 /** What is scaled: processes of this host, or replicas of a Deployment. */
 export interface ScaleTarget {
@@ -21,8 +22,11 @@ export interface ScalerOptions {
   readonly target: ScaleTarget;
   readonly settings: ScaleSettings & { readonly pool: string; readonly scaleMs: number };
   readonly supervisor: string;
-  readonly queues: readonly string[];
+  /** Jobs that one of what is scaled runs at once, by queue. */
+  readonly capacity: ReadonlyMap<string, number>;
   readonly kinds: readonly string[];
+  /** Jobs that were claimed and that no child could take yet: to the database they run, and without a child they never would. */
+  readonly waiting: () => number;
   /** How long a job runs on average; undefined: none has ended yet. */
   readonly meanRunMs: () => number | undefined;
   readonly onDecision: (decision: ScaleDecision, inputs: ScaleInputs) => void;
@@ -71,13 +75,24 @@ export class Scaler {
   }
 
   async #inputs(facts: TargetFacts): Promise<ScaleInputs> {
-    const { db, clock, queues, kinds, meanRunMs } = this.#options;
-    const fleet = await readFleet(db, queues, kinds);
+    const { db, clock, capacity, kinds, meanRunMs, waiting } = this.#options;
+    const fleet = await readFleet(db, [...capacity.keys()], kinds);
     const atMs = clock.monotonic();
-    const { runnable = 0, ...heldBack } = fleet.backlog;
+    const { runnable: ready = 0, ...heldBack } = fleet.backlog;
+    const claimed = waiting();
+    const runnable = ready + claimed;
+    const waves = wavesOf(fleet.runnable, capacity) + claimed / Math.max(1, ...capacity.values());
     const arrivalsPerS = arrivalsSince(this.#before, { atMs, fleet });
     this.#before = { atMs, fleet };
-    return { ...facts, nowMs: clock.now(), runnable, heldBack, arrivalsPerS, meanRunMs: meanRunMs() };
+    return {
+      ...facts,
+      nowMs: clock.now(),
+      runnable,
+      waves,
+      heldBack,
+      arrivalsPerS,
+      meanRunMs: meanRunMs(),
+    };
   }
 
   async #run(): Promise<void> {
@@ -94,7 +109,7 @@ export class Scaler {
 
 interface Look {
   readonly atMs: number;
-  readonly fleet: Fleet;
+  readonly fleet: Pick<Fleet, "claimed" | "backlog">;
 }
 
 /** What has left the backlog, by claims, and what it has grown by. A worker that ended takes its count with it: that is no negative arrival. */
