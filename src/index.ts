@@ -208,7 +208,7 @@ export type { Metric } from "./pool/metrics.js";
 export { CrashLoopError } from "./pool/pool.js";
 export type { KubernetesOptions, PoolOptions } from "./pool/pool-settings.js";
 export {
-  decide as decideScale,
+  decideScale,
   type ScaleDecision,
   type ScaleHistory,
   type ScaleInputs,

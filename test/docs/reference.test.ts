@@ -7,15 +7,18 @@ import {
   ConfigError,
   createClient,
   createCodec,
+  createSupervisor,
   createWorker,
   defineChannel,
   defineConfig,
   defineFlow,
   defineJob,
   type EnqueueOptions,
+  type FloorOptions,
   handle,
   type JobCredits,
   type JobFilter,
+  type KubernetesOptions,
   type PublishOptions,
   type Rate,
   sendWebhook,
@@ -81,6 +84,10 @@ describe("settings.md lists exactly the settings that are known", () => {
     ["createClient", () => createClient({ databaseUrl: url, ...nope })],
     ["migrate", () => client.migrate(nope)],
     ["createWorker", () => createWorker({ databaseUrl: url, handlers, ...nope })],
+    ["createSupervisor", () => createSupervisor({ module: "x.js", ...nope })],
+    ["worker", () => defineConfig({ worker: nope })],
+    ["floors", () => defineConfig({ worker: { floors: [nope as FloorOptions] } })],
+    ["kubernetes", () => defineConfig({ worker: { target: { kubernetes: nope as unknown as KubernetesOptions } } })],
     ["createCodec", () => createCodec({ ...nope } as CodecOptions)],
     ["queues", () => createWorker({ databaseUrl: url, handlers, queues: { default: nope } })],
     ["defineJob", () => defineJob({ kind: "j", ...nope })],
@@ -266,6 +273,16 @@ test("api.md lists every event of a worker", () => {
   const body = /interface WorkerEvents \{([\s\S]+?)\n\}/.exec(source)![1]!;
   const events = [...body.matchAll(/^ {2}(\w+): \[/gm)].map(([, name]) => name!);
   const listed = tableIn(sectionOf(documentAt("docs/reference/api.md"), "WorkerEvents")).map(
+    ([name]) => codeIn(name!)[0],
+  );
+  expect(listed).toEqual(events);
+});
+
+test("api.md lists every event of a supervisor", () => {
+  const source = readFileSync(join(repo, "src/pool/supervisor.ts"), "utf8");
+  const body = /interface SupervisorEvents \{([\s\S]+?)\n\}/.exec(source)![1]!;
+  const events = [...body.matchAll(/^ {2}(\w+): \[/gm)].map(([, name]) => name!);
+  const listed = tableIn(sectionOf(documentAt("docs/reference/api.md"), "SupervisorEvents")).map(
     ([name]) => codeIn(name!)[0],
   );
   expect(listed).toEqual(events);

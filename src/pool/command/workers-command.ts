@@ -13,7 +13,7 @@ import { type ChildRow, readDecisions, readWorkers, type StoredDecision, type Wo
 interface Options {
   readonly all?: true;
   readonly limit?: number;
-  readonly decisions?: string | true;
+  readonly decisions?: string;
 }
 
 const LIMIT_MAX = 1_000;
@@ -26,20 +26,20 @@ export const workers = defineCommand<Options>({
   examples: [
     ["fairmill workers", "those that live"],
     ["fairmill workers --all", "those that have ended, too"],
-    ["fairmill workers --decisions", 'why the pool "default" has as many processes as it has'],
+    ["fairmill workers --decisions default", 'why the pool "default" has as many processes as it has'],
   ],
   declare: (command) =>
     command
       .option("--all", "also workers and children that have ended")
       .option("--limit <n>", `how many, at most ${LIMIT_MAX}`, whole("--limit", 1, LIMIT_MAX))
-      .option("--decisions [pool]", "decisions about the size of a pool instead", name("--decisions")),
+      .option("--decisions <pool>", "decisions about the size of a pool instead", name("--decisions")),
   run: async ({ options, out }) => {
     const { databaseUrl, schema } = await findTarget(options);
     const db = new Database({ databaseUrl, schema }, { connectionsMax: 1, applicationName: "fairmill workers" });
     const limit = options.limit ?? 50;
     try {
       if (options.decisions !== undefined) {
-        const pool = options.decisions === true ? "default" : options.decisions;
+        const pool = options.decisions;
         const decisions = await explaining(db.schema, () => readDecisions(db, pool, limit));
         out.result(
           { pool, decisions },

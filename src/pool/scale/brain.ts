@@ -65,7 +65,7 @@ interface Bound {
   readonly name: string;
 }
 
-export function decide(
+export function decideScale(
   inputs: ScaleInputs,
   history: ScaleHistory,
   settings: ScaleSettings,
@@ -110,7 +110,8 @@ function remember(inputs: ScaleInputs, history: ScaleHistory, settings: ScaleSet
   const needed = neededFor(inputs, settings);
   return {
     busySinceMs: since(ready > 0 && utilisation > settings.busyAbove, history.busySinceMs),
-    idleSinceMs: since(utilisation < settings.idleBelow, history.idleSinceMs),
+    // One that is starting is not idle: it was wanted.
+    idleSinceMs: since(ready > 0 && utilisation < settings.idleBelow, history.idleSinceMs),
     spareSinceMs: since(needed !== undefined && needed < inputs.current, history.spareSinceMs),
   };
 }

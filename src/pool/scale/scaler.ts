@@ -3,7 +3,7 @@ import { type Clock, sleep } from "../../base/clock.js";
 import type { Logger } from "../../base/log.js";
 import type { Database } from "../../db/database.js";
 import { type Fleet, readFleet, recordScale } from "../pool-statements.js";
-import { decide, type ScaleDecision, type ScaleHistory, type ScaleInputs, type ScaleSettings } from "./brain.js";
+import { decideScale, type ScaleDecision, type ScaleHistory, type ScaleInputs, type ScaleSettings } from "./brain.js";
 import { wavesOf } from "./busiest.js";
 
 /** What is scaled: processes of this host, or replicas of a Deployment. */
@@ -63,7 +63,7 @@ export class Scaler {
     const facts = await target.look();
     if (facts === undefined) return undefined;
     const inputs = await this.#inputs(facts);
-    const { decision, history } = decide(inputs, this.#history, settings);
+    const { decision, history } = decideScale(inputs, this.#history, settings);
     this.#history = history;
     this.#isAtZero = decision.target === 0;
     if (decision.target !== decision.current) await target.apply(decision);
