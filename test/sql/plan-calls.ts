@@ -3,6 +3,7 @@ import { BATCH_CALLS } from "./batch-plans.js";
 import { CREDIT_CALLS, OUTBOX_CALLS, SCHEDULE_CALLS, STEP_CALLS } from "./effect-plans.js";
 import { LIMIT_CALLS } from "./limit-plans.js";
 import type { Call } from "./plan-call.js";
+import { POOL_CALLS } from "./pool-plans.js";
 
 const settle = (worker: string, verdicts: readonly string[]): Pick<Call, "statement" | "values"> => ({
   statement: "select * from fairmill.settle_v1($1, $2, $3, $4, $5)",
@@ -27,6 +28,7 @@ export const CALLS: Record<string, Call> = {
   ...STEP_CALLS,
   ...CREDIT_CALLS,
   ...BATCH_CALLS,
+  ...POOL_CALLS,
   "enqueue_many_v1 without keys": {
     statement: "select * from fairmill.enqueue_many_v1($1)",
     values: () => [JSON.stringify(Array.from({ length: 100 }, () => ({ kind: "work" })))],

@@ -5,7 +5,8 @@
 --   scheduled      due later;  rate-limited: put back, or held back, by a rate;  blocked: no slot under its key
 --   paused, capped held back by the settings of its tenant, queue or kind. Under a cap as many as have room are runnable
 --   no handler     no worker knows its kind
--- Every count is bounded, whatever waits: 1000 jobs of a lane, 20,000 in all lanes, 10,000 scheduled and 10,000 blocked ones are looked at.
+-- Every count is bounded, whatever waits: 1000 jobs of a lane, 2000 lanes, 20,000 jobs in all lanes, 10,000 scheduled and 10,000 blocked ones
+-- are looked at.
 -- Plan expected: lanes by probes of job_lane, each with a bounded walk along it; bounded walks along job_scheduled and job_blocked; limits by
 -- their primary keys.
 create or replace function fairmill.backlog_v1(queues_wanted text[] default null, kinds_handled text[] default null)
@@ -16,10 +17,13 @@ as $$
 #variable_conflict use_column
 declare
   c_lane   constant integer := 1000;
-  c_lanes  constant integer := 20000;
+  c_lanes  constant integer := 2000;
+  c_jobs   constant integer := 20000;
   c_aside  constant integer := 10000;
   v_kinds  text[] := coalesce(kinds_handled, fairmill.handled_kinds());
-  v_rooms  jsonb := '{}';    -- by scope and name: {room, why}, what is left of it; null: no limit
+  v_limits boolean := exists (select from fairmill.gate);
+  v_rooms  jsonb := '{}';    -- by scope and name: {room, why}, what is left of it; only what has a limit is kept
+  v_lanes  integer := 0;
   v_found  jsonb := '{}';    -- by queue and reason as a JSON list: how many
   v_more   jsonb := '{}';    -- the same: there are more of them
   v_looked integer := 0;
@@ -39,7 +43,8 @@ begin
       where j.aside is null and j.state = 'ready' and fairmill.level_v1(j.queue, j.priority) = fairmill.level_v1(v_level.queue, v_level.priority)
         and j.queue = v_level.queue and j.tenant > v_tenant
       order by fairmill.level_v1(j.queue, j.priority), j.tenant limit 1;
-      exit when not found or v_looked >= c_lanes;
+      exit when not found or v_looked >= c_jobs or v_lanes >= c_lanes;
+      v_lanes := v_lanes + 1;
       for v_lane in
         select seen.kind, count(*)::integer as count, sum(count(*)) over () as sum
         from (select j.kind from fairmill.job j
@@ -50,14 +55,15 @@ begin
         v_looked := v_looked + v_lane.count;
         v_room := v_lane.count;
         v_why := null;
-        v_names := array['queue ' || v_level.queue, 'kind ' || v_lane.kind, 'tenant ' || v_tenant];
+        v_names := case when v_limits then array['queue ' || v_level.queue, 'kind ' || v_lane.kind, 'tenant ' || v_tenant] else '{}' end;
         if v_kinds is not null and v_lane.kind <> all (v_kinds) then
           v_room := 0;
           v_why := 'no handler';
         else
           foreach v_gate in array v_names loop
             if not v_rooms ? v_gate then
-              v_rooms := v_rooms || jsonb_build_object(v_gate, fairmill.room_left(split_part(v_gate, ' ', 1), substr(v_gate, strpos(v_gate, ' ') + 1)));
+              v_rooms := v_rooms || jsonb_strip_nulls(jsonb_build_object(v_gate,
+                fairmill.room_left(split_part(v_gate, ' ', 1), substr(v_gate, strpos(v_gate, ' ') + 1))));
             end if;
             if (v_rooms -> v_gate -> 'room')::integer < v_room then
               v_room := (v_rooms -> v_gate -> 'room')::integer;
@@ -87,7 +93,7 @@ begin
   end loop;
 
   return query
-    select f.key::jsonb ->> 0, f.key::jsonb ->> 1, f.value::integer, v_more ? f.key or v_looked >= c_lanes
+    select f.key::jsonb ->> 0, f.key::jsonb ->> 1, f.value::integer, v_more ? f.key or v_looked >= c_jobs or v_lanes >= c_lanes
     from jsonb_each_text(v_found) f where f.value::integer > 0
     union all
     select later.queue, case when later.put_back then 'rate-limited' else 'scheduled' end, count(*)::integer, sum(count(*)) over () >= c_aside
