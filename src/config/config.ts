@@ -4,7 +4,7 @@ import { ConfigError } from "../base/errors.js";
 import { readable, refuseUnknown } from "../base/settings.js";
 import { checkCodec } from "../core/job/codec.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
-import { type AddedBy, chainOf } from "../core/job/middleware-chain.js";
+import { type AddedBy, checkMiddlewares } from "../core/job/middleware-list.js";
 import type { Handler } from "../core/run/handler.js";
 import type { Channel } from "../outbox/channel.js";
 import { checkPoolOptions, type PoolOptions } from "../pool/pool-settings.js";
@@ -71,7 +71,7 @@ function checkedConfig(config: unknown, where: string): Config {
   checkCodec(codec);
   if (queues !== undefined) checkQueues(queues);
   if (worker !== undefined) checkPoolOptions(worker, `${where}: worker`);
-  chainOf<Middleware>(use);
+  checkMiddlewares<Middleware>(use);
   checkEach(handlers, "handlers", `${where}: handlers`, isHandler, "made by handle(job, async (ctx) => { … })");
   checkEach(channels, "channels", `${where}: channels`, isChannel, 'made by defineChannel({ name: "…", … })');
   checkEach(jobs, "jobs", `${where}: jobs`, isDefinition, 'made by defineJob({ kind: "…" })');

@@ -121,7 +121,7 @@ export interface Fleet {
 
 /** What waits in these queues for these kinds, and how much the fleet has claimed. */
 export async function readFleet(db: Database, queues: readonly string[], kinds: readonly string[]): Promise<Fleet> {
-  const [backlog, claims] = await db.together([
+  const [backlog, claims] = await db.pipeline([
     ["select queue, reason, jobs from fairmill.backlog_v1($1, $2)", [queues, kinds]],
     [
       `select coalesce(sum((w.stats ->> 'claimed')::bigint), 0)::float8 as claimed from fairmill.worker w

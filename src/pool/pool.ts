@@ -5,24 +5,13 @@
 //  recycle, restart    a new child is ready before the old one drains; one at a time
 
 import { type Clock, sleep } from "../base/clock.js";
-import { FairmillError } from "../base/errors.js";
 import type { Logger } from "../base/log.js";
 import type { FromChild } from "./border/messages.js";
 import { Child, type ChildFacts, type ChildOptions } from "./child.js";
 import type { ChildState, Exit } from "./life-cycle.js";
+import { CrashLoopError } from "./pool-errors.js";
 import type { PoolSettings } from "./pool-settings.js";
 import { Recycling } from "./recycling.js";
-
-/** The children fail as soon as they are started, again and again. */
-export class CrashLoopError extends FairmillError {
-  override readonly name = "CrashLoopError";
-  constructor(pool: string, failures: number, reason: string) {
-    super(
-      "FAIRMILL_CRASH_LOOP",
-      `The children of pool "${pool}" fail again and again, ${failures} times in a row without completing a job. The last one: ${reason}. Repair that and start the supervisor again; "fairmill work" shows the error of a single process.`,
-    );
-  }
-}
 
 export interface PoolEvents {
   readonly onChild: (child: Child, before: ChildState) => void;

@@ -1,11 +1,9 @@
 // A run that happens in a child: what the supervisor knows of it, and what it does when the child asks for something.
 import type { Claim } from "../core/job/claim.js";
-import type { KeyRules } from "../limits/key-rules.js";
 import type { Ruled } from "../limits/limit-statements.js";
-import type { SendKeeper } from "../outbox/delivery.js";
 import type { DoneStep, Pause } from "../steps/step.js";
-import type { PortName } from "./border/messages.js";
-import { Run, type RunnerOptions } from "./worker-port.js";
+import type { RunPort } from "./border/messages.js";
+import { Run, type RunnerOptions, type RunStores } from "./worker-port.js";
 
 export class RemoteRun extends Run {
   /** Its name on the line to the child. */
@@ -14,21 +12,12 @@ export class RemoteRun extends Run {
   readonly home: object;
   /** When the child was given it; undefined while it waits for one. */
   sentAtMs: number | undefined;
-  #abortedBy: Error | undefined;
   #isCompleted = false;
 
   constructor(claim: Claim, startedAtMs: number, number: number, home: object) {
     super(claim, startedAtMs);
     this.number = number;
     this.home = home;
-  }
-
-  override get abortedBy(): unknown {
-    return this.#abortedBy;
-  }
-
-  set abortReason(reason: Error) {
-    this.#abortedBy = reason;
   }
 
   override get isCompleted(): boolean {
@@ -41,38 +30,40 @@ export class RemoteRun extends Run {
   }
 }
 
-/** What children ask for, by name: each is one of the ports that a runner in this process would call. */
+/** What children ask for, by name: each is what a run in this process would ask for. */
 export interface PortsServed {
-  readonly runner: RunnerOptions;
-  readonly rules: KeyRules;
-  readonly sends: SendKeeper;
+  readonly stores: RunStores;
+  readonly completer: RunnerOptions["completer"];
 }
 
-export function serve({ runner, rules, sends }: PortsServed, run: RemoteRun, port: PortName, args: readonly unknown[]) {
+export function serve({ stores, completer }: PortsServed, run: RemoteRun, port: RunPort, args: readonly unknown[]) {
+  const { steps, nodes, tickOf, sends, progress } = stores;
   const { claim } = run;
   const isOver = () => run.isDecided;
   switch (port) {
     case "readSteps":
-      return runner.steps.read(claim, isOver);
+      return steps.read(claim, isOver);
     case "storeStep":
-      return runner.steps.store(claim, args[0] as DoneStep, isOver);
+      return steps.store(claim, args[0] as DoneStep, isOver);
     case "pauseStep":
-      return runner.steps.pause(claim, args[0] as Pause, isOver);
+      return steps.pause(claim, args[0] as Pause, isOver);
     case "nodeResult":
-      return runner.nodes.result(claim, args[0] as string);
+      return nodes.result(claim, args[0] as string);
     case "nodeResults":
-      return runner.nodes.results(claim, args[0] as string);
+      return nodes.results(claim, args[0] as string);
     case "caller":
-      return runner.nodes.caller(claim);
+      return nodes.caller(claim);
     case "tick":
-      return runner.tickOf?.(claim);
-    case "tellLimits":
-      return rules.tell(args[0] as Ruled);
+      return tickOf(claim);
     case "beginSend":
       return sends.begin(claim, args[0] as string, args[1] as boolean, isOver);
     case "dismissProgress":
-      return runner.dismissProgress?.(claim);
+      return progress.dismiss(claim);
     case "isSettled":
-      return runner.completer.isSettled(claim, isOver);
+      return completer.isSettled(claim, isOver);
   }
 }
+
+/** What no run in particular asks for: the limits of a kind are told before its first job. */
+export const tellLimits = ({ rules }: RunStores, args: readonly unknown[]): Promise<void> =>
+  rules.tell(args[0] as Ruled);

@@ -7,22 +7,21 @@ import type { Logger } from "../base/log.js";
 import type { Claim } from "../core/job/claim.js";
 import type { Outcome, Verdict } from "../core/job/outcome.js";
 import { TimeLimit } from "../core/run/time-limit.js";
-import { KeyRules } from "../limits/key-rules.js";
-import { SendStore } from "../outbox/send-store.js";
 import { LeastBusyAllocation, type WorkerAllocationStrategy } from "./allocation.js";
-import type { FromChild } from "./border/messages.js";
+import type { FromChild, PortName } from "./border/messages.js";
+import { receiveEffects } from "./border/sent-effects.js";
 import { sendError, sendReason } from "./border/sent-errors.js";
 import type { Child } from "./child.js";
 import type { Exit } from "./life-cycle.js";
-import { type PortsServed, RemoteRun, serve } from "./remote-run.js";
+import { type PortsServed, RemoteRun, serve, tellLimits } from "./remote-run.js";
 import {
   type DecidedRun,
-  type JobRunner,
   type Run,
   type RunEnds,
   Runner,
   type RunnerOptions,
-  type WorkerParts,
+  type RunStores,
+  type RunsJobs,
 } from "./worker-port.js";
 
 export interface RemoteRunnerOptions {
@@ -49,7 +48,7 @@ interface Timed {
   readonly child: Child;
 }
 
-export class RemoteRunner implements JobRunner {
+export class RemoteRunner implements RunsJobs {
   readonly #options: RemoteRunnerOptions;
   readonly #ends: RunEnds;
   readonly #clock: Clock;
@@ -67,16 +66,16 @@ export class RemoteRunner implements JobRunner {
   readonly #timed = new Map<RemoteRun, Timed>();
   #isPumping = false;
 
-  constructor(options: RemoteRunnerOptions, runner: RunnerOptions, ends: RunEnds, parts: WorkerParts) {
+  constructor(options: RemoteRunnerOptions, runner: RunnerOptions, ends: RunEnds, stores: RunStores) {
+    const { clock, log, settings } = stores.context;
     this.#options = options;
     this.#ends = ends;
-    this.#clock = parts.clock;
-    this.#log = parts.log;
+    this.#clock = clock;
+    this.#log = log;
     this.#runner = runner;
-    this.#crashesMax = parts.settings.crashesMax;
+    this.#crashesMax = settings.crashesMax;
     this.#local = new Runner(runner, ends);
-    const sends = new SendStore(parts.db, parts.clock, (error) => parts.trouble("beginning to send", error));
-    this.#served = { runner, rules: new KeyRules(parts.db), sends };
+    this.#served = { stores, completer: runner.completer };
   }
 
   /** Runs that no child could take yet. */
@@ -100,7 +99,7 @@ export class RemoteRunner implements JobRunner {
   abort(given: Run, reason: Error): void {
     const run = given as RemoteRun;
     if (run.isDecided || run.abortedBy !== undefined) return;
-    run.abortReason = reason;
+    run.abortedBy = reason;
     const child = this.#owners.get(run);
     if (child === undefined) {
       this.#waiting = this.#waiting.filter((one) => one !== run);
@@ -136,6 +135,7 @@ export class RemoteRunner implements JobRunner {
     if (run === undefined) return;
     if (message.type === "progress") return this.#runner.onProgress(run.claim, JSON.parse(message.json));
     if (message.type === "over") return this.#over(child, run);
+    if (message.type === "registered") return this.#registered(run, message);
     if (run.isDecided) return;
     if (message.type === "completed") {
       run.complete();
@@ -145,7 +145,7 @@ export class RemoteRunner implements JobRunner {
     if (message.type !== "verdict") return;
     if (message.isCompleted) run.complete();
     run.isGivenUp = message.isGivenUp;
-    run.effects = message.effects;
+    run.effects = receiveEffects(message.effects);
     this.#ends.onVerdict(decided(run, message.verdict));
     if (message.isGivenUp) this.#options.onGivenUp(child, run.claim.kind);
   }
@@ -264,11 +264,20 @@ export class RemoteRunner implements JobRunner {
     { call, port, args }: Extract<FromChild, { type: "call" }>,
   ): Promise<void> {
     try {
-      if (run === undefined) throw new LeaseLostError("The run has ended.");
-      child.say({ type: "answer", call, value: await serve(this.#served, run, port, args) });
+      child.say({ type: "answer", call, value: await this.#serve(run, port, args) });
     } catch (error) {
       child.say({ type: "answer", call, error: sendError(error) });
     }
+  }
+
+  #serve(run: RemoteRun | undefined, port: PortName, args: readonly unknown[]): unknown {
+    if (port === "tellLimits") return tellLimits(this.#served.stores, args);
+    if (run === undefined) throw new LeaseLostError("The run has ended.");
+    return serve(this.#served, run, port, args);
+  }
+
+  #registered({ claim: { worker } }: RemoteRun, { kind, batch }: Extract<FromChild, { type: "registered" }>): void {
+    this.#served.stores.context.events.emit("registered", { worker, job: null, kind, batch });
   }
 }
 

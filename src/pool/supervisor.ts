@@ -18,7 +18,8 @@ import type { Child, ChildFacts } from "./child.js";
 import { PARTS, type PartName, stuckMsOf, stuckPart } from "./health.js";
 import type { ChildState } from "./life-cycle.js";
 import { type Metric, metricsOf } from "./metrics.js";
-import { type CrashLoopError, Pool } from "./pool.js";
+import { Pool } from "./pool.js";
+import type { CrashLoopError } from "./pool-errors.js";
 import { leavePool, readBeat, reportPool } from "./pool-statements.js";
 import { RemoteRunner } from "./remote-runner.js";
 import { RunTimes } from "./run-times.js";
@@ -37,7 +38,7 @@ import {
   type SupervisorSettings,
   settingsOf,
 } from "./supervisor-settings.js";
-import { createPoolWorker, type Worker } from "./worker-port.js";
+import { checkStop, createPoolWorker, type StopOptions, type Worker } from "./worker-port.js";
 
 export interface SupervisorEvents {
   started: [{ supervisor: string }];
@@ -126,7 +127,7 @@ export class Supervisor {
       await this.#worker.start();
       await this.#report();
     } catch (error) {
-      await this.stop({ graceMs: 0 });
+      await this.stop({ grace: 0 });
       throw this.#error ?? explainFailure(error, this.#db.schema);
     }
     this.#startLoops(settings);
@@ -183,10 +184,15 @@ export class Supervisor {
     };
   }
 
-  /** Stops gracefully; a second call returns the same promise. */
-  stop(options: { graceMs?: number } = {}): Promise<void> {
-    this.#stopped ??= this.#stop(options.graceMs);
-    return this.#stopped;
+  /** Stops gracefully; a second call returns the same promise. `grace` overrides the settings. */
+  stop(options: StopOptions = {}): Promise<void> {
+    try {
+      const graceMs = checkStop(options);
+      this.#stopped ??= this.#stop(graceMs);
+      return this.#stopped;
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -216,7 +222,7 @@ export class Supervisor {
       const ownMs = Math.min(wholeMs, this.#pool!.graceOf(run.claim.kind));
       return this.#clock.after(ownMs, () => this.#runner?.abort(run, new ShutdownError()));
     });
-    await worker.stop({ graceMs: wholeMs });
+    await worker.stop({ grace: wholeMs });
     for (const one of forget) one();
   }
 
@@ -268,7 +274,7 @@ export class Supervisor {
     if (this.#pool === undefined) return createPoolWorker(options);
     const pool = this.#pool;
     const worker = createPoolWorker(options, {
-      makeRunner: (runnerOptions, ends, parts) => {
+      makeRunner: (runnerOptions, ends, stores) => {
         const runner = new RemoteRunner(
           {
             allocation: this.#settings!.pool.allocation,
@@ -283,7 +289,7 @@ export class Supervisor {
           },
           runnerOptions,
           ends,
-          parts,
+          stores,
         );
         this.#runner = runner;
         this.#runners.push(runner);
@@ -443,7 +449,7 @@ export class Supervisor {
     this.#worker = this.#makeWorker();
     await this.#worker.start();
     this.events.emit("restarted", { part });
-    await old.stop({ graceMs: 0 });
+    await old.stop({ grace: 0 });
     this.#runners = this.#runners.filter((runner) => runner !== oldRunner);
   }
 
@@ -476,7 +482,7 @@ export class Supervisor {
     this.#error = error;
     this.#log.error({ supervisor: this.id, error: error.message }, "The pool fails");
     this.events.emit("failed", { error });
-    if (this.#scaler !== undefined) void this.stop({ graceMs: 0 });
+    if (this.#scaler !== undefined) void this.stop({ grace: 0 });
   }
 
   #trouble(doing: string, error: unknown): void {

@@ -8,7 +8,7 @@ import {
   RoundRobinAllocation,
   type WorkerAllocationStrategy,
   WorkerBusyError,
-} from "fairmill";
+} from "fairmill/pool";
 import { describe, expect, test } from "vitest";
 import { servingAtLeast, useRig } from "./rig.js";
 

@@ -1,5 +1,11 @@
 // The autoscaler's brain, by itself: a simulated day under a clock of the test's, and the mistakes of others as named cases.
-import { decideScale, type ScaleDecision, type ScaleHistory, type ScaleInputs, type ScaleSettings } from "fairmill";
+import {
+  decideScale,
+  type ScaleDecision,
+  type ScaleHistory,
+  type ScaleInputs,
+  type ScaleSettings,
+} from "fairmill/pool";
 import { describe, expect, test } from "vitest";
 import { checkFloors } from "../../src/pool/scale/floors.js";
 

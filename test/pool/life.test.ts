@@ -2,7 +2,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { CHILD_TRANSITIONS, type ChildState } from "fairmill";
+import { CHILD_TRANSITIONS, type ChildState } from "fairmill/pool";
 import { expect, test } from "vitest";
 import { waitUntil } from "../support/wait.js";
 import { heard, MODULE, servingAtLeast, servingOf, useRig } from "./rig.js";

@@ -1,14 +1,8 @@
 // A supervisor with real child processes, for tests, and the table by which their handlers tell what they do.
 import type { EventEmitter } from "node:events";
 import { fileURLToPath } from "node:url";
-import {
-  createClient,
-  createSupervisor,
-  defineJob,
-  type Supervisor,
-  type SupervisorEvents,
-  type SupervisorOptions,
-} from "fairmill";
+import { createClient, createSupervisor, defineJob, type Supervisor, type SupervisorOptions } from "fairmill";
+import type { SupervisorEvents } from "fairmill/pool";
 import { afterEach, beforeEach } from "vitest";
 import { type TestDatabase, useDatabase } from "../support/database.js";
 import { endAfterTest } from "../support/leftovers.js";
@@ -41,7 +35,7 @@ export function useRig(): Rig {
   const db = useDatabase();
   const running = new Set<Supervisor>();
   const end = async () => {
-    for (const supervisor of running) await supervisor.stop({ graceMs: 0 });
+    for (const supervisor of running) await supervisor.stop({ grace: 0 });
     running.clear();
   };
   endAfterTest(end);

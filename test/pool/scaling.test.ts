@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
-import { LeastBusyAllocation, WorkerBusyError } from "fairmill";
+import { LeastBusyAllocation, WorkerBusyError } from "fairmill/pool";
 import { afterEach, expect, test } from "vitest";
 import { waitUntil } from "../support/wait.js";
 import { heard, servingAtLeast, servingOf, useRig } from "./rig.js";

@@ -1,5 +1,6 @@
 // The settings of a pool: unknown, malformed and contradictory ones are refused by name, before anything is started.
-import { createSupervisor, defineConfig, type PoolOptions } from "fairmill";
+import { createSupervisor, defineConfig } from "fairmill";
+import type { PoolOptions } from "fairmill/pool";
 import { describe, expect, test } from "vitest";
 import { stuckPart } from "../../src/pool/health.js";
 import { CHILD_STATES, CHILD_TRANSITIONS, judgeExit, mayFollow } from "../../src/pool/life-cycle.js";

@@ -2,8 +2,8 @@
 import type { Call } from "./plan-call.js";
 
 /** Limits of all scopes, so that the room under each is asked for. */
-const LIMITS = `insert into fairmill.gate (scope, name, max_running) select 'tenant', 't' || n, 15 from generate_series(0, 999) n;
-  insert into fairmill.gate (scope, name, max_running) values ('queue', 'default', 1000000), ('kind', 'work', 1000000)`;
+const LIMITS = `insert into fairmill.limit_setting (scope, name, max_running) select 'tenant', 't' || n, 15 from generate_series(0, 999) n;
+  insert into fairmill.limit_setting (scope, name, max_running) values ('queue', 'default', 1000000), ('kind', 'work', 1000000)`;
 
 const POOL = `insert into fairmill.pool (name, settings)
   values ('p', '{"min": 0, "max": 9, "capacity": 10, "target_wait_ms": 1000, "mean_run_ms": 10, "queues": ["default"], "kinds": ["work"]}')`;
@@ -23,8 +23,8 @@ export const POOL_CALLS: Record<string, Call> = {
   },
   "room_left of a tenant": {
     statement: "select fairmill.room_left('tenant', 't7')",
-    before: `${LIMITS}; insert into fairmill.meter (use, scope, name, held) values ('start', 'tenant', 't7', array(select id from fairmill.job where state = 'running' limit 10))
-      on conflict (use, scope, name) do update set held = excluded.held`,
+    before: `${LIMITS}; insert into fairmill.meter (use, scope, name, running_ids) values ('start', 'tenant', 't7', array(select id from fairmill.job where state = 'running' limit 10))
+      on conflict (use, scope, name) do update set running_ids = excluded.running_ids`,
     ways: ["job_pkey"],
   },
   desired_workers_v1: { statement: "select fairmill.desired_workers_v1('p')", before: POOL, ...BACKLOG },

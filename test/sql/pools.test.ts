@@ -1,7 +1,7 @@
 // Pools by SQL alone: what waits and why, what a supervisor reports, who leads, what is decided, and how many workers are desired.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { call, claimLanes, enqueue, fillTenants, register, setGate, setRule, tick } from "./calls.js";
+import { call, claimLanes, enqueue, fillTenants, register, setLimits, setRule, tick } from "./calls.js";
 
 const db = useDatabase();
 
@@ -28,11 +28,11 @@ describe("backlog_v1", () => {
     await many(4, { queue: "mails" });
     await many(2, { run_at: "2099-01-01" });
     await many(5, { tenant: "paused" });
-    await setGate(db, "tenant", "paused", { paused: true });
+    await setLimits(db, "tenant", "paused", { paused: true });
     await many(6, { tenant: "capped" });
-    await setGate(db, "tenant", "capped", { max_running: 2 });
+    await setLimits(db, "tenant", "capped", { max_running: 2 });
     await many(6, { tenant: "rated" });
-    await setGate(db, "tenant", "rated", { rate: { limit: 1, per_ms: 60_000, how: "window", at: "start" } });
+    await setLimits(db, "tenant", "rated", { rate: { limit: 1, per_ms: 60_000, how: "window", at: "start" } });
     await setRule(db, { per: "kind", max_running: 1, when_full: "wait", rate: null }, "one-at-a-time");
     await many(3, { kind: "one-at-a-time" });
     expect(await backlog()).toEqual({
@@ -48,11 +48,11 @@ describe("backlog_v1", () => {
 
   test("what runs under a cap takes its room, and a key's slot makes others blocked", async () => {
     await register(db, "w");
-    await setGate(db, "queue", "default", { max_running: 3 });
+    await setLimits(db, "queue", "default", { max_running: 3 });
     await many(10);
     await claimLanes(db, "w", [{ tenant: "default" }], 2);
     expect(await backlog()).toMatchObject({ "default: runnable": 1, "default: capped": 7 });
-    await setGate(db, "queue", "default", { max_running: null });
+    await setLimits(db, "queue", "default", { max_running: null });
     await setRule(db, { per: "key", max_running: 1, when_full: "wait", rate: null });
     await many(4, { kind: "limited", key: "k", queue: "keyed" });
     await tick(db);

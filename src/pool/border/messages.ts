@@ -1,8 +1,9 @@
 // What crosses the border between a supervisor and its children, in both directions. All of it is plain data: claims go out, verdicts come
 // back, and in between a run asks its supervisor for what needs the database. See docs/decisions/0032.
 import type { Claim } from "../../core/job/claim.js";
-import type { CompletedAnswer, Effects } from "../../core/job/effects.js";
+import type { CompletedAnswer } from "../../core/job/effects.js";
 import type { Verdict } from "../../core/job/outcome.js";
+import type { SentEffects } from "./sent-effects.js";
 
 /** Why a run is told to stop, by the code of the error. */
 export interface AbortReason {
@@ -46,7 +47,7 @@ export type FromChild =
       readonly type: "verdict";
       readonly run: number;
       readonly verdict: Verdict;
-      readonly effects: Effects | undefined;
+      readonly effects: SentEffects | undefined;
       /** The handler has settled its job in a transaction that may still be open. */
       readonly isCompleted: boolean;
       /** The handler ignored its signal, and still runs. */
@@ -59,6 +60,8 @@ export type FromChild =
       readonly returned: CompletedAnswer;
     }
   | { readonly type: "over"; readonly run: number }
+  /** The handler asked for a job in a batch. */
+  | { readonly type: "registered"; readonly run: number; readonly kind: string; readonly batch: string }
   | { readonly type: "progress"; readonly run: number; readonly json: string }
   | {
       readonly type: "call";
@@ -72,7 +75,7 @@ export type FromChild =
   | { readonly type: "pong"; readonly ping: number; readonly vitals: Vitals };
 
 /** What a run may ask its supervisor for. */
-export const PORTS = [
+export const RUN_PORTS = [
   "readSteps",
   "storeStep",
   "pauseStep",
@@ -80,12 +83,13 @@ export const PORTS = [
   "nodeResults",
   "caller",
   "tick",
-  "tellLimits",
   "beginSend",
   "dismissProgress",
   "isSettled",
 ] as const;
-export type PortName = (typeof PORTS)[number];
+export type RunPort = (typeof RUN_PORTS)[number];
+/** And what concerns no run in particular. */
+export type PortName = RunPort | "tellLimits";
 
 export interface SentError {
   readonly name: string;

@@ -6,7 +6,8 @@ import type { NodeReader } from "../../batches/flow.js";
 import type { Claim } from "../../core/job/claim.js";
 import type { CompletedAnswer, Completer, Effects } from "../../core/job/effects.js";
 import { completeJob } from "../../core/settle/effect-statements.js";
-import { detailOfDone, type SealResult } from "../../core/settle/settle-statements.js";
+import { detailOfDone } from "../../core/settle/settle-statements.js";
+import type { SettleFormat } from "../../core/settle/verdict-details.js";
 import { checkTransaction } from "../../db/callers-transaction.js";
 import type { Ruled } from "../../limits/limit-statements.js";
 import type { Begun, SendKeeper } from "../../outbox/delivery.js";
@@ -15,8 +16,8 @@ import type { DoneStep, KnownStep, Pause, PauseAnswer, StepAnswer, StepKeeper } 
 import type { PortName, SentError } from "../border/messages.js";
 import { receiveError } from "../border/sent-errors.js";
 
-/** Sends a call; the claim says of which run. */
-export type Ask = (call: number, claim: Claim, port: PortName, args: readonly unknown[]) => void;
+/** Sends a call; the claim says of which run, if of one. */
+export type Ask = (call: number, claim: Claim | undefined, port: PortName, args: readonly unknown[]) => void;
 
 export class ChildPorts implements StepKeeper, NodeReader, SendKeeper {
   readonly stepsMax: number;
@@ -39,7 +40,7 @@ export class ChildPorts implements StepKeeper, NodeReader, SendKeeper {
     else waiting?.reject(receiveError(error));
   }
 
-  #call<T>(claim: Claim, port: PortName, ...args: readonly unknown[]): Promise<T> {
+  #call<T>(claim: Claim | undefined, port: PortName, ...args: readonly unknown[]): Promise<T> {
     const call = ++this.#calls;
     return new Promise<T>((resolve, reject) => {
       this.#waiting.set(call, { resolve: resolve as (value: unknown) => void, reject });
@@ -68,8 +69,8 @@ export class ChildPorts implements StepKeeper, NodeReader, SendKeeper {
   tick(claim: Claim): Promise<Tick | undefined> {
     return this.#call(claim, "tick");
   }
-  tellLimits(claim: Claim, { kind, limits }: Ruled): Promise<void> {
-    return this.#call(claim, "tellLimits", { kind, limits });
+  tellLimits({ kind, limits }: Ruled): Promise<void> {
+    return this.#call(undefined, "tellLimits", { kind, limits });
   }
   dismissProgress(claim: Claim): Promise<void> {
     return this.#call(claim, "dismissProgress");
@@ -89,19 +90,19 @@ export class ChildPorts implements StepKeeper, NodeReader, SendKeeper {
 export class ChildCompleter implements Completer {
   readonly #ports: ChildPorts;
   readonly #schema: string;
-  readonly #sealResult: SealResult | undefined;
+  readonly #format: SettleFormat;
 
-  constructor(ports: ChildPorts, schema: string, sealResult: SealResult | undefined) {
+  constructor(ports: ChildPorts, schema: string, format: SettleFormat) {
     this.#ports = ports;
     this.#schema = schema;
-    this.#sealResult = sealResult;
+    this.#format = format;
   }
 
   async complete(claim: Claim, tx: Queryable, result: unknown, effects: Effects | undefined): Promise<CompletedAnswer> {
     checkTransaction(tx, "ctx.complete(tx)");
     // From here on the handler's transaction holds the job: progress of others must not wait behind it.
     await this.#ports.dismissProgress(claim);
-    return completeJob(tx, this.#schema, claim, detailOfDone(claim, result, effects, this.#sealResult));
+    return completeJob(tx, this.#schema, claim, detailOfDone(claim, result, effects, this.#format));
   }
 
   isSettled(claim: Claim): Promise<boolean> {

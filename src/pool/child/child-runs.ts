@@ -6,22 +6,27 @@ import { serializeResult } from "../../base/json-content.js";
 import type { Logger } from "../../base/log.js";
 import type { Claim } from "../../core/job/claim.js";
 import type { Codec } from "../../core/job/codec.js";
-import { chainOf } from "../../core/job/middleware-chain.js";
+import { checkMiddlewares } from "../../core/job/middleware-list.js";
 import type { Verdict } from "../../core/job/outcome.js";
 import { type Handler, handlerTable } from "../../core/run/handler.js";
 import type { DecidedRun, Run, RunEnds } from "../../core/run/run.js";
 import type { Completion } from "../../core/run/run-effects.js";
 import { Runner } from "../../core/run/runner.js";
+import { detailList } from "../../core/settle/verdict-details.js";
 import { ContentReports } from "../../core/worker/content-reports.js";
 import { createWorkerEmitter } from "../../core/worker/worker-events.js";
 import { resultSealer } from "../../encryption/seal-result.js";
 import type { Channel } from "../../outbox/channel.js";
-import { Deliverer } from "../../outbox/deliverer.js";
+import { deliveryHandler } from "../../outbox/delivery-handler.js";
+import { deliveryWriter } from "../../outbox/delivery-mark.js";
+import { contextMembers } from "../../worker/context-members.js";
+import { WorkerEffects } from "../../worker/effect-maker.js";
 import type { Middleware, Use } from "../../worker/worker-middleware.js";
 import type { ChildSettings, FromChild, ToChild } from "../border/messages.js";
+import { sendEffects } from "../border/sent-effects.js";
 import { receiveReason } from "../border/sent-errors.js";
-import { ChildEffects } from "./child-effects.js";
 import { ChildCompleter, ChildPorts } from "./child-ports.js";
+import { ChildRules } from "./child-rules.js";
 
 /** What a child runs: the part of a config that is code. */
 export interface ChildWork {
@@ -55,16 +60,17 @@ export class ChildRuns implements RunEnds {
     this.#log = log;
     this.#contents = new ContentReports(log, createWorkerEmitter());
     this.#ports = new ChildPorts(
-      (call, claim, port, args) => say({ type: "call", call, run: this.#numbers.get(claim) ?? 0, port, args }),
+      (call, claim, port, args) =>
+        say({ type: "call", call, run: (claim && this.#numbers.get(claim)) ?? 0, port, args }),
       clock,
       settings.stepsMax,
     );
-    const middlewares = chainOf<Middleware>(work.use);
-    const deliveries = (work.channels ?? []).map((channel): Handler => {
-      const deliverer = new Deliverer(channel, { keeper: this.#ports, clock, leaseMs: settings.leaseMs, codec });
-      const { definition } = channel;
-      return { definition, run: () => {}, deliver: (claim, ctx, isOver) => deliverer.deliver(claim, ctx, isOver) };
-    });
+    const middlewares = checkMiddlewares<Middleware>(work.use);
+    const deliveries = (work.channels ?? []).map((channel) =>
+      deliveryHandler(channel, { keeper: this.#ports, clock, leaseMs: settings.leaseMs, codec }),
+    );
+    const rules = new ChildRules(this.#ports);
+    const format = { seal: codec && resultSealer(codec, log), details: detailList({ delivery: deliveryWriter }) };
     const handlers = handlerTable([...(work.handlers ?? []), ...deliveries], middlewares);
     this.kinds = [...handlers.keys()];
     this.#runner = new Runner(
@@ -76,16 +82,18 @@ export class ChildRuns implements RunEnds {
         codec,
         onProgress: (claim, value) => this.#progress(claim, value),
         onKept: (claim, what, value) => this.#contents.look(claim, what, value),
-        steps: this.#ports,
-        nodes: this.#ports,
-        tickOf: (claim) => this.#ports.tick(claim),
-        effects: new ChildEffects(this.#ports, {
-          effectsMax: settings.effectsMax,
-          bytesMax: settings.effectsBytesMax,
+        members: contextMembers({
+          clock,
           codec,
-          middlewares,
+          steps: this.#ports,
+          nodes: this.#ports,
+          tickOf: (claim) => this.#ports.tick(claim),
+          tell: (definition) => rules.tell(definition),
         }),
-        completer: new ChildCompleter(this.#ports, settings.schema, codec && resultSealer(codec, log)),
+        maker: new WorkerEffects(rules, { ...settings, codec }, middlewares, (claim, { kind, batch }) =>
+          this.#registered(claim, kind, batch),
+        ),
+        completer: new ChildCompleter(this.#ports, settings.schema, format),
       },
       this,
     );
@@ -122,11 +130,17 @@ export class ChildRuns implements RunEnds {
     if (run !== undefined && json !== undefined) this.#say({ type: "progress", run, json });
   }
 
+  #registered(claim: Claim, kind: string, batch: string): void {
+    const run = this.#numbers.get(claim);
+    this.#log.debug({ worker: claim.worker, kind, batch }, "Job registered in batch");
+    if (run !== undefined) this.#say({ type: "registered", run, kind, batch });
+  }
+
   onVerdict(decided: DecidedRun): void {
     const run = this.#numbers.get(decided.claim)!;
     const { effects, isCompleted, isGivenUp } = decided;
     const verdict = this.#plain(decided.claim, decided.verdict);
-    this.#say({ type: "verdict", run, verdict, effects, isCompleted, isGivenUp });
+    this.#say({ type: "verdict", run, verdict, effects: sendEffects(effects), isCompleted, isGivenUp });
   }
 
   onCompleted(decided: DecidedRun, { returned }: Completion): void {

@@ -4,22 +4,12 @@ import { readFile } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { join } from "node:path";
-import { FairmillError } from "../../base/errors.js";
 import type { Database } from "../../db/database.js";
+import { KubernetesError } from "../pool-errors.js";
 import type { KubernetesOptions } from "../pool-settings.js";
 import { leadPool, type PodUse, readPodUse } from "../pool-statements.js";
 import type { ScaleDecision } from "./brain.js";
 import type { ScaleTarget, TargetFacts } from "./scaler.js";
-
-export class KubernetesError extends FairmillError {
-  override readonly name = "KubernetesError";
-  constructor(doing: string, why: string) {
-    super(
-      "FAIRMILL_KUBERNETES",
-      `Kubernetes refused ${doing}: ${why}. The service account needs get and patch on deployments/scale, get on deployments, list and patch on pods.`,
-    );
-  }
-}
 
 export interface KubernetesTargetOptions {
   readonly db: Database;

@@ -1,0 +1,34 @@
+// What the features of a worker bring to the context of handlers, put together: one line a feature.
+
+import type { Clock } from "../base/clock.js";
+import { batchMembers } from "../batches/batch-context.js";
+import type { NodeReader } from "../batches/flow.js";
+import type { ContextMembers, RunControl } from "../core/run/context.js";
+import { type PublishMembersOptions, publishMembers } from "../outbox/publish-context.js";
+import { type TickReader, tickMembers } from "../schedules/tick-context.js";
+import type { StepKeeper } from "../steps/step.js";
+import { stepMembers } from "../steps/step-context.js";
+
+// With these types come the declarations that add them to JobContext: an entry of the package imports this file for their sake (`src/index.ts`).
+export type { BatchContext } from "../batches/batch-context.js";
+export type { PublishContext } from "../outbox/publish-context.js";
+export type { TickContext } from "../schedules/tick-context.js";
+export type { StepContext } from "../steps/step-context.js";
+
+/** Where the members have their answers from: the database, or a supervisor's process that asks it. */
+export interface MembersOptions extends PublishMembersOptions {
+  readonly clock: Clock;
+  readonly steps: StepKeeper;
+  readonly nodes: NodeReader;
+  readonly tickOf: TickReader;
+}
+
+/** A member that `JobContext` declares and this lacks does not compile. */
+export const contextMembers =
+  ({ clock, codec, steps, nodes, tickOf, tell }: MembersOptions) =>
+  (control: RunControl): ContextMembers => ({
+    ...stepMembers(control, steps, clock),
+    ...publishMembers(control, { codec, tell }),
+    ...batchMembers(control, nodes),
+    ...tickMembers(tickOf),
+  });
