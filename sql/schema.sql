@@ -17,7 +17,8 @@ create domain fairmill.trace as text CHECK ((VALUE ~ '^[0-9a-f]{2}-[0-9a-f]{32}-
 
 create domain fairmill.unique_key as text collate "C" CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 500)));
 
-create domain fairmill.unique_until as text collate "C" CHECK ((VALUE = ANY (ARRAY['started'::text, 'settled'::text])));
+create domain fairmill.unique_until as text collate "C" CHECK ((VALUE = ANY (ARRAY['started'::text,
+  'settled'::text])));
 
 create type fairmill.claimed_job as (
   id bigint,
@@ -280,9 +281,9 @@ create table fairmill.job (
   constraint job_fits CHECK (((state = COALESCE(aside, CASE WHEN (worker IS NULL) THEN 'ready'::text ELSE
     'running'::text END)) AND ((worker IS NULL) = (started_at IS NULL)) AND CASE WHEN (aside IS NULL) THEN ((slot IS
     NULL) OR (limit_key IS NOT NULL)) WHEN (aside = 'scheduled'::text) THEN ((worker IS NULL) AND (run_at IS NOT NULL)
-    AND ((slot IS NULL) OR (limit_key IS NOT NULL))) ELSE ((aside = 'blocked'::text) AND (worker IS NULL) AND (limit_key
-    IS NOT NULL) AND (slot IS NULL)) END AND ((attempt >= crashes) AND (attempt <= lease_no)) AND ((unique_key IS NULL)
-    = (unique_until IS NULL))))
+    AND ((slot IS NULL) OR (limit_key IS NOT NULL))) ELSE ((aside = 'blocked'::text) AND (worker IS NULL) AND
+    (limit_key IS NOT NULL) AND (slot IS NULL)) END AND ((attempt >= crashes) AND (attempt <= lease_no)) AND
+    ((unique_key IS NULL) = (unique_until IS NULL))))
 ) with (
   autovacuum_analyze_scale_factor = 0.2,
   autovacuum_vacuum_cost_delay = 1,
@@ -478,9 +479,9 @@ create table fairmill.outbox (
     (length(idempotency_key) <= 500)) AND ((octet_length(order_key) >= 1) AND (octet_length(order_key) <= 200)))),
   constraint outbox_payload_fits CHECK ((pg_column_size(payload) <= ((2 * 1024) * 1024))),
   constraint outbox_status_fits CHECK ( CASE status WHEN 'pending'::text THEN (ended_at IS NULL) WHEN 'sending'::text
-    THEN ((ended_at IS NULL) AND (job_id IS NOT NULL)) WHEN 'sent'::text THEN (ended_at IS NOT NULL) WHEN 'failed'::text
-    THEN (ended_at IS NOT NULL) WHEN 'skipped'::text THEN (ended_at IS NOT NULL) WHEN 'unknown'::text THEN (ended_at IS
-    NOT NULL) ELSE false END),
+    THEN ((ended_at IS NULL) AND (job_id IS NOT NULL)) WHEN 'sent'::text THEN (ended_at IS NOT NULL) WHEN
+    'failed'::text THEN (ended_at IS NOT NULL) WHEN 'skipped'::text THEN (ended_at IS NOT NULL) WHEN 'unknown'::text
+    THEN (ended_at IS NOT NULL) ELSE false END),
   constraint outbox_waiting_fits CHECK (((waiting IS NULL) OR ((status = 'pending'::text) AND (job_id IS NULL) AND
     (order_key IS NOT NULL))))
 ) with (
@@ -493,7 +494,8 @@ CREATE UNIQUE INDEX outbox_head ON fairmill.outbox USING btree (tenant, channel,
   NULL) AND (ended_at IS NULL) AND (waiting IS NULL));
 CREATE INDEX outbox_recheck ON fairmill.outbox USING btree (id) WHERE recheck;
 CREATE INDEX outbox_unsent ON fairmill.outbox USING btree (status, id) WHERE (status <> 'sent'::text);
-CREATE INDEX outbox_waiting ON fairmill.outbox USING btree (tenant, channel, order_key, id) WHERE (waiting IS NOT NULL);
+CREATE INDEX outbox_waiting ON fairmill.outbox USING btree (tenant, channel, order_key, id) WHERE (waiting IS NOT
+  NULL);
 
 create table fairmill.pool (
   name text collate "C" not null,
@@ -532,7 +534,8 @@ create table fairmill.scale_decision (
   times integer not null default 1,
   constraint scale_decision_pkey PRIMARY KEY (id),
   constraint scale_decision_pool_fkey FOREIGN KEY (pool) REFERENCES fairmill.pool(name) ON DELETE CASCADE,
-  constraint scale_decision_action_is_known CHECK ((action = ANY (ARRAY['up'::text, 'down'::text, 'suppressed'::text]))),
+  constraint scale_decision_action_is_known CHECK ((action = ANY (ARRAY['up'::text, 'down'::text,
+    'suppressed'::text]))),
   constraint scale_decision_changes_something CHECK (((action = 'suppressed'::text) = (target = current)))
 );
 CREATE INDEX scale_decision_pool ON fairmill.scale_decision USING btree (pool, id);

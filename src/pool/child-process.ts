@@ -27,6 +27,8 @@ export interface ChildProcessOptions {
 
 /** How long the last words of a process that has ended may take to arrive. */
 const LAST_WORDS_MS = 1_000;
+/** How long a process may take to load its handlers at least, whatever `hangMs` says: that blocks its loop, and many may start at once. */
+const START_MS_MIN = 60_000;
 /** Pings in the time that a loop may hang. */
 const PINGS_PER_HANG = 4;
 
@@ -37,6 +39,7 @@ export class ChildProcess {
   #said: { type: "dying" | "unable"; message: string } | undefined;
   #ended: Exit | undefined;
   #isOver = false;
+  #isReady = false;
   #pings = 0;
   #answeredAtMs: number;
   #forgetPing: (() => void) | undefined;
@@ -115,7 +118,11 @@ export class ChildProcess {
       this.#answeredAtMs = this.#options.clock.monotonic();
       return this.#options.onVitals(message.vitals);
     }
-    if (message.type === "ready") return this.#options.onReady(message.kinds);
+    if (message.type === "ready") {
+      this.#isReady = true;
+      this.#answeredAtMs = this.#options.clock.monotonic();
+      return this.#options.onReady(message.kinds);
+    }
     if (message.type === "unable" || message.type === "dying") {
       this.#said ??= { type: message.type, message: message.error.message };
       return;
@@ -127,7 +134,7 @@ export class ChildProcess {
     if (this.#isOver) return;
     const { clock, hangMs } = this.#options;
     const silentMs = clock.monotonic() - this.#answeredAtMs;
-    if (silentMs > hangMs)
+    if (silentMs > (this.#isReady ? hangMs : Math.max(hangMs, START_MS_MIN)))
       return this.kill({ kind: "hung", reason: `its loop has not answered for ${Math.round(silentMs)} ms` });
     this.#line.say({ type: "ping", ping: ++this.#pings });
     this.#forgetPing = clock.after(hangMs / PINGS_PER_HANG, () => this.#ping());
