@@ -74,6 +74,7 @@ export type { Tick } from "./schedules/schedule.js";
 export type { Schedule } from "./schedules/schedule-statements.js";
 export type { Scheduled, ScheduleOptions } from "./schedules/schedules-client.js";
 export type { JobStep } from "./steps/step-statements.js";
+export { createTickHandler } from "./ticks/tick-handler.js";
 export { createWorker, type Worker } from "./worker/worker.js";
 export { type Middleware, middleware } from "./worker/worker-middleware.js";
 export type { WorkerOptions } from "./worker/worker-settings.js";

@@ -135,6 +135,7 @@ export class RemoteRunner implements RunsJobs {
     if (run === undefined) return;
     if (message.type === "progress") return this.#runner.onProgress(run.claim, JSON.parse(message.json));
     if (message.type === "over") return this.#over(child, run);
+    if (message.type === "log") return this.#served.stores.logs.keep(run.claim, message.level, message.json);
     if (message.type === "registered") return this.#registered(run, message);
     if (run.isDecided) return;
     if (message.type === "completed") {
@@ -189,7 +190,8 @@ export class RemoteRunner implements RunsJobs {
   #give(child: Child, run: RemoteRun): void {
     this.#owners.set(run, child);
     child.give(run);
-    const limitMs = this.#runner.handlers.get(run.claim.kind)?.definition.timeoutMs ?? 0;
+    const { timeoutMs, kind } = run.claim;
+    const limitMs = timeoutMs ?? this.#runner.handlers.get(kind)?.definition.timeoutMs ?? 0;
     if (limitMs === 0) return;
     const timed = { startedAtMs: run.sentAtMs!, run, child };
     this.#timed.set(run, timed);

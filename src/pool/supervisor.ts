@@ -228,7 +228,8 @@ export class Supervisor {
 
   async #startChildren(settings: SupervisorSettings): Promise<void> {
     const { pool, checked, capacity } = settings;
-    const { leaseMs, abortGraceMs, stepsMax, effectsMax, effectsBytesMax } = checked;
+    const { leaseMs, abortGraceMs, stepsMax, effectsMax, effectsBytesMax, keepLogs, redact } = checked;
+    const run = { leaseMs, abortGraceMs, stepsMax, effectsMax, effectsBytesMax, keepLogs, redact };
     const program = { ...(this.#internals.program ?? moduleProgram(this.#path)), execArgv: pool.execArgv };
     const made = new Pool({
       clock: this.#clock,
@@ -241,7 +242,7 @@ export class Supervisor {
         process: {
           program,
           hangMs: pool.hangMs,
-          settings: { schema: this.#db!.schema, leaseMs, abortGraceMs, stepsMax, effectsMax, effectsBytesMax },
+          settings: { schema: this.#db!.schema, ...run },
         },
       },
       onChild: (child, before) => this.#childChanged(child, before),

@@ -1,5 +1,5 @@
 // Puts core and features together: how jobs are claimed, run and settled. What a process does besides, such as heartbeats and listening, is in
-// `worker.ts`; a process that does without claims by the same claimer and hands the claims to the same active jobs.
+// `worker.ts`; a process that does without hands claims, by this claimer or one of its own, to the same active jobs.
 import type { NodeReader } from "../batches/flow.js";
 import { FlowNodeReader } from "../batches/node-reader.js";
 import { Claimer } from "../core/claim/claimer.js";
@@ -15,11 +15,15 @@ import { ActiveJobs } from "../core/worker/active-jobs.js";
 import type { Database } from "../db/database.js";
 import { explaining } from "../db/explain-failure.js";
 import { resultSealer } from "../encryption/seal-result.js";
+import { watchSteps } from "../intervals/watched-steps.js";
+import { redactorsOf } from "../jobs/redact-job.js";
 import { KeyRules } from "../limits/key-rules.js";
+import { LogKeeper } from "../logs/log-keeper.js";
 import { deliveryHandler } from "../outbox/delivery-handler.js";
 import { deliveryWriter } from "../outbox/delivery-mark.js";
 import { SendStore } from "../outbox/send-store.js";
 import { type TickReader, tickReader } from "../schedules/tick-context.js";
+import type { StepKeeper } from "../steps/step.js";
 import { StepStore } from "../steps/step-store.js";
 import "../client/refusals.js";
 import { contextMembers } from "./context-members.js";
@@ -38,17 +42,20 @@ export interface Work {
   readonly jobs: ActiveJobs;
   /** A service that writes the progress of running jobs. */
   readonly progress: ProgressKeeper;
+  /** A service that keeps what handlers log. */
+  readonly logs: LogKeeper;
 }
 
 /** What a run needs of the database, for runners that are not in this process. */
 export interface RunStores {
   readonly context: FeatureContext;
-  readonly steps: StepStore;
+  readonly steps: StepKeeper;
   readonly nodes: NodeReader;
   readonly tickOf: TickReader;
   readonly sends: SendStore;
   readonly rules: RuleTeller;
   readonly progress: ProgressKeeper;
+  readonly logs: LogKeeper;
 }
 
 /** Makes what runs the jobs, when that is not this process. */
@@ -66,7 +73,18 @@ function explainedRules(db: Database): RuleTeller {
   };
 }
 
-export function assembleWork(context: FeatureContext, options: WorkerOptions, makeRunner?: MakeWorkRunner): Work {
+/** What differs from an ordinary worker. */
+export interface WorkVariant {
+  /** Of a process that ends soon: jobs with steps then go on in another run. */
+  readonly isTimeUp?: (() => boolean) | undefined;
+  readonly makeRunner?: MakeWorkRunner | undefined;
+}
+
+export function assembleWork(
+  context: FeatureContext,
+  options: WorkerOptions,
+  { isTimeUp, makeRunner }: WorkVariant = {},
+): Work {
   const { clock, db, kinds, log, settings } = context;
   const { leaseMs, codec } = settings;
   const middlewares = checkMiddlewares<Middleware>(options.use);
@@ -88,13 +106,17 @@ export function assembleWork(context: FeatureContext, options: WorkerOptions, ma
   const nodes = new FlowNodeReader(db, codec);
   const tickOf = tickReader(db);
   const progress = new ProgressKeeper(context);
-  const stores = { context, steps, nodes, tickOf, sends, rules, progress };
+  const logs = new LogKeeper(context, redactorsOf(settings.redact, definitionsOf(options)));
+  const keeper = watchSteps(steps, context.bus);
+  const stores = { context, steps: keeper, nodes, tickOf, sends, rules, progress, logs };
+  const { tell } = rules;
   const jobs = new ActiveJobs(context, {
     handlers: handlerTable([...(options.handlers ?? []), ...deliveries], middlewares),
-    members: contextMembers({ clock, codec, steps, nodes, tickOf, tell: rules.tell }),
+    members: contextMembers({ clock, codec, steps: { keeper, isTimeUp }, nodes, tickOf, tell, log, logs }),
     maker: effects,
     format: { seal: codec && resultSealer(codec, log), details: detailList({ delivery: deliveryWriter }) },
     progress,
+    scrub: (claim, text) => logs.scrub(claim, text),
     makeRunner: makeRunner && ((runnerOptions, ends) => makeRunner(runnerOptions, ends, stores)),
   });
   const claimer = new Claimer(context, {
@@ -105,5 +127,5 @@ export function assembleWork(context: FeatureContext, options: WorkerOptions, ma
     jobsMax: settings.claimJobsMax,
     tenantJobsMax: settings.claimTenantMax,
   });
-  return { claimer, jobs, progress };
+  return { claimer, jobs, progress, logs };
 }

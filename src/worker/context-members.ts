@@ -1,16 +1,19 @@
 // What the features of a worker bring to the context of handlers, put together: one line a feature.
 
 import type { Clock } from "../base/clock.js";
+import type { Logger } from "../base/log.js";
 import { batchMembers } from "../batches/batch-context.js";
 import type { NodeReader } from "../batches/flow.js";
 import type { ContextMembers, RunControl } from "../core/run/context.js";
+import { logMembers } from "../logs/log-context.js";
+import type { RunLogs } from "../logs/run-logs.js";
 import { type PublishMembersOptions, publishMembers } from "../outbox/publish-context.js";
 import { type TickReader, tickMembers } from "../schedules/tick-context.js";
-import type { StepKeeper } from "../steps/step.js";
-import { stepMembers } from "../steps/step-context.js";
+import { type StepTools, stepMembers } from "../steps/step-context.js";
 
 // With these types come the declarations that add them to JobContext: an entry of the package imports this file for their sake (`src/index.ts`).
 export type { BatchContext } from "../batches/batch-context.js";
+export type { LogContext } from "../logs/log-context.js";
 export type { PublishContext } from "../outbox/publish-context.js";
 export type { TickContext } from "../schedules/tick-context.js";
 export type { StepContext } from "../steps/step-context.js";
@@ -18,17 +21,20 @@ export type { StepContext } from "../steps/step-context.js";
 /** Where the members have their answers from: the database, or a supervisor's process that asks it. */
 export interface MembersOptions extends PublishMembersOptions {
   readonly clock: Clock;
-  readonly steps: StepKeeper;
+  readonly steps: Omit<StepTools, "clock">;
   readonly nodes: NodeReader;
   readonly tickOf: TickReader;
+  readonly log: Logger;
+  readonly logs: RunLogs;
 }
 
 /** A member that `JobContext` declares and this lacks does not compile. */
 export const contextMembers =
-  ({ clock, codec, steps, nodes, tickOf, tell }: MembersOptions) =>
+  ({ clock, codec, steps, nodes, tickOf, tell, log, logs }: MembersOptions) =>
   (control: RunControl): ContextMembers => ({
-    ...stepMembers(control, steps, clock),
+    ...stepMembers(control, { ...steps, clock }),
     ...publishMembers(control, { codec, tell }),
     ...batchMembers(control, nodes),
     ...tickMembers(tickOf),
+    ...logMembers(logs, log),
   });

@@ -1,16 +1,19 @@
 // The settings of a worker: one object of defaults, everything checked, unknown names refused, frozen.
 
+import { type AlertOptions, type AlertSettings, checkAlerts } from "../alerts/alert-settings.js";
 import { type Clock, checkClock } from "../base/clock.js";
 import { type Duration, toMs } from "../base/duration.js";
 import { ConfigError } from "../base/errors.js";
 import { checkLogger, type Logger } from "../base/log.js";
-import { nameOf, readable, refuseUnknown, wholeNumber } from "../base/settings.js";
+import { checkRedact } from "../base/redact.js";
+import { nameOf, oneOf, readable, refuseUnknown, wholeNumber } from "../base/settings.js";
 import { showValue } from "../base/show-value.js";
 import { type Codec, checkCodec } from "../core/job/codec.js";
 import type { AddedBy } from "../core/job/middleware-list.js";
 import type { Handler } from "../core/run/handler.js";
 import type { CoreSettings } from "../core/worker/worker-context.js";
 import type { Pool } from "../db/database.js";
+import { KEPT_LEVELS, type KeptLevel } from "../logs/log-statements.js";
 import type { Channel } from "../outbox/channel.js";
 import type { Use } from "./worker-middleware.js";
 
@@ -66,9 +69,17 @@ export interface WorkerOptions<Used extends Use = Use> {
   readonly effectsBytesMax?: number;
   /** How long ended jobs are kept; default "30d". */
   readonly keepHistory?: Duration;
+  /** How often the worker writes down what it did (`worker_tick_metrics`), if it did something; default "10s". */
+  readonly recordEvery?: Duration;
   /** Opens what is sealed, and seals results and progress; default: nothing is sealed. */
   readonly codec?: Codec;
   readonly logger?: Logger;
+  /** Lines of `ctx.log` from this level on are kept with their job; default "info". False: none are. */
+  readonly keepLogs?: KeptLevel | false;
+  /** Keys or paths of contents that are not logged, of every kind; definitions add their own. */
+  readonly redact?: readonly string[];
+  /** Rules, channels and pace of alerts; default: the rules out of the box, to the log. False: this worker evaluates none. */
+  readonly alerts?: AlertOptions | false;
   /** For tests. */
   readonly clock?: Clock;
 }
@@ -98,8 +109,12 @@ const KNOWN = [
   "effectsMax",
   "effectsBytesMax",
   "keepHistory",
+  "recordEvery",
   "codec",
   "logger",
+  "keepLogs",
+  "redact",
+  "alerts",
   "clock",
 ] as const;
 
@@ -108,6 +123,10 @@ export interface WorkerSettings extends CoreSettings {
   readonly stepsBytesMax: number;
   readonly effectsMax: number;
   readonly effectsBytesMax: number;
+  readonly recordEveryMs: number;
+  readonly keepLogs: KeptLevel | undefined;
+  readonly redact: readonly string[];
+  readonly alerts: AlertSettings | undefined;
 }
 
 export const checkWorkerOptions = (options: WorkerOptions): WorkerSettings =>
@@ -123,6 +142,9 @@ function check(options: WorkerOptions): WorkerSettings {
   if (leaseMs < 300) throw new ConfigError("lease", "lease: less than 300 ms leaves no time for a heartbeat.");
   if (beatMs * 2 > leaseMs)
     throw new ConfigError("heartbeat", "heartbeat: must be at most half of the lease, or one lost beat ends it.");
+  const recordEveryMs = toMs(options.recordEvery ?? "10s", "recordEvery");
+  if (!(recordEveryMs >= 100 && recordEveryMs <= 60_000))
+    throw new ConfigError("recordEvery", "recordEvery: must lie between 100 ms and 1 m.");
   const lowerShare = options.lowerPriorityShare ?? 0.1;
   if (!(typeof lowerShare === "number" && lowerShare >= 0 && lowerShare <= 0.5))
     throw new ConfigError("lowerPriorityShare", "lowerPriorityShare: must lie between 0 and 0.5.");
@@ -146,7 +168,14 @@ function check(options: WorkerOptions): WorkerSettings {
     effectsMax: wholeNumber(options.effectsMax ?? 10_000, 1, 100_000, "effectsMax"),
     effectsBytesMax: wholeNumber(options.effectsBytesMax ?? 4 * 1024 * 1024, 1, 64 * 1024 * 1024, "effectsBytesMax"),
     historyKeepMs: toMs(options.keepHistory ?? "30d", "keepHistory"),
+    recordEveryMs,
     codec: checkCodec(options.codec),
+    keepLogs:
+      options.keepLogs === false
+        ? undefined
+        : oneOf(options.keepLogs ?? "info", KEPT_LEVELS, "keepLogs", "createWorker"),
+    redact: checkRedact(options.redact, "createWorker"),
+    alerts: checkAlerts(options.alerts),
   });
 }
 

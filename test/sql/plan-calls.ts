@@ -1,6 +1,7 @@
 // All calls whose plans are looked at: those of the core, and where the others stand.
 import { BATCH_CALLS } from "./batch-plans.js";
 import { CREDIT_CALLS, OUTBOX_CALLS, SCHEDULE_CALLS, STEP_CALLS } from "./effect-plans.js";
+import { INTERVAL_CALLS } from "./interval-plans.js";
 import { LIMIT_CALLS } from "./limit-plans.js";
 import type { Call } from "./plan-call.js";
 import { POOL_CALLS } from "./pool-plans.js";
@@ -29,6 +30,7 @@ export const CALLS: Record<string, Call> = {
   ...CREDIT_CALLS,
   ...BATCH_CALLS,
   ...POOL_CALLS,
+  ...INTERVAL_CALLS,
   "enqueue_many_v1 without keys": {
     statement: "select * from fairmill.enqueue_many_v1($1)",
     values: () => [JSON.stringify(Array.from({ length: 100 }, () => ({ kind: "work" })))],
@@ -211,6 +213,20 @@ export const CALLS: Record<string, Call> = {
   },
   "retention with old keys and gone workers": {
     statement: "select fairmill.retention()",
+    ways: ["job_pkey"],
+    historyWays: "primary keys",
+  },
+  append_logs_v1: {
+    statement: "select fairmill.append_logs_v1($1)",
+    values: ({ ids }) => [
+      JSON.stringify(ids.map((job) => ({ job, at: "2026-01-01T00:00:00Z", level: "info", attempt: 1, line: {} }))),
+    ],
+    ways: [],
+  },
+  "forget_observations with old lines": {
+    statement: "select fairmill.forget_observations(now() - interval '1 day', 1000)",
+    before: `insert into fairmill.job_log (job_id, at, level, attempt, bytes, line)
+      select n, now() - interval '2 days', 'info', 1, 2, '{}' from generate_series(1, 200) n`,
     ways: ["job_pkey"],
     historyWays: "primary keys",
   },

@@ -1,5 +1,5 @@
 -- A supervisor has stopped: it and its children are forgotten, and another one may lead the pool.
--- Locks: 23 pool, 24 supervisor, 25 child.
+-- Locks: 24 pool, 25 supervisor, 26 child.
 create or replace function fairmill.leave_pool_v1(supervisor_id text)
 returns void
 language plpgsql

@@ -2,7 +2,7 @@
 -- again and again is one row, with the last time. Of each pool the last 1000 rows are kept, at most 30 days.
 --   decision  {action, current, wanted, target, reason, inputs, desired, decide_every_ms}; null action: nothing to
 --             record, only what is desired
--- Locks: 23 pool, 26 scale decision.
+-- Locks: 24 pool, 27 scale decision.
 -- Plan expected: scale_decision_pool backwards, one row; then forwards, at most 10 rows.
 create or replace function fairmill.record_scale_v1(pool_name text, supervisor_id text, decision jsonb)
 returns void

@@ -5,7 +5,7 @@
 --               uptime_ms, started_at_ms}, …]
 --   settings    of the pool, as in its table
 -- Result: hosts, how many supervisors of the pool live.
--- Locks: 23 pool, 24 supervisor, 25 child.
+-- Locks: 24 pool, 25 supervisor, 26 child.
 -- Plan expected: rows by their primary keys; supervisors by supervisor_pool and supervisor_seen.
 create or replace function fairmill.report_pool_v1(pool_name text, supervisor jsonb, children jsonb, settings jsonb,
   out hosts integer)

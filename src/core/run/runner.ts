@@ -55,7 +55,7 @@ export class Runner implements RunControl {
     this.#options = options;
     this.#ends = ends;
     this.#Context = RunContext.with(options.members(this));
-    this.#tools = { logger: options.logger, report: options.onProgress, effectsOf: (run) => this.effectsOf(run) };
+    this.#tools = { report: options.onProgress, effectsOf: (run) => this.effectsOf(run) };
   }
 
   #limit(run: Run): void {
@@ -174,6 +174,12 @@ export class Runner implements RunControl {
   /** Decided here and now, whatever the handler makes of the error that it gets; it keeps its capacity until it has ended. */
   pause(run: Run, { delayMs, waits }: { delayMs: number; waits: readonly string[] }, reason: Error): void {
     this.#decide(run, { type: "paused", delayMs, waits });
+    run.abort(reason);
+  }
+
+  /** As a pause that is over at once, with the job's slot and place kept. */
+  yield(run: Run, reason: Error): void {
+    this.#decide(run, { type: "yielded" });
     run.abort(reason);
   }
 

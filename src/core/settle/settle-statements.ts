@@ -101,6 +101,7 @@ function detailOfJob(claim: Claim, verdict: Verdict, seal: SealResult | undefine
     case "crashed":
       return JSON.stringify({ reason: verdict.reason, crashes_max: verdict.crashesMax });
     case "release":
+      if (verdict.yields) return '{"yields":true}';
       return verdict.reason === undefined ? "null" : JSON.stringify({ reason: verdict.reason });
   }
 }

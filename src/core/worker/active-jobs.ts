@@ -30,6 +30,8 @@ export interface ActiveJobsOptions extends Pick<RunnerOptions, "handlers" | "mem
   readonly format: SettleFormat;
   /** Default: handlers run in this process. */
   readonly makeRunner?: MakeRunner | undefined;
+  /** Keeps secrets of a job out of a text that is logged. */
+  readonly scrub?: (claim: Claim, text: string) => string;
 }
 
 /** A job with its verdict, on its way to the database: a run that is decided, or a job that was never started. */
@@ -50,6 +52,7 @@ export class ActiveJobs implements RunEnds, SettleEnds<Settling> {
   readonly #contents: ContentReports;
   readonly #runner: RunsJobs;
   readonly #runsHere: boolean;
+  readonly #scrub: ActiveJobsOptions["scrub"];
   readonly #settlers: Settlers<Settling>;
   readonly #capacity: Capacity;
   /** Started and not yet settled. */
@@ -63,10 +66,11 @@ export class ActiveJobs implements RunEnds, SettleEnds<Settling> {
   /** Releases on their way: their jobs are still ours, and would be blamed if this process died. */
   #releasing = 0;
 
-  constructor(context: WorkerContext, { progress, format, makeRunner, ...options }: ActiveJobsOptions) {
+  constructor(context: WorkerContext, { progress, format, scrub, makeRunner, ...options }: ActiveJobsOptions) {
     const { bus, clock, log, events, settings } = context;
     this.#context = context;
     this.#contents = new ContentReports(log, events);
+    this.#scrub = scrub;
     this.#capacity = new Capacity(settings.concurrency, settings.prefetch);
     const runnerOptions: RunnerOptions = {
       ...options,
@@ -313,7 +317,7 @@ export class ActiveJobs implements RunEnds, SettleEnds<Settling> {
       this.#letGo(item);
       this.#count(item.verdict);
       if (item.verdict.verdict === "done") this.#contents.look(item.claim, "result", item.verdict.result);
-      logVerdict(log, item.claim, item.verdict, item.durationMs);
+      logVerdict(log, item.claim, item.verdict, item.durationMs, this.#scrub);
     }
     for (const item of refused) this.#letGo(item);
     if (accepted.length > 0)

@@ -3,6 +3,7 @@
 import type { Claim } from "../../core/job/claim.js";
 import type { CompletedAnswer } from "../../core/job/effects.js";
 import type { Verdict } from "../../core/job/outcome.js";
+import type { KeptLevel } from "../../logs/log-statements.js";
 import type { SentEffects } from "./sent-effects.js";
 
 /** Why a run is told to stop, by the code of the error. */
@@ -20,6 +21,8 @@ export interface ChildSettings {
   readonly stepsMax: number;
   readonly effectsMax: number;
   readonly effectsBytesMax: number;
+  readonly keepLogs: KeptLevel | undefined;
+  readonly redact: readonly string[];
 }
 
 export type ToChild =
@@ -62,6 +65,8 @@ export type FromChild =
   | { readonly type: "over"; readonly run: number }
   /** The handler asked for a job in a batch. */
   | { readonly type: "registered"; readonly run: number; readonly kind: string; readonly batch: string }
+  /** What a handler logged, to be kept. */
+  | { readonly type: "log"; readonly run: number; readonly level: KeptLevel; readonly json: string }
   | { readonly type: "progress"; readonly run: number; readonly json: string }
   | {
       readonly type: "call";

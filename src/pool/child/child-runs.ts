@@ -16,6 +16,7 @@ import { detailList } from "../../core/settle/verdict-details.js";
 import { ContentReports } from "../../core/worker/content-reports.js";
 import { createWorkerEmitter } from "../../core/worker/worker-events.js";
 import { resultSealer } from "../../encryption/seal-result.js";
+import { redactorsOf } from "../../jobs/redact-job.js";
 import type { Channel } from "../../outbox/channel.js";
 import { deliveryHandler } from "../../outbox/delivery-handler.js";
 import { deliveryWriter } from "../../outbox/delivery-mark.js";
@@ -25,6 +26,7 @@ import type { Middleware, Use } from "../../worker/worker-middleware.js";
 import type { ChildSettings, FromChild, ToChild } from "../border/messages.js";
 import { sendEffects } from "../border/sent-effects.js";
 import { receiveReason } from "../border/sent-errors.js";
+import { ChildLogs } from "./child-logs.js";
 import { ChildCompleter, ChildPorts } from "./child-ports.js";
 import { ChildRules } from "./child-rules.js";
 
@@ -70,6 +72,15 @@ export class ChildRuns implements RunEnds {
       deliveryHandler(channel, { keeper: this.#ports, clock, leaseMs: settings.leaseMs, codec }),
     );
     const rules = new ChildRules(this.#ports);
+    const definitions = [...(work.handlers ?? []), ...deliveries].map(({ definition }) => definition);
+    const logs = new ChildLogs(
+      { ...settings, codec },
+      redactorsOf(settings.redact, definitions),
+      (claim, level, json) => {
+        const run = this.#numbers.get(claim);
+        if (run !== undefined) say({ type: "log", run, level, json });
+      },
+    );
     const format = { seal: codec && resultSealer(codec, log), details: detailList({ delivery: deliveryWriter }) };
     const handlers = handlerTable([...(work.handlers ?? []), ...deliveries], middlewares);
     this.kinds = [...handlers.keys()];
@@ -85,10 +96,12 @@ export class ChildRuns implements RunEnds {
         members: contextMembers({
           clock,
           codec,
-          steps: this.#ports,
+          steps: { keeper: this.#ports },
           nodes: this.#ports,
           tickOf: (claim) => this.#ports.tick(claim),
           tell: (definition) => rules.tell(definition),
+          log,
+          logs,
         }),
         maker: new WorkerEffects(rules, { ...settings, codec }, middlewares, (claim, { kind, batch }) =>
           this.#registered(claim, kind, batch),
