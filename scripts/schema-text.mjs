@@ -1,7 +1,8 @@
 // The schema as text, read from the catalog of a migrated database: types, tables with their columns and constraints, indexes, views,
 // triggers. The same on every major version of PostgreSQL, so that it can be compared with the file sql/schema.sql.
 
-const COLUMNS_MAX = 120;
+// One less than a line may have: a comma may follow.
+const COLUMNS_MAX = 119;
 
 const RELATIONS = `select c.oid, c.relname::text as name, c.relkind::text as kind, c.reloptions as options,
   pg_get_partkeydef(c.oid) as partitioned,

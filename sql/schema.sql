@@ -17,7 +17,8 @@ create domain fairmill.trace as text CHECK ((VALUE ~ '^[0-9a-f]{2}-[0-9a-f]{32}-
 
 create domain fairmill.unique_key as text collate "C" CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 500)));
 
-create domain fairmill.unique_until as text collate "C" CHECK ((VALUE = ANY (ARRAY['started'::text, 'settled'::text])));
+create domain fairmill.unique_until as text collate "C" CHECK ((VALUE = ANY (ARRAY['started'::text,
+  'settled'::text])));
 
 create type fairmill.claimed_job as (
   id bigint,
@@ -229,6 +230,27 @@ create table fairmill.batch_hold (
 );
 CREATE INDEX batch_hold_batch ON fairmill.batch_hold USING btree (batch, until);
 
+create table fairmill.child (
+  supervisor text collate "C" not null,
+  number integer not null,
+  pid integer,
+  state text collate "C" not null,
+  draining boolean not null,
+  reason text,
+  failures integer not null,
+  running integer not null,
+  jobs_processed bigint not null,
+  cpu double precision not null,
+  memory_bytes bigint not null,
+  uptime interval not null,
+  started_at timestamp with time zone not null,
+  changed_at timestamp with time zone not null,
+  constraint child_pkey PRIMARY KEY (supervisor, number),
+  constraint child_supervisor_fkey FOREIGN KEY (supervisor) REFERENCES fairmill.supervisor(id) ON DELETE CASCADE,
+  constraint child_state_is_known CHECK ((state = ANY (ARRAY['idle'::text, 'ready'::text, 'working'::text,
+    'failed'::text, 'terminated'::text])))
+);
+
 create table fairmill.claim_list (
   worker text collate "C" not null,
   list_no bigint not null,
@@ -328,9 +350,9 @@ create table fairmill.job (
   constraint job_fits CHECK (((state = COALESCE(aside, CASE WHEN (worker IS NULL) THEN 'ready'::text ELSE
     'running'::text END)) AND ((worker IS NULL) = (started_at IS NULL)) AND CASE WHEN (aside IS NULL) THEN ((slot IS
     NULL) OR (limit_key IS NOT NULL)) WHEN (aside = 'scheduled'::text) THEN ((worker IS NULL) AND (run_at IS NOT NULL)
-    AND ((slot IS NULL) OR (limit_key IS NOT NULL))) ELSE ((aside = 'blocked'::text) AND (worker IS NULL) AND (limit_key
-    IS NOT NULL) AND (slot IS NULL)) END AND ((attempt >= crashes) AND (attempt <= lease_no)) AND ((unique_key IS NULL)
-    = (unique_until IS NULL))))
+    AND ((slot IS NULL) OR (limit_key IS NOT NULL))) ELSE ((aside = 'blocked'::text) AND (worker IS NULL) AND
+    (limit_key IS NOT NULL) AND (slot IS NULL)) END AND ((attempt >= crashes) AND (attempt <= lease_no)) AND
+    ((unique_key IS NULL) = (unique_until IS NULL))))
 ) with (
   autovacuum_analyze_scale_factor = 0.2,
   autovacuum_vacuum_cost_delay = 1,
@@ -558,9 +580,9 @@ create table fairmill.outbox (
     (length(idempotency_key) <= 500)) AND ((octet_length(order_key) >= 1) AND (octet_length(order_key) <= 200)))),
   constraint outbox_payload_fits CHECK ((pg_column_size(payload) <= ((2 * 1024) * 1024))),
   constraint outbox_status_fits CHECK ( CASE status WHEN 'pending'::text THEN (ended_at IS NULL) WHEN 'sending'::text
-    THEN ((ended_at IS NULL) AND (job_id IS NOT NULL)) WHEN 'sent'::text THEN (ended_at IS NOT NULL) WHEN 'failed'::text
-    THEN (ended_at IS NOT NULL) WHEN 'skipped'::text THEN (ended_at IS NOT NULL) WHEN 'unknown'::text THEN (ended_at IS
-    NOT NULL) ELSE false END),
+    THEN ((ended_at IS NULL) AND (job_id IS NOT NULL)) WHEN 'sent'::text THEN (ended_at IS NOT NULL) WHEN
+    'failed'::text THEN (ended_at IS NOT NULL) WHEN 'skipped'::text THEN (ended_at IS NOT NULL) WHEN 'unknown'::text
+    THEN (ended_at IS NOT NULL) ELSE false END),
   constraint outbox_waiting_fits CHECK (((waiting IS NULL) OR ((status = 'pending'::text) AND (job_id IS NULL) AND
     (order_key IS NOT NULL))))
 ) with (
@@ -573,7 +595,20 @@ CREATE UNIQUE INDEX outbox_head ON fairmill.outbox USING btree (tenant, channel,
   NULL) AND (ended_at IS NULL) AND (waiting IS NULL));
 CREATE INDEX outbox_recheck ON fairmill.outbox USING btree (id) WHERE recheck;
 CREATE INDEX outbox_unsent ON fairmill.outbox USING btree (status, id) WHERE (status <> 'sent'::text);
-CREATE INDEX outbox_waiting ON fairmill.outbox USING btree (tenant, channel, order_key, id) WHERE (waiting IS NOT NULL);
+CREATE INDEX outbox_waiting ON fairmill.outbox USING btree (tenant, channel, order_key, id) WHERE (waiting IS NOT
+  NULL);
+
+create table fairmill.pool (
+  name text collate "C" not null,
+  settings jsonb not null default '{}'::jsonb,
+  desired integer,
+  decided_at timestamp with time zone,
+  decide_every interval,
+  leader text collate "C",
+  leader_until timestamp with time zone,
+  constraint pool_pkey PRIMARY KEY (name),
+  constraint pool_name_fits CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 200)))
+);
 
 create table fairmill.queue (
   name text collate "C" not null,
@@ -584,6 +619,27 @@ create table fairmill.queue (
   autovacuum_vacuum_threshold = 200,
   fillfactor = 50
 );
+
+create table fairmill.scale_decision (
+  id bigint not null generated always as identity,
+  pool text collate "C" not null,
+  supervisor text collate "C" not null,
+  action text collate "C" not null,
+  current integer not null,
+  wanted integer not null,
+  target integer not null,
+  reason text not null,
+  inputs jsonb not null,
+  at timestamp with time zone not null,
+  last_at timestamp with time zone not null,
+  times integer not null default 1,
+  constraint scale_decision_pkey PRIMARY KEY (id),
+  constraint scale_decision_pool_fkey FOREIGN KEY (pool) REFERENCES fairmill.pool(name) ON DELETE CASCADE,
+  constraint scale_decision_action_is_known CHECK ((action = ANY (ARRAY['up'::text, 'down'::text,
+    'suppressed'::text]))),
+  constraint scale_decision_changes_something CHECK (((action = 'suppressed'::text) = (target = current)))
+);
+CREATE INDEX scale_decision_pool ON fairmill.scale_decision USING btree (pool, id);
 
 create table fairmill.schedule (
   name text collate "C" not null,
@@ -664,6 +720,24 @@ create table fairmill.step (
   constraint step_result_fits CHECK (((result IS NULL) OR (pg_column_size(result) <= ((2 * 1024) * 1024))))
 );
 CREATE INDEX step_age ON fairmill.step USING btree (started_at);
+
+create table fairmill.supervisor (
+  id text collate "C" not null,
+  pool text collate "C" not null,
+  worker text collate "C",
+  host text,
+  pid integer,
+  version text,
+  health jsonb not null default '{}'::jsonb,
+  started_at timestamp with time zone not null,
+  seen_at timestamp with time zone not null,
+  report_every interval not null,
+  constraint supervisor_pkey PRIMARY KEY (id),
+  constraint supervisor_pool_fkey FOREIGN KEY (pool) REFERENCES fairmill.pool(name) ON DELETE CASCADE,
+  constraint supervisor_id_fits CHECK (((length(id) >= 1) AND (length(id) <= 200)))
+);
+CREATE INDEX supervisor_pool ON fairmill.supervisor USING btree (pool);
+CREATE INDEX supervisor_seen ON fairmill.supervisor USING btree (seen_at);
 
 create table fairmill.unique_period (
   tenant text collate "C" not null,

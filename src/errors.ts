@@ -54,6 +54,8 @@ export {
   WebhookUncertainError,
   WebhookUnreachableError,
 } from "./outbox/webhook/webhook-errors.js";
+export { NoWorkersAvailableError, WorkerBusyError } from "./pool/allocation.js";
+export { CrashLoopError, KubernetesError } from "./pool/pool-errors.js";
 export {
   JobPausedError,
   StepChangedError,

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { dirname, extname, join, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { ConfigError, FairmillError } from "../base/errors.js";
-import { type Config, checkConfig } from "../worker/config.js";
+import { type Config, checkConfig } from "../config/config.js";
 import { UsageError } from "./failure.js";
 
 export const CONFIG_NAMES = ["fairmill.config.ts", "fairmill.config.js", "fairmill.config.mjs", "fairmill.config.json"];

@@ -1,9 +1,9 @@
 // A payload on the command line: JSON as a word or from stdin, and the definition in the config that says what fits.
 
 import { distance } from "../base/settings.js";
+import type { Config } from "../config/config.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
 import { createJobRedactor, hideContents, type JobRedactor } from "../jobs/redact-job.js";
-import type { Config } from "../worker/config.js";
 import { UsageError } from "./failure.js";
 import type { Target } from "./target.js";
 import { oneLine } from "./text.js";

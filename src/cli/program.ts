@@ -23,6 +23,8 @@ import { resume } from "../limits/command/resume.js";
 import { tenants } from "../limits/command/tenants.js";
 import { top } from "../metrics/command/top-command.js";
 import { outbox } from "../outbox/command/outbox-command.js";
+import { supervise } from "../pool/command/supervise-command.js";
+import { workers } from "../pool/command/workers-command.js";
 import { schedules } from "../schedules/command/schedules-command.js";
 import { tick } from "../ticks/command/tick-command.js";
 import { verify } from "../verify/command/verify-command.js";
@@ -41,6 +43,8 @@ const COMMANDS: readonly (CliCommand | CommandGroup)[] = [
   devWorker,
   migrate,
   work,
+  supervise,
+  workers,
   tick,
   enqueue,
   jobs,

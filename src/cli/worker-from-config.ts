@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import type { Duration } from "../base/duration.js";
 import { ConfigError } from "../base/errors.js";
 import { createLogger, LOG_LEVELS } from "../base/log.js";
-import type { Config } from "../worker/config.js";
+import type { Config } from "../config/config.js";
 import type { Worker } from "../worker/worker.js";
 import type { WorkerOptions } from "../worker/worker-settings.js";
 import { duration, given, names, whole } from "./arguments.js";
@@ -31,12 +31,8 @@ export async function workerFrom(
   database: { databaseUrl: string; schema: string | undefined },
   out: Output,
 ): Promise<Worker> {
-  const { jobs, handlers = [], channels = [], logger = loggerFor(out), ...settings } = config.settings;
-  if (handlers.length + channels.length === 0)
-    throw new ConfigError(
-      "handlers",
-      `${shownPath(config.path)} has no handlers, so there is nothing to run. Write: handlers: [handle(job, async (ctx) => { … })]`,
-    );
+  const { jobs, worker: _pool, handlers = [], channels = [], logger = loggerFor(out), ...settings } = config.settings;
+  checkHandlers(config);
   const copy = await otherCopy(config.path);
   if (copy !== undefined)
     out.note(`Note: the config imports another copy of fairmill (${copy}). Run that one, with \`npx fairmill\`.`);
@@ -60,8 +56,17 @@ export async function workerFrom(
   }
 }
 
+/** Throws when there is nothing to run. */
+export function checkHandlers({ path, settings: { handlers = [], channels = [] } }: LoadedConfig): void {
+  if (handlers.length + channels.length > 0) return;
+  throw new ConfigError(
+    "handlers",
+    `${shownPath(path)} has no handlers, so there is nothing to run. Write: handlers: [handle(job, async (ctx) => { … })]`,
+  );
+}
+
 /** The command line's queues and concurrency go before the config's; what it leaves open stays as the config says. */
-function queuesOf(config: Config, flags: WorkerFlags): WorkerOptions["queues"] {
+export function queuesOf(config: Config, flags: WorkerFlags): WorkerOptions["queues"] {
   const queues = flags.queue ?? (config.queues && Object.keys(config.queues));
   return (
     queues &&

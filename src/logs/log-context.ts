@@ -2,7 +2,7 @@
 import type { Logger } from "../base/log.js";
 import type { ContextMembers } from "../core/run/context.js";
 import type { Run, RunAttachment } from "../core/run/run.js";
-import type { LogKeeper } from "./log-keeper.js";
+import type { RunLogs } from "./run-logs.js";
 
 export interface LogContext {
   /** A logger that names this job in every line; what it is told is kept with the job, as far as `keepLogs` says. */
@@ -27,7 +27,7 @@ class LoggerOfRun implements RunAttachment {
   abort(): void {}
 }
 
-export function logMembers(keeper: LogKeeper, workerLog: Logger): ContextMembers<keyof LogContext> {
+export function logMembers(keeper: RunLogs, workerLog: Logger): ContextMembers<keyof LogContext> {
   const make = ({ claim }: Run) => {
     const { id, kind, tenant, attempt, worker } = claim;
     return new LoggerOfRun(keeper.loggerOf(claim, workerLog.child({ worker, job: id, kind, tenant, attempt })));

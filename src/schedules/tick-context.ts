@@ -1,4 +1,5 @@
 // Ticks in the context of handlers.
+import type { Claim } from "../core/job/claim.js";
 import type { ContextMembers } from "../core/run/context.js";
 import type { Database } from "../db/database.js";
 import { explaining } from "../db/explain-failure.js";
@@ -14,9 +15,17 @@ declare module "../core/run/context.js" {
   interface JobContext<Input> extends TickContext {}
 }
 
-export const tickMembers = (db: Database): ContextMembers<keyof TickContext> => ({
+/** Of which tick of a schedule a job is. */
+export type TickReader = (claim: Claim) => Promise<Tick | undefined>;
+
+export const tickReader =
+  (db: Database): TickReader =>
+  ({ id }) =>
+    explaining(db.schema, () => readTick(db, id));
+
+export const tickMembers = (tickOf: TickReader): ContextMembers<keyof TickContext> => ({
   tick:
     ({ claim }) =>
     () =>
-      explaining(db.schema, () => readTick(db, claim.id)),
+      tickOf(claim),
 });

@@ -179,7 +179,9 @@ export class TickRunner {
       tenantJobsMax: this.#settings.tenantJobsMax,
       onContended: () => figures.now.counts.contended++,
     });
-    const { jobs, progress, logs } = assembleWork(context, this.#options, () => clock.monotonic() >= times.closeMs);
+    const { jobs, progress, logs } = assembleWork(context, this.#options, {
+      isTimeUp: () => clock.monotonic() >= times.closeMs,
+    });
     await this.#register(context, times);
     const services = new TickServices(context, progress, logs);
     const life = { context, claimer, jobs, services, times };

@@ -1,19 +1,29 @@
 // Puts core and features together: how jobs are claimed, run and settled. What a process does besides, such as heartbeats and listening, is in
 // `worker.ts`; a process that does without hands claims, by this claimer or one of its own, to the same active jobs.
+import type { NodeReader } from "../batches/flow.js";
+import { FlowNodeReader } from "../batches/node-reader.js";
 import { Claimer } from "../core/claim/claimer.js";
+import type { RuleTeller } from "../core/enqueue/make-job.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
 import { checkMiddlewares } from "../core/job/middleware-list.js";
 import { handlerTable } from "../core/run/handler.js";
+import type { RunEnds } from "../core/run/run.js";
+import type { RunnerOptions, RunsJobs } from "../core/run/runner.js";
 import { ProgressKeeper } from "../core/settle/progress.js";
 import { detailList } from "../core/settle/verdict-details.js";
 import { ActiveJobs } from "../core/worker/active-jobs.js";
+import type { Database } from "../db/database.js";
+import { explaining } from "../db/explain-failure.js";
 import { resultSealer } from "../encryption/seal-result.js";
 import { watchSteps } from "../intervals/watched-steps.js";
 import { redactorsOf } from "../jobs/redact-job.js";
+import { KeyRules } from "../limits/key-rules.js";
 import { LogKeeper } from "../logs/log-keeper.js";
 import { deliveryHandler } from "../outbox/delivery-handler.js";
 import { deliveryWriter } from "../outbox/delivery-mark.js";
 import { SendStore } from "../outbox/send-store.js";
+import { type TickReader, tickReader } from "../schedules/tick-context.js";
+import type { StepKeeper } from "../steps/step.js";
 import { StepStore } from "../steps/step-store.js";
 import "../client/refusals.js";
 import { contextMembers } from "./context-members.js";
@@ -36,19 +46,54 @@ export interface Work {
   readonly logs: LogKeeper;
 }
 
+/** What a run needs of the database, for runners that are not in this process. */
+export interface RunStores {
+  readonly context: FeatureContext;
+  readonly steps: StepKeeper;
+  readonly nodes: NodeReader;
+  readonly tickOf: TickReader;
+  readonly sends: SendStore;
+  readonly rules: RuleTeller;
+  readonly progress: ProgressKeeper;
+  readonly logs: LogKeeper;
+}
+
+/** Makes what runs the jobs, when that is not this process. */
+export type MakeWorkRunner = (options: RunnerOptions, ends: RunEnds, stores: RunStores) => RunsJobs;
+
 export const definitionsOf = ({ handlers = [], channels = [] }: WorkerOptions): JobDefinition[] =>
   [...handlers, ...channels].map(({ definition }) => definition);
 
-/** `isTimeUp`: of a process that ends soon; jobs with steps then go on in another run. */
-export function assembleWork(context: FeatureContext, options: WorkerOptions, isTimeUp?: () => boolean): Work {
-  const { clock, kinds, log, settings } = context;
+/** Its failures say what to do. */
+function explainedRules(db: Database): RuleTeller {
+  const rules = new KeyRules(db);
+  return {
+    knows: (definition) => rules.knows(definition),
+    tell: (definition) => explaining(db.schema, () => rules.tell(definition)),
+  };
+}
+
+/** What differs from an ordinary worker. */
+export interface WorkVariant {
+  /** Of a process that ends soon: jobs with steps then go on in another run. */
+  readonly isTimeUp?: (() => boolean) | undefined;
+  readonly makeRunner?: MakeWorkRunner | undefined;
+}
+
+export function assembleWork(
+  context: FeatureContext,
+  options: WorkerOptions,
+  { isTimeUp, makeRunner }: WorkVariant = {},
+): Work {
+  const { clock, db, kinds, log, settings } = context;
   const { leaseMs, codec } = settings;
   const middlewares = checkMiddlewares<Middleware>(options.use);
   const sends = new SendStore(context);
   const deliveries = (options.channels ?? []).map((channel) =>
     deliveryHandler(channel, { keeper: sends, clock, leaseMs, codec }),
   );
-  const effects = new WorkerEffects(context.db, settings, middlewares, (registration) => {
+  const rules = explainedRules(db);
+  const effects = new WorkerEffects(rules, settings, middlewares, (_claim, registration) => {
     const worker = context.identity.id;
     log.debug({ worker, ...registration }, "Job registered in batch");
     context.events.emit("registered", { worker, ...registration });
@@ -58,15 +103,21 @@ export function assembleWork(context: FeatureContext, options: WorkerOptions, is
     bytesMax: settings.stepsBytesMax,
     codec,
   });
+  const nodes = new FlowNodeReader(db, codec);
+  const tickOf = tickReader(db);
   const progress = new ProgressKeeper(context);
   const logs = new LogKeeper(context, redactorsOf(settings.redact, definitionsOf(options)));
+  const keeper = watchSteps(steps, context.bus);
+  const stores = { context, steps: keeper, nodes, tickOf, sends, rules, progress, logs };
+  const { tell } = rules;
   const jobs = new ActiveJobs(context, {
     handlers: handlerTable([...(options.handlers ?? []), ...deliveries], middlewares),
-    members: contextMembers({ ...context, steps: { keeper: watchSteps(steps, context.bus), isTimeUp }, effects, logs }),
+    members: contextMembers({ clock, codec, steps: { keeper, isTimeUp }, nodes, tickOf, tell, log, logs }),
     maker: effects,
     format: { seal: codec && resultSealer(codec, log), details: detailList({ delivery: deliveryWriter }) },
     progress,
     scrub: (claim, text) => logs.scrub(claim, text),
+    makeRunner: makeRunner && ((runnerOptions, ends) => makeRunner(runnerOptions, ends, stores)),
   });
   const claimer = new Claimer(context, {
     queues: [...settings.concurrency.keys()],

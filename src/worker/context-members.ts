@@ -3,16 +3,13 @@
 import type { Clock } from "../base/clock.js";
 import type { Logger } from "../base/log.js";
 import { batchMembers } from "../batches/batch-context.js";
-import { FlowNodeReader } from "../batches/node-reader.js";
+import type { NodeReader } from "../batches/flow.js";
 import type { ContextMembers, RunControl } from "../core/run/context.js";
-import type { Database } from "../db/database.js";
 import { logMembers } from "../logs/log-context.js";
-import type { LogKeeper } from "../logs/log-keeper.js";
-import { publishMembers } from "../outbox/publish-context.js";
-import { tickMembers } from "../schedules/tick-context.js";
+import type { RunLogs } from "../logs/run-logs.js";
+import { type PublishMembersOptions, publishMembers } from "../outbox/publish-context.js";
+import { type TickReader, tickMembers } from "../schedules/tick-context.js";
 import { type StepTools, stepMembers } from "../steps/step-context.js";
-import type { WorkerEffects } from "./effect-maker.js";
-import type { WorkerSettings } from "./worker-settings.js";
 
 // With these types come the declarations that add them to JobContext: an entry of the package imports this file for their sake (`src/index.ts`).
 export type { BatchContext } from "../batches/batch-context.js";
@@ -21,23 +18,23 @@ export type { PublishContext } from "../outbox/publish-context.js";
 export type { TickContext } from "../schedules/tick-context.js";
 export type { StepContext } from "../steps/step-context.js";
 
-export interface MembersOptions {
-  readonly db: Database;
+/** Where the members have their answers from: the database, or a supervisor's process that asks it. */
+export interface MembersOptions extends PublishMembersOptions {
   readonly clock: Clock;
-  readonly settings: WorkerSettings;
   readonly steps: Omit<StepTools, "clock">;
-  readonly effects: WorkerEffects;
+  readonly nodes: NodeReader;
+  readonly tickOf: TickReader;
   readonly log: Logger;
-  readonly logs: LogKeeper;
+  readonly logs: RunLogs;
 }
 
 /** A member that `JobContext` declares and this lacks does not compile. */
 export const contextMembers =
-  ({ db, clock, settings: { codec }, steps, effects, log, logs }: MembersOptions) =>
+  ({ clock, codec, steps, nodes, tickOf, tell, log, logs }: MembersOptions) =>
   (control: RunControl): ContextMembers => ({
     ...stepMembers(control, { ...steps, clock }),
-    ...publishMembers(control, { codec, tell: (definition) => effects.tell(definition) }),
-    ...batchMembers(control, new FlowNodeReader(db, codec)),
-    ...tickMembers(db),
+    ...publishMembers(control, { codec, tell }),
+    ...batchMembers(control, nodes),
+    ...tickMembers(tickOf),
     ...logMembers(logs, log),
   });

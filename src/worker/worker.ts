@@ -26,7 +26,7 @@ import { WorkerFigures } from "../intervals/worker-figures.js";
 import { setKeyRules } from "../limits/limit-statements.js";
 import { ProcessFigures } from "../metrics/process-figures.js";
 import { ScheduleTicker } from "../schedules/ticker.js";
-import { assembleWork, definitionsOf } from "./assemble.js";
+import { assembleWork, definitionsOf, type MakeWorkRunner } from "./assemble.js";
 import { createContext, type FeatureContext } from "./create-context.js";
 import { type Stoppable, windDown } from "./wind-down.js";
 import type { Use } from "./worker-middleware.js";
@@ -35,6 +35,15 @@ import { checkWorkerOptions, type WorkerOptions } from "./worker-settings.js";
 export interface StopOptions {
   /** How long running jobs may go on; default: the setting `grace`. */
   readonly grace?: Duration;
+}
+
+/** What a pool of processes sets of a worker, and applications do not. */
+export interface WorkerInternals {
+  readonly makeRunner?: MakeWorkRunner;
+  /** Added to the figures of every heartbeat. */
+  readonly stats?: () => object;
+  /** A round of upkeep has succeeded. */
+  readonly onUpkept?: () => void;
 }
 
 export class Worker {
@@ -46,15 +55,15 @@ export class Worker {
   #starting: Promise<unknown> | undefined;
   #stopped: Promise<void> | undefined;
 
-  constructor(options: WorkerOptions) {
+  constructor(options: WorkerOptions, { makeRunner, stats: ownStats, onUpkept }: WorkerInternals = {}) {
     const settings = checkWorkerOptions(options);
     this.#definitions = definitionsOf(options);
     const kinds = this.#definitions.map(({ kind }) => kind);
     const context = createContext(options, settings, kinds, this.events);
     this.#context = context;
-    const { claimer, jobs, progress, logs } = assembleWork(context, options);
+    const { claimer, jobs, progress, logs } = assembleWork(context, options, { makeRunner });
     const used = new ProcessFigures(context.clock);
-    const stats = () => ({ ...jobs.stats, ...used.read() });
+    const stats = () => ({ ...jobs.stats, ...used.read(), ...ownStats?.() });
     const incarnation = new Incarnation(context, context.identity, stats);
     const loop = (service: Service) => new ServiceLoop(context.clock, service, context.trouble);
     const intervals = new IntervalRecorder(context, new WorkerFigures(context), jobs);
@@ -74,6 +83,7 @@ export class Worker {
         ...(settings.alerts && { alerts: loop(new AlertKeeper(context, settings.alerts)) }),
       },
     };
+    if (onUpkept) context.bus.on("upkeep", onUpkept);
     reportNews(context);
     reportStableBatches(context);
   }
@@ -81,6 +91,11 @@ export class Worker {
   /** The name of this incarnation: host-pid-start-random. */
   get id(): string {
     return this.#context.identity.id;
+  }
+
+  /** For pools: each queue may run so many times the jobs at once that the settings say. */
+  resize(times: number): void {
+    this.#services.jobs.resize(times);
   }
 
   /** Registers and begins to work; resolves when the worker claims. */
@@ -160,7 +175,8 @@ export class Worker {
 export const createWorker = <const Used extends Use = []>(options: WorkerOptions<Used>): Worker =>
   new Worker(options as WorkerOptions);
 
-function checkStop(options: StopOptions): number | undefined {
+/** Undefined: as the settings say. */
+export function checkStop(options: StopOptions): number | undefined {
   refuseUnknown(options, ["grace"], "stop");
   return options.grace === undefined ? undefined : toMs(options.grace, "grace");
 }

@@ -5,6 +5,7 @@ import {
   ConfigError,
   createClient,
   createCodec,
+  createSupervisor,
   createTickHandler,
   createWorker,
   defineChannel,
@@ -19,6 +20,7 @@ import {
   type RateLimit,
 } from "fairmill";
 import type { SeriesQuery, SilenceOptions } from "fairmill/observe";
+import type { FloorOptions, KubernetesOptions } from "fairmill/pool";
 import { sendWebhook, type VerifyOptions, verifyWebhook, type WebhookMessage } from "fairmill/webhooks";
 import { describe, expect, test } from "vitest";
 import { toMs } from "../../src/base/duration.js";
@@ -80,6 +82,10 @@ describe("settings.md lists exactly the settings that are known", () => {
     ["createClient", () => createClient({ databaseUrl: url, ...nope })],
     ["migrate", () => client.migrate(nope)],
     ["createWorker", () => createWorker({ databaseUrl: url, handlers, ...nope })],
+    ["createSupervisor", () => createSupervisor({ module: "x.js", ...nope })],
+    ["worker", () => defineConfig({ worker: nope })],
+    ["floors", () => defineConfig({ worker: { floors: [nope as FloorOptions] } })],
+    ["kubernetes", () => defineConfig({ worker: { target: { kubernetes: nope as unknown as KubernetesOptions } } })],
     ["selfCall", () => createTickHandler({ databaseUrl: url, handlers, selfCall: { url, ...nope } })],
     ["createCodec", () => createCodec({ ...nope } as CodecOptions)],
     ["queues", () => createWorker({ databaseUrl: url, handlers, queues: { default: nope } })],
@@ -278,6 +284,7 @@ describe("api.md names everything that the package exports", () => {
   test.each([
     ["src/errors.ts", "Errors"],
     ["src/webhooks.ts", "Webhooks"],
+    ["src/pool/index.ts", "Pools"],
     ["src/observe.ts", "Observe"],
     ["src/ticks/index.ts", "Ticks"],
   ])("from the subpath of %s, under its heading", (source, heading) => {
@@ -317,6 +324,16 @@ test("api.md lists every event of a worker", () => {
   const body = /interface WorkerEvents \{([\s\S]+?)\n\}/.exec(source)![1]!;
   const events = [...body.matchAll(/^ {2}(\w+): \[/gm)].map(([, name]) => name!);
   const listed = tableIn(sectionOf(documentAt("docs/reference/api.md"), "WorkerEvents")).map(
+    ([name]) => codeIn(name!)[0],
+  );
+  expect(listed).toEqual(events);
+});
+
+test("api.md lists every event of a supervisor", () => {
+  const source = readFileSync(join(repo, "src/pool/supervisor.ts"), "utf8");
+  const body = /interface SupervisorEvents \{([\s\S]+?)\n\}/.exec(source)![1]!;
+  const events = [...body.matchAll(/^ {2}(\w+): \[/gm)].map(([, name]) => name!);
+  const listed = tableIn(sectionOf(documentAt("docs/reference/api.md"), "SupervisorEvents")).map(
     ([name]) => codeIn(name!)[0],
   );
   expect(listed).toEqual(events);

@@ -4,6 +4,7 @@ import { CREDIT_CALLS, OUTBOX_CALLS, SCHEDULE_CALLS, STEP_CALLS } from "./effect
 import { INTERVAL_CALLS } from "./interval-plans.js";
 import { LIMIT_CALLS } from "./limit-plans.js";
 import type { Call } from "./plan-call.js";
+import { POOL_CALLS } from "./pool-plans.js";
 
 const settle = (worker: string, verdicts: readonly string[]): Pick<Call, "statement" | "values"> => ({
   statement: "select * from fairmill.settle_v1($1, $2, $3, $4, $5)",
@@ -28,6 +29,7 @@ export const CALLS: Record<string, Call> = {
   ...STEP_CALLS,
   ...CREDIT_CALLS,
   ...BATCH_CALLS,
+  ...POOL_CALLS,
   ...INTERVAL_CALLS,
   "enqueue_many_v1 without keys": {
     statement: "select * from fairmill.enqueue_many_v1($1)",

@@ -68,6 +68,7 @@ const TABLES = [
   "batch_hold",
   "batch_edge",
   "batch",
+  "pool",
 ];
 
 const EMPTY = TABLES.map((table) => `delete from fairmill.${table}`).join(";");

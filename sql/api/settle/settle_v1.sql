@@ -4,6 +4,8 @@
 --              retry   wait delay_ms, then again; the attempt is spent and its error kept
 --              snooze  wait delay_ms, then again; the attempt is given back
 --              release back to the queue at once; the attempt is given back
+--              crashed the process that ran it died: back to the queue at once, counted and recorded as a crash; after
+--                      crashes_max of them the job is dead (reason and crashes_max in its details: see return_crashed)
 --   details    null, or an array beside ids: result | error, outcome, delay_ms, waits (of a snooze: the signals that
 --              end it before), delivery (of a delivery job: outcome, answer, error: see end_sends), effects (jobs and
 --              messages: see apply_effects).
@@ -35,6 +37,7 @@ declare
   v_verdicts text[];
   v_mine     bigint[];   -- with effects: whose fence holds
   v_made     jsonb;
+  v_crash    record;
 begin
   if worker_id is null then
     raise exception 'settle_v1 needs the worker that ran the jobs' using errcode = 'FM001';
@@ -62,11 +65,29 @@ begin
       from fairmill.return_jobs(worker_id, ids, leases, v_verdicts, details) w;
   end if;
 
+  if verdicts && array['crashed'] then
+    select c.* into v_crash from fairmill.return_crashed(
+      array(select j.id from unnest(ids, leases, verdicts) as v (id, lease_no, verdict)
+            join fairmill.job j on j.id = v.id and j.lease_no = v.lease_no and j.worker is not distinct from worker_id
+            where v.verdict = 'crashed' order by j.id for update of j),
+      (select coalesce(max((d ->> 'crashes_max')::integer), 3) from jsonb_array_elements(details) d),
+      (select jsonb_object_agg(u.id, coalesce(details -> (u.n - 1)::integer ->> 'reason', 'no reason given'))
+       from unnest(ids, verdicts) with ordinality as u (id, verdict, n) where u.verdict = 'crashed')) c;
+  end if;
+
   if v_verdicts && array['done', 'dead', 'cancelled'] then
     select e.ended, e.freed, e.members into v_ended, v_freed, v_members
       from fairmill.end_jobs(ids, v_verdicts, details, leases, worker_id) e;
   end if;
 
+  if verdicts && array['crashed'] then
+    v_waiting := v_waiting + v_crash.recovered;
+    v_released := v_released || v_crash.queues;
+    select v_ended + e.ended, v_given_up || e.freed,
+           nullif(coalesce(v_members, '[]') || coalesce(e.members, '[]'), '[]')
+      into v_ended, v_given_up, v_members
+    from fairmill.end_jobs(v_crash.ended_ids, v_crash.states, v_crash.details, crashed => true) e;
+  end if;
   if cardinality(v_mine) > 0 then
     v_made := fairmill.apply_effects(v_mine, ids, details);
   end if;

@@ -5,7 +5,7 @@
 --   details  null, or an array beside ids: result | error, outcome, delivery (see end_sends)
 --   leases   beside ids: only jobs that worker_id runs under these leases end, and an error is the failure of that run;
 --            null: the caller has locked the jobs and decided
---   crashed  their worker died: that attempt is recorded as a failure
+--   crashed  their process died: that attempt is recorded as a failure, with the reason of the details
 -- Result: how many ended, the keys of which a slot became free, and those that were members of a batch: the caller
 -- finishes these as its last step (finish_transitions).
 -- Locks: 8 job, 10 message, 19 waiting job.
@@ -55,7 +55,7 @@ begin
         g.run_at, g.expire_at, g.started_at, v_at,
       g.payload, g.progress,
       case when crashed then fairmill.add_attempt(g.failures,
-        fairmill.crash_entry(g.attempt, g.lease_no, g.worker, g.started_at, v_at))
+        fairmill.crash_entry(g.attempt, g.lease_no, g.worker, g.started_at, v_at, details -> (g.n - 1) ->> 'reason'))
            when leases is not null and states[g.n] <> 'done' and details -> (g.n - 1) ? 'error'
              then fairmill.add_attempt(g.failures,
              fairmill.failure_entry(g.attempt, g.lease_no, g.worker, g.started_at, v_at,

@@ -11,10 +11,7 @@ declare
   v_at     timestamptz := clock_timestamp();
   v_list   record;
   v_held   bigint[] := '{}';
-  v_back   bigint[];   -- ready again
-  v_ids    bigint[];   -- ended, and beside each its state and the reason
-  v_states text[];
-  v_details jsonb;
+  v_crash  record;
 begin
   recovered := 0;
   ended := 0;
@@ -34,27 +31,10 @@ begin
   if cardinality(v_held) = 0 then
     return;
   end if;
-  -- A job that its caller asked to cancel, or that was being run when too many workers died, ends; any other is ready
-  -- again.
-  select coalesce(array_agg(h.id) filter (where not h.ends), '{}'), array_agg(distinct h.queue)
-    filter (where not h.ends),
-         array_agg(h.id order by h.id) filter (where h.ends), array_agg(h.state order by h.id) filter (where h.ends),
-         jsonb_agg(h.detail order by h.id) filter (where h.ends)
-    into v_back, queues, v_ids, v_states, v_details
-  from (select j.id, j.queue, j.cancel_requested_at is not null or j.crashes + 1 >= crashes_max as ends,
-          case when j.cancel_requested_at is null then 'dead' else 'cancelled' end as state,
-          case when j.cancel_requested_at is null
-            then jsonb_build_object('error', jsonb_build_object('code', 'FAIRMILL_POISON',
-            'message', 'The job was being run when its worker died, ' || crashes_max || ' times.'))
-              else '{}' end as detail
-        from fairmill.job j where j.id = any (v_held)) h;
-  update fairmill.job j
-  set state = 'ready', worker = null, started_at = null, crashes = j.crashes + 1,
-      failures = fairmill.add_attempt(j.failures,
-        fairmill.crash_entry(j.attempt, j.lease_no, j.worker, j.started_at, v_at))
-  where j.id = any (v_back);
-  recovered := cardinality(v_back);
+  select * into v_crash from fairmill.return_crashed(v_held, crashes_max);
+  recovered := v_crash.recovered;
+  queues := v_crash.queues;
   select e.ended, e.freed, e.members into ended, keys, members
-    from fairmill.end_jobs(v_ids, v_states, v_details, crashed => true) e;
+    from fairmill.end_jobs(v_crash.ended_ids, v_crash.states, v_crash.details, crashed => true) e;
 end
 $$;

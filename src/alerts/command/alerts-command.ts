@@ -12,7 +12,7 @@ import { tableOf } from "../../cli/table.js";
 import { findTarget, withClient } from "../../cli/target.js";
 import { oneLine } from "../../cli/text.js";
 import { relative, spanOf } from "../../cli/times.js";
-import type { Config } from "../../worker/config.js";
+import type { Config } from "../../config/config.js";
 import { AlertKeeper } from "../alert-keeper.js";
 import { checkAlerts } from "../alert-settings.js";
 import type { Alert } from "../alert-statements.js";

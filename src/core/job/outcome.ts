@@ -76,7 +76,9 @@ type Decision =
     }
   | { readonly verdict: "snooze"; readonly delayMs: number; readonly waits?: readonly string[] }
   /** `yields`: it has got on, and goes on from where it is; to come again and again is no fault. */
-  | { readonly verdict: "release"; readonly reason?: string; readonly yields?: true };
+  | { readonly verdict: "release"; readonly reason?: string; readonly yields?: true }
+  /** The process that ran it died, and its supervisor lives: as recovery does it, without waiting for a lease. */
+  | { readonly verdict: "crashed"; readonly reason: string; readonly crashesMax: number };
 
 export type FailureOutcome = "failed" | "timeout" | "invalid";
 

@@ -37,6 +37,9 @@ export interface RunnerOptions {
   readonly codec?: Codec | undefined;
 }
 
+/** What a worker needs of whatever runs its jobs: in this process, or in others. */
+export type RunsJobs = Pick<Runner, "prepare" | "begin" | "abort" | "verdictOf">;
+
 /** So many lengths of time limits are kept. */
 const LIMITS_MAX = 1_000;
 

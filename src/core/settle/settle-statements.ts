@@ -98,6 +98,8 @@ function detailOfJob(claim: Claim, verdict: Verdict, seal: SealResult | undefine
       return JSON.stringify({ delay_ms: verdict.delayMs, waits: verdict.waits });
     case "cancelled":
       return verdict.error ? JSON.stringify({ outcome: "cancelled", error: verdict.error }) : "null";
+    case "crashed":
+      return JSON.stringify({ reason: verdict.reason, crashes_max: verdict.crashesMax });
     case "release":
       if (verdict.yields) return '{"yields":true}';
       return verdict.reason === undefined ? "null" : JSON.stringify({ reason: verdict.reason });

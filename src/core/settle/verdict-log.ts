@@ -41,6 +41,8 @@ export function logVerdict(
       return log.info({ ...facts, againInMs: verdict.delayMs }, "Job snoozed");
     case "cancelled":
       return log.info(facts, "Job cancelled");
+    case "crashed":
+      return log.warn({ ...facts, crashes: claim.crashes + 1, reason: verdict.reason }, "Job's process died");
     case "release":
       return log.info(facts, verdict.yields ? "Job goes on in another run: the time was up" : "Job released");
   }

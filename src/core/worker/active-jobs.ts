@@ -9,7 +9,7 @@ import type { Effects } from "../job/effects.js";
 import type { Verdict } from "../job/outcome.js";
 import { type DecidedRun, Run, type RunEnds } from "../run/run.js";
 import type { Completion } from "../run/run-effects.js";
-import { Runner, type RunnerOptions } from "../run/runner.js";
+import { Runner, type RunnerOptions, type RunsJobs } from "../run/runner.js";
 import { JobCompleter } from "../settle/completer.js";
 import type { ProgressKeeper } from "../settle/progress.js";
 import type { Returned } from "../settle/settle-statements.js";
@@ -22,9 +22,14 @@ import { ContentReports } from "./content-reports.js";
 import { Reclaims } from "./reclaims.js";
 import type { WorkerContext } from "./worker-context.js";
 
+/** Makes what runs the jobs of a worker, when that is not this process. It sees to it that suspects run alone. */
+export type MakeRunner = (options: RunnerOptions, ends: RunEnds) => RunsJobs;
+
 export interface ActiveJobsOptions extends Pick<RunnerOptions, "handlers" | "members" | "maker"> {
   readonly progress: ProgressKeeper;
   readonly format: SettleFormat;
+  /** Default: handlers run in this process. */
+  readonly makeRunner?: MakeRunner | undefined;
   /** Keeps secrets of a job out of a text that is logged. */
   readonly scrub?: (claim: Claim, text: string) => string;
 }
@@ -45,8 +50,9 @@ const UNSETTLED_MAX_FACTOR = 4;
 export class ActiveJobs implements RunEnds, SettleEnds<Settling> {
   readonly #context: WorkerContext;
   readonly #contents: ContentReports;
+  readonly #runner: RunsJobs;
+  readonly #runsHere: boolean;
   readonly #scrub: ActiveJobsOptions["scrub"];
-  readonly #runner: Runner;
   readonly #settlers: Settlers<Settling>;
   readonly #capacity: Capacity;
   /** Started and not yet settled. */
@@ -60,28 +66,27 @@ export class ActiveJobs implements RunEnds, SettleEnds<Settling> {
   /** Releases on their way: their jobs are still ours, and would be blamed if this process died. */
   #releasing = 0;
 
-  constructor(context: WorkerContext, { progress, format, scrub, ...options }: ActiveJobsOptions) {
+  constructor(context: WorkerContext, { progress, format, scrub, makeRunner, ...options }: ActiveJobsOptions) {
     const { bus, clock, log, events, settings } = context;
     this.#context = context;
     this.#contents = new ContentReports(log, events);
     this.#scrub = scrub;
     this.#capacity = new Capacity(settings.concurrency, settings.prefetch);
-    this.#runner = new Runner(
-      {
-        ...options,
-        clock,
-        logger: log,
-        abortGraceMs: settings.abortGraceMs,
-        codec: settings.codec,
-        completer: new JobCompleter(context, progress, format),
-        onKept: (claim, what, value) => this.#contents.look(claim, what, value),
-        onProgress: (claim, value) => {
-          this.#contents.look(claim, "progress", value);
-          progress.report(claim, value);
-        },
+    const runnerOptions: RunnerOptions = {
+      ...options,
+      clock,
+      logger: log,
+      abortGraceMs: settings.abortGraceMs,
+      codec: settings.codec,
+      completer: new JobCompleter(context, progress, format),
+      onKept: (claim, what, value) => this.#contents.look(claim, what, value),
+      onProgress: (claim, value) => {
+        this.#contents.look(claim, "progress", value);
+        progress.report(claim, value);
       },
-      this,
-    );
+    };
+    this.#runner = makeRunner?.(runnerOptions, this) ?? new Runner(runnerOptions, this);
+    this.#runsHere = makeRunner === undefined;
     this.#settlers = new Settlers(context, format, this);
     bus.on("cancel", ({ worker, ids }) => this.#cancel(worker, ids));
     bus.on("lost", () => this.abortAll(new LeaseLostError()));
@@ -100,6 +105,12 @@ export class ActiveJobs implements RunEnds, SettleEnds<Settling> {
   demand(): Map<string, number> {
     const isFull = this.#runs.size - this.#capacity.used > this.#capacity.total * UNSETTLED_MAX_FACTOR;
     return isFull || this.#suspect ? new Map() : this.#capacity.demand();
+  }
+
+  /** From now on each queue may run this many times the jobs at once that the settings say. */
+  resize(times: number): void {
+    this.#capacity.resize(times);
+    this.#schedule();
   }
 
   /** Resolves when `demand` may have changed. */
@@ -258,7 +269,7 @@ export class ActiveJobs implements RunEnds, SettleEnds<Settling> {
   };
 
   #isSuspect(claim: Claim): boolean {
-    return claim.crashes > 0 && claim.crashes >= this.#context.settings.crashesMax - 1;
+    return this.#runsHere && claim.crashes > 0 && claim.crashes >= this.#context.settings.crashesMax - 1;
   }
 
   #startSuspect(): void {

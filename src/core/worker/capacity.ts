@@ -3,7 +3,9 @@
 import type { Claim } from "../job/claim.js";
 
 interface QueueCapacity {
-  readonly max: number;
+  /** What the settings say. */
+  readonly usual: number;
+  max: number;
   readonly ahead: number;
   used: number;
   /** Claimed and not started, in their order. */
@@ -12,7 +14,7 @@ interface QueueCapacity {
 
 export class Capacity {
   readonly #queues = new Map<string, QueueCapacity>();
-  readonly total: number;
+  #total: number;
   #used = 0;
   #waiting = 0;
   #freed: (() => void)[] = [];
@@ -20,10 +22,24 @@ export class Capacity {
   constructor(concurrency: ReadonlyMap<string, number>, prefetch: ReadonlyMap<string, number>) {
     let total = 0;
     for (const [queue, max] of concurrency) {
-      this.#queues.set(queue, { max, ahead: prefetch.get(queue) ?? 0, used: 0, waiting: [] });
+      this.#queues.set(queue, { usual: max, max, ahead: prefetch.get(queue) ?? 0, used: 0, waiting: [] });
       total += max;
     }
-    this.total = total;
+    this.#total = total;
+  }
+
+  get total(): number {
+    return this.#total;
+  }
+
+  /** So many times what the settings say: a pool of processes has as many as it has processes. What runs beyond that goes on. */
+  resize(times: number): void {
+    this.#total = 0;
+    for (const own of this.#queues.values()) {
+      own.max = own.usual * times;
+      this.#total += own.max;
+    }
+    this.notify();
   }
 
   get used(): number {

@@ -6,7 +6,7 @@ import { defineCommand } from "../../cli/command.js";
 import { withDatabase } from "../../cli/database.js";
 import { findTarget } from "../../cli/target.js";
 import { indented, manyLines } from "../../cli/text.js";
-import type { Config } from "../../worker/config.js";
+import type { Config } from "../../config/config.js";
 import { CHECK_NAMES, examine } from "../examine.js";
 import type { Finding } from "../finding.js";
 

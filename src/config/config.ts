@@ -9,12 +9,15 @@ import type { JobDefinition } from "../core/job/job-definition.js";
 import { type AddedBy, checkMiddlewares } from "../core/job/middleware-list.js";
 import type { Handler } from "../core/run/handler.js";
 import type { Channel } from "../outbox/channel.js";
-import type { Middleware, Use } from "./worker-middleware.js";
-import { checkQueues, type WorkerOptions } from "./worker-settings.js";
+import { checkPoolOptions, type PoolOptions } from "../pool/pool-settings.js";
+import type { Middleware, Use } from "../worker/worker-middleware.js";
+import { checkQueues, type WorkerOptions } from "../worker/worker-settings.js";
 
 export interface Config<Used extends Use = Use> extends Omit<WorkerOptions<Used>, "db" | "clock" | "handlers"> {
   /** What `fairmill work` and `fairmill dev` run. */
   readonly handlers?: readonly Handler<AddedBy<Used>>[];
+  /** The pool of processes that `fairmill supervise` runs. */
+  readonly worker?: PoolOptions;
   /** Jobs that are only enqueued here and run elsewhere: `fairmill enqueue` validates by them. */
   // biome-ignore lint/suspicious/noExplicitAny: a list of definitions holds jobs of all inputs.
   readonly jobs?: readonly JobDefinition<any, any>[];
@@ -28,6 +31,7 @@ const KNOWN: Record<keyof Config, true> = {
   channels: true,
   use: true,
   jobs: true,
+  worker: true,
   queues: true,
   concurrency: true,
   prefetch: true,
@@ -67,13 +71,14 @@ function checkedConfig(config: unknown, where: string): Config {
   if (typeof config !== "object" || config === null || Array.isArray(config))
     throw new ConfigError("config", `${where}: the settings must be an object, like { handlers: [handle(job, run)] }.`);
   refuseUnknown(config, Object.keys(KNOWN), where);
-  const { databaseUrl, handlers, channels, use, jobs, queues, codec } = config as Config;
+  const { databaseUrl, handlers, channels, use, jobs, queues, codec, worker } = config as Config;
   if (databaseUrl !== undefined && typeof databaseUrl !== "string")
     throw new ConfigError("databaseUrl", `${where}: databaseUrl must be a text, like "postgres://user@host/database".`);
   checkCodec(codec);
   checkRedact((config as Config).redact, where);
   checkAlerts((config as Config).alerts);
   if (queues !== undefined) checkQueues(queues);
+  if (worker !== undefined) checkPoolOptions(worker, `${where}: worker`);
   checkMiddlewares<Middleware>(use);
   checkEach(handlers, "handlers", `${where}: handlers`, isHandler, "made by handle(job, async (ctx) => { … })");
   checkEach(channels, "channels", `${where}: channels`, isChannel, 'made by defineChannel({ name: "…", … })');

@@ -1,0 +1,111 @@
+// What the runs of a child ask of the database, asked of the supervisor instead: each call is a message, each answer another one.
+
+import type { Clock } from "../../base/clock.js";
+import type { Queryable } from "../../base/queryable.js";
+import type { NodeReader } from "../../batches/flow.js";
+import type { Claim } from "../../core/job/claim.js";
+import type { CompletedAnswer, Completer, Effects } from "../../core/job/effects.js";
+import { completeJob } from "../../core/settle/effect-statements.js";
+import { detailOfDone } from "../../core/settle/settle-statements.js";
+import type { SettleFormat } from "../../core/settle/verdict-details.js";
+import { checkTransaction } from "../../db/callers-transaction.js";
+import type { Ruled } from "../../limits/limit-statements.js";
+import type { Begun, SendKeeper } from "../../outbox/delivery.js";
+import type { Tick } from "../../schedules/schedule.js";
+import type { DoneStep, KnownStep, Pause, PauseAnswer, StepAnswer, StepKeeper } from "../../steps/step.js";
+import type { PortName, SentError } from "../border/messages.js";
+import { receiveError } from "../border/sent-errors.js";
+
+/** Sends a call; the claim says of which run, if of one. */
+export type Ask = (call: number, claim: Claim | undefined, port: PortName, args: readonly unknown[]) => void;
+
+export class ChildPorts implements StepKeeper, NodeReader, SendKeeper {
+  readonly stepsMax: number;
+  readonly #ask: Ask;
+  readonly #clock: Clock;
+  readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>();
+  #calls = 0;
+
+  constructor(ask: Ask, clock: Clock, stepsMax: number) {
+    this.#ask = ask;
+    this.#clock = clock;
+    this.stepsMax = stepsMax;
+  }
+
+  /** The supervisor has answered. */
+  answer(call: number, value: unknown, error: SentError | undefined): void {
+    const waiting = this.#waiting.get(call);
+    this.#waiting.delete(call);
+    if (error === undefined) waiting?.resolve(value);
+    else waiting?.reject(receiveError(error));
+  }
+
+  #call<T>(claim: Claim | undefined, port: PortName, ...args: readonly unknown[]): Promise<T> {
+    const call = ++this.#calls;
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.set(call, { resolve: resolve as (value: unknown) => void, reject });
+      this.#ask(call, claim, port, args);
+    });
+  }
+
+  read(claim: Claim): Promise<readonly KnownStep[]> {
+    return this.#call(claim, "readSteps");
+  }
+  store(claim: Claim, step: DoneStep): Promise<StepAnswer> {
+    return this.#call(claim, "storeStep", step);
+  }
+  pause(claim: Claim, pause: Pause): Promise<PauseAnswer> {
+    return this.#call(claim, "pauseStep", pause);
+  }
+  result(claim: Claim, node: string): Promise<unknown> {
+    return this.#call(claim, "nodeResult", node);
+  }
+  results(claim: Claim, node: string): Promise<unknown[]> {
+    return this.#call(claim, "nodeResults", node);
+  }
+  caller(claim: Claim): ReturnType<NodeReader["caller"]> {
+    return this.#call(claim, "caller");
+  }
+  tick(claim: Claim): Promise<Tick | undefined> {
+    return this.#call(claim, "tick");
+  }
+  tellLimits({ kind, limits }: Ruled): Promise<void> {
+    return this.#call(undefined, "tellLimits", { kind, limits });
+  }
+  dismissProgress(claim: Claim): Promise<void> {
+    return this.#call(claim, "dismissProgress");
+  }
+  isSettled(claim: Claim): Promise<boolean> {
+    return this.#call(claim, "isSettled");
+  }
+
+  /** The time is this process's own, and taken before the question leaves: clocks of two processes need not agree. */
+  async begin(claim: Claim, run: string, resend: boolean): Promise<Begun> {
+    const askedAtMs = this.#clock.monotonic();
+    return { ...(await this.#call<Begun>(claim, "beginSend", run, resend)), askedAtMs };
+  }
+}
+
+/** Settles jobs inside transactions of their handlers, which live in this process; whether these committed, the supervisor asks. */
+export class ChildCompleter implements Completer {
+  readonly #ports: ChildPorts;
+  readonly #schema: string;
+  readonly #format: SettleFormat;
+
+  constructor(ports: ChildPorts, schema: string, format: SettleFormat) {
+    this.#ports = ports;
+    this.#schema = schema;
+    this.#format = format;
+  }
+
+  async complete(claim: Claim, tx: Queryable, result: unknown, effects: Effects | undefined): Promise<CompletedAnswer> {
+    checkTransaction(tx, "ctx.complete(tx)");
+    // From here on the handler's transaction holds the job: progress of others must not wait behind it.
+    await this.#ports.dismissProgress(claim);
+    return completeJob(tx, this.#schema, claim, detailOfDone(claim, result, effects, this.#format));
+  }
+
+  isSettled(claim: Claim): Promise<boolean> {
+    return this.#ports.isSettled(claim);
+  }
+}

@@ -1,0 +1,12 @@
+// Loads the module that holds a pool's handlers, by Node's own means: in the supervisor once, and in each child.
+import { pathToFileURL } from "node:url";
+import { ConfigError } from "../../base/errors.js";
+
+export async function loadModule<Config extends object>(path: string): Promise<Config> {
+  const { default: config } = (await import(pathToFileURL(path).href)) as { default?: Config };
+  if (typeof config === "object" && config !== null) return config;
+  throw new ConfigError(
+    "module",
+    `module: ${path} has no default export of settings. Write: export default defineConfig({ handlers: [ … ] })`,
+  );
+}

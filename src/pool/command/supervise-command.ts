@@ -1,0 +1,107 @@
+// `fairmill supervise`: a pool of processes with the config's handlers, until a signal ends it.
+import { fileURLToPath } from "node:url";
+import { given, name, whole } from "../../cli/arguments.js";
+import { defineCommand } from "../../cli/command.js";
+import { CONFIG_NAMES, shownPath } from "../../cli/config-file.js";
+import { UsageError } from "../../cli/failure.js";
+import { catchSignals } from "../../cli/signals.js";
+import { findTarget } from "../../cli/target.js";
+import {
+  checkHandlers,
+  declareWorkerFlags,
+  loggerFor,
+  queuesOf,
+  sayStopping,
+  type WorkerFlags,
+} from "../../cli/worker-from-config.js";
+import type { PoolOptions } from "../pool-settings.js";
+
+interface Flags extends WorkerFlags {
+  readonly inline?: true;
+  readonly min?: number;
+  readonly max?: number;
+  readonly pool?: string;
+}
+
+const INSTANCES_MAX = 1_000;
+
+export const supervise = defineCommand<Flags>({
+  name: "supervise",
+  summary: "run jobs in a pool of processes, scaled by what there is to do",
+  description: `Starts child processes with the handlers of the config, claims for all of them, gives each job to one, and starts another when one dies.
+The settings stand in the config, under "worker". SIGTERM or SIGINT (Ctrl-C) lets running jobs finish within the grace of their kind; a second one ends at
+once. SIGHUP starts new processes for all children, each ready before an old one ends: after a deployment.`,
+  examples: [
+    ["fairmill supervise", "as the config says: 2 to 10 processes, unless it says otherwise"],
+    ["fairmill supervise --min 1 --max 4 --concurrency 5", "1 to 4 processes, each with 5 jobs at once in each queue"],
+    ["fairmill supervise --inline", "everything in one process, for small machines"],
+  ],
+  declare: (command) => {
+    declareWorkerFlags(command);
+    command
+      .option("--min <n>", "at least so many processes", whole("--min", 0, INSTANCES_MAX))
+      .option("--max <n>", "at most so many processes", whole("--max", 1, INSTANCES_MAX))
+      .option("--pool <name>", "the pool that this host belongs to", name("--pool"))
+      .option("--inline", "run the handlers in this process, without children");
+  },
+  run: async ({ options, out }) => {
+    const { databaseUrl, schema, config } = await findTarget(options, "handlers");
+    if (config === undefined)
+      throw new UsageError(
+        `There is no config here or above, so no handlers: write ${CONFIG_NAMES[0]}, or pass --config.`,
+      );
+    checkHandlers(config);
+    const { Supervisor } = await import("../supervisor.js");
+    const worker: PoolOptions = {
+      ...config.settings.worker,
+      ...given({ minInstances: options.min, maxInstances: options.max, pool: options.pool }),
+    };
+    const { logger = loggerFor(out) } = config.settings;
+    const level = process.env["FAIRMILL_LOG_LEVEL"] || "info";
+    const supervisor = new Supervisor(
+      {
+        module: config.path,
+        databaseUrl,
+        ...given({
+          schema,
+          concurrency: options.concurrency,
+          grace: options.grace,
+          queues: queuesOf(config.settings, options),
+        }),
+        worker,
+        logger,
+        inline: options.inline === true,
+      },
+      {
+        config: config.settings,
+        program: {
+          entry: fileURLToPath(new URL("../../cli/pool-child.js", import.meta.url)),
+          args: out.json ? [config.path, level] : [config.path],
+        },
+      },
+    );
+    const signals = catchSignals(() => sayStopping(out));
+    const restart = () => void supervisor.restart();
+    process.on("SIGHUP", restart);
+    let failure: Error | undefined;
+    const failed = new Promise<void>((resolve) => {
+      supervisor.events.on("failed", ({ error }) => {
+        failure = error;
+        resolve();
+      });
+    });
+    try {
+      await supervisor.start();
+      const { pool } = worker;
+      out.note(`Supervising pool "${pool ?? "default"}" with the handlers of ${shownPath(config.path)}.`);
+      if (out.json) out.result({ supervisor: supervisor.id, worker: supervisor.worker.id }, "");
+      await Promise.race([signals.first, failed]);
+      await supervisor.stop();
+    } finally {
+      process.off("SIGHUP", restart);
+      signals.release();
+    }
+    if (failure !== undefined) throw failure;
+    return 0;
+  },
+});
