@@ -1,6 +1,17 @@
 // The rooms of `src/`, and which rooms each may import from, besides itself. ARCHITECTURE.md shows this table; a test compares the two.
 const below = ["base", "db", "core"];
-const features = ["limits", "batches", "steps", "credits", "outbox", "schedules", "encryption", "jobs"];
+const features = [
+  "limits",
+  "batches",
+  "steps",
+  "credits",
+  "outbox",
+  "schedules",
+  "encryption",
+  "jobs",
+  "audit",
+  "bulk",
+];
 export const MAY_IMPORT = {
   base: [],
   db: ["base"],
@@ -14,11 +25,16 @@ export const MAY_IMPORT = {
   batches: [...below, "limits"],
   // Looking at jobs shows what features keep of them.
   jobs: [...below, "limits", "steps", "outbox", "schedules"],
+  audit: below,
+  bulk: [...below, "jobs"],
+  // Which role of the database may do what.
+  roles: ["base", "db"],
   client: [...below, ...features],
   worker: [...below, ...features, "client"],
+  http: [...below, ...features, "client"],
   embedded: ["base"],
   adapters: ["base", "db"],
-  command: [...below, ...features, "client", "worker", "cli"],
-  cli: [...below, ...features, "client", "worker", "embedded", "command", "index"],
+  command: [...below, ...features, "roles", "client", "worker", "http", "cli"],
+  cli: [...below, ...features, "client", "worker", "http", "embedded", "command", "index"],
   index: [...below, ...features, "client", "worker"],
 };

@@ -61,6 +61,8 @@ const TABLES = [
   "batch_hold",
   "batch_edge",
   "batch",
+  "audit_event",
+  "bulk_action",
 ];
 
 const EMPTY = TABLES.map((table) => `delete from fairmill.${table}`).join(";");

@@ -1,0 +1,154 @@
+// Small notices that something moved, for open dashboards: one look at the database's own counters in a process, for all listeners, and none where
+// there is no listener. What moved is read again by whoever shows it.
+import type { Clock } from "../base/clock.js";
+import type { Logger } from "../base/log.js";
+import type { Database } from "../db/database.js";
+import { readMovedBulks, type StoredBulk } from "./rooms.js";
+
+export const EVERY_MS = 2_000;
+const BEAT_MS = 15_000;
+export const LISTENERS_MAX = 200;
+
+/** By table: the views that show it. */
+const TOPICS: Readonly<Record<string, string>> = {
+  job: "jobs",
+  worker: "workers",
+  gate: "limits",
+  batch: "batches",
+  outbox: "outbox",
+  schedule: "schedules",
+  credit_entry: "credits",
+  bulk_action: "bulk",
+  audit_event: "audit",
+};
+/** What a credential of one tenant may hear of. */
+const OF_ONE_TENANT = new Set(["jobs", "batches", "outbox", "schedules", "bulk"]);
+
+/** PostgreSQL counts what is written to a table, near enough and for nothing. */
+const LOOK = `select c.relname::text as table, (s.n_tup_ins + s.n_tup_upd + s.n_tup_del)::text as writes, s.n_tup_ins::text as inserts
+  from pg_stat_user_tables s join pg_class c on c.oid = s.relid
+  where s.schemaname = $1 and (c.relname = any ($2) or c.relname like 'job\\_history\\_%')`;
+const NEWEST = "select last_value::text as newest, clock_timestamp() as at from fairmill.job_id_seq";
+
+export interface Change {
+  readonly at: Date;
+  readonly topics: readonly string[];
+  readonly jobs: { readonly newest: string; readonly entered: number; readonly ended: number } | null;
+}
+
+export interface Listener {
+  readonly tenant: string | undefined;
+  change(change: Change): void;
+  bulk(bulk: StoredBulk): void;
+  beat(): void;
+}
+
+interface Seen {
+  readonly writes: ReadonlyMap<string, string>;
+  readonly ended: number;
+  readonly newest: string;
+  readonly at: Date;
+}
+
+export class EventHub {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #listeners = new Set<Listener>();
+  #seen: Seen | undefined;
+  #stop: (() => void) | undefined;
+  #beatAtMs = 0;
+  #isClosed = false;
+  /** For tests: how often the database was asked. */
+  looks = 0;
+
+  constructor(db: Database, clock: Clock, logger: Logger) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#logger = logger;
+  }
+
+  get listeners(): number {
+    return this.#listeners.size;
+  }
+
+  /** Returns what ends the listening; undefined: there are too many already. */
+  listen(listener: Listener): (() => void) | undefined {
+    if (this.#listeners.size >= LISTENERS_MAX || this.#isClosed) return undefined;
+    this.#listeners.add(listener);
+    if (this.#listeners.size === 1) this.#schedule(0);
+    return () => {
+      this.#listeners.delete(listener);
+      if (this.#listeners.size > 0) return;
+      this.#stop?.();
+      this.#stop = undefined;
+      this.#seen = undefined;
+    };
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#stop?.();
+    this.#listeners.clear();
+  }
+
+  #schedule(ms: number): void {
+    this.#stop = this.#clock.after(ms, () => {
+      void this.#look().then(() => {
+        if (this.#listeners.size > 0 && !this.#isClosed) this.#schedule(EVERY_MS);
+      });
+    });
+  }
+
+  async #look(): Promise<void> {
+    try {
+      this.looks++;
+      const seen = await this.#read();
+      const before = this.#seen;
+      this.#seen = seen;
+      if (before !== undefined) await this.#tell(before, seen);
+    } catch (error) {
+      // Listeners hear of it when the database is back.
+      this.#logger.debug({ err: error }, "no look for changes");
+    }
+    const nowMs = this.#clock.monotonic();
+    if (nowMs - this.#beatAtMs < BEAT_MS) return;
+    this.#beatAtMs = nowMs;
+    for (const listener of this.#listeners) listener.beat();
+  }
+
+  async #read(): Promise<Seen> {
+    const rows = await this.#db.query<{ table: string; writes: string; inserts: string }>(LOOK, [
+      this.#db.schema,
+      Object.keys(TOPICS),
+    ]);
+    const [{ newest, at }] = (await this.#db.query<{ newest: string; at: Date }>(NEWEST)) as [
+      { newest: string; at: Date },
+    ];
+    const history = rows.filter(({ table }) => table.startsWith("job_history_"));
+    const ended = history.reduce((sum, { inserts }) => sum + Number(inserts), 0);
+    return { writes: new Map(rows.map(({ table, writes }) => [table, writes])), ended, newest, at };
+  }
+
+  async #tell(before: Seen, now: Seen): Promise<void> {
+    const topics = Object.entries(TOPICS)
+      .filter(([table]) => before.writes.get(table) !== now.writes.get(table))
+      .map(([, topic]) => topic);
+    const entered = Number(BigInt(now.newest) - BigInt(before.newest));
+    const ended = Math.max(0, now.ended - before.ended);
+    if ((entered > 0 || ended > 0) && !topics.includes("jobs")) topics.push("jobs");
+    if (topics.length === 0) return;
+    const jobs = topics.includes("jobs") ? { newest: now.newest, entered, ended } : null;
+    for (const listener of this.#listeners) {
+      const own = listener.tenant === undefined ? topics : topics.filter((topic) => OF_ONE_TENANT.has(topic));
+      if (own.length > 0)
+        listener.change({ at: now.at, topics: own, jobs: listener.tenant === undefined ? jobs : null });
+    }
+    if (!topics.includes("bulk")) return;
+    // A little earlier than the last look: counters may lag behind their rows.
+    const since = new Date(before.at.getTime() - EVERY_MS).toISOString();
+    for (const bulk of await readMovedBulks(this.#db, since))
+      for (const listener of this.#listeners)
+        if (listener.tenant === undefined || listener.tenant === bulk.tenant) listener.bulk(bulk);
+  }
+}

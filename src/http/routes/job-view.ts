@@ -1,0 +1,78 @@
+// A job as the API shows it: attempts as one list, where its time went, and nothing of other tenants in its reasons.
+import { SEALED } from "../../core/job/codec.js";
+import type { Backend } from "../backend.js";
+import { type JobDetail, type JobRow, openJob, type Why } from "../rooms.js";
+
+export const toRow = (row: JobRow) => ({ ...row, tags: [] as string[] });
+
+export interface AttemptView {
+  readonly attempt: number;
+  readonly leaseNo: number;
+  readonly worker: string | null;
+  readonly startedAt: Date;
+  readonly endedAt: Date | null;
+  readonly outcome: string;
+  readonly error: unknown;
+  readonly dropped: number;
+}
+
+/** Failures, and the run that goes on or went well. */
+export function attemptsOf(job: JobDetail): AttemptView[] {
+  const failed = job.failures.map(({ dropped, ...failure }) => ({ ...failure, dropped: dropped ?? 0 }));
+  const isKnown = failed.at(-1)?.leaseNo === job.leaseNo;
+  if (job.startedAt === null || isKnown || (job.state !== "running" && job.state !== "done")) return failed;
+  const { attempt, leaseNo, worker, startedAt, completedAt } = job;
+  const outcome = job.state === "done" ? "done" : "running";
+  return [...failed, { attempt, leaseNo, worker, startedAt, endedAt: completedAt, outcome, error: null, dropped: 0 }];
+}
+
+/** Between enqueue and end, or now: waiting for the first run, running, and the pauses between runs. */
+export function spentBy(job: JobDetail, attempts: readonly AttemptView[], nowMs: number, sleptMs: number) {
+  const endMs = job.completedAt?.getTime() ?? nowMs;
+  const totalMs = Math.max(0, endMs - job.createdAt.getTime());
+  const ranMs = attempts.reduce((sum, one) => sum + ((one.endedAt?.getTime() ?? nowMs) - one.startedAt.getTime()), 0);
+  const firstMs = attempts[0]?.startedAt.getTime() ?? endMs;
+  const waitedMs = Math.max(0, firstMs - job.createdAt.getTime());
+  const slept = Math.min(sleptMs, Math.max(0, totalMs - waitedMs - ranMs));
+  const retriedMs = Math.max(0, totalMs - waitedMs - ranMs - slept);
+  return { waitedMs, ranMs: Math.max(0, ranMs), retriedMs, sleptMs: slept, limitedMs: null, totalMs };
+}
+
+export function toDetail(http: Backend, stored: JobDetail, sleptMs: number) {
+  const job = openJob(http.tools.codec, stored);
+  const attempts = attemptsOf(job);
+  const { failures: _failures, completedAt, ...rest } = job;
+  const shown = <T>(value: T): T => (http.redact ? (http.redact(value) as T) : value);
+  const links = http.links?.({ id: job.id, kind: job.kind, tenant: job.tenant }) ?? [];
+  return {
+    ...rest,
+    payload: shown(job.payload),
+    progress: shown(job.progress),
+    result: shown(job.result),
+    error: shown(job.error),
+    endedAt: completedAt,
+    attempts: attempts.map((one) => ({ ...one, error: shown(one.error) })),
+    spent: spentBy(job, attempts, http.clock.now(), sleptMs),
+    links: links.filter(({ url }) => /^https?:\/\//i.test(url)).slice(0, 20),
+    trace: null,
+    tags: [],
+    redacted: http.redact !== undefined,
+    sealed: isSealed(job.payload),
+  };
+}
+
+/** Also with a codec: its key may be another one. */
+const isSealed = (payload: unknown): boolean => typeof payload === "object" && payload !== null && SEALED in payload;
+
+const OF_OTHERS = new Set(["queue cap", "kind cap", "rate", "key", "worker", "turn", "order"]);
+
+/** For a credential of one tenant: what holds the job, without naming jobs of others. */
+export function withoutOthers(why: Why<string>): Why<string> {
+  const gates = why.gates.map((gate) => {
+    if (!OF_OTHERS.has(gate.gate)) return gate;
+    const reason = gate.passed ? `Its ${gate.gate} lets it through.` : `Its ${gate.gate} holds it back.`;
+    return { ...gate, reason, detail: null };
+  });
+  const holding = gates.find(({ passed }) => !passed) ?? gates.at(-1)!;
+  return { ...why, gates, reason: holding.reason };
+}
