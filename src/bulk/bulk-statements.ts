@@ -38,7 +38,9 @@ const COLUMNS = `id, action, filter, actor, tenant, reason, state, after_id as "
 const ONE = `select ${COLUMNS} from fairmill.bulk_action where id = $1`;
 const PAGE = `select ${COLUMNS} from fairmill.bulk_action
   where ($1::text is null or state = $1) and ($2::text is null or tenant = $2) and ($3::bigint is null or id < $3) order by id desc limit $4`;
-const MOVED = `select ${COLUMNS} from fairmill.bulk_action where updated_at > $1::timestamptz order by updated_at limit 50`;
+/** The newest, and whatever is under way. */
+const RECENT = `select ${COLUMNS} from fairmill.bulk_action where id in (
+  (select id from fairmill.bulk_action order by id desc limit 20) union all (select id from fairmill.bulk_action where state = 'running' order by id limit 20))`;
 const OPEN = "select id::text as id from fairmill.bulk_action where state = 'running' order by id limit 20";
 const START = "select fairmill.start_bulk_v1($1, $2, $3, $4, $5) as id";
 const STEP = "select state, changed from fairmill.step_bulk_v1($1, $2)";
@@ -73,9 +75,8 @@ export const readBulks = (
 ): Promise<StoredBulk[]> =>
   db.query<StoredBulk>(PAGE, [page.state ?? null, page.tenant ?? null, page.before ?? null, page.limit]);
 
-/** Those that moved since then, for listeners. */
-export const readMovedBulks = (db: Database, since: string): Promise<StoredBulk[]> =>
-  db.query<StoredBulk>(MOVED, [since]);
+/** Those that may have moved lately, for listeners. */
+export const readRecentBulks = (db: Database): Promise<StoredBulk[]> => db.query<StoredBulk>(RECENT);
 
 export const readOpenBulks = async (db: Database): Promise<string[]> =>
   (await db.query<{ id: string }>(OPEN)).map(({ id }) => id);

@@ -3,7 +3,7 @@
 import type { Clock } from "../base/clock.js";
 import type { Logger } from "../base/log.js";
 import type { Database } from "../db/database.js";
-import { readMovedBulks, type StoredBulk } from "./rooms.js";
+import { readRecentBulks, type StoredBulk } from "./rooms.js";
 
 export const EVERY_MS = 2_000;
 const BEAT_MS = 15_000;
@@ -28,7 +28,8 @@ const OF_ONE_TENANT = new Set(["jobs", "batches", "outbox", "schedules", "bulk"]
 const LOOK = `select c.relname::text as table, (s.n_tup_ins + s.n_tup_upd + s.n_tup_del)::text as writes, s.n_tup_ins::text as inserts
   from pg_stat_user_tables s join pg_class c on c.oid = s.relid
   where s.schemaname = $1 and (c.relname = any ($2) or c.relname like 'job\\_history\\_%')`;
-const NEWEST = "select last_value::text as newest, clock_timestamp() as at from fairmill.job_id_seq";
+/** The last transaction that wrote anything: the counters of a quiet session lag behind by up to ten seconds, this does not. */
+const NEWEST = `select last_value::text as newest, clock_timestamp() as at, pg_snapshot_xmax(pg_current_snapshot())::text as written from fairmill.job_id_seq`;
 
 export interface Change {
   readonly at: Date;
@@ -48,6 +49,9 @@ interface Seen {
   readonly ended: number;
   readonly newest: string;
   readonly at: Date;
+  readonly written: string;
+  /** By id: when each moved last. */
+  readonly bulks: ReadonlyMap<string, number>;
 }
 
 export class EventHub {
@@ -103,10 +107,14 @@ export class EventHub {
   async #look(): Promise<void> {
     try {
       this.looks++;
-      const seen = await this.#read();
       const before = this.#seen;
-      this.#seen = seen;
-      if (before !== undefined) await this.#tell(before, seen);
+      const seen = await this.#read();
+      const bulks = before?.written === seen.written ? undefined : await readRecentBulks(this.#db);
+      const movedAt = bulks && new Map(bulks.map(({ id, updatedAt }) => [id, updatedAt.getTime()]));
+      this.#seen = { ...seen, bulks: movedAt ?? before!.bulks };
+      if (before !== undefined) this.#tell(before, seen);
+      for (const bulk of before === undefined ? [] : (bulks ?? []))
+        if (before!.bulks.get(bulk.id) !== bulk.updatedAt.getTime()) this.#tellBulk(bulk);
     } catch (error) {
       // Listeners hear of it when the database is back.
       this.#logger.debug({ err: error }, "no look for changes");
@@ -122,21 +130,19 @@ export class EventHub {
       this.#db.schema,
       Object.keys(TOPICS),
     ]);
-    const [{ newest, at }] = (await this.#db.query<{ newest: string; at: Date }>(NEWEST)) as [
-      { newest: string; at: Date },
-    ];
+    const [newest] = await this.#db.query<Pick<Seen, "newest" | "at" | "written">>(NEWEST);
     const history = rows.filter(({ table }) => table.startsWith("job_history_"));
     const ended = history.reduce((sum, { inserts }) => sum + Number(inserts), 0);
-    return { writes: new Map(rows.map(({ table, writes }) => [table, writes])), ended, newest, at };
+    return { ...newest!, writes: new Map(rows.map(({ table, writes }) => [table, writes])), ended, bulks: new Map() };
   }
 
-  async #tell(before: Seen, now: Seen): Promise<void> {
+  #tell(before: Seen, now: Seen): void {
     const topics = Object.entries(TOPICS)
       .filter(([table]) => before.writes.get(table) !== now.writes.get(table))
       .map(([, topic]) => topic);
     const entered = Number(BigInt(now.newest) - BigInt(before.newest));
     const ended = Math.max(0, now.ended - before.ended);
-    if ((entered > 0 || ended > 0) && !topics.includes("jobs")) topics.push("jobs");
+    if ((entered > 0 || ended > 0 || before.written !== now.written) && !topics.includes("jobs")) topics.push("jobs");
     if (topics.length === 0) return;
     const jobs = topics.includes("jobs") ? { newest: now.newest, entered, ended } : null;
     for (const listener of this.#listeners) {
@@ -144,11 +150,10 @@ export class EventHub {
       if (own.length > 0)
         listener.change({ at: now.at, topics: own, jobs: listener.tenant === undefined ? jobs : null });
     }
-    if (!topics.includes("bulk")) return;
-    // A little earlier than the last look: counters may lag behind their rows.
-    const since = new Date(before.at.getTime() - EVERY_MS).toISOString();
-    for (const bulk of await readMovedBulks(this.#db, since))
-      for (const listener of this.#listeners)
-        if (listener.tenant === undefined || listener.tenant === bulk.tenant) listener.bulk(bulk);
+  }
+
+  #tellBulk(bulk: StoredBulk): void {
+    for (const listener of this.#listeners)
+      if (listener.tenant === undefined || listener.tenant === bulk.tenant) listener.bulk(bulk);
   }
 }

@@ -45,7 +45,7 @@ export class Gatekeeper {
     return this.#options.credentials === undefined;
   }
 
-  /** undefined: nobody that is known. Throws when a name has failed too often. */
+  /** undefined: nobody that is known. */
   callerOf(request: Request): Caller | undefined {
     const authorization = request.headers.get("authorization") ?? "";
     const bearer = /^bearer\s+(\S+)$/i.exec(authorization)?.[1];
@@ -68,12 +68,8 @@ export class Gatekeeper {
   }
 
   #bySecret(name: string | undefined, secret: string, via: "bearer" | "basic" | "cookie"): Caller | undefined {
-    const who = name ?? "";
-    this.#refuseImpatient(who);
     const found = findCredential(this.#options.credentials ?? [], name, secret);
-    if (found !== undefined) return { actor: found.name, role: found.role, tenant: found.tenant, via };
-    this.#failed(who);
-    return undefined;
+    return found && { actor: found.name, role: found.role, tenant: found.tenant, via };
   }
 
   #byCookie(header: string): Caller | undefined {
@@ -88,7 +84,10 @@ export class Gatekeeper {
 
   /** The cookie of a new session, and whose it is; undefined: name and secret do not fit. */
   signIn(name: string, secret: string, isSecure: boolean): { caller: Caller; cookie: string } | undefined {
+    // Only here, where people type: whoever guesses must not be able to lock programs out.
+    this.#refuseImpatient(name);
     const caller = this.#bySecret(name, secret, "cookie");
+    if (caller === undefined) this.#failed(name);
     const found = this.#options.credentials?.find((one) => one.name === name);
     if (caller === undefined || found === undefined) return undefined;
     const exp = this.#options.clock.now() + SESSION_MS;

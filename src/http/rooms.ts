@@ -9,8 +9,8 @@ export {
   endBulk,
   readBulk,
   readBulks,
-  readMovedBulks,
   readOpenBulks,
+  readRecentBulks,
   type StoredBulk,
   startBulk,
 } from "../bulk/bulk-statements.js";
