@@ -71,8 +71,11 @@ function kept(text: string, bytesMax: number): string {
   return cut.length < clean.length ? cut.replace(/\uFFFD$/, "") : cut;
 }
 
-/** Does `work` under a record. The record is there before the work begins; its outcome follows. */
-export async function audited<T>(db: Database, actor: Actor, action: Action, work: () => Promise<T>): Promise<T> {
+/** Says what came of a recorded action. It never throws: what is missing then reads as "not known". */
+export type Conclude = (outcome: AuditOutcome, error?: unknown) => Promise<void>;
+
+/** Records that somebody is about to do something. */
+export async function recordAction(db: Database, actor: Actor, action: Action): Promise<Conclude> {
   const [row] = await db.query<{ id: string }>(RECORD, [
     kept(actor.name, 200),
     actor.via,
@@ -82,18 +85,22 @@ export async function audited<T>(db: Database, actor: Actor, action: Action, wor
     actor.role ?? null,
     detailText(action.detail),
   ]);
-  const conclude = (outcome: AuditOutcome, error: string | null) =>
-    db.query(CONCLUDE, [row!.id, outcome, error && kept(error, 2_000), "{}"]);
+  return async (outcome, error) => {
+    const why =
+      error === undefined ? null : error instanceof FairmillError ? `${error.code}: ${error.message}` : "a fault";
+    await db.query(CONCLUDE, [row!.id, outcome, why && kept(why, 2_000), "{}"]).catch(() => {});
+  };
+}
+
+/** Does `work` under a record. The record is there before the work begins; its outcome follows. */
+export async function audited<T>(db: Database, actor: Actor, action: Action, work: () => Promise<T>): Promise<T> {
+  const conclude = await recordAction(db, actor, action);
   try {
     const value = await work();
-    // It is done, whether or not this can be noted: what is missing then reads as "not known".
-    await conclude("done", null).catch(() => {});
+    await conclude("done");
     return value;
   } catch (error) {
-    const isRefusal = error instanceof FairmillError;
-    await conclude(isRefusal ? "refused" : "failed", isRefusal ? `${error.code}: ${error.message}` : "a fault").catch(
-      () => {},
-    );
+    await conclude(error instanceof FairmillError ? "refused" : "failed", error);
     throw error;
   }
 }

@@ -9,6 +9,7 @@ export interface GlobalOptions {
   readonly schema?: string;
   readonly config?: string;
   readonly json?: true;
+  readonly by?: string;
 }
 
 export interface Call<Options, Args extends readonly unknown[]> {

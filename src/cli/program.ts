@@ -1,9 +1,12 @@
 // The command line: reads what was typed, finds the command, runs it, and turns whatever happens into an exit code.
 import { Command, CommanderError } from "commander";
+import { audit } from "../audit/command/audit-command.js";
 import { VERSION } from "../base/version.js";
 import { batches } from "../batches/command/batches-command.js";
 import { flows } from "../batches/command/flows-command.js";
+import { bulk } from "../bulk/command/bulk-command.js";
 import { credits } from "../credits/command/credits-command.js";
+import { serve } from "../http/command/serve-command.js";
 import { cancel } from "../jobs/command/cancel.js";
 import { enqueue } from "../jobs/command/enqueue-command.js";
 import { job } from "../jobs/command/job-command.js";
@@ -18,8 +21,10 @@ import { queues } from "../limits/command/queues.js";
 import { resume } from "../limits/command/resume.js";
 import { tenants } from "../limits/command/tenants.js";
 import { outbox } from "../outbox/command/outbox-command.js";
+import { roles } from "../roles/command/roles-command.js";
 import { cron } from "../schedules/command/schedules-command.js";
-import { databaseUrl, schemaName } from "./arguments.js";
+import { beginCommand, endCommand } from "./acting.js";
+import { databaseUrl, name, schemaName } from "./arguments.js";
 import type { CliCommand, GlobalOptions } from "./command.js";
 import { dev } from "./commands/dev.js";
 import { devWorker } from "./commands/dev-worker.js";
@@ -33,6 +38,7 @@ const COMMANDS: readonly CliCommand[] = [
   devWorker,
   migrate,
   work,
+  serve,
   enqueue,
   jobs,
   job,
@@ -51,6 +57,9 @@ const COMMANDS: readonly CliCommand[] = [
   credits,
   outbox,
   cron,
+  bulk,
+  audit,
+  roles,
 ];
 
 export async function run(argv: readonly string[]): Promise<ExitCode> {
@@ -89,6 +98,7 @@ function programOf(out: Output, ended: (code: ExitCode) => void): Command {
     .option("--schema <name>", 'schema of the jobs (default: FAIRMILL_SCHEMA, the config, "fairmill")', schemaName)
     .option("--config <path>", "config file (default: fairmill.config.ts, .js, .mjs or .json, found upwards)")
     .option("--json", "print one JSON value and nothing else")
+    .option("--by <name>", "who acts, for the record (default: the user of the operating system)", name("--by"))
     .configureHelp({ showGlobalOptions: true })
     // Whoever calls this decides what is printed and when the process ends.
     .configureOutput({
@@ -117,7 +127,15 @@ function programOf(out: Output, ended: (code: ExitCode) => void): Command {
     spec.declare(command);
     command.action(async () => {
       const options = command.optsWithGlobals<GlobalOptions>();
-      ended(await spec.run({ args: command.processedArgs, options, out }));
+      beginCommand(spec.name, command.processedArgs, options);
+      try {
+        const code = await spec.run({ args: command.processedArgs, options, out });
+        await endCommand(code);
+        ended(code);
+      } catch (error) {
+        await endCommand(1, error);
+        throw error;
+      }
     });
   }
   return program;
@@ -149,6 +167,6 @@ const wantsJson = (argv: readonly string[]): boolean => {
 };
 
 function helpLine(argv: readonly string[]): string {
-  const command = argv.find((word) => COMMANDS.some(({ name }) => name === word));
+  const command = argv.find((word) => COMMANDS.some((one) => one.name === word));
   return command === undefined ? "fairmill --help" : `fairmill ${command} --help`;
 }

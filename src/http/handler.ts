@@ -2,6 +2,7 @@
 // what comes in is checked before anything is done, and whatever is thrown becomes a typed problem.
 import { createHash } from "node:crypto";
 import { type Context, Hono } from "hono";
+import { recordError } from "../base/error-record.js";
 import type { Logger } from "../base/log.js";
 import { explainOurs } from "../db/explain-failure.js";
 import type { Backend } from "./backend.js";
@@ -180,7 +181,10 @@ async function guard(
     const { problem, headers } = toProblem(error);
     const { pathname } = new URL(request.url);
     if (problem.status >= 500 && problem.status !== 501)
-      http.logger.error({ err: error, method: request.method, path: pathname, code: problem.code }, "a request failed");
+      http.logger.error(
+        { err: recordError(error), method: request.method, path: pathname, code: problem.code },
+        "a request failed",
+      );
     const all = {
       ...SAFE_HEADERS,
       "content-type": "application/problem+json",

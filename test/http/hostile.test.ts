@@ -85,7 +85,9 @@ test(`S13: ${BODIES} fuzzed requests never give a 5xx, and no answer shows SQL o
     fc.asyncProperty(request, async ({ route, body: text, part: id, query }) => {
       const path = route.path.replaceAll(/\{\w+\}/g, () => encodeURIComponent(id.toWellFormed()) || "x");
       const search =
-        route.method === "GET" ? `?${new URLSearchParams(Object.entries(query).map(([k, v]) => [k, String(v)]))}` : "";
+        route.method === "GET"
+          ? `?${new URLSearchParams(Object.entries(query).map(([k, v]): [string, string] => [k, String(v)]))}`
+          : "";
       const response = await handler(
         new Request(`http://127.0.0.1/api/v1${path}${search}`, {
           method: route.method,

@@ -1,0 +1,66 @@
+// `fairmill serve`: the HTTP API and the dashboard, until a signal ends it.
+import { given, text, whole } from "../../cli/arguments.js";
+import { defineCommand } from "../../cli/command.js";
+import { catchSignals } from "../../cli/signals.js";
+import { stderrLogger } from "../../cli/stderr-logger.js";
+import { findTarget } from "../../cli/target.js";
+
+interface Options {
+  readonly host: string;
+  readonly port: number;
+}
+
+export const serve = defineCommand<Options>({
+  name: "serve",
+  summary: "serve the HTTP API and the dashboard",
+  description: `Listens on 127.0.0.1 and lets everybody in who can reach that. To listen elsewhere, set FAIRMILL_DASHBOARD_AUTH to credentials, each
+name:role:secret or name:role@tenant:secret (roles: enqueue, viewer, operator, admin), separated by commas: without them it refuses.
+FAIRMILL_INTERNAL_SECRET signs sessions and tokens for single jobs. Goes on with bulk actions that other processes left.`,
+  examples: [
+    ["fairmill serve", "on http://127.0.0.1:7420"],
+    ["fairmill serve --host 0.0.0.0 --port 8080", "for others, who must sign in"],
+  ],
+  declare: (command) =>
+    void command
+      .option("--host <address>", "where to listen", text("--host"), "127.0.0.1")
+      .option("--port <n>", "0 takes a free one", whole("--port", 0, 65_535), 7420),
+  run: async ({ options, out }) => {
+    const { host, port } = options;
+    const target = await findTarget(options, "codec");
+    // Loaded here: no other command needs a server.
+    const [{ createHttpHandler }, { listen, refuseOpenDoor }] = await Promise.all([
+      import("../create-handler.js"),
+      import("../listen.js"),
+    ]);
+    const isGuarded = Boolean(process.env["FAIRMILL_DASHBOARD_AUTH"]);
+    refuseOpenDoor({ host, isGuarded });
+    const { codec, use, jobs = [], handlers = [] } = target.config?.settings ?? {};
+    const definitions = new Map(
+      [...jobs, ...handlers.map(({ definition }) => definition)].map((one) => [one.kind, one]),
+    );
+    const { databaseUrl, schema } = target;
+    const handler = createHttpHandler({
+      databaseUrl,
+      ...given({ schema, codec, use }),
+      ...(!isGuarded && { auth: "loopback" as const }),
+      jobs: [...definitions.values()],
+      logger: stderrLogger(process.env["FAIRMILL_LOG_LEVEL"] || "info"),
+    });
+    const signals = catchSignals(() => out.note("Stopping."));
+    try {
+      const server = await listen(handler, { host, port, isGuarded }).catch(async (error: unknown) => {
+        await handler.close();
+        throw error;
+      });
+      const who = isGuarded
+        ? "Sign in with a credential of FAIRMILL_DASHBOARD_AUTH."
+        : "Only this machine can reach it.";
+      out.result({ url: server.url, port: server.port }, `The dashboard is at ${server.url}. ${who}`);
+      await signals.first;
+      await server.close();
+    } finally {
+      signals.release();
+    }
+    return 0;
+  },
+});
