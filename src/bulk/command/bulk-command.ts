@@ -1,5 +1,4 @@
 // `fairmill bulk`: acts on all jobs that fit a filter, as a tracked object that any process can go on with.
-import { Option } from "commander";
 import { audited, cliActor } from "../../audit/audit.js";
 import { systemClock } from "../../base/clock.js";
 import { batchId, given, jobId, momentOrAgo, name, text } from "../../cli/arguments.js";
@@ -35,6 +34,11 @@ interface Options {
   readonly yes?: true;
 }
 
+const states = (word: string, before: readonly JobState[] = []): readonly JobState[] => {
+  if (JOB_STATES.includes(word as JobState)) return [...before, word as JobState];
+  throw new UsageError(`--state: ${JSON.stringify(word)} is none of ${JOB_STATES.join(", ")}.`);
+};
+
 const WORDS = [...BULK_ACTIONS, "show", "stop", "resume", "list"] as const;
 
 export const bulk = defineCommand<Options, [word: string | undefined, id: string | undefined]>({
@@ -52,7 +56,7 @@ resume". Jobs that are enqueued after it began are not touched. Without a word, 
     void command
       .argument("[what]", WORDS.join(", "))
       .argument("[id]", "of show, stop and resume: which one", jobId)
-      .addOption(new Option("--state <state...>", "only jobs in these states").choices(JOB_STATES))
+      .option("--state <state>", "only jobs in this state; may be repeated", states)
       .option("--kind <kind>", "only jobs of this kind", name("--kind"))
       .option("--queue <name>", "only jobs of this queue", name("--queue"))
       .option("--tenant <name>", "only jobs of this tenant", name("--tenant"))
