@@ -3,6 +3,7 @@ import { createClient, defineJob } from "fairmill";
 import { createHttpHandler, createJobToken } from "fairmill/http";
 import { describe, expect, test } from "vitest";
 import { ROUTES } from "../../src/http/routes/all.js";
+import { claim, register } from "../sql/calls.js";
 import { useDatabase } from "../support/database.js";
 import { endAfterTest } from "../support/leftovers.js";
 import { ask as askHandler, CREDENTIALS, INTERNAL_SECRET, SECRETS, serverFor, silent, type Who } from "./server.js";
@@ -113,6 +114,21 @@ describe("S6: a credential of one tenant", () => {
     expect((await ask("acmeViewer", "GET", `/jobs/${other.id}`)).body["detail"]).toBe(
       (await ask("acmeViewer", "GET", "/jobs/999999")).body["detail"],
     );
+  });
+
+  test("is told what holds its job, without jobs of others by name", async () => {
+    const { ask } = serverFor(db);
+    const c = client();
+    await c.setQueue("default", { maxRunning: 1 });
+    const other = await c.enqueue(job, {}, { tenant: "b" });
+    await claim(db, await register(db, "w"));
+    const own = await c.enqueue(job, {}, { tenant: "acme" });
+    type Reasons = { reason: string; gates: { gate: string; passed: boolean; detail: unknown }[] };
+    const all = await ask<Reasons>("viewer", "GET", `/jobs/${own.id}/why`);
+    expect(all.body.reason).toContain(`job ${other.id}`);
+    const narrow = await ask<Reasons>("acmeViewer", "GET", `/jobs/${own.id}/why`);
+    expect(narrow.body.gates.find(({ gate }) => gate === "queue cap")).toMatchObject({ passed: false, detail: null });
+    expect(JSON.stringify(narrow.body)).not.toMatch(new RegExp(`\\b${other.id}\\b`));
   });
 
   test("acts on its own alone", async () => {
