@@ -200,8 +200,9 @@ function visitorOf(visitor: Visitor | null, gatekeeper: Gatekeeper, request: Req
   const { name, role, tenant } = visitor;
   const isFit = readable("auth", "auth", () => typeof name === "string" && name !== "" && ROLES.includes(role));
   if (!isFit) throw new ConfigError("auth", "auth: the function must return { name, role, tenant? } or null.");
-  // As with a cookie: the browser sends the application's session wherever a page asks it to.
-  return { actor: name.slice(0, 200), role, tenant, via: "cookie" };
+  // A browser sends the application's session wherever a page asks it to, and a bearer token never.
+  const via = /^bearer\s/i.test(request.headers.get("authorization") ?? "") ? "bearer" : "cookie";
+  return { actor: name.slice(0, 200), role, tenant, via };
 }
 
 function checkBase(base: unknown): string {

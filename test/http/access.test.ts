@@ -316,15 +316,26 @@ describe("who may come in at all", () => {
 
   test("a function of the application says who asks, and its visitors are held to the same rules", async () => {
     const { handler } = serverFor(db, {
-      auth: (request) =>
-        request.headers.get("x-user") === "vic" ? { name: "vic", role: "viewer", tenant: "acme" } : null,
+      auth: (request) => {
+        const [, name, role] = /^(\w+) (viewer|operator)$/.exec(request.headers.get("x-user") ?? "") ?? [];
+        return name === undefined
+          ? null
+          : { name, role: role as "viewer", ...(role === "viewer" && { tenant: "acme" }) };
+      },
     });
-    expect((await askHandler(handler, "nobody", "GET", "/me", undefined, { "x-user": "vic" })).body).toMatchObject({
-      actor: "vic",
-      tenant: "acme",
-    });
+    const as = (user: string, method: string, path: string, headers: Record<string, string> = {}) =>
+      askHandler<Record<string, unknown>>(handler, "nobody", method, path, undefined, { "x-user": user, ...headers });
+    expect((await as("vic viewer", "GET", "/me")).body).toMatchObject({ actor: "vic", tenant: "acme" });
     expect((await askHandler(handler, "nobody", "GET", "/me")).status).toBe(401);
-    expect((await askHandler(handler, "nobody", "GET", "/workers", undefined, { "x-user": "vic" })).status).toBe(403);
+    expect((await as("vic viewer", "GET", "/workers")).status).toBe(403);
+    // A session of the application is like a cookie: a write says where it comes from, unless a program sends it with a token.
+    expect((await as("otto operator", "POST", "/queues/q/pause")).status).toBe(403);
+    expect((await as("otto operator", "POST", "/queues/q/pause", { "sec-fetch-site": "same-origin" })).status).toBe(
+      200,
+    );
+    expect((await as("otto operator", "POST", "/queues/q/pause", { authorization: "Bearer of-the-app" })).status).toBe(
+      200,
+    );
   });
 
   test("credentials are checked when they are given, and their secrets are never shown", () => {
