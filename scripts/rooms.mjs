@@ -24,7 +24,7 @@ export const MAY_IMPORT = {
   schedules: [...below, "limits"],
   batches: [...below, "limits"],
   // Looking at jobs shows what features keep of them.
-  jobs: [...below, "limits", "steps", "outbox", "schedules"],
+  jobs: [...below, "limits", "batches", "steps", "outbox", "schedules"],
   audit: below,
   bulk: [...below, "jobs"],
   // Which role of the database may do what.
@@ -34,7 +34,10 @@ export const MAY_IMPORT = {
   http: [...below, ...features, "client"],
   embedded: ["base"],
   adapters: ["base", "db"],
+  storage: ["base"],
   command: [...below, ...features, "roles", "client", "worker", "http", "cli"],
-  cli: [...below, ...features, "client", "worker", "http", "embedded", "command", "index"],
+  cli: [...below, ...features, "client", "worker", "http", "embedded", "command", "index", "errors", "webhooks"],
   index: [...below, ...features, "client", "worker"],
+  errors: [...below, ...features],
+  webhooks: ["outbox"],
 };

@@ -2,7 +2,7 @@
 import { userInfo } from "node:os";
 import { FairmillError } from "../base/errors.js";
 import { nameOf } from "../base/settings.js";
-import type { Database } from "../db/database.js";
+import type { Session } from "../db/session.js";
 
 export type AuditVia = "http" | "cli" | "library";
 export type AuditOutcome = "done" | "refused" | "failed";
@@ -75,7 +75,7 @@ function kept(text: string, bytesMax: number): string {
 export type Conclude = (outcome: AuditOutcome, error?: unknown) => Promise<void>;
 
 /** Records that somebody is about to do something. */
-export async function recordAction(db: Database, actor: Actor, action: Action): Promise<Conclude> {
+export async function recordAction(db: Session, actor: Actor, action: Action): Promise<Conclude> {
   const [row] = await db.query<{ id: string }>(RECORD, [
     kept(actor.name, 200),
     actor.via,
@@ -93,7 +93,7 @@ export async function recordAction(db: Database, actor: Actor, action: Action): 
 }
 
 /** Does `work` under a record. The record is there before the work begins; its outcome follows. */
-export async function audited<T>(db: Database, actor: Actor, action: Action, work: () => Promise<T>): Promise<T> {
+export async function audited<T>(db: Session, actor: Actor, action: Action, work: () => Promise<T>): Promise<T> {
   const conclude = await recordAction(db, actor, action);
   try {
     const value = await work();
@@ -106,7 +106,7 @@ export async function audited<T>(db: Database, actor: Actor, action: Action, wor
 }
 
 /** A page of actions, newest first. */
-export const readAudit = (db: Database, filter: AuditFilter): Promise<AuditEvent[]> =>
+export const readAudit = (db: Session, filter: AuditFilter): Promise<AuditEvent[]> =>
   db.query<AuditEvent>(LIST, [
     filter.actor ?? null,
     filter.action ?? null,

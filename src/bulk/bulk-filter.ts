@@ -4,6 +4,7 @@ import { checkBatchId, checkJobId } from "../base/job-id.js";
 import { nameOf, oneOf, readable, refuseUnknown } from "../base/settings.js";
 import { showValue } from "../base/show-value.js";
 import { type Moment, momentOf } from "../base/time.js";
+import { checkTag } from "../core/enqueue/make-job.js";
 import { JOB_STATES, type JobState } from "../core/job/states.js";
 import { checkErrorFilter, type ErrorFilter } from "../jobs/redrive-filter.js";
 
@@ -19,6 +20,8 @@ export interface BulkFilter extends ErrorFilter {
   readonly tenant?: string;
   readonly key?: string;
   readonly batch?: string;
+  /** One of the job's tags. */
+  readonly tag?: string;
   readonly createdSince?: Moment;
   readonly createdUntil?: Moment;
   /** Contained in the job's payload. Sealed payloads contain nothing. */
@@ -44,6 +47,7 @@ const KNOWN: Record<keyof BulkFilter, true> = {
   tenant: true,
   key: true,
   batch: true,
+  tag: true,
   errorCode: true,
   errorText: true,
   createdSince: true,
@@ -62,7 +66,7 @@ export function checkBulkFilter(
 ): Record<string, unknown> {
   oneOf(action, BULK_ACTIONS, "action", where);
   refuseUnknown(filter, Object.keys(KNOWN), where);
-  const { state, kind, queue, tenant, key, batch, createdSince, createdUntil, payload, ids } = filter;
+  const { state, kind, queue, tenant, key, batch, tag, createdSince, createdUntil, payload, ids } = filter;
   const stored = {
     states: state === undefined ? undefined : statesOf(action, state, where),
     kind: kind === undefined ? undefined : nameOf(kind, "kind"),
@@ -70,6 +74,7 @@ export function checkBulkFilter(
     tenant: tenant === undefined ? undefined : nameOf(tenant, "tenant"),
     key: key === undefined ? undefined : nameOf(key, "key"),
     batch: batch === undefined ? undefined : checkBatchId(batch),
+    tag: tag === undefined ? undefined : checkTag(tag, "tag"),
     created_since: createdSince === undefined ? undefined : momentOf(createdSince, "createdSince"),
     created_until: createdUntil === undefined ? undefined : momentOf(createdUntil, "createdUntil"),
     payload: payload === undefined ? undefined : payloadOf(payload),

@@ -2,10 +2,10 @@
 // ended, and two at once do no more than one.
 import { type Clock, sleep } from "../base/clock.js";
 import { FairmillError } from "../base/errors.js";
-import { RetryPause } from "../base/retry-pause.js";
-import type { Database } from "../db/database.js";
+import { RetryPause } from "../base/retry.js";
 import { explainFailure } from "../db/explain-failure.js";
 import { isTransient } from "../db/failures.js";
+import type { Session } from "../db/session.js";
 import type { BulkActionName } from "./bulk-filter.js";
 import {
   type BulkState,
@@ -31,7 +31,7 @@ export interface RunBulkOptions {
 
 /** Steps until the action has ended, or the signal aborts; undefined: there is none. */
 export async function runBulk(
-  db: Database,
+  db: Session,
   clock: Clock,
   id: string,
   { signal, onStep, stepJobs = STEP_JOBS }: RunBulkOptions = {},
@@ -81,7 +81,7 @@ export interface BulkPreview {
 
 /** How many jobs fit, to a bound, and of what sort they are. Changes nothing. */
 export async function previewBulk(
-  db: Database,
+  db: Session,
   action: BulkActionName,
   filter: Readonly<Record<string, unknown>>,
 ): Promise<BulkPreview> {

@@ -1,5 +1,5 @@
 // The statements about bulk actions: storing one, its next step, reading it.
-import type { Database } from "../db/database.js";
+import type { Session } from "../db/session.js";
 import type { BulkActionName } from "./bulk-filter.js";
 
 export type BulkState = "running" | "done" | "stopped" | "failed";
@@ -47,18 +47,18 @@ const STEP = "select state, changed from fairmill.step_bulk_v1($1, $2)";
 const END = "select fairmill.end_bulk_v1($1, $2, $3) as state";
 const PREVIEW = "select * from fairmill.preview_bulk_v1($1, $2, $3, $4)";
 
-export async function startBulk(db: Database, bulk: NewBulk): Promise<string> {
+export async function startBulk(db: Session, bulk: NewBulk): Promise<string> {
   const values = [bulk.action, JSON.stringify(bulk.filter), bulk.actor, bulk.tenant ?? null, bulk.reason ?? null];
   return (await db.query<{ id: string }>(START, values))[0]!.id;
 }
 
 export type StepAnswer = { readonly state: BulkState | "busy" | "not_found"; readonly changed: number };
 
-export const stepBulk = async (db: Database, id: string, jobsMax: number): Promise<StepAnswer> =>
+export const stepBulk = async (db: Session, id: string, jobsMax: number): Promise<StepAnswer> =>
   (await db.query<StepAnswer>(STEP, [id, jobsMax]))[0]!;
 
 export async function endBulk(
-  db: Database,
+  db: Session,
   id: string,
   state: "stopped" | "failed" | "running",
   error?: string,
@@ -66,19 +66,19 @@ export async function endBulk(
   return (await db.query<{ state: BulkState | "not_found" }>(END, [id, state, error ?? null]))[0]!.state;
 }
 
-export const readBulk = async (db: Database, id: string): Promise<StoredBulk | undefined> =>
+export const readBulk = async (db: Session, id: string): Promise<StoredBulk | undefined> =>
   (await db.query<StoredBulk>(ONE, [id]))[0];
 
 export const readBulks = (
-  db: Database,
+  db: Session,
   page: { state?: string | undefined; tenant?: string | undefined; before?: string | undefined; limit: number },
 ): Promise<StoredBulk[]> =>
   db.query<StoredBulk>(PAGE, [page.state ?? null, page.tenant ?? null, page.before ?? null, page.limit]);
 
 /** Those that may have moved lately, for listeners. */
-export const readRecentBulks = (db: Database): Promise<StoredBulk[]> => db.query<StoredBulk>(RECENT);
+export const readRecentBulks = (db: Session): Promise<StoredBulk[]> => db.query<StoredBulk>(RECENT);
 
-export const readOpenBulks = async (db: Database): Promise<string[]> =>
+export const readOpenBulks = async (db: Session): Promise<string[]> =>
   (await db.query<{ id: string }>(OPEN)).map(({ id }) => id);
 
 export interface Previewed {
@@ -91,7 +91,7 @@ export interface Previewed {
 }
 
 export const previewStep = async (
-  db: Database,
+  db: Session,
   action: BulkActionName,
   filter: Readonly<Record<string, unknown>>,
   jobsMax: number,

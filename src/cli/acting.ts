@@ -9,43 +9,43 @@ interface Words {
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-const isWord = (value: unknown, ...words: readonly string[]): value is string => words.includes(value as string);
 const list = (ids: unknown) => [ids].flat().slice(0, 20).join(", ");
-const limitsOf =
-  (scope: string) =>
-  ({ args: [word, name] }: Words) =>
-    word === "set" ? { action: `${scope}.set`, subject: `${scope} ${name}` } : undefined;
 const pausing =
   (verb: string) =>
   ({ options: { queue, kind, tenant } }: Words) => {
     const [scope, name] = queue ? ["queue", queue] : kind ? ["kind", kind] : ["tenant", tenant];
     return { action: `${scope}.${verb}`, subject: `${scope} ${name}` };
   };
-const byWord =
-  (thing: string, ...words: readonly string[]) =>
-  ({ args: [word, id] }: Words) =>
-    isWord(word, ...words) ? { action: `${thing}.${word}`, subject: `${thing} ${id}` } : undefined;
+/** `verb` of one `thing`, which the command's first argument names. */
+const on =
+  (thing: string, verb: string) =>
+  ({ args: [name] }: Words) => ({ action: `${thing}.${verb}`, subject: `${thing} ${list(name)}` });
 
-/** By command: what it is about to do; undefined: it only looks. */
-const ACTS: Readonly<Record<string, (words: Words) => Action | undefined>> = {
+/** By the words of the command: what it is about to do; undefined: it only looks. A command that is not here only looks, or records by itself. */
+export const ACTS: Readonly<Record<string, (words: Words) => Action | undefined>> = {
   enqueue: ({ args: [kind] }) => ({ action: "job.enqueue", subject: `kind ${kind}` }),
-  cancel: ({ args: [ids] }) => ({ action: "job.cancel", subject: `job ${list(ids)}` }),
-  retry: ({ args: [ids] }) => ({ action: "job.retry", subject: `job ${list(ids)}` }),
-  rerun: ({ args: [id] }) => ({ action: "job.rerun", subject: `job ${id}` }),
+  cancel: on("job", "cancel"),
+  retry: on("job", "retry"),
+  rerun: on("job", "rerun"),
   redrive: ({ options }) => (options["dryRun"] ? undefined : { action: "dead.redrive", subject: "jobs by a filter" }),
   pause: pausing("pause"),
   resume: pausing("resume"),
-  tenants: limitsOf("tenant"),
-  queues: limitsOf("queue"),
-  kinds: limitsOf("kind"),
-  credits: ({ args: [word, account, amount] }) =>
-    word === "grant" && amount !== undefined
-      ? { action: "credits.grant", subject: `account ${account}`, detail: { amount } }
-      : undefined,
-  outbox: byWord("message", "resolve"),
-  cron: byWord("schedule", "pause", "resume", "run", "remove"),
-  batches: byWord("batch", "cancel"),
-  flows: byWord("flow", "cancel", "retry"),
+  "tenants set": on("tenant", "set"),
+  "queues set": on("queue", "set"),
+  "kinds set": on("kind", "set"),
+  "credits grant": ({ args: [account, amount] }) => ({
+    action: "credits.grant",
+    subject: `account ${account}`,
+    detail: { amount },
+  }),
+  "outbox resolve": on("message", "resolve"),
+  "schedules pause": on("schedule", "pause"),
+  "schedules resume": on("schedule", "resume"),
+  "schedules run": on("schedule", "run"),
+  "schedules remove": on("schedule", "remove"),
+  "batches cancel": on("batch", "cancel"),
+  "flows cancel": on("flow", "cancel"),
+  "flows retry": on("flow", "retry"),
 };
 
 /** Settings of every command, which say nothing of what it does. */
@@ -54,9 +54,9 @@ const GLOBAL = ["databaseUrl", "schema", "config", "json", "by"];
 let pending: { readonly action: Action; readonly by: string | undefined } | undefined;
 
 /** Called before a command runs: what it does first is recorded. */
-export function beginCommand(name: string, args: readonly unknown[], options: GlobalOptions): void {
+export function beginCommand(command: string, args: readonly unknown[], options: GlobalOptions): void {
   const words = options as Readonly<Record<string, unknown>>;
-  const action = ACTS[name]?.({ args, options: words });
+  const action = ACTS[command]?.({ args, options: words });
   const said = Object.fromEntries(Object.entries(words).filter(([option]) => !GLOBAL.includes(option)));
   pending = action && { action: { ...action, detail: { ...said, ...action.detail } }, by: options.by };
 }

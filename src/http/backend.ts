@@ -1,23 +1,16 @@
-// What the routes stand on: a client whose tools they use, databases that give up after a while, and what other rooms read. The one place that knows how
-// a client is made inside: what is renamed there is renamed here.
+// What the routes stand on: a client, what its parts work with, sessions that give up after a while, and what other rooms read.
 import type { Clock } from "../base/clock.js";
 import type { Logger } from "../base/log.js";
-import { Client, type ClientOptions } from "../client/client.js";
+import type { Client } from "../client/client.js";
+import type { ClientContext } from "../core/enqueue/client-context.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
 import type { Database } from "../db/database.js";
 import { sqlStateOf } from "../db/failures.js";
+import type { Session } from "../db/session.js";
 import type { EventHub } from "./event-hub.js";
 import type { Gatekeeper } from "./gatekeeper.js";
 import type { Readers } from "./readers.js";
 import type { Signer } from "./signing.js";
-
-class OpenClient extends Client {
-  get inner() {
-    return this.tools;
-  }
-}
-
-export type Tools = OpenClient["inner"];
 
 /** A link of the user's own beside a job. */
 export interface JobLink {
@@ -27,15 +20,15 @@ export interface JobLink {
 
 export interface Backend extends Readers {
   readonly client: Client;
-  readonly tools: Tools;
+  readonly context: ClientContext;
   readonly clock: Clock;
   readonly logger: Logger;
   /** For writes, which are short by themselves. */
   readonly db: Database;
   /** For single things: five seconds. */
-  readonly view: Database;
+  readonly view: Session;
   /** For lists: two seconds, and then a notice. */
-  readonly lists: Database;
+  readonly lists: Session;
   readonly definitions: ReadonlyMap<string, JobDefinition>;
   readonly tokens: Signer | undefined;
   readonly links: ((job: { id: string; kind: string; tenant: string }) => readonly JobLink[]) | undefined;
@@ -50,16 +43,11 @@ export interface Backend extends Readers {
 export const VIEW_MS_MAX = 5_000;
 export const LIST_MS_MAX = 2_000;
 
-export function openClient(options: ClientOptions): { client: Client; tools: Tools } {
-  const client = new OpenClient(options);
-  return { client, tools: client.inner };
-}
-
 /**
  * The database, each statement in a transaction that the server ends after so long. It has what statements of the rooms call: `query`. The limit is
  * the transaction's own, so it holds behind a pooler and leaks to no other session.
  */
-export function limited(db: Database, msMax: number): Database {
+export function limited(db: Database, msMax: number): Session {
   const query = <Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> =>
     db.transaction(async (tx) => {
       await tx.query(
@@ -68,7 +56,7 @@ export function limited(db: Database, msMax: number): Database {
       );
       return (await tx.query(text, [...values])).rows as Row[];
     });
-  return { schema: db.schema, query } as unknown as Database;
+  return { schema: db.schema, query };
 }
 
 /** The server ended the statement: it took too long. */

@@ -3,9 +3,10 @@ import { type Clock, checkClock, sleep, systemClock } from "../base/clock.js";
 import { ConfigError } from "../base/errors.js";
 import { checkLogger, createLogger, type Logger } from "../base/log.js";
 import { readable, refuseUnknown } from "../base/settings.js";
-import type { ClientOptions } from "../client/client.js";
+import { openClient } from "../client/client.js";
+import type { ClientOptions } from "../client/client-options.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
-import { type Backend, type JobLink, LIST_MS_MAX, limited, openClient, VIEW_MS_MAX } from "./backend.js";
+import { type Backend, type JobLink, LIST_MS_MAX, limited, VIEW_MS_MAX } from "./backend.js";
 import { type Credential, checkCredentials, parseCredentials, ROLES, type Role } from "./credentials.js";
 import { EventHub } from "./event-hub.js";
 import { type Caller, Gatekeeper } from "./gatekeeper.js";
@@ -22,7 +23,7 @@ export interface Visitor {
   readonly tenant?: string;
 }
 
-export interface HttpOptions extends Omit<ClientOptions, "clock"> {
+export interface HttpOptions extends Omit<ClientOptions, "clock" | "stability" | "onRegistered"> {
   /**
    * Who may come in. A list of credentials; or a function of yours that knows your sessions (null: nobody); or "loopback": everybody, for a
    * server that listens on loopback alone. Default: FAIRMILL_DASHBOARD_AUTH; without it the handler refuses to be made.
@@ -109,8 +110,7 @@ export function createHttpHandler(options: HttpOptions = {}): HttpHandler {
   const gatekeeper = new Gatekeeper({ credentials, sessions: new Signer(secrets, "session"), tokens, clock });
   const { databaseUrl, db: pool, schema, connectionsMax, codec, use } = options;
   const settings = Object.entries({ databaseUrl, db: pool, schema, connectionsMax, codec, use, clock });
-  const { client, tools } = openClient(Object.fromEntries(settings.filter(([, value]) => value !== undefined)));
-  const { db } = tools;
+  const { client, context, db } = openClient(Object.fromEntries(settings.filter(([, value]) => value !== undefined)));
   const view = limited(db, VIEW_MS_MAX);
   const ending = new AbortController();
   const driving = new Map<string, Promise<unknown>>();
@@ -124,7 +124,7 @@ export function createHttpHandler(options: HttpOptions = {}): HttpHandler {
   const events = new EventHub(view, clock, logger);
   const backend: Backend = {
     client,
-    tools,
+    context,
     clock,
     logger,
     db,
@@ -152,7 +152,7 @@ export function createHttpHandler(options: HttpOptions = {}): HttpHandler {
     metricsText: options.metricsText,
     tick: options.tick,
     isReady: async () => {
-      await tools.fit.check();
+      await context.fits();
       await view.query("select 1");
       return true;
     },

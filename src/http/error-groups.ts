@@ -1,5 +1,5 @@
 // Errors of ended jobs, grouped by kind, code and the pattern of their message: numbers, ids and quoted names do not make another error.
-import type { Database } from "../db/database.js";
+import type { Session } from "../db/session.js";
 
 /** Newest jobs that are looked at, groups that are told, parts of the sparkline. */
 export const LOOKED_MAX = 10_000;
@@ -51,7 +51,7 @@ export interface ErrorQuery {
   readonly tenant: string | undefined;
 }
 
-export async function readErrorGroups(db: Database, query: ErrorQuery) {
+export async function readErrorGroups(db: Session, query: ErrorQuery) {
   const { state, since, queue, kind, tenant } = query;
   const rows = await db.query<GroupRow>(GROUPS, [state, since, queue ?? null, kind ?? null, tenant ?? null]);
   const looked = rows[0]?.looked ?? 0;

@@ -2,7 +2,7 @@
 // there is no listener. What moved is read again by whoever shows it.
 import type { Clock } from "../base/clock.js";
 import type { Logger } from "../base/log.js";
-import type { Database } from "../db/database.js";
+import type { Session } from "../db/session.js";
 import { readRecentBulks, type StoredBulk } from "./rooms.js";
 
 export const EVERY_MS = 2_000;
@@ -13,7 +13,7 @@ export const LISTENERS_MAX = 200;
 const TOPICS: Readonly<Record<string, string>> = {
   job: "jobs",
   worker: "workers",
-  gate: "limits",
+  limit_setting: "limits",
   batch: "batches",
   outbox: "outbox",
   schedule: "schedules",
@@ -55,7 +55,7 @@ interface Seen {
 }
 
 export class EventHub {
-  readonly #db: Database;
+  readonly #db: Session;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #listeners = new Set<Listener>();
@@ -66,7 +66,7 @@ export class EventHub {
   /** For tests: how often the database was asked. */
   looks = 0;
 
-  constructor(db: Database, clock: Clock, logger: Logger) {
+  constructor(db: Session, clock: Clock, logger: Logger) {
     this.#db = db;
     this.#clock = clock;
     this.#logger = logger;

@@ -1,6 +1,6 @@
 // The statements of views that no other room has: workers, gauges, channels, accounts, approvals, what the first page shows. Each looks at a bounded
 // number of rows.
-import type { Database } from "../db/database.js";
+import type { Session } from "../db/session.js";
 
 const WORKER = `w.id, w.state, w.host, w.pid, w.version, w.queues, w.kinds, w.concurrency, w.listening, w.started_at as "startedAt", w.beat_at as "beatAt",
   (extract(epoch from clock_timestamp() - w.beat_at) * 1000)::float8 as "beatAgeMs", w.lease_until as "leaseUntil", w.ended_at as "endedAt", w.stats,
@@ -20,30 +20,30 @@ export interface WorkerRow {
 }
 
 export const readWorkers = (
-  db: Database,
+  db: Session,
   state: string | undefined,
   before: { alive: boolean; at: string; id: string } | undefined,
   limit: number,
 ): Promise<(WorkerRow & { at: string })[]> =>
   db.query(WORKERS, [state ?? null, before?.alive ?? null, before?.at ?? null, before?.id ?? null, limit]);
 
-export const readWorker = async (db: Database, id: string): Promise<WorkerRow | undefined> =>
+export const readWorker = async (db: Session, id: string): Promise<WorkerRow | undefined> =>
   (await db.query<WorkerRow>(ONE_WORKER, [id]))[0];
 
 const GAUGES = `select g.scope, g.name, g.max_running as "maxRunning", g.paused_at as "pausedAt",
     case when g.rate_limit is not null then jsonb_build_object('limit', g.rate_limit, 'perMs', g.rate_per_ms, 'how', g.rate_how, 'at', g.rate_at) end as rate,
     case when g.max_running is not null then coalesce(run.count, 0) end as running,
     case when room.room is not null then g.rate_limit - room.room end as spent, case when room.room <= 0 then room.open_at end as "nextFreeAt"
-  from fairmill.gate g
+  from fairmill.limit_setting g
   left join fairmill.meter m on m.use = coalesce(g.rate_at, 'start') and m.scope = g.scope and m.name = g.name
   left join fairmill.meter held on held.use = 'start' and held.scope = g.scope and held.name = g.name
-  left join lateral (select count(*)::integer as count from fairmill.job j where j.id = any (held.held) and j.state = 'running') run on true
+  left join lateral (select count(*)::integer as count from fairmill.job j where j.id = any (held.running_ids) and j.state = 'running') run on true
   left join lateral fairmill.rate_room(m.spent_at, m.spent, g.rate_limit, g.rate_per_ms, g.rate_how, clock_timestamp()) room on g.rate_limit is not null
   where (g.max_running is not null or g.rate_limit is not null or g.paused_at is not null) and ($1::text is null or g.scope = $1)
     and ($2::text is null or (g.scope, g.name) > ($2, $3)) order by g.scope, g.name limit $4`;
 
 export const readGauges = (
-  db: Database,
+  db: Session,
   scope: string | undefined,
   after: { scope: string; name: string } | undefined,
   limit: number,
@@ -70,15 +70,15 @@ export interface ChannelFigures {
   readonly more: boolean;
 }
 
-export const readChannels = (db: Database, tenant: string | undefined): Promise<ChannelFigures[]> =>
+export const readChannels = (db: Session, tenant: string | undefined): Promise<ChannelFigures[]> =>
   db.query<ChannelFigures>(CHANNELS, [tenant ?? null]);
 
 const NEXT_ATTEMPT = "select run_at as at from fairmill.job where id = $1 and state = 'scheduled'";
-export const readNextAttempt = async (db: Database, job: string): Promise<Date | null> =>
+export const readNextAttempt = async (db: Session, job: string): Promise<Date | null> =>
   (await db.query<{ at: Date | null }>(NEXT_ATTEMPT, [job]))[0]?.at ?? null;
 
 /** With the ends that are not added up yet. */
-const ACCOUNT = `a.name as account, (a.balance + coalesce(p.released, 0))::float8 as available, (a.held - coalesce(p.ended, 0))::float8 as held, a.created_at as "createdAt"`;
+const ACCOUNT = `a.name as account, (a.balance + coalesce(p.released, 0))::float8 as available, (a.reserved - coalesce(p.ended, 0))::float8 as held, a.created_at as "createdAt"`;
 const PENDING = `left join lateral (select sum(c.released) as released, sum(c.ended) as ended from fairmill.credit_pending c where c.account = a.name) p on true`;
 const ACCOUNTS = `select ${ACCOUNT} from fairmill.account a ${PENDING} where a.name > $1 collate "C" order by a.name limit $2`;
 const ONE_ACCOUNT = `select ${ACCOUNT}, b.captured::float8 as captured, b.days::float8 as days from fairmill.account a ${PENDING}
@@ -95,10 +95,10 @@ export interface AccountRow {
   readonly createdAt: Date;
 }
 
-export const readAccounts = (db: Database, after: string, limit: number): Promise<AccountRow[]> =>
+export const readAccounts = (db: Session, after: string, limit: number): Promise<AccountRow[]> =>
   db.query<AccountRow>(ACCOUNTS, [after, limit]);
 
-export const readAccount = async (db: Database, account: string) =>
+export const readAccount = async (db: Session, account: string) =>
   (await db.query<AccountRow & { captured: number; days: number | null }>(ONE_ACCOUNT, [account]))[0];
 
 const APPROVALS = `select s.job_id::text as "jobId", s.name, j.kind, j.queue, j.tenant, j.progress as question, s.started_at as since, s.wake_at as deadline,
@@ -108,7 +108,7 @@ const APPROVALS = `select s.job_id::text as "jobId", s.name, j.kind, j.queue, j.
     and ($2::bigint is null or (s.job_id, s.name) > ($2, $3 collate "C")) order by s.job_id, s.name limit $4`;
 
 export const readApprovals = (
-  db: Database,
+  db: Session,
   tenant: string | undefined,
   after: { job: string; name: string } | undefined,
   limit: number,
@@ -133,15 +133,15 @@ export interface NowFigures {
   readonly dead: number;
 }
 
-export const readNowFigures = async (db: Database, tenant: string | undefined): Promise<NowFigures> =>
+export const readNowFigures = async (db: Session, tenant: string | undefined): Promise<NowFigures> =>
   (await db.query<NowFigures>(NOW, [tenant ?? null]))[0]!;
-export const readOldest = async (db: Database, tenant: string | undefined) =>
+export const readOldest = async (db: Session, tenant: string | undefined) =>
   (await db.query<{ id: string; waitMs: number }>(OLDEST, [tenant ?? null]))[0];
-export const readLost = (db: Database) => db.query<{ id: string; endedAt: Date | null; beatAt: Date }>(LOST);
+export const readLost = (db: Session) => db.query<{ id: string; endedAt: Date | null; beatAt: Date }>(LOST);
 
 const KIND_WORKERS = `select k.kind, count(*)::integer as workers from fairmill.worker w cross join lateral unnest(w.kinds) as k (kind)
   where w.state = 'alive' and w.lease_until > now() and k.kind = any ($1) group by k.kind`;
-export const readKindWorkers = async (db: Database, kinds: readonly string[]): Promise<Map<string, number>> =>
+export const readKindWorkers = async (db: Session, kinds: readonly string[]): Promise<Map<string, number>> =>
   new Map(
     (await db.query<{ kind: string; workers: number }>(KIND_WORKERS, [kinds])).map((row) => [row.kind, row.workers]),
   );

@@ -1,7 +1,7 @@
 // Pages of jobs for people who look for some: by more than the client's list knows, without payloads, newest first. A question that would take too
 // long is asked again of the newest ids alone, and says so.
 import type { JobState } from "../core/job/states.js";
-import type { Database } from "../db/database.js";
+import type { Session } from "../db/session.js";
 
 /** A job as a list shows it. */
 export interface JobRow {
@@ -29,6 +29,7 @@ export interface JobRow {
     readonly name: string | null;
     readonly message: string | null;
   } | null;
+  readonly tags: readonly string[];
 }
 
 /** Checked by the caller; what is undefined is not asked for. */
@@ -47,6 +48,8 @@ export interface JobSearch {
   readonly endedUntil?: string | undefined;
   /** JSON text. */
   readonly payload?: string | undefined;
+  /** One of the job's. */
+  readonly tag?: string | undefined;
   /** Only lower ids. */
   readonly before?: string | undefined;
   /** Only higher ids. */
@@ -55,14 +58,15 @@ export interface JobSearch {
 }
 
 const SHARED = `id, state, kind, queue, tenant, priority, key, attempt, crashes, max_attempts as "maxAttempts", worker, created_at as "createdAt",
-  run_at as "runAt", expire_at as "expireAt", started_at as "startedAt"`;
+  run_at as "runAt", expire_at as "expireAt", started_at as "startedAt", coalesce(tags, '{}') as tags`;
 const LIVE = `${SHARED}, null::timestamptz as "endedAt", cancel_requested_at as "cancelRequestedAt", batch, rerun_of as "rerunOf", null::jsonb as error`;
 const ENDED = `${SHARED}, ended_at as "endedAt", null::timestamptz as "cancelRequestedAt", batch, rerun_of as "rerunOf", case when error is not null then
   jsonb_build_object('code', error -> 'code', 'name', error -> 'name', 'message', left(error ->> 'message', 2000)) end as error`;
 const WANTED = `($1::text[] is null or state = any ($1)) and ($2::text is null or queue = $2) and ($3::text is null or kind = $3)
   and ($4::text is null or tenant = $4) and ($5::text is null or key = $5) and ($6::bigint is null or batch = $6)
   and ($7::text is null or created_at >= $7::timestamptz) and ($8::text is null or created_at <= $8::timestamptz)
-  and ($9::text is null or payload @> $9::jsonb) and ($10::bigint is null or id < $10) and ($11::bigint is null or id > $11)`;
+  and ($9::text is null or payload @> $9::jsonb) and ($10::bigint is null or id < $10) and ($11::bigint is null or id > $11)
+  and ($19::text is null or tags @> array[$19])`;
 const SEARCH = `select * from (
   (select ${LIVE} from fairmill.job where $13 and ${WANTED} order by id desc limit $12)
   union all
@@ -76,25 +80,25 @@ const OF_WORKER = `select ${LIVE} from fairmill.job where id in (select c.id fro
 
 const ENDED_STATES: readonly JobState[] = ["done", "dead", "cancelled"];
 
-export function searchJobs(db: Database, search: JobSearch): Promise<JobRow[]> {
+export function searchJobs(db: Session, search: JobSearch): Promise<JobRow[]> {
   const { states, errorCode, errorText, endedSince, endedUntil } = search;
   const isAboutEnds = [errorCode, errorText, endedSince, endedUntil].some((one) => one !== undefined);
   const wantsLive = !isAboutEnds && (states === undefined || states.some((one) => !ENDED_STATES.includes(one)));
   const wantsEnded = states === undefined || states.some((one) => ENDED_STATES.includes(one));
   const values = [states, search.queue, search.kind, search.tenant, search.key, search.batch, search.createdSince];
   const more = [search.createdUntil, search.payload, search.before, search.after, search.limit];
-  const ends = [wantsLive, wantsEnded, errorCode, errorText, endedSince, endedUntil];
+  const ends = [wantsLive, wantsEnded, errorCode, errorText, endedSince, endedUntil, search.tag];
   return db.query<JobRow>(
     SEARCH,
     [...values, ...more, ...ends].map((one) => one ?? null),
   );
 }
 
-export const readNewestId = async (db: Database): Promise<string> => (await db.query<{ id: string }>(NEWEST))[0]!.id;
+export const readNewestId = async (db: Session): Promise<string> => (await db.query<{ id: string }>(NEWEST))[0]!.id;
 
-export const readJobRows = async (db: Database, ids: readonly string[]): Promise<JobRow[]> =>
+export const readJobRows = async (db: Session, ids: readonly string[]): Promise<JobRow[]> =>
   ids.length === 0 ? [] : db.query<JobRow>(BY_ID, [ids]);
 
 /** What a worker runs. */
-export const readJobsOfWorker = (db: Database, worker: string, limit: number): Promise<JobRow[]> =>
+export const readJobsOfWorker = (db: Session, worker: string, limit: number): Promise<JobRow[]> =>
   db.query<JobRow>(OF_WORKER, [worker, limit]);

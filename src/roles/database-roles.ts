@@ -14,11 +14,11 @@ const ENQUEUES = [
   "publish_v1",
   "publish_many_v1",
   "set_key_limits_v1",
-  "tell_key_limits_v1",
+  "report_key_limits_v1",
 ];
 /** By shelf: everything in it is a worker's. Those that steer are not: limits, credits, bulk, audit. */
 const WORKS = ["batches", "claim", "enqueue", "outbox", "schedules", "settle", "steps", "upkeep", "worker"];
-const WORKER_ALSO = ["cancel_v1", "retry_v1", "set_key_limits_v1", "tell_key_limits_v1", "balance_v1", "why_v1"];
+const WORKER_ALSO = ["cancel_v1", "retry_v1", "set_key_limits_v1", "report_key_limits_v1", "balance_v1", "why_v1"];
 
 /** Tables that are read by statements of the library, beside what functions read. */
 const READS: Record<DatabaseRole, "all" | "work" | readonly string[]> = {
@@ -129,7 +129,7 @@ function rightsIn(texts: readonly string[], relations: readonly string[]): Map<s
 }
 
 /** Views cannot be locked, and what is written once is never changed. */
-const NEVER_CHANGED = new Set(["credit_entry", "rule_in_force", "channel_outbox", "migration", "schema_state"]);
+const NEVER_CHANGED = new Set(["credit_entry", "key_limit_in_force", "channel_outbox", "migration", "schema_state"]);
 
 export async function rightsOf(role: DatabaseRole): Promise<RoleRights> {
   const shipped = await readShipped();

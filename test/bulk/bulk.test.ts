@@ -140,7 +140,7 @@ test("a filter by state, key, batch, payload, ids and times finds what it says",
     await client.enqueue(job, { n: 1 }, { key: "x" }),
     await client.enqueue(job, { n: 2 }, { delay: "1h" }),
   ];
-  const batch = await client.batch({}, (adder) => void adder.add(job, { n: 3 }));
+  const batch = await client.batches.create({}, (adder) => void adder.add(job, { n: 3 }));
   const count = async (filter: BulkFilter) =>
     (await previewBulk(database, "cancel", checkBulkFilter("cancel", filter))).count;
   expect(await count({ state: ["ready", "scheduled"] })).toBe(3);

@@ -71,7 +71,7 @@ test("bulk: looked at first, done with --yes, listed and shown; a question needs
   });
   const { id } = jsonOf<{ id: string }>(done);
   expect((await cli(["bulk"], { env: env() })).stdout).toMatch(new RegExp(`${id} +cancel +done +3 +0 +ann`));
-  expect((await cli(["bulk", "show", id], { env: env() })).stdout).toContain("is done: 3 changed");
+  expect((await cli(["bulk", "get", id], { env: env() })).stdout).toContain("is done: 3 changed");
   expect(await cli(["bulk", "stop", id], { env: env() })).toMatchObject({
     code: 1,
     stderr: expect.stringContaining("nothing to stop"),

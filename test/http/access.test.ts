@@ -69,8 +69,8 @@ describe("S6: a credential of one tenant", () => {
     const own = await c.enqueue(job, {}, { tenant: "acme" });
     const other = await c.enqueue(job, { secret: "b's" }, { tenant: "b" });
     const message = await c.publish("chat", { text: "b's" }, { tenant: "b", idempotencyKey: "m" });
-    const batch = await c.batch({ tenant: "b" }, (adder) => void adder.add(job, {}));
-    await c.schedule("b-nightly", { cron: "0 3 * * *", job, input: {}, tenant: "b" });
+    const batch = await c.batches.create({ tenant: "b" }, (adder) => void adder.add(job, {}));
+    await c.schedules.set("b-nightly", { cron: "0 3 * * *", job, input: {}, tenant: "b" });
     const bulk = await ask<{ id: string }>("operator", "POST", "/bulk", {
       action: "cancel",
       filter: { kind: "none", tenant: "b" },
@@ -119,7 +119,7 @@ describe("S6: a credential of one tenant", () => {
   test("is told what holds its job, without jobs of others by name", async () => {
     const { ask } = serverFor(db);
     const c = client();
-    await c.setQueue("default", { maxRunning: 1 });
+    await c.queues.set("default", { maxRunning: 1 });
     const other = await c.enqueue(job, {}, { tenant: "b" });
     await claim(db, await register(db, "w"));
     const own = await c.enqueue(job, {}, { tenant: "acme" });

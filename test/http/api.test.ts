@@ -189,12 +189,12 @@ test("approvals and signals: a job that waits is in the inbox until it is answer
 test("batches and flows: lists, nodes with the critical path, cancelling", async () => {
   const { ask: get } = serverFor(db);
   const c = client();
-  const batch = await c.batch({ name: "all" }, (b) => void b.add(mail, { to: "a" }));
+  const batch = await c.batches.create({ name: "all" }, (b) => void b.add(mail, { to: "a" }));
   const flow = defineFlow<{ n: number }>({ name: "chain" }, (f) => {
     const first = f.job("first", mail, () => ({ to: "a" }));
     f.job("second", mail, () => ({ to: "b" }), { after: [first] });
   });
-  const { id } = await c.flow(flow, { n: 1 });
+  const { id } = await c.flows.start(flow, { n: 1 });
   const all = await get<Items>("viewer", "GET", "/batches");
   expect(all.body.items).toMatchObject([
     { id, role: "flow" },

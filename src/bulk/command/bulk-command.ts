@@ -1,8 +1,9 @@
 // `fairmill bulk`: acts on all jobs that fit a filter, as a tracked object that any process can go on with.
+import type { Command } from "commander";
 import { audited, cliActor } from "../../audit/audit.js";
 import { systemClock } from "../../base/clock.js";
 import { batchId, given, jobId, momentOrAgo, name, text } from "../../cli/arguments.js";
-import { defineCommand, type GlobalOptions } from "../../cli/command.js";
+import { type CommandGroup, defineCommand, type GlobalOptions } from "../../cli/command.js";
 import { confirm } from "../../cli/confirm.js";
 import { type ExitCode, UsageError } from "../../cli/failure.js";
 import type { Output } from "../../cli/output.js";
@@ -23,6 +24,7 @@ interface Options {
   readonly tenant?: string;
   readonly key?: string;
   readonly batch?: string;
+  readonly tag?: string;
   readonly errorCode?: string;
   readonly errorText?: string;
   readonly createdSince?: Date;
@@ -39,59 +41,93 @@ const states = (word: string, before: readonly JobState[] = []): readonly JobSta
   throw new UsageError(`--state: ${JSON.stringify(word)} is none of ${JOB_STATES.join(", ")}.`);
 };
 
-const WORDS = [...BULK_ACTIONS, "show", "stop", "resume", "list"] as const;
+const declareFilter = (command: Command): void =>
+  void command
+    .option("--state <state>", "only jobs in this state; may be repeated", states)
+    .option("--kind <kind>", "only jobs of this kind", name("--kind"))
+    .option("--queue <name>", "only jobs of this queue", name("--queue"))
+    .option("--tenant <name>", "only jobs of this tenant", name("--tenant"))
+    .option("--key <name>", "only jobs of this key", name("--key"))
+    .option("--batch <id>", "only members of this batch", batchId)
+    .option("--tag <text>", "only jobs with this tag", text("--tag"))
+    .option("--error-code <code>", "only jobs whose error has this code", text("--error-code"))
+    .option("--error-text <text>", "only jobs whose error message contains this", text("--error-text"))
+    .option(
+      "--created-since <moment>",
+      "enqueued then or later: a moment, or how long ago",
+      momentOrAgo("--created-since"),
+    )
+    .option("--created-until <moment>", "enqueued then or earlier", momentOrAgo("--created-until"))
+    .option("--since <moment>", "ended then or later", momentOrAgo("--since"))
+    .option("--until <moment>", "ended then or earlier", momentOrAgo("--until"))
+    .option("--reason <text>", "why, for the record", text("--reason"))
+    .option("--dry-run", "only show what fits")
+    .option("--yes", "do not ask");
 
-export const bulk = defineCommand<Options, [word: string | undefined, id: string | undefined]>({
+const SUMMARIES: Record<BulkActionName, readonly [summary: string, example: string]> = {
+  cancel: ["cancel all live jobs that fit", "--tenant acme --kind mail.send --dry-run"],
+  retry: ["run all dead and cancelled jobs that fit again, and scheduled ones now", "--kind mail.send --since 2h"],
+  redrive: ["run all dead jobs that fit again", "--error-code ECONNREFUSED --yes"],
+  rerun: ["store a new job like each ended one that fits", "--tag nightly --since 1d"],
+};
+
+const actions = BULK_ACTIONS.map((action) =>
+  defineCommand<Options>({
+    name: action,
+    summary: SUMMARIES[action][0],
+    description: "Shows what fits, asks, and acts in bounded steps. A filter that says nothing is refused.",
+    examples: [[`fairmill bulk ${action} ${SUMMARIES[action][1]}`, SUMMARIES[action][0]]],
+    declare: declareFilter,
+    run: ({ options, out }) => act(action, options, out),
+  }),
+);
+
+const one = (verb: "get" | "stop" | "resume", summary: string) =>
+  defineCommand<object, [id: string]>({
+    name: verb,
+    summary,
+    examples: [[`fairmill bulk ${verb} 17`, summary]],
+    declare: (command) => void command.argument("<id>", "which bulk action", jobId),
+    run: async ({ args: [id], options, out }) =>
+      withDatabase(await findTarget(options), (db) => steer(db, verb, id, options, out)),
+  });
+
+const listed = defineCommand<object>({
+  name: "list",
+  summary: "list bulk actions, newest first",
+  examples: [["fairmill bulk", "the last fifty"]],
+  declare: () => {},
+  run: async ({ options, out }) => withDatabase(await findTarget(options), (db) => list(db, out)),
+});
+
+export const bulk: CommandGroup = {
   name: "bulk",
   summary: "act on all jobs that fit a filter, and follow it",
   description: `cancel: jobs that live; retry: dead and cancelled ones, and scheduled ones now; redrive: dead ones; rerun: a new job like each that has
 ended. Shows what fits, asks, and acts in bounded steps. Ctrl-C leaves the rest to any process that goes on with it: fairmill serve, or "bulk
-resume". Jobs that are enqueued after it began are not touched. Without a word, the bulk actions are listed.`,
+resume". Jobs that are enqueued after it began are not touched.`,
   examples: [
     ["fairmill bulk cancel --tenant acme --kind mail.send --dry-run", "what would be cancelled"],
     ["fairmill bulk redrive --error-code ECONNREFUSED --yes", "runs them again, without a question"],
-    ["fairmill bulk show 17", "how far it is"],
+    ["fairmill bulk get 17", "how far it is"],
   ],
-  declare: (command) =>
-    void command
-      .argument("[what]", WORDS.join(", "))
-      .argument("[id]", "of show, stop and resume: which one", jobId)
-      .option("--state <state>", "only jobs in this state; may be repeated", states)
-      .option("--kind <kind>", "only jobs of this kind", name("--kind"))
-      .option("--queue <name>", "only jobs of this queue", name("--queue"))
-      .option("--tenant <name>", "only jobs of this tenant", name("--tenant"))
-      .option("--key <name>", "only jobs of this key", name("--key"))
-      .option("--batch <id>", "only members of this batch", batchId)
-      .option("--error-code <code>", "only jobs whose error has this code", text("--error-code"))
-      .option("--error-text <text>", "only jobs whose error message contains this", text("--error-text"))
-      .option(
-        "--created-since <moment>",
-        "enqueued then or later: a moment, or how long ago",
-        momentOrAgo("--created-since"),
-      )
-      .option("--created-until <moment>", "enqueued then or earlier", momentOrAgo("--created-until"))
-      .option("--since <moment>", "ended then or later", momentOrAgo("--since"))
-      .option("--until <moment>", "ended then or earlier", momentOrAgo("--until"))
-      .option("--reason <text>", "why, for the record", text("--reason"))
-      .option("--dry-run", "only show what fits")
-      .option("--yes", "do not ask"),
-  run: async ({ args: [word = "list", id], options, out }) => {
-    if (word === "list") return withDatabase(await findTarget(options), (db) => list(db, out));
-    if (BULK_ACTIONS.includes(word as BulkActionName)) return act(word as BulkActionName, options, out);
-    if (!WORDS.includes(word as never))
-      throw new UsageError(`Unknown word ${JSON.stringify(word)}. Known: ${WORDS.join(", ")}.`);
-    if (id === undefined) throw new UsageError(`Which one? Write "fairmill bulk ${word} 17".`);
-    return withDatabase(await findTarget(options), (db) => steer(db, word as "show", id, options, out));
-  },
-});
+  usual: "list",
+  verbs: [
+    listed,
+    ...actions,
+    one("get", "show how far one is"),
+    one("stop", "end one before its end; what was done stays"),
+    one("resume", "go on with one that was stopped, failed or left"),
+  ],
+};
 
 async function act(action: BulkActionName, options: Options & GlobalOptions, out: Output): Promise<ExitCode> {
   const asks = !options.dryRun && !options.yes;
   if (asks && (out.json || !process.stdin.isTTY || !process.stderr.isTTY))
     throw new UsageError("There is no terminal to ask in. Look first with --dry-run, then say --yes.");
-  const { state, kind, queue, tenant, key, batch, errorCode, errorText, createdSince, createdUntil } = options;
+  const { state, kind, queue, tenant, key, batch, tag, errorCode, errorText, createdSince, createdUntil } = options;
   const filter: BulkFilter = given({
-    ...{ state, kind, queue, tenant, key, batch, errorCode, errorText, createdSince, createdUntil },
+    ...{ state, kind, queue, tenant, key, batch, tag, errorCode, errorText, createdSince, createdUntil },
     ...{ endedSince: options.since, endedUntil: options.until },
   });
   const stored = checkBulkFilter(action, filter);
@@ -143,7 +179,7 @@ async function follow(db: Database, id: string, out: Output): Promise<ExitCode> 
 
 async function steer(
   db: Database,
-  word: "show" | "stop" | "resume",
+  word: "get" | "stop" | "resume",
   id: string,
   options: GlobalOptions,
   out: Output,
@@ -155,7 +191,7 @@ async function steer(
   }
   const text = (one: StoredBulk) =>
     `Bulk action ${id} (${one.action}, by ${oneLine(one.actor)}) is ${one.state}: ${figures(one)}.`;
-  if (word === "show") {
+  if (word === "get") {
     out.result(shown(found), text(found));
     return 0;
   }

@@ -2,16 +2,20 @@
 import { act, ownOnly, tenantOf } from "../acting.js";
 import { mapPage, pageOf } from "../page.js";
 import { notFound } from "../problem.js";
-import { Batches, type FlowNodeInfo, readBatch, readBatches, readNodes, readWhy, retryFlow } from "../rooms.js";
+import { type FlowNodeInfo, readBatch, readBatches, readNodes, readWhy } from "../rooms.js";
 import { type Call, limitIn, paging, type Route, route } from "../route.js";
 import { name, number, object, oneOf, optional, text } from "../schema.js";
 import * as shapes from "../shapes.js";
-import { withoutOthers } from "./job-view.js";
+import { toWhy, withoutOthers } from "./job-view.js";
 import { checkedId } from "./jobs.js";
 
 const LIVE_MAX = 10_000;
-const toBatch = <T extends { readonly live: number }>(batch: T) => ({
+const toBatch = <T extends { readonly live: number; readonly completedAt: Date | null }>({
+  completedAt,
+  ...batch
+}: T) => ({
   ...batch,
+  endedAt: completedAt,
   live: { count: batch.live, more: batch.live >= LIVE_MAX },
 });
 
@@ -27,7 +31,7 @@ async function batchFor(call: Call<unknown, unknown>, role: "batch" | "flow" | u
 export function criticalPath(nodes: readonly FlowNodeInfo[], nowMs: number): Set<string> {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const took = (node: FlowNodeInfo) =>
-    node.startedAt === null ? 0 : (node.endedAt?.getTime() ?? nowMs) - node.startedAt.getTime();
+    node.startedAt === null ? 0 : (node.completedAt?.getTime() ?? nowMs) - node.startedAt.getTime();
   const longest = new Map<string, { ms: number; before: string | undefined }>();
   // Nodes come in the order of their ids, and one that is waited for has a lower one.
   for (const node of nodes) {
@@ -86,7 +90,7 @@ const cancelOf = (path: string, role: "batch" | "flow"): Route =>
     answer: object({ state: text }),
     handle: async (call) => {
       const { id, tenant } = await batchFor(call, role);
-      const cancel = () => new Batches(call.http.tools).cancel(id);
+      const cancel = () => call.http.client.batches.cancel(id);
       return { state: await act(call, `${role}.cancel`, `${role} ${id}`, cancel, { tenant }) };
     },
   });
@@ -128,7 +132,7 @@ export const batchRoutes: readonly Route[] = [
       const isOfIt = (await readNodes(call.http.view, flow.id)).some(({ id }) => id === node);
       const why = isOfIt ? await readWhy<string>(call.http.view, "node", node) : undefined;
       if (why === undefined) throw notFound("such node");
-      return call.tenant === undefined ? why : withoutOthers(why);
+      return toWhy(call.tenant === undefined ? why : withoutOthers(why));
     },
   }),
   route("POST", "/flows/{id}/retry", {
@@ -139,10 +143,9 @@ export const batchRoutes: readonly Route[] = [
     answer: object({ answer: oneOf("started", "running", "nothing"), nodes: number }),
     handle: async (call) => {
       const { id, tenant } = await batchFor(call, "flow");
-      const retry = () => retryFlow(call.http.db, id, call.body.from);
-      const answer = await act(call, "flow.retry", `flow ${id}`, retry, { tenant, detail: { ...call.body } });
-      if (answer.answer === "not_found") throw notFound("such flow");
-      return answer;
+      const { from } = call.body;
+      const retry = () => call.http.client.flows.retry(id, from === undefined ? {} : { from });
+      return act(call, "flow.retry", `flow ${id}`, retry, { tenant, detail: { ...call.body } });
     },
   }),
   cancelOf("/flows", "flow"),

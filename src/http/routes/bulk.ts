@@ -17,7 +17,6 @@ import {
 import { type Call, limitIn, paging, type Route, route } from "../route.js";
 import { boundedText, id, list, object, oneOf, optional, record } from "../schema.js";
 import * as shapes from "../shapes.js";
-import { toRow } from "./job-view.js";
 import { checkedId, jobFilter } from "./jobs.js";
 
 const { tag: _tag, ...filterMembers } = jobFilter;
@@ -60,7 +59,7 @@ export const bulkRoutes: readonly Route[] = [
     handle: async (call) => {
       const { count, more, groups, samples } = await previewBulk(call.http.view, call.body.action, wantedFilter(call));
       const rows = await readJobRows(call.http.view, samples);
-      return { count: { count, more }, groups, samples: rows.map(toRow) };
+      return { count: { count, more }, groups, samples: rows };
     },
   }),
   route("POST", "/bulk", {

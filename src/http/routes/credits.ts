@@ -1,8 +1,8 @@
 // Credits: accounts, their movements, grants.
 import { act } from "../acting.js";
-import { pageOf } from "../page.js";
+import { mapPage, pageOf } from "../page.js";
 import { notFound, requestInvalid } from "../problem.js";
-import { asQuery, grantCredits, readStatement } from "../rooms.js";
+import { type CreditEntry, readStatement } from "../rooms.js";
 import { type Call, limitIn, paging, type Route, route } from "../route.js";
 import { boolean, boundedText, integer, number, object, optional } from "../schema.js";
 import * as shapes from "../shapes.js";
@@ -17,6 +17,9 @@ const accountIn = (call: Call<unknown, unknown>): string => {
     throw requestInvalid([{ path: "account", message: "is not a name of 1 to 200 bytes" }]);
   return account;
 };
+
+/** Version 1 of the API says hold. */
+const toEntry = ({ kind, ...entry }: CreditEntry) => ({ ...entry, kind: kind === "reservation" ? "hold" : kind });
 
 export const creditRoutes: readonly Route[] = [
   route("GET", "/credits", {
@@ -51,16 +54,12 @@ export const creditRoutes: readonly Route[] = [
     tenants: "refused",
     query: object(paging),
     answer: shapes.pageOf(shapes.creditEntry),
-    handle: (call) => {
+    handle: async (call) => {
       const account = accountIn(call);
       const { cursor } = call.query;
       const before = cursor === undefined ? {} : { before: checkedId(cursor, "cursor") };
-      const ask = <Row>(text: string, values: unknown[]) => call.http.lists.query<Row>(text, values);
-      return pageOf(
-        limitIn(call.query),
-        (limit) => readStatement(ask, account, { ...before, limit }),
-        ({ id }) => id,
-      );
+      const read = (limit: number) => readStatement(call.http.lists, account, { ...before, limit });
+      return mapPage(await pageOf(limitIn(call.query), read, ({ id }) => id), toEntry);
     },
   }),
   route("POST", "/credits/{account}/grant", {
@@ -76,8 +75,11 @@ export const creditRoutes: readonly Route[] = [
     handle: async (call) => {
       const account = accountIn(call);
       const { amount, idempotencyKey, reason } = call.body;
-      const query = asQuery(call.http.tools.ask, (text) => text);
-      const grant = () => grantCredits(query, account, amount, idempotencyKey, reason);
+      const grant = () =>
+        call.http.client.credits.grant(account, amount, {
+          ...(idempotencyKey !== undefined && { idempotencyKey }),
+          ...(reason !== undefined && { reason }),
+        });
       return act(call, "credits.grant", `account ${account}`, grant, { detail: { amount, idempotencyKey, reason } });
     },
   }),

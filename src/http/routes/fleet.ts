@@ -8,7 +8,6 @@ import { name, object, oneOf, optional } from "../schema.js";
 import * as shapes from "../shapes.js";
 import { spanIn, spanQuery } from "../span.js";
 import { readWorker, readWorkers } from "../view-statements.js";
-import { toRow } from "./job-view.js";
 
 const JOBS_MAX = 200;
 
@@ -38,7 +37,7 @@ export const fleetRoutes: readonly Route[] = [
     handle: async ({ http, params }) => {
       const worker = await readWorker(http.view, params["id"] ?? "");
       if (worker === undefined) throw notFound("such worker");
-      return { ...worker, jobs: (await readJobsOfWorker(http.view, worker.id, JOBS_MAX)).map(toRow) };
+      return { ...worker, jobs: await readJobsOfWorker(http.view, worker.id, JOBS_MAX) };
     },
   }),
   route("GET", "/scaling/decisions", {

@@ -6,7 +6,7 @@ import { act, jobFor, tenantOf } from "../acting.js";
 import type { Backend } from "../backend.js";
 import { signJobToken } from "../job-token.js";
 import { notWired } from "../problem.js";
-import { cancelJob, checkSignal, rerun, retryFromStart, retryJob, sealSignal, sendSignal } from "../rooms.js";
+import type { RerunOptions } from "../rooms.js";
 import { Answered, type Route, route } from "../route.js";
 import { anyJson, boolean, boundedText, duration, integer, list, name, object, optional, time } from "../schema.js";
 import * as shapes from "../shapes.js";
@@ -90,7 +90,7 @@ export const jobActionRoutes: readonly Route[] = [
     answer: shapes.answer("cancelled", "requested", "ended"),
     handle: async (call) => {
       const { id, tenant } = await jobFor(call);
-      return { answer: await act(call, "job.cancel", `job ${id}`, () => cancelJob(call.http.db, id), { tenant }) };
+      return { answer: await act(call, "job.cancel", `job ${id}`, () => call.http.client.cancel(id), { tenant }) };
     },
   }),
   route("POST", "/jobs/{id}/retry", {
@@ -101,13 +101,10 @@ export const jobActionRoutes: readonly Route[] = [
     answer: shapes.answer("ready", "blocked", "scheduled", "running", "done", "no_credits", "held"),
     handle: async (call) => {
       const { id, tenant } = await jobFor(call);
-      const retry = call.body.fromStart ? retryFromStart : retryJob;
-      return {
-        answer: await act(call, "job.retry", `job ${id}`, () => retry(call.http.db, id), {
-          tenant,
-          detail: { ...call.body },
-        }),
-      };
+      const { fromStart = false } = call.body;
+      const retry = () => call.http.client.retry(id, { fromStart });
+      const answer = await act(call, "job.retry", `job ${id}`, retry, { tenant, detail: { ...call.body } });
+      return { answer: answer === "order_busy" ? "held" : answer };
     },
   }),
   route("POST", "/jobs/{id}/rerun", {
@@ -120,10 +117,9 @@ export const jobActionRoutes: readonly Route[] = [
     status: 201,
     handle: async (call) => {
       const { id, tenant, kind } = await jobFor(call);
-      const { db, rules, codec, chain } = call.http.tools;
       const definition = call.body.input === undefined ? undefined : call.http.definitions.get(kind);
-      const options = { ...call.body, ...(definition && { definition }) } as Parameters<typeof rerun>[4];
-      const made = await act(call, "job.rerun", `job ${id}`, () => rerun(db, rules, codec, id, options, chain), {
+      const options = { ...call.body, ...(definition && { definition }) } as RerunOptions;
+      const made = await act(call, "job.rerun", `job ${id}`, () => call.http.client.jobs.rerun(id, options), {
         tenant,
         detail: { edited: call.body.input !== undefined },
       });
@@ -138,10 +134,9 @@ export const jobActionRoutes: readonly Route[] = [
     answer: shapes.answer("sent", "known", "late", "ended"),
     handle: async (call) => {
       const { id, tenant } = await jobFor(call);
-      const { db, ask, codec } = call.http.tools;
-      const signal = checkSignal(id, call.body.name, call.body.value);
-      const send = async () => sendSignal(db, id, signal.name, await sealSignal(ask, db.schema, codec, signal));
-      return { answer: await act(call, "job.signal", `job ${id}`, send, { tenant, detail: { name: signal.name } }) };
+      const { name: ofName, value } = call.body;
+      const send = () => call.http.client.signal(id, ofName, value);
+      return { answer: await act(call, "job.signal", `job ${id}`, send, { tenant, detail: { name: ofName } }) };
     },
   }),
   route("POST", "/jobs/{id}/token", {

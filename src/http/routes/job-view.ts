@@ -1,9 +1,7 @@
 // A job as the API shows it: attempts as one list, where its time went, and nothing of other tenants in its reasons.
 import { SEALED } from "../../core/job/codec.js";
 import type { Backend } from "../backend.js";
-import { type JobDetail, type JobRow, openJob, type Why } from "../rooms.js";
-
-export const toRow = (row: JobRow) => ({ ...row, tags: [] as string[] });
+import { type JobDetail, openJob, type Why, type WhyCheck } from "../rooms.js";
 
 export interface AttemptView {
   readonly attempt: number;
@@ -18,7 +16,11 @@ export interface AttemptView {
 
 /** Failures, and the run that goes on or went well. */
 export function attemptsOf(job: JobDetail): AttemptView[] {
-  const failed = job.failures.map(({ dropped, ...failure }) => ({ ...failure, dropped: dropped ?? 0 }));
+  const failed = job.failures.map(({ dropped, completedAt, ...failure }) => ({
+    ...failure,
+    endedAt: completedAt,
+    dropped: dropped ?? 0,
+  }));
   const isKnown = failed.at(-1)?.leaseNo === job.leaseNo;
   if (job.startedAt === null || isKnown || (job.state !== "running" && job.state !== "done")) return failed;
   const { attempt, leaseNo, worker, startedAt, completedAt } = job;
@@ -39,9 +41,9 @@ export function spentBy(job: JobDetail, attempts: readonly AttemptView[], nowMs:
 }
 
 export function toDetail(http: Backend, stored: JobDetail, sleptMs: number) {
-  const job = openJob(http.tools.codec, stored);
+  const job = openJob(http.context.codec, stored);
   const attempts = attemptsOf(job);
-  const { failures: _failures, completedAt, ...rest } = job;
+  const { failures: _failures, timeoutMs: _timeoutMs, completedAt, credits, ...rest } = job;
   const shown = <T>(value: T): T => (http.redact ? (http.redact(value) as T) : value);
   const links = http.links?.({ id: job.id, kind: job.kind, tenant: job.tenant }) ?? [];
   return {
@@ -54,8 +56,8 @@ export function toDetail(http: Backend, stored: JobDetail, sleptMs: number) {
     attempts: attempts.map((one) => ({ ...one, error: shown(one.error) })),
     spent: spentBy(job, attempts, http.clock.now(), sleptMs),
     links: links.filter(({ url }) => /^https?:\/\//i.test(url)).slice(0, 20),
-    trace: null,
-    tags: [],
+    // Version 1 of the API says held.
+    credits: credits && { ...credits, state: credits.state === "reserved" ? "held" : credits.state },
     redacted: http.redact !== undefined,
     sealed: isSealed(job.payload),
   };
@@ -68,11 +70,17 @@ const OF_OTHERS = new Set(["queue cap", "kind cap", "rate", "key", "worker", "tu
 
 /** For a credential of one tenant: what holds the job, without naming jobs of others. */
 export function withoutOthers(why: Why<string>): Why<string> {
-  const gates = why.gates.map((gate) => {
-    if (!OF_OTHERS.has(gate.gate)) return gate;
-    const reason = gate.passed ? `Its ${gate.gate} lets it through.` : `Its ${gate.gate} holds it back.`;
-    return { ...gate, reason, detail: null };
+  const checks = why.checks.map((one): WhyCheck => {
+    if (!OF_OTHERS.has(one.check)) return one;
+    const reason = one.passed ? `Its ${one.check} lets it through.` : `Its ${one.check} holds it back.`;
+    return { ...one, reason, detail: null };
   });
-  const holding = gates.find(({ passed }) => !passed) ?? gates.at(-1)!;
-  return { ...why, gates, reason: holding.reason };
+  const holding = checks.find(({ passed }) => !passed) ?? checks.at(-1)!;
+  return { ...why, checks, reason: holding.reason };
 }
+
+/** Version 1 of the API says gates. */
+export const toWhy = ({ checks, ...why }: Why<string>) => ({
+  ...why,
+  gates: checks.map(({ check, ...rest }) => ({ gate: check, ...rest })),
+});

@@ -34,7 +34,7 @@ import {
   time,
 } from "../schema.js";
 import * as shapes from "../shapes.js";
-import { toDetail, toRow, withoutOthers } from "./job-view.js";
+import { toDetail, toWhy, withoutOthers } from "./job-view.js";
 
 export const jobFilter = {
   state: optional(oneOrMore(shapes.jobState)),
@@ -49,18 +49,17 @@ export const jobFilter = {
   createdUntil: optional(time),
   endedSince: optional(time),
   endedUntil: optional(time),
-  tag: optional(name),
+  tag: optional(boundedText(1, 128)),
 };
 const jobQuery = object({ ...jobFilter, payload: optional(boundedText(2, 10_000)), ...paging });
 
 /** Of a question that took too long, so many of the newest ids are looked at instead. */
 const WINDOW_IDS = 20_000;
 
-async function list(call: Call<Infer<typeof jobQuery>, undefined>): Promise<Page<ReturnType<typeof toRow>>> {
+async function list(call: Call<Infer<typeof jobQuery>, undefined>): Promise<Page<JobRow>> {
   const { query, http } = call;
-  if (query.tag !== undefined) throw requestInvalid([{ path: "tag", message: "jobs have no tags here" }]);
   const limit = limitIn(query);
-  const { state, cursor, limit: _limit, tag: _tag, tenant, payload, ...rest } = query;
+  const { state, cursor, limit: _limit, tenant, payload, ...rest } = query;
   const search: JobSearch = {
     ...rest,
     tenant: tenantOf(call, tenant),
@@ -88,7 +87,7 @@ async function list(call: Call<Infer<typeof jobQuery>, undefined>): Promise<Page
 }
 
 const page = (rows: readonly JobRow[], limit: number, notice: Notice | null, rest: string | null) => ({
-  items: rows.slice(0, limit).map(toRow),
+  items: rows.slice(0, limit),
   next: rows.length > limit ? rows[limit - 1]!.id : rest,
   notice,
 });
@@ -163,7 +162,7 @@ export const jobRoutes: readonly Route[] = [
       const job = await jobFor(call);
       const why = await readWhy<string>(call.http.view, "job", job.id);
       if (why === undefined) throw notFound("such job");
-      return call.tenant === undefined ? why : withoutOthers(why);
+      return toWhy(call.tenant === undefined ? why : withoutOthers(why));
     },
   }),
   route("GET", "/jobs/{id}/steps", {
@@ -173,8 +172,8 @@ export const jobRoutes: readonly Route[] = [
     answer: shapes.itemsOf(shapes.step),
     handle: async (call) => {
       const job = await jobFor(call);
-      const { view, redact, tools } = call.http;
-      const steps = (await readSteps(view, job.id)).map((step) => openStep(tools.codec, job, step));
+      const { view, redact, context } = call.http;
+      const steps = (await readSteps(view, job.id)).map((step) => openStep(context.codec, job, step));
       return { items: redact ? steps.map((step) => ({ ...step, result: redact(step.result) })) : steps };
     },
   }),
@@ -215,7 +214,7 @@ export const jobRoutes: readonly Route[] = [
         createdAt,
         startedAt,
         completedAt,
-      } = openJob(call.http.tools.codec, job);
+      } = openJob(call.http.context.codec, job);
       const said = error && { code: error.code ?? null, message: error.message };
       const shown = call.http.redact ?? ((value: unknown) => value);
       return {

@@ -1,18 +1,19 @@
 // Tenants, queues and kinds: what waits and runs, their limits, pausing them.
+
+import type { Session } from "../../db/session.js";
 import { act } from "../acting.js";
 import type { Backend } from "../backend.js";
 import { pageOf } from "../page.js";
 import { notFound, requestInvalid } from "../problem.js";
 import {
-  checkGateSettings,
-  type GateOverview,
-  type GateScope,
-  type KeyRule,
+  type CheckedLimits,
+  checkLimits,
+  type LimitOverview,
+  type LimitScope,
   readKinds,
   readQueues,
   readTenants,
-  type StoredRate,
-  setGate,
+  setLimits,
 } from "../rooms.js";
 import { type Call, limitIn, paging, type Route, route } from "../route.js";
 import { duration, integer, nullable, number, object, oneOf, optional, type Schema } from "../schema.js";
@@ -27,21 +28,19 @@ const rateBody = object({
 });
 const settings = { maxRunning: optional(nullable(integer(0, 1_000_000))), rate: optional(nullable(rateBody)) };
 
-const limitsOf = <T extends GateOverview>({ rate, ...rest }: T) => ({
+const limitsOf = <T extends LimitOverview>({ rate, ...rest }: T) => ({
   ...rest,
   rate: rate && { limit: rate.limit, perMs: rate.per, how: rate.how, at: rate.at },
 });
-const storedRate = (rate: StoredRate | null) =>
-  rate && { limit: rate.limit, perMs: rate.per_ms, how: rate.how, at: rate.at };
-const ruleOf = (rule: KeyRule | null) =>
-  rule && { per: rule.per, maxRunning: rule.max_running, whenFull: rule.when_full, rate: storedRate(rule.rate) };
+const ruleOf = (limits: CheckedLimits | null) =>
+  limits && { per: limits.per, maxRunning: limits.active, whenFull: limits.whenActive, rate: limits.rate };
 
 interface Thing {
-  readonly scope: GateScope;
+  readonly scope: LimitScope;
   readonly path: "tenants" | "queues" | "kinds";
   readonly answer: Schema<unknown>;
   readonly body: Schema<object>;
-  read(http: Backend, db: Backend["db"], after: string, limit: number): Promise<Record<string, unknown>[]>;
+  read(http: Backend, db: Session, after: string, limit: number): Promise<Record<string, unknown>[]>;
 }
 
 const THINGS: readonly Thing[] = [
@@ -89,7 +88,7 @@ function justBefore(text: string): string {
   return characters.join("") + String.fromCodePoint(before) + "\u{10FFFF}".repeat(10);
 }
 
-const EMPTY: Record<GateScope, object> = {
+const EMPTY: Record<LimitScope, object> = {
   tenant: { weight: 1, running: none(), ready: none() },
   queue: { workers: 0, running: none(), ready: none(), scheduled: none(), blocked: none() },
   kind: { workers: 0, definition: null },
@@ -149,13 +148,13 @@ const routesOf = (thing: Thing): Route[] => {
       answer: thing.answer,
       handle: async (call) => {
         const wanted = nameFor(call, thing);
-        const stored = checkGateSettings(call.body, thing.scope, `PUT /${thing.path}`);
+        const stored = checkLimits(call.body, thing.scope, `PUT /${thing.path}`);
         const detail = call.body as Record<string, unknown>;
         await act(
           call,
           `${thing.scope}.set`,
           `${thing.scope} ${wanted}`,
-          () => setGate(call.http.db, thing.scope, wanted, stored),
+          () => setLimits(call.http.db, thing.scope, wanted, stored),
           { detail },
         );
         return one(call.http, thing, wanted);
@@ -169,7 +168,7 @@ const routesOf = (thing: Thing): Route[] => {
         answer: thing.answer,
         handle: async (call) => {
           const wanted = nameFor(call, thing);
-          const set = () => setGate(call.http.db, thing.scope, wanted, { paused: verb === "pause" });
+          const set = () => setLimits(call.http.db, thing.scope, wanted, { paused: verb === "pause" });
           await act(call, `${thing.scope}.${verb}`, `${thing.scope} ${wanted}`, set);
           return one(call.http, thing, wanted);
         },

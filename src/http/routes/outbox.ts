@@ -1,14 +1,19 @@
 // The outbox: messages, what the receiver said, resolving what is in doubt.
 import { act, ownOnly, tenantOf } from "../acting.js";
-import { pageOf, patiently, TOO_SLOW } from "../page.js";
+import { mapPage, pageOf, patiently, TOO_SLOW } from "../page.js";
 import { notFound } from "../problem.js";
-import { openMessage, readMessage, readMessages, readWhy, resolveMessage } from "../rooms.js";
+import { openMessage, readMessage, readMessages, readWhy } from "../rooms.js";
 import { type Call, limitIn, paging, type Route, route } from "../route.js";
 import { boundedText, list, name, nullable, object, oneOf, optional } from "../schema.js";
 import * as shapes from "../shapes.js";
 import { type ChannelFigures, readChannels, readNextAttempt } from "../view-statements.js";
-import { withoutOthers } from "./job-view.js";
+import { toWhy, withoutOthers } from "./job-view.js";
 import { checkedId } from "./jobs.js";
+
+const withEnd = <T extends { readonly completedAt: Date | null }>({ completedAt, ...message }: T) => ({
+  ...message,
+  endedAt: completedAt,
+});
 
 async function messageFor(call: Call<unknown, unknown>) {
   const { id = "" } = call.params;
@@ -33,7 +38,7 @@ export const outboxRoutes: readonly Route[] = [
       const filter = { status, channel, tenant: tenantOf(call, tenant), before };
       const read = (limit: number) =>
         readMessages(call.http.lists, { ...filter, limit } as Parameters<typeof readMessages>[1]);
-      return pageOf(limitIn(call.query), read, ({ id }) => id);
+      return mapPage(await pageOf(limitIn(call.query), read, ({ id }) => id), withEnd);
     },
   }),
   route("GET", "/outbox/channels", {
@@ -54,16 +59,17 @@ export const outboxRoutes: readonly Route[] = [
     answer: shapes.messageDetail,
     handle: async (call) => {
       const { http } = call;
-      const message = openMessage(http.tools.codec, await messageFor(call));
+      const message = openMessage(http.context.codec, await messageFor(call));
       const shown = http.redact ?? ((value: unknown) => value);
       return {
-        ...message,
+        ...withEnd(message),
         payload: shown(message.payload),
         answer: shown(message.answer),
         nextAttemptAt: message.jobId === null ? null : await readNextAttempt(http.view, message.jobId),
         attempts: message.attempts.map(({ at, outcome, worker, error, as, by, reason, dropped }) => ({
           at,
-          outcome: outcome ?? null,
+          // Version 1 of the API says doubt.
+          outcome: outcome === "uncertain" ? "doubt" : (outcome ?? null),
           worker: worker ?? null,
           error: error ? shown(error) : null,
           as: as ?? null,
@@ -83,7 +89,7 @@ export const outboxRoutes: readonly Route[] = [
       const { id } = await messageFor(call);
       const why = await readWhy<string>(call.http.view, "message", id);
       if (why === undefined) throw notFound("such message");
-      return call.tenant === undefined ? why : withoutOthers(why);
+      return toWhy(call.tenant === undefined ? why : withoutOthers(why));
     },
   }),
   route("POST", "/outbox/{id}/resolve", {
@@ -95,13 +101,13 @@ export const outboxRoutes: readonly Route[] = [
     handle: async (call) => {
       const { id, tenant } = await messageFor(call);
       const { verdict, reason } = call.body;
-      const resolve = () => resolveMessage(call.http.db, id, verdict, call.caller.actor, reason);
+      const how = { by: call.caller.actor, ...(reason !== undefined && { reason }) };
+      const resolve = () => call.http.client.outbox.resolve(id, verdict, how);
       const answer = await act(call, "message.resolve", `message ${id}`, resolve, {
         tenant,
         detail: { verdict, reason },
       });
-      if (answer === "not_found") throw notFound("such message");
-      return { answer };
+      return { answer: answer === "order_busy" ? "held" : answer };
     },
   }),
 ];

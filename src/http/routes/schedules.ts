@@ -1,9 +1,8 @@
 // Schedules: their next runs, pausing, running now, changing them.
 import { defineJob } from "../../core/job/job-definition.js";
 import { act, ownOnly } from "../acting.js";
-import type { Backend } from "../backend.js";
 import { mapPage, pageOf } from "../page.js";
-import { Cron, readNow, readSchedule, readSchedules, type Schedule, ScheduleBook } from "../rooms.js";
+import { Cron, readNow, readSchedule, readSchedules, type Schedule, type ScheduleOptions } from "../rooms.js";
 import { Answered, type Call, limitIn, paging, type Route, route } from "../route.js";
 import { anyJson, boundedText, duration, integer, name, object, optional } from "../schema.js";
 import * as shapes from "../shapes.js";
@@ -34,7 +33,6 @@ async function scheduleFor(call: Call<unknown, unknown>): Promise<Schedule> {
 
 const shown = async (call: Call<unknown, unknown>) =>
   toSchedule(await scheduleFor(call), await readNow(call.http.view));
-const bookOf = (http: Backend) => new ScheduleBook(http.db, http.tools);
 
 export const scheduleRoutes: readonly Route[] = [
   route("GET", "/schedules", {
@@ -66,7 +64,9 @@ export const scheduleRoutes: readonly Route[] = [
       answer: shapes.scheduleRow,
       handle: async (call) => {
         const { name: ofName, tenant } = await scheduleFor(call);
-        await act(call, `schedule.${verb}`, `schedule ${ofName}`, () => bookOf(call.http)[verb](ofName), { tenant });
+        await act(call, `schedule.${verb}`, `schedule ${ofName}`, () => call.http.client.schedules[verb](ofName), {
+          tenant,
+        });
         return shown(call);
       },
     }),
@@ -79,7 +79,7 @@ export const scheduleRoutes: readonly Route[] = [
     status: 201,
     handle: async (call) => {
       const { name: ofName, tenant } = await scheduleFor(call);
-      const made = await act(call, "schedule.run", `schedule ${ofName}`, () => bookOf(call.http).run(ofName), {
+      const made = await act(call, "schedule.run", `schedule ${ofName}`, () => call.http.client.schedules.run(ofName), {
         tenant,
       });
       return new Answered(made.created ? 201 : 200, {
@@ -111,10 +111,10 @@ export const scheduleRoutes: readonly Route[] = [
       const { kind, queue, input = {}, ...rest } = call.body;
       const known = call.http.definitions.get(kind) ?? defineJob({ kind });
       const job = queue === undefined ? known : { ...known, queue };
-      const options = { ...rest, job, input } as unknown as Parameters<ScheduleBook["declare"]>[1];
+      const options = { ...rest, job, input } as unknown as ScheduleOptions;
       const ofName = call.params["name"] ?? "";
       const { input: _input, ...detail } = call.body;
-      await act(call, "schedule.set", `schedule ${ofName}`, () => bookOf(call.http).declare(ofName, options), {
+      await act(call, "schedule.set", `schedule ${ofName}`, () => call.http.client.schedules.set(ofName, options), {
         detail,
       });
       return shown(call);
@@ -126,7 +126,9 @@ export const scheduleRoutes: readonly Route[] = [
     tenants: "refused",
     handle: async (call) => {
       const { name: ofName, tenant } = await scheduleFor(call);
-      await act(call, "schedule.remove", `schedule ${ofName}`, () => bookOf(call.http).remove(ofName), { tenant });
+      await act(call, "schedule.remove", `schedule ${ofName}`, () => call.http.client.schedules.remove(ofName), {
+        tenant,
+      });
     },
   }),
 ];

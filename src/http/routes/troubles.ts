@@ -57,7 +57,7 @@ export const troubleRoutes: readonly Route[] = [
       const read = (limit: number) => readApprovals(call.http.lists, tenantOf(call, tenant), after, limit);
       const page = await pageOf(limitIn(call.query), read, (row) => `${row.jobId}:${row.name}`);
       const shown = call.http.redact ?? ((value: unknown) => value);
-      const { codec } = call.http.tools;
+      const { codec } = call.http.context;
       return mapPage(page, (row) => {
         const { progress } = openJob(codec, {
           ...row,
