@@ -10,7 +10,7 @@ import type { Session } from "../db/session.js";
 import type { EventHub } from "./event-hub.js";
 import type { Gatekeeper } from "./gatekeeper.js";
 import type { Readers } from "./readers.js";
-import type { Signer } from "./signing.js";
+import type { Signer } from "../base/signing.js";
 
 /** A link of the user's own beside a job. */
 export interface JobLink {

@@ -13,7 +13,7 @@ import { type Caller, Gatekeeper } from "./gatekeeper.js";
 import { createApp } from "./handler.js";
 import type { AlertReader, LogReader, MetricsReader, ProviderReader, ScalingReader } from "./readers.js";
 import { readOpenBulks, runBulk } from "./rooms.js";
-import { checkSecrets, Signer } from "./signing.js";
+import { checkSecrets, Signer } from "../base/signing.js";
 import { DASHBOARD_FOLDER, StaticFiles } from "./static-files.js";
 
 /** Who asks, as a function of the application says. */

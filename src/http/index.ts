@@ -2,7 +2,7 @@
 export type { JobLink } from "./backend.js";
 export { createHttpHandler, type HttpHandler, type HttpOptions, type Visitor } from "./create-handler.js";
 export type { Credential, Role } from "./credentials.js";
-export { createJobToken, type JobToken, type JobTokenOptions } from "./job-token.js";
+export { createJobToken, type JobToken, type JobTokenOptions } from "../jobs/job-token.js";
 export { HttpProblem } from "./problem.js";
 export type {
   AlertReader,

@@ -4,7 +4,7 @@ import { type Duration, toMs } from "../base/duration.js";
 import { ConfigError } from "../base/errors.js";
 import { checkJobId } from "../base/job-id.js";
 import { refuseUnknown } from "../base/settings.js";
-import { checkSecrets, Signer } from "./signing.js";
+import { checkSecrets, Signer } from "../base/signing.js";
 
 export interface JobTokenOptions {
   /** How long it is valid, at most "24h"; default "10m". */
