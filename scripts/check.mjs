@@ -1,4 +1,4 @@
-// `npm run check`: format and lint, types, the directions of imports and of SQL calls.
+// `npm run check`: format and lint, types of library and dashboard, the directions of imports and of SQL calls.
 import { ensureBuilt, ensureInstalled, run, tool } from "./ensure.mjs";
 
 ensureInstalled();
@@ -6,5 +6,8 @@ ensureInstalled();
 ensureBuilt();
 run(tool("biome"), ["check", "."]);
 run(tool("tsc"), ["-p", "tsconfig.json"]);
+run(tool("tsc"), ["-p", "dashboard/tsconfig.json"]);
+// These know a browser, beside Node.
+run(tool("tsc"), ["-p", "test/dashboard/tsconfig.json"]);
 run(process.execPath, ["scripts/import-directions.mjs"]);
 run(process.execPath, ["scripts/sql-directions.mjs"]);

@@ -58,7 +58,8 @@ function installedVersion(path) {
   }
 }
 
-const newest = (folder) =>
+/** When the newest file of a folder was changed. */
+export const newest = (folder) =>
   readdirSync(folder, { withFileTypes: true, recursive: true })
     .filter((entry) => entry.isFile())
     .reduce((latest, entry) => Math.max(latest, statSync(join(entry.parentPath ?? entry.path, entry.name)).mtimeMs), 0);

@@ -1,6 +1,7 @@
 // The rooms of `src/`, and which rooms each may import from, besides itself. ARCHITECTURE.md shows this table; a test compares the two.
 const below = ["base", "db", "core"];
 const features = [
+  "intervals",
   "limits",
   "batches",
   "steps",
@@ -21,6 +22,8 @@ export const MAY_IMPORT = {
   credits: below,
   encryption: below,
   outbox: below,
+  // Watches the steps of runs.
+  intervals: [...below, "steps"],
   schedules: [...below, "limits"],
   batches: [...below, "limits"],
   // Looking at jobs shows what features keep of them.
@@ -31,13 +34,26 @@ export const MAY_IMPORT = {
   roles: ["base", "db"],
   client: [...below, ...features],
   worker: [...below, ...features, "client"],
+  ticks: [...below, ...features, "client", "worker"],
   http: [...below, ...features, "client"],
   embedded: ["base"],
   adapters: ["base", "db"],
   storage: ["base"],
-  command: [...below, ...features, "roles", "client", "worker", "http", "cli"],
-  cli: [...below, ...features, "client", "worker", "http", "embedded", "command", "index", "errors", "webhooks"],
-  index: [...below, ...features, "client", "worker"],
-  errors: [...below, ...features],
+  command: [...below, ...features, "roles", "client", "worker", "ticks", "http", "cli"],
+  cli: [
+    ...below,
+    ...features,
+    "client",
+    "worker",
+    "ticks",
+    "http",
+    "embedded",
+    "command",
+    "index",
+    "errors",
+    "webhooks",
+  ],
+  index: [...below, ...features, "client", "worker", "ticks"],
+  errors: [...below, ...features, "storage"],
   webhooks: ["outbox"],
 };

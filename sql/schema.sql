@@ -655,6 +655,44 @@ create table fairmill.worker (
   fillfactor = 50
 );
 
+create table fairmill.worker_tick_metrics (
+  id bigint not null generated always as identity,
+  worker_id text collate "C" not null,
+  mode text collate "C" not null,
+  tick_started_at timestamp with time zone not null,
+  interval_ms integer not null,
+  tick_duration_ms integer not null,
+  budget_ms integer,
+  jobs_claimed integer not null default 0,
+  jobs_processed integer not null default 0,
+  jobs_succeeded integer not null default 0,
+  jobs_failed integer not null default 0,
+  jobs_dead integer not null default 0,
+  jobs_throttled integer not null default 0,
+  jobs_released integer not null default 0,
+  jobs_yielded integer not null default 0,
+  jobs_recovered integer not null default 0,
+  leases_lost integer not null default 0,
+  lock_contention_count integer not null default 0,
+  running integer not null default 0,
+  tenant_jobs jsonb not null default '{}'::jsonb,
+  queue_depth_at_start integer,
+  kinds jsonb not null default '{}'::jsonb,
+  tenants jsonb not null default '{}'::jsonb,
+  queues jsonb,
+  throttled jsonb not null default '[]'::jsonb,
+  constraint worker_tick_metrics_pkey PRIMARY KEY (id),
+  constraint worker_tick_metrics_counts_fit CHECK ((LEAST(interval_ms, tick_duration_ms, jobs_claimed, jobs_processed,
+    jobs_succeeded, jobs_failed, jobs_dead, jobs_throttled, jobs_released, jobs_yielded, jobs_recovered, leases_lost,
+    lock_contention_count, running) >= 0)),
+  constraint worker_tick_metrics_is_small CHECK ((((((pg_column_size(tenant_jobs) + pg_column_size(kinds)) +
+    pg_column_size(tenants)) + COALESCE(pg_column_size(queues), 0)) + pg_column_size(throttled)) <= (256 * 1024))),
+  constraint worker_tick_metrics_mode_is_known CHECK ((mode = ANY (ARRAY['tick'::text, 'interval'::text]))),
+  constraint worker_tick_metrics_worker_fits CHECK (((length(worker_id) >= 1) AND (length(worker_id) <= 200)))
+);
+CREATE INDEX worker_tick_metrics_age ON fairmill.worker_tick_metrics USING btree (tick_started_at);
+CREATE INDEX worker_tick_metrics_worker ON fairmill.worker_tick_metrics USING btree (worker_id, tick_started_at);
+
 --   id bigint
 --   tenant text
 --   channel text
@@ -700,3 +738,26 @@ WHERE ((NOT t.adopted) AND (COALESCE(t.max_running, t.rate_limit) IS NOT NULL) A
 SELECT
 FROM fairmill.key_limit_report later
 WHERE ((later.kind = t.kind) AND (ROW(later.reported_at, later.id) > ROW(t.reported_at, t.id)))))));
+
+--   worker_id text
+--   mode text
+--   tick_count bigint
+--   avg_tick_duration_ms numeric
+--   total_jobs_claimed bigint
+--   total_jobs_succeeded bigint
+--   total_jobs_failed bigint
+--   total_jobs_throttled bigint
+--   total_lock_contentions bigint
+--   total_leases_lost bigint
+--   avg_jobs_per_tick numeric
+--   queue_depth integer
+--   last_tick_at timestamp with time zone
+create view fairmill.worker_health_summary as
+SELECT worker_id, (array_agg(mode ORDER BY tick_started_at DESC))[1] AS mode, count(*) AS tick_count,
+  round(avg(tick_duration_ms), 1) AS avg_tick_duration_ms, sum(jobs_claimed) AS total_jobs_claimed, sum(jobs_succeeded)
+  AS total_jobs_succeeded, sum(jobs_failed) AS total_jobs_failed, sum(jobs_throttled) AS total_jobs_throttled,
+  sum(lock_contention_count) AS total_lock_contentions, sum(leases_lost) AS total_leases_lost, round(avg(jobs_claimed),
+  1) AS avg_jobs_per_tick, (array_agg(queue_depth_at_start ORDER BY tick_started_at DESC) FILTER (WHERE
+  (queue_depth_at_start IS NOT NULL)))[1] AS queue_depth, max(tick_started_at) AS last_tick_at
+FROM fairmill.worker_tick_metrics m
+WHERE (tick_started_at > (now() - '00:05:00'::interval)) GROUP BY worker_id;

@@ -60,3 +60,4 @@ export {
   StepResultError,
   WaitTimeoutError,
 } from "./steps/step-errors.js";
+export { FileTooLargeError, StorageError, StorageKeyError } from "./storage/storage-errors.js";

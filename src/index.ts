@@ -71,6 +71,7 @@ export type { Tick } from "./schedules/schedule.js";
 export type { Schedule } from "./schedules/schedule-statements.js";
 export type { Scheduled, ScheduleOptions } from "./schedules/schedules-client.js";
 export type { JobStep } from "./steps/step-statements.js";
+export { createTickHandler } from "./ticks/tick-handler.js";
 export { type Config, defineConfig } from "./worker/config.js";
 export { createWorker, type Worker } from "./worker/worker.js";
 export { type Middleware, middleware } from "./worker/worker-middleware.js";

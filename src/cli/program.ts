@@ -24,6 +24,7 @@ import { tenants } from "../limits/command/tenants.js";
 import { outbox } from "../outbox/command/outbox-command.js";
 import { roles } from "../roles/command/roles-command.js";
 import { schedules } from "../schedules/command/schedules-command.js";
+import { tick } from "../ticks/command/tick-command.js";
 import { beginCommand, endCommand } from "./acting.js";
 import { databaseUrl, name, schemaName } from "./arguments.js";
 import type { CliCommand, CommandGroup, GlobalOptions } from "./command.js";
@@ -39,6 +40,7 @@ const COMMANDS: readonly (CliCommand | CommandGroup)[] = [
   devWorker,
   migrate,
   work,
+  tick,
   serve,
   enqueue,
   jobs,

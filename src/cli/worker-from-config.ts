@@ -74,7 +74,7 @@ function queuesOf(config: Config, flags: WorkerFlags): WorkerOptions["queues"] {
   );
 }
 
-function loggerFor(out: Output) {
+export function loggerFor(out: Output) {
   const level = process.env["FAIRMILL_LOG_LEVEL"] || "info";
   if (!(LOG_LEVELS as readonly string[]).includes(level))
     throw new UsageError(`FAIRMILL_LOG_LEVEL: ${JSON.stringify(level)} is not one of ${LOG_LEVELS.join(", ")}.`);

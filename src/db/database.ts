@@ -86,7 +86,7 @@ export class Database {
 
   constructor(
     options: DatabaseOptions,
-    pool: { connectionsMax: number; applicationName: string; answerMsMax?: number },
+    pool: { connectionsMax: number; applicationName: string; answerMsMax?: number; idleMsMax?: number },
   ) {
     this.#answerMsMax = pool.answerMsMax ?? ANSWER_MS_MAX;
     this.schema = checkSchemaName(options.schema ?? process.env["FAIRMILL_SCHEMA"] ?? DEFAULT_SCHEMA);
@@ -107,7 +107,7 @@ export class Database {
       max: pool.connectionsMax,
       pipeline: true,
       application_name: pool.applicationName,
-      idleTimeoutMillis: 30_000,
+      idleTimeoutMillis: pool.idleMsMax ?? 30_000,
     } as pg.PoolConfig);
     this.#surviveBreaks();
     this.#pool.on("remove", (client) => void this.#open.delete(client));

@@ -1,6 +1,7 @@
 // What the routes stand on: a client, what its parts work with, sessions that give up after a while, and what other rooms read.
 import type { Clock } from "../base/clock.js";
 import type { Logger } from "../base/log.js";
+import type { Signer } from "../base/signing.js";
 import type { Client } from "../client/client.js";
 import type { ClientContext } from "../core/enqueue/client-context.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
@@ -10,7 +11,6 @@ import type { Session } from "../db/session.js";
 import type { EventHub } from "./event-hub.js";
 import type { Gatekeeper } from "./gatekeeper.js";
 import type { Readers } from "./readers.js";
-import type { Signer } from "../base/signing.js";
 
 /** A link of the user's own beside a job. */
 export interface JobLink {

@@ -3,6 +3,7 @@ import { type Clock, checkClock, sleep, systemClock } from "../base/clock.js";
 import { ConfigError } from "../base/errors.js";
 import { checkLogger, createLogger, type Logger } from "../base/log.js";
 import { readable, refuseUnknown } from "../base/settings.js";
+import { checkSecrets, Signer } from "../base/signing.js";
 import { openClient } from "../client/client.js";
 import type { ClientOptions } from "../client/client-options.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
@@ -13,7 +14,6 @@ import { type Caller, Gatekeeper } from "./gatekeeper.js";
 import { createApp } from "./handler.js";
 import type { AlertReader, LogReader, MetricsReader, ProviderReader, ScalingReader } from "./readers.js";
 import { readOpenBulks, runBulk } from "./rooms.js";
-import { checkSecrets, Signer } from "../base/signing.js";
 import { DASHBOARD_FOLDER, StaticFiles } from "./static-files.js";
 
 /** Who asks, as a function of the application says. */

@@ -1,9 +1,9 @@
 // Who asks: by bearer token, basic, session cookie or job token. Writes must come from the same origin: a cookie goes wherever the browser goes.
 import type { Clock } from "../base/clock.js";
-import { findCredential, type Role, type StoredCredential } from "./credentials.js";
-import { readJobToken } from "../jobs/job-token.js";
-import { HttpProblem } from "./problem.js";
 import type { Signer } from "../base/signing.js";
+import { readJobToken } from "../jobs/job-token.js";
+import { findCredential, type Role, type StoredCredential } from "./credentials.js";
+import { HttpProblem } from "./problem.js";
 
 /** Whoever asks, with what it may do. */
 export interface Caller {

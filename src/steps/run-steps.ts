@@ -31,6 +31,10 @@ export interface StepsOfRun {
   readonly isOver: () => boolean;
   readonly onLost: (reason: LeaseLostError) => void;
   readonly onPaused: (delayMs: number, waits: readonly string[]) => void;
+  /** Whether the worker's time is up: then the run ends before its next new step. */
+  readonly isTimeUp?: (() => boolean) | undefined;
+  /** The run has ended at a step because the time was up: it goes on from there in another one. */
+  readonly onYielded: () => void;
   /** A value is kept as JSON. */
   readonly onKept: (what: string, value: unknown) => void;
 }
@@ -58,6 +62,9 @@ export class Steps implements RunAttachment {
   readonly #pauses: { readonly name: string; readonly endMs: number; readonly isWait: boolean }[] = [];
   readonly #stuck: ((reason: unknown) => void)[] = [];
   #isPaused = false;
+  /** Steps that this run has done itself. */
+  #done = 0;
+  #isYielding = false;
   /** Resolves when nothing is open any more; there once the handler has ended. */
   #drained: (() => void) | undefined;
   #fault: unknown;
@@ -161,6 +168,11 @@ export class Steps implements RunAttachment {
     run: () => T | Promise<T>,
   ): Promise<Jsonify<T>> {
     if (known) return this.#hand(name, () => known.result as Jsonify<T>);
+    // One step at least: otherwise a job whose time is always up would come again for ever.
+    if (this.#done > 0 && this.#run.isTimeUp?.() === true) {
+      this.#isYielding = true;
+      return this.#stop();
+    }
     const { claim, clock, keeper, isOver } = this.#run;
     const startMs = clock.monotonic();
     const value = await run();
@@ -181,6 +193,7 @@ export class Steps implements RunAttachment {
         if (kind !== "run") throw new StepChangedError(name, `it was a ${kind} and is a run now`);
         return this.#hand(name, () => result as Jsonify<T>);
       case "stored":
+        this.#done++;
         // As the next run will get it.
         return this.#hand(name, () => (json === undefined ? undefined : JSON.parse(json)) as Jsonify<T>);
     }
@@ -259,10 +272,15 @@ export class Steps implements RunAttachment {
       return this.#schedule();
     }
     // What was done beside a pause is kept first.
-    if (this.#pauses.length === 0 || this.#open > 0 || this.#isPaused || this.#isEnded()) return;
+    if ((this.#pauses.length === 0 && !this.#isYielding) || this.#open > 0 || this.#isPaused || this.#isEnded()) return;
     if (this.#run.abortedBy() !== undefined || this.#fault !== undefined)
       return this.abort(this.#fault ?? this.#run.abortedBy());
     this.#isPaused = true;
+    // Sleeps and waits that this run has come to are on record: the next run finds them again.
+    if (this.#isYielding) {
+      this.#run.onYielded();
+      return this.abort(new JobPausedError());
+    }
     const nowMs = this.#run.clock.monotonic();
     // A millisecond more: who comes too early by a hair has to come again.
     const delayMs = Math.max(0, Math.min(...this.#pauses.map(({ endMs }) => endMs)) - nowMs) + 1;

@@ -9,6 +9,14 @@ import { Steps, type WaitOptions } from "./run-steps.js";
 import type { StepKeeper } from "./step.js";
 import { JobPausedError } from "./step-errors.js";
 
+/** What the steps of all runs of a worker share. */
+export interface StepTools {
+  readonly keeper: StepKeeper;
+  readonly clock: Clock;
+  /** Whether the worker's time is up: runs then end before their next new step, and go on in another one. */
+  readonly isTimeUp?: (() => boolean) | undefined;
+}
+
 export interface StepContext {
   /**
    * Does something once: what `run` returns is kept before this resolves, and later runs of the job get it without calling `run`. Give
@@ -25,19 +33,19 @@ declare module "../core/run/context.js" {
   interface JobContext<Input> extends StepContext {}
 }
 
-export function stepMembers(control: RunControl, keeper: StepKeeper, clock: Clock): ContextMembers<keyof StepContext> {
+export function stepMembers(control: RunControl, tools: StepTools): ContextMembers<keyof StepContext> {
   const stepsOf = (run: Run) =>
     run.attached(
       Steps,
       () =>
         new Steps({
+          ...tools,
           claim: run.claim,
-          clock,
-          keeper,
           abortedBy: () => run.abortedBy,
           isOver: () => run.isDecided,
           onLost: (reason) => control.abort(run, reason),
           onPaused: (delayMs, waits) => control.pause(run, { delayMs, waits }, new JobPausedError()),
+          onYielded: () => control.yield(run, new JobPausedError()),
           onKept: (what, value) => control.onKept(run.claim, what, value),
         }),
     );

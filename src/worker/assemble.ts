@@ -1,5 +1,5 @@
 // Puts core and features together: how jobs are claimed, run and settled. What a process does besides, such as heartbeats and listening, is in
-// `worker.ts`; a process that does without claims by the same claimer and hands the claims to the same active jobs.
+// `worker.ts`; a process that does without hands claims, by this claimer or one of its own, to the same active jobs.
 import { Claimer } from "../core/claim/claimer.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
 import { checkMiddlewares } from "../core/job/middleware-list.js";
@@ -8,6 +8,7 @@ import { ProgressKeeper } from "../core/settle/progress.js";
 import { detailList } from "../core/settle/verdict-details.js";
 import { ActiveJobs } from "../core/worker/active-jobs.js";
 import { resultSealer } from "../encryption/seal-result.js";
+import { watchSteps } from "../intervals/watched-steps.js";
 import { deliveryHandler } from "../outbox/delivery-handler.js";
 import { deliveryWriter } from "../outbox/delivery-mark.js";
 import { SendStore } from "../outbox/send-store.js";
@@ -34,7 +35,8 @@ export interface Work {
 export const definitionsOf = ({ handlers = [], channels = [] }: WorkerOptions): JobDefinition[] =>
   [...handlers, ...channels].map(({ definition }) => definition);
 
-export function assembleWork(context: FeatureContext, options: WorkerOptions): Work {
+/** `isTimeUp`: of a process that ends soon; jobs with steps then go on in another run. */
+export function assembleWork(context: FeatureContext, options: WorkerOptions, isTimeUp?: () => boolean): Work {
   const { clock, kinds, log, settings } = context;
   const { leaseMs, codec } = settings;
   const middlewares = checkMiddlewares<Middleware>(options.use);
@@ -55,7 +57,7 @@ export function assembleWork(context: FeatureContext, options: WorkerOptions): W
   const progress = new ProgressKeeper(context);
   const jobs = new ActiveJobs(context, {
     handlers: handlerTable([...(options.handlers ?? []), ...deliveries], middlewares),
-    members: contextMembers({ ...context, steps, effects }),
+    members: contextMembers({ ...context, steps: { keeper: watchSteps(steps, context.bus), isTimeUp }, effects }),
     maker: effects,
     format: { seal: codec && resultSealer(codec, log), details: detailList({ delivery: deliveryWriter }) },
     progress,

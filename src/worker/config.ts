@@ -44,6 +44,7 @@ const KNOWN: Record<keyof Config, true> = {
   effectsMax: true,
   effectsBytesMax: true,
   keepHistory: true,
+  recordEvery: true,
   codec: true,
   logger: true,
 };

@@ -7,8 +7,7 @@ import type { ContextMembers, RunControl } from "../core/run/context.js";
 import type { Database } from "../db/database.js";
 import { publishMembers } from "../outbox/publish-context.js";
 import { tickMembers } from "../schedules/tick-context.js";
-import type { StepKeeper } from "../steps/step.js";
-import { stepMembers } from "../steps/step-context.js";
+import { type StepTools, stepMembers } from "../steps/step-context.js";
 import type { WorkerEffects } from "./effect-maker.js";
 import type { WorkerSettings } from "./worker-settings.js";
 
@@ -22,7 +21,7 @@ export interface MembersOptions {
   readonly db: Database;
   readonly clock: Clock;
   readonly settings: WorkerSettings;
-  readonly steps: StepKeeper;
+  readonly steps: Omit<StepTools, "clock">;
   readonly effects: WorkerEffects;
 }
 
@@ -30,7 +29,7 @@ export interface MembersOptions {
 export const contextMembers =
   ({ db, clock, settings: { codec }, steps, effects }: MembersOptions) =>
   (control: RunControl): ContextMembers => ({
-    ...stepMembers(control, steps, clock),
+    ...stepMembers(control, { ...steps, clock }),
     ...publishMembers(control, { codec, tell: (definition) => effects.tell(definition) }),
     ...batchMembers(control, new FlowNodeReader(db, codec)),
     ...tickMembers(db),

@@ -2,9 +2,9 @@
 import { Bus } from "../base/bus.js";
 import { systemClock } from "../base/clock.js";
 import { createLogger } from "../base/log.js";
-import { WorkerIdentity } from "../core/worker/incarnation.js";
 import type { WorkerContext } from "../core/worker/worker-context.js";
 import type { WorkerEmitter } from "../core/worker/worker-events.js";
+import { WorkerIdentity } from "../core/worker/worker-id.js";
 import type { WorkerNews } from "../core/worker/worker-news.js";
 import { ANSWER_MS_MAX, Database } from "../db/database.js";
 import { isUnmigrated } from "../db/failures.js";
@@ -28,14 +28,27 @@ export function createContext(
   kinds: readonly string[],
   events: WorkerEmitter,
 ): FeatureContext {
-  const clock = options.clock ?? systemClock;
-  const log = options.logger ?? createLogger();
   const db = new Database(options, {
     connectionsMax: 4 + settings.concurrency.size,
     applicationName: "fairmill worker",
     // A statement without an answer for as long as a lease lasts has lost its connection. Work would stand still for any longer.
     answerMsMax: Math.min(ANSWER_MS_MAX, Math.max(ANSWER_MS_MIN, settings.leaseMs)),
   });
+  return contextOver({ db, ...outfitOf(options) }, settings, kinds, events);
+}
+
+export const outfitOf = ({ clock, logger }: Pick<WorkerOptions, "clock" | "logger">) => ({
+  clock: clock ?? systemClock,
+  log: logger ?? createLogger(),
+});
+
+/** A context over connections that others may use, too. */
+export function contextOver(
+  { db, clock, log }: Pick<FeatureContext, "db" | "clock" | "log">,
+  settings: WorkerSettings,
+  kinds: readonly string[],
+  events: WorkerEmitter,
+): FeatureContext {
   const identity = new WorkerIdentity(clock);
   const fit = new SchemaFit(db);
   const trouble = (doing: string, error: unknown) => {

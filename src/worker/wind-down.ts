@@ -1,7 +1,7 @@
 // The stop of a worker: its services in reverse order, each within its time, whatever the database does or does not.
 //
 //  1. Claim no more.                                            4. Write the last progress and verdicts.
-//  2. Let running jobs end within the grace period.             5. End upkeep, say goodbye, close.
+//  2. Let running jobs end within the grace period.             5. End upkeep, write the last figures, say goodbye, close.
 //  3. Abort the rest, release them without spending an attempt.
 
 import { within } from "../base/clock.js";
@@ -11,6 +11,7 @@ import type { ProgressKeeper } from "../core/settle/progress.js";
 import type { ActiveJobs } from "../core/worker/active-jobs.js";
 import type { Incarnation } from "../core/worker/incarnation.js";
 import type { WorkerContext } from "../core/worker/worker-context.js";
+import type { IntervalRecorder } from "../intervals/interval-recorder.js";
 
 /** How long a stop may take beyond the times that jobs are given to end: to write the last verdicts, and to say goodbye. */
 const LAST_WORDS_MS = 10_000;
@@ -24,7 +25,8 @@ export interface Stoppable {
   readonly jobs: ActiveJobs;
   readonly incarnation: Incarnation;
   readonly progress: ProgressKeeper;
-  readonly loops: { readonly [Name in "progress" | "upkeep" | "listener" | "work"]: ServiceLoop };
+  readonly intervals: IntervalRecorder;
+  readonly loops: { readonly [Name in "progress" | "intervals" | "upkeep" | "listener" | "work"]: ServiceLoop };
 }
 
 export interface Stopped {
@@ -64,7 +66,7 @@ export async function windDown(
 /** Resolves with the number of jobs that were still held and went back. */
 async function stopInOrder(context: WorkerContext, worker: Stoppable, graceMs: number): Promise<number> {
   const { clock, db, identity, log, settings } = context;
-  const { jobs, incarnation, progress, loops } = worker;
+  const { jobs, incarnation, progress, intervals, loops } = worker;
   log.info({ worker: identity.id, running: jobs.size }, "Worker stopping");
   incarnation.retire();
   jobs.releaseWaiting();
@@ -85,7 +87,7 @@ async function stopInOrder(context: WorkerContext, worker: Stoppable, graceMs: n
   const written = Promise.all([claimed, listened, reported]).then(() => jobs.settled());
   await within(clock, LAST_SETTLE_MS, written);
   jobs.abandon();
-  await loops.upkeep.stop();
+  await Promise.all([loops.upkeep.stop(), loops.intervals.stop().then(() => intervals.runOnce())]);
   const released = await incarnation.stop();
   await db.close();
   return released;

@@ -66,6 +66,8 @@ export interface WorkerOptions<Used extends Use = Use> {
   readonly effectsBytesMax?: number;
   /** How long ended jobs are kept; default "30d". */
   readonly keepHistory?: Duration;
+  /** How often the worker writes down what it did (`worker_tick_metrics`), if it did something; default "10s". */
+  readonly recordEvery?: Duration;
   /** Opens what is sealed, and seals results and progress; default: nothing is sealed. */
   readonly codec?: Codec;
   readonly logger?: Logger;
@@ -98,6 +100,7 @@ const KNOWN = [
   "effectsMax",
   "effectsBytesMax",
   "keepHistory",
+  "recordEvery",
   "codec",
   "logger",
   "clock",
@@ -108,6 +111,7 @@ export interface WorkerSettings extends CoreSettings {
   readonly stepsBytesMax: number;
   readonly effectsMax: number;
   readonly effectsBytesMax: number;
+  readonly recordEveryMs: number;
 }
 
 export const checkWorkerOptions = (options: WorkerOptions): WorkerSettings =>
@@ -123,6 +127,9 @@ function check(options: WorkerOptions): WorkerSettings {
   if (leaseMs < 300) throw new ConfigError("lease", "lease: less than 300 ms leaves no time for a heartbeat.");
   if (beatMs * 2 > leaseMs)
     throw new ConfigError("heartbeat", "heartbeat: must be at most half of the lease, or one lost beat ends it.");
+  const recordEveryMs = toMs(options.recordEvery ?? "10s", "recordEvery");
+  if (!(recordEveryMs >= 100 && recordEveryMs <= 60_000))
+    throw new ConfigError("recordEvery", "recordEvery: must lie between 100 ms and 1 m.");
   const lowerShare = options.lowerPriorityShare ?? 0.1;
   if (!(typeof lowerShare === "number" && lowerShare >= 0 && lowerShare <= 0.5))
     throw new ConfigError("lowerPriorityShare", "lowerPriorityShare: must lie between 0 and 0.5.");
@@ -146,6 +153,7 @@ function check(options: WorkerOptions): WorkerSettings {
     effectsMax: wholeNumber(options.effectsMax ?? 10_000, 1, 100_000, "effectsMax"),
     effectsBytesMax: wholeNumber(options.effectsBytesMax ?? 4 * 1024 * 1024, 1, 64 * 1024 * 1024, "effectsBytesMax"),
     historyKeepMs: toMs(options.keepHistory ?? "30d", "keepHistory"),
+    recordEveryMs,
     codec: checkCodec(options.codec),
   });
 }

@@ -2,7 +2,7 @@
 //
 //  start  1. see whether the schema fits this library, and say what limits the handlers' kinds have
 //         2. register an incarnation, begin heartbeats
-//         3. begin to keep progress, to listen, to do upkeep
+//         3. begin to keep progress, to record intervals, to listen, to do upkeep
 //         4. claim, run, settle
 //  stop   the same from the end to the beginning: see `wind-down.ts`
 
@@ -20,6 +20,8 @@ import { WorkLoop } from "../core/worker/work-loop.js";
 import { createWorkerEmitter, type WorkerEmitter } from "../core/worker/worker-events.js";
 import { reportNews } from "../core/worker/worker-reports.js";
 import { explainFailure } from "../db/explain-failure.js";
+import { IntervalRecorder } from "../intervals/interval-recorder.js";
+import { WorkerFigures } from "../intervals/worker-figures.js";
 import { setKeyRules } from "../limits/limit-statements.js";
 import { ScheduleTicker } from "../schedules/ticker.js";
 import { assembleWork, definitionsOf } from "./assemble.js";
@@ -52,12 +54,15 @@ export class Worker {
     const stats = () => ({ ...jobs.stats, rssBytes: process.memoryUsage.rss() });
     const incarnation = new Incarnation(context, context.identity, stats);
     const loop = (service: Service) => new ServiceLoop(context.clock, service, context.trouble);
+    const intervals = new IntervalRecorder(context, new WorkerFigures(context), jobs);
     this.#services = {
       incarnation,
       progress,
+      intervals,
       jobs,
       loops: {
         progress: loop(progress),
+        intervals: loop(intervals),
         listener: loop(new Listener(context)),
         upkeep: loop(new Upkeep(context, [new ScheduleTicker(context)])),
         work: loop(new WorkLoop(context, claimer, jobs, incarnation)),

@@ -70,10 +70,14 @@ test("grants once per key, and shows balance and movements", async () => {
 
 test("shows a balance alone", async () => {
   await run("credits", "grant", "ann", "7");
-  expect((await run("credits", "balance", "ann")).stdout).toBe("Account ann: 7 free, 0 held by jobs\n");
-  expect(jsonOf(await run("credits", "balance", "ann", "--json"))).toEqual({ account: "ann", available: 7, held: 0 });
+  expect((await run("credits", "balance", "ann")).stdout).toBe("Account ann: 7 free, 0 reserved by jobs\n");
+  expect(jsonOf(await run("credits", "balance", "ann", "--json"))).toEqual({
+    account: "ann",
+    available: 7,
+    reserved: 0,
+  });
   expect((await run("credits", "balance", "bob")).stdout).toBe(
-    "Account bob: 0 free, 0 held by jobs. Give it some: fairmill credits grant bob 100\n",
+    "Account bob: 0 free, 0 reserved by jobs. Give it some: fairmill credits grant bob 100\n",
   );
 });
 

@@ -5,6 +5,7 @@ import {
   ConfigError,
   createClient,
   createCodec,
+  createTickHandler,
   createWorker,
   defineChannel,
   defineConfig,
@@ -77,6 +78,7 @@ describe("settings.md lists exactly the settings that are known", () => {
     ["createClient", () => createClient({ databaseUrl: url, ...nope })],
     ["migrate", () => client.migrate(nope)],
     ["createWorker", () => createWorker({ databaseUrl: url, handlers, ...nope })],
+    ["selfCall", () => createTickHandler({ databaseUrl: url, handlers, selfCall: { url, ...nope } })],
     ["createCodec", () => createCodec({ ...nope } as CodecOptions)],
     ["queues", () => createWorker({ databaseUrl: url, handlers, queues: { default: nope } })],
     ["defineJob", () => defineJob({ kind: "j", ...nope })],
@@ -132,6 +134,14 @@ describe("settings.md lists exactly the settings that are known", () => {
     expect(settingsUnder(heading).toSorted()).toEqual(await knownTo(give));
   });
 
+  test("createTickHandler: those of createWorker in a row of their own, and its own", async () => {
+    const rows = tableIn(sectionOf(documentAt("docs/reference/settings.md"), "createTickHandler"));
+    const named = rows.flatMap(([names]) => codeIn(names!));
+    expect(named.toSorted()).toEqual(
+      await knownTo(() => createTickHandler({ databaseUrl: url, handlers, secret: "s".repeat(32), ...nope })),
+    );
+  });
+
   test("batches.open: those of batches.create, and its own", async () => {
     const all = [...settingsUnder("batches.create"), ...settingsUnder("batches.open")];
     expect(all.toSorted()).toEqual(await knownTo(() => client.batches.open(nope)));
@@ -168,6 +178,7 @@ describe("settings.md names the defaults that count", () => {
       graceMs: ms(said.get("grace")),
       abortGraceMs: ms(said.get("abortGrace")),
       historyKeepMs: ms(said.get("keepHistory")),
+      recordEveryMs: ms(said.get("recordEvery")),
       lowerShare: Number(said.get("lowerPriorityShare")),
       claimJobsMax: Number(said.get("claimJobsMax")),
       claimTenantMax: said.get("claimTenantMax"),
@@ -255,6 +266,7 @@ describe("api.md names everything that the package exports", () => {
   test.each([
     ["src/errors.ts", "Errors"],
     ["src/webhooks.ts", "Webhooks"],
+    ["src/ticks/index.ts", "Ticks"],
   ])("from the subpath of %s, under its heading", (source, heading) => {
     const named = namedIn(sectionOf(page, heading));
     expect(exportedBy(source).filter((name) => !named.has(name))).toEqual([]);

@@ -136,6 +136,6 @@ test("C8: attempts to deliver a message are kept within the same bounds, and all
   expect(row!.n).toBe(60);
   // The sender is told the number of all of them.
   expect(await begin(db, "w", await claimDeliveries(db, "w"))).toMatchObject([{ tries: 61 }]);
-  const { stdout } = await cli(["outbox", "show", String(id)], { env: { DATABASE_URL: db.url } });
+  const { stdout } = await cli(["outbox", "get", String(id)], { env: { DATABASE_URL: db.url } });
   expect(stdout).toMatch(/… +\d+ attempts are not kept/);
 });

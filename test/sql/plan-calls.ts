@@ -1,6 +1,7 @@
 // All calls whose plans are looked at: those of the core, and where the others stand.
 import { BATCH_CALLS } from "./batch-plans.js";
 import { CREDIT_CALLS, OUTBOX_CALLS, SCHEDULE_CALLS, STEP_CALLS } from "./effect-plans.js";
+import { INTERVAL_CALLS } from "./interval-plans.js";
 import { LIMIT_CALLS } from "./limit-plans.js";
 import type { Call } from "./plan-call.js";
 
@@ -27,6 +28,7 @@ export const CALLS: Record<string, Call> = {
   ...STEP_CALLS,
   ...CREDIT_CALLS,
   ...BATCH_CALLS,
+  ...INTERVAL_CALLS,
   "enqueue_many_v1 without keys": {
     statement: "select * from fairmill.enqueue_many_v1($1)",
     values: () => [JSON.stringify(Array.from({ length: 100 }, () => ({ kind: "work" })))],

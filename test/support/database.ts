@@ -40,6 +40,7 @@ async function asAdmin(serverUrl: string, work: (admin: pg.Client) => Promise<vo
 }
 
 const TABLES = [
+  "worker_tick_metrics",
   "outbox",
   "schedule",
   "schedule_tick",

@@ -5,7 +5,7 @@
 -- A release puts the job back at once; but one that is released again and again within seconds waits longer each time,
 -- from the fourth on:
 -- 0.1 s, doubled up to a minute. released says how often, and why the last time (reason in the details): why_v1 tells
--- it.
+-- it. One that yields (in the details) has got on by a step at least, so it is not counted.
 -- Locks: 8 job, 9 step (those that are free).
 create or replace function fairmill.return_jobs(worker_id text, ids bigint[], leases bigint[], verdicts text[],
   details jsonb,
@@ -24,12 +24,13 @@ begin
             coalesce(waits.until, j.run_at),
             case when waits.until is null or j.slot is null then j.slot
                  when (select r.when_full from fairmill.key_limit r where r.kind = j.kind) = 'refuse' then j.slot end,
-            case when v.verdict = 'release'
+            case when v.verdict = 'release' and not coalesce(v.detail ? 'yields', false)
               then jsonb_strip_nulls(jsonb_build_object('times', waits.times, 'at', v_at, 'reason',
               v.detail -> 'reason')) end
           from (select again.times,
                        case when v.verdict = 'release' then
-                              case when again.times > 3 then v_at + least(60,
+                              case when again.times > 3 and not coalesce(v.detail ? 'yields', false)
+                                then v_at + least(60,
                                 0.1 * 2 ^ least(again.times - 4, 12)) * interval '1 second' end
                             when v.verdict = 'snooze' and v.detail ? 'waits' then fairmill.wait_until(j.id, j.lease_no,
                               array(select jsonb_array_elements_text(v.detail -> 'waits')),

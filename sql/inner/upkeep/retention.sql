@@ -1,7 +1,7 @@
 -- Removes what is old: whole days of history by dropping their partition, rows of the rest partition, idempotency keys
 -- of jobs that ended, ticks of schedules, steps of jobs that are gone, messages that were sent or given up, batches
--- that are over, unique keys whose period is over, meters that nobody uses, and workers that are gone, in bounded
--- portions. Never waits long for a lock: what is busy now is removed by a later call.
+-- that are over, unique keys whose period is over, meters that nobody uses, figures of workers, and workers that are
+-- gone, in bounded portions. Never waits long for a lock: what is busy now is removed by a later call.
 -- Locks: 4 worker, 7 ended job, 9 step, 10 message, 11 tree (of each those that are free).
 -- Plan expected: a probe of job's indexes for each old key and each gone worker. Asked by a subquery for one value,
 -- which cannot be turned into a join: planned while the table was empty, a join would read the whole queue.
@@ -96,6 +96,14 @@ begin
   delete from fairmill.unique_period p where p.ctid = any (array(
     select x.ctid from fairmill.unique_period x where x.expires_at <= now()
       order by x.expires_at limit rows_max for update skip locked));
+  get diagnostics v_count = row_count;
+  v_removed := v_removed + v_count;
+
+  -- Figures of workers: two days of them, or less where the history is shorter.
+  delete from fairmill.worker_tick_metrics m where m.ctid = any (array(
+    select x.ctid from fairmill.worker_tick_metrics x
+    where x.tick_started_at < greatest(v_before, now() - interval '2 days')
+    order by x.tick_started_at limit rows_max for update skip locked));
   get diagnostics v_count = row_count;
   v_removed := v_removed + v_count;
 

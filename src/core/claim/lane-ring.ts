@@ -23,13 +23,16 @@ export class LaneRing {
   readonly #lowerShare: number;
   /** Jobs of one tenant in one claim. */
   readonly #tenantJobsMax: number;
+  /** By tenant, jobs that count for every claim; whose they are, keeps count of them. */
+  readonly #taken: ReadonlyMap<string, number> | undefined;
   /** Highest priority first. */
   #levels: LaneLevel[] = [];
   #gates = new Gates();
 
-  constructor(lowerShare: number, tenantJobsMax = Number.POSITIVE_INFINITY) {
+  constructor(lowerShare: number, tenantJobsMax = Number.POSITIVE_INFINITY, taken?: ReadonlyMap<string, number>) {
     this.#lowerShare = lowerShare;
     this.#tenantJobsMax = tenantJobsMax;
+    this.#taken = taken;
   }
 
   /** Lanes that have a turn. */
@@ -94,7 +97,7 @@ export class LaneRing {
   /** Probes for up to `jobsMax` jobs, in the order of preference. Together they may ask for more: the claim stops at `jobsMax`. */
   take(jobsMax: number): Probe[] {
     const probes: Probe[] = [];
-    const quota = new TenantQuota(this.#tenantJobsMax);
+    const quota = new TenantQuota(this.#tenantJobsMax, this.#taken);
     const waiting = this.#levels.filter((level) => level.size > 0);
     // First what the lower levels are owed, then everybody from the top: so a short lane above never leaves slots empty.
     let free = jobsMax;

@@ -2,10 +2,12 @@
 
 export class TenantQuota {
   readonly #jobsMax: number;
-  readonly #taken = new Map<string, number>();
+  readonly #taken: Map<string, number>;
 
-  constructor(jobsMax: number) {
+  /** `taken`: jobs by tenant that count already. */
+  constructor(jobsMax: number, taken?: ReadonlyMap<string, number>) {
     this.#jobsMax = jobsMax;
+    this.#taken = new Map(taken);
   }
 
   /** How many of the `count` jobs the tenant may have; they count as taken. */

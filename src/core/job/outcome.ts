@@ -46,6 +46,8 @@ export type Outcome =
   | { readonly type: "returned"; readonly value: unknown }
   /** It came to a sleep or a wait. `waits` are the signals that end it before the time. */
   | { readonly type: "paused"; readonly delayMs: number; readonly waits: readonly string[] }
+  /** The worker's time was up when it came to a step: it has done at least one, and goes on in another run. */
+  | { readonly type: "yielded" }
   | { readonly type: "threw"; readonly error: unknown; readonly abortedBy?: unknown }
   /** The payload could not be opened, so the handler was never called. `unspent` claims before this one did not spend their attempt. */
   | { readonly type: "unopened"; readonly error: unknown; readonly unspent: number };
@@ -73,7 +75,8 @@ type Decision =
       readonly delayMs: number;
     }
   | { readonly verdict: "snooze"; readonly delayMs: number; readonly waits?: readonly string[] }
-  | { readonly verdict: "release"; readonly reason?: string };
+  /** `yields`: it has got on, and goes on from where it is; to come again and again is no fault. */
+  | { readonly verdict: "release"; readonly reason?: string; readonly yields?: true };
 
 export type FailureOutcome = "failed" | "timeout" | "invalid";
 
@@ -91,6 +94,7 @@ export function decide(job: AttemptFacts, outcome: Outcome, backoff: Backoff, ra
     const { delayMs, waits } = outcome;
     return waits.length === 0 ? { verdict: "snooze", delayMs } : { verdict: "snooze", delayMs, waits };
   }
+  if (outcome.type === "yielded") return { verdict: "release", yields: true };
   const { error, abortedBy } = outcome;
   if (abortedBy instanceof JobCancelledError) return { verdict: "cancelled" };
   // After a lost lease the fence decides: if the job is still this worker's it goes back at once, else nothing is written.

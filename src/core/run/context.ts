@@ -56,6 +56,8 @@ export interface RunControl {
   abort(run: Run, reason: Error): void;
   /** Decides that the job is run again later, or when one of these signals comes, and tells the handler to stop. */
   pause(run: Run, pause: { readonly delayMs: number; readonly waits: readonly string[] }, reason: Error): void;
+  /** Decides that the job goes on in another run, because the worker's time is up, and tells the handler to stop. */
+  yield(run: Run, reason: Error): void;
   /** A value of the run is kept as JSON: what of it, and the value as it was. */
   onKept(claim: Claim, what: string, value: unknown): void;
 }

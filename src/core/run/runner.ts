@@ -174,6 +174,12 @@ export class Runner implements RunControl {
     run.abort(reason);
   }
 
+  /** As a pause that is over at once, with the job's slot and place kept. */
+  yield(run: Run, reason: Error): void {
+    this.#decide(run, { type: "yielded" });
+    run.abort(reason);
+  }
+
   /** Tells the handler to stop; the first reason stands. */
   abort(run: Run, reason: Error): void {
     if (run.isDecided || run.abortedBy !== undefined) return;

@@ -99,6 +99,7 @@ function detailOfJob(claim: Claim, verdict: Verdict, seal: SealResult | undefine
     case "cancelled":
       return verdict.error ? JSON.stringify({ outcome: "cancelled", error: verdict.error }) : "null";
     case "release":
+      if (verdict.yields) return '{"yields":true}';
       return verdict.reason === undefined ? "null" : JSON.stringify({ reason: verdict.reason });
   }
 }

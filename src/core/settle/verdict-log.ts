@@ -33,6 +33,6 @@ export function logVerdict(log: Logger, claim: Claim, verdict: Verdict, duration
     case "cancelled":
       return log.info(facts, "Job cancelled");
     case "release":
-      return log.info(facts, "Job released");
+      return log.info(facts, verdict.yields ? "Job goes on in another run: the time was up" : "Job released");
   }
 }

@@ -4,34 +4,12 @@
 //  2. Silence for longer than the lease: what runs must stop, because other workers may start it.
 //  3. Declared dead by the database: begin a new life under a new name.
 import { hostname } from "node:os";
-import type { Clock } from "../../base/clock.js";
 import { retrying } from "../../base/retry.js";
 import { VERSION } from "../../base/version.js";
 import { Heartbeat } from "./heartbeat.js";
 import { RETRY, type WorkerContext } from "./worker-context.js";
-import { newWorkerId } from "./worker-id.js";
+import type { WorkerIdentity } from "./worker-id.js";
 import { cancelRequests, registerWorker, stopWorker } from "./worker-statements.js";
-
-/** The name of the present incarnation. */
-export class WorkerIdentity {
-  readonly #clock: Clock;
-  #id: string;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-    this.#id = this.renew();
-  }
-
-  get id(): string {
-    return this.#id;
-  }
-
-  renew(): string {
-    const clock = this.#clock;
-    this.#id = newWorkerId({ host: hostname(), pid: process.pid, nowMs: clock.now(), random: clock.random() });
-    return this.#id;
-  }
-}
 
 export class Incarnation {
   readonly #context: WorkerContext;

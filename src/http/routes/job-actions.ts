@@ -2,9 +2,9 @@
 import type { Duration } from "../../base/duration.js";
 import type { Enqueued, EnqueueOptions } from "../../core/job/enqueue-options.js";
 import { defineJob, type JobDefinition } from "../../core/job/job-definition.js";
+import { signJobToken } from "../../jobs/job-token.js";
 import { act, jobFor, tenantOf } from "../acting.js";
 import type { Backend } from "../backend.js";
-import { signJobToken } from "../../jobs/job-token.js";
 import { notWired } from "../problem.js";
 import type { RerunOptions } from "../rooms.js";
 import { Answered, type Route, route } from "../route.js";

@@ -1,0 +1,37 @@
+// Begins: who is it, then the screens.
+import { render } from "preact";
+import "./style/tokens.css";
+import "./style/base.css";
+import "./style/shell.css";
+import "./style/parts.css";
+import "./style/charts.css";
+import "./style/views.css";
+import { startLive } from "./data/live";
+import { loadSession, me, sessionProblem } from "./data/session";
+import { Failed } from "./parts/states";
+import { Shell } from "./shell/shell";
+import { SignIn } from "./shell/sign-in";
+
+let live = false;
+
+function App() {
+  if (me.value) {
+    if (!live) {
+      live = true;
+      startLive();
+    }
+    return <Shell />;
+  }
+  const problem = sessionProblem.value;
+  if (!problem) return null;
+  if (problem.status === 401) return <SignIn />;
+  return (
+    <main class="content">
+      <h1>Fairmill</h1>
+      <Failed problem={problem} retry={loadSession} />
+    </main>
+  );
+}
+
+loadSession();
+render(<App />, document.getElementById("app")!);

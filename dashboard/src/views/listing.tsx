@@ -1,0 +1,43 @@
+// A keyset list in a panel: notice, rows or what to do when there are none, pager.
+import type { ComponentChildren } from "preact";
+import type { Page as PageOf } from "../data/contract";
+import type { Resource } from "../data/resource";
+import { Loaded } from "../parts/loaded";
+import { ListNotice, Pager } from "../parts/pager";
+import { Panel } from "../parts/panel";
+import { type Column, Table } from "../parts/table";
+
+export function Listing<Row>(props: {
+  readonly from: Resource<PageOf<Row>>;
+  readonly name: string;
+  readonly title?: string;
+  readonly note?: string;
+  readonly tools?: ComponentChildren;
+  readonly empty: ComponentChildren;
+  readonly unrecorded?: string;
+  readonly keyOf: (row: Row) => string;
+  readonly columns: readonly (Column<Row> | null | false | undefined)[];
+}) {
+  return (
+    <Panel
+      flush
+      {...(props.title ? { title: props.title } : {})}
+      {...(props.note ? { note: props.note } : {})}
+      tools={props.tools}
+    >
+      <Loaded from={props.from} {...(props.unrecorded ? { unrecorded: props.unrecorded } : {})}>
+        {(page) => (
+          <>
+            <ListNotice notice={page.notice} />
+            {page.items.length === 0 ? (
+              props.empty
+            ) : (
+              <Table label={props.title ?? props.name} rows={page.items} keyOf={props.keyOf} columns={props.columns} />
+            )}
+            <Pager next={page.next} shown={page.items.length} name={props.name} />
+          </>
+        )}
+      </Loaded>
+    </Panel>
+  );
+}

@@ -1,0 +1,124 @@
+// One account: what is free, what is reserved, how fast it burns, and every movement.
+
+import { useState } from "preact/hooks";
+import type { AccountRow, CreditEntry, Page as PageOf } from "../../data/contract";
+import { useResource } from "../../data/resource";
+import { segment } from "../../data/segment";
+import { may } from "../../data/session";
+import { count, rate } from "../../format/numbers";
+import { act } from "../../parts/action";
+import { StateBadge } from "../../parts/badge";
+import { cli } from "../../parts/copy";
+import { apiQuery } from "../../parts/filters";
+import { Loaded } from "../../parts/loaded";
+import { Stats } from "../../parts/panel";
+import { Empty } from "../../parts/states";
+import { Clip } from "../../parts/table";
+import { Ago } from "../../parts/time";
+import { Page } from "../../shell/page";
+import { link } from "../../shell/route";
+import { Listing } from "../listing";
+
+const SIGNS: Record<CreditEntry["kind"], string> = {
+  grant: "delivered",
+  hold: "held",
+  capture: "done",
+  release: "cancelled",
+};
+const WORDS: Record<CreditEntry["kind"], string> = {
+  grant: "granted",
+  hold: "reserved",
+  capture: "captured",
+  release: "released",
+};
+
+export function AccountView({ name }: { name: string }) {
+  const path = `credits/${segment(name)}`;
+  const account = useResource<AccountRow & { burnPerDay: number | null; daysLeft: number | null }>(path, ["credits"]);
+  const entries = useResource<PageOf<CreditEntry>>(`${path}/entries${apiQuery([])}`, ["credits"]);
+  return (
+    <Page
+      title={name}
+      json={path}
+      cli={cli(["credits", name])}
+      back={{ href: "#/money", name: "Credits & money" }}
+      actions={may("admin") && <GrantForm name={name} path={path} />}
+    >
+      <Loaded from={account} rows={2}>
+        {(row) => (
+          <Stats
+            figures={[
+              { label: "Available", value: count(row.available), alarm: row.available <= 0 },
+              { label: "Reserved", value: count(row.held), note: "by jobs that have not ended" },
+              { label: "Burns", value: rate(row.burnPerDay), unit: "a day" },
+              {
+                label: "Lasts",
+                value: rate(row.daysLeft),
+                unit: "days",
+                alarm: row.daysLeft !== null && row.daysLeft < 3,
+              },
+            ]}
+          />
+        )}
+      </Loaded>
+      <Listing
+        from={entries}
+        title="Movements"
+        name="movements"
+        keyOf={(row) => row.id}
+        empty={<Empty icon="money" title="No movement yet" />}
+        columns={[
+          { name: "When", cell: (row) => <Ago at={row.createdAt} /> },
+          {
+            name: "What",
+            cell: (row) => <StateBadge state={SIGNS[row.kind] ?? "held"} label={WORDS[row.kind] ?? row.kind} />,
+          },
+          { name: "Amount", num: true, cell: (row) => count(row.amount) },
+          {
+            name: "Job",
+            cell: (row) =>
+              row.jobId === null ? (
+                "–"
+              ) : (
+                <a class="mono" href={link(["jobs", row.jobId])}>
+                  {row.jobId}
+                </a>
+              ),
+          },
+          { name: "Reason", cell: (row) => <Clip long text={row.reason} /> },
+        ]}
+      />
+    </Page>
+  );
+}
+
+function GrantForm({ name, path }: { name: string; path: string }) {
+  const [amount, setAmount] = useState("");
+  const grant = async (event: Event) => {
+    event.preventDefault();
+    await act<{ available: number }>(
+      "POST",
+      `${path}/grant`,
+      { amount: Number(amount) },
+      ({ available }) => `${name} has ${count(available)} now`,
+    );
+    setAmount("");
+  };
+  return (
+    <form class="row" onSubmit={grant}>
+      <input
+        class="input short"
+        type="number"
+        min="1"
+        required
+        placeholder="Credits"
+        aria-label="Credits to grant"
+        value={amount}
+        onInput={(event) => setAmount(event.currentTarget.value)}
+      />
+      <button type="submit" class="button primary">
+        Grant
+      </button>
+    </form>
+  );
+}

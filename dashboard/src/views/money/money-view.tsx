@@ -1,0 +1,154 @@
+// Credits & money: what providers cost beside what was captured, per tenant and kind; accounts with what is free and held.
+import type { AccountRow, MoneyRow, Page as PageOf } from "../../data/contract";
+import { useResource } from "../../data/resource";
+import { count, money, percent } from "../../format/numbers";
+import { apiQuery } from "../../parts/filters";
+import { Loaded } from "../../parts/loaded";
+import { Meter, Panel, Stats } from "../../parts/panel";
+import { Empty } from "../../parts/states";
+import { Clip, Table } from "../../parts/table";
+import { Ago } from "../../parts/time";
+import { Page } from "../../shell/page";
+import { link, route, withQuery } from "../../shell/route";
+import { Listing } from "../listing";
+import { SpanChoice, useSpan } from "../span";
+
+export function MoneyView() {
+  const span = useSpan();
+  const by = route.value.query.get("by") === "kind" ? "kind" : "tenant";
+  const path = `credits${apiQuery([])}`;
+  const accounts = useResource<PageOf<AccountRow>>(path, ["credits"]);
+  const margins = useResource<{ items: MoneyRow[] }>(`money?by=${by}${span.query}`, ["series", "credits"]);
+  return (
+    <Page
+      title="Credits & money"
+      json={path}
+      cli="fairmill credits"
+      about="What customers paid in credits, what providers cost, and what is left."
+      actions={<SpanChoice />}
+    >
+      {margins.data && margins.data.items.length > 0 && <Totals rows={margins.data.items} />}
+      <Panel
+        title="Margin"
+        note="captured credits beside the cost of providers"
+        flush
+        tools={
+          <nav class="tabs" aria-label="By">
+            {(["tenant", "kind"] as const).map((one) => (
+              <a
+                key={one}
+                href={withQuery({ by: one === "tenant" ? null : one })}
+                aria-current={by === one ? "true" : undefined}
+              >
+                by {one}
+              </a>
+            ))}
+          </nav>
+        }
+      >
+        <Loaded from={margins} rows={5} unrecorded="The cost of providers is not recorded by this server.">
+          {(answer) =>
+            answer.items.length === 0 ? (
+              <Empty icon="money" title="No credits were captured in this time" />
+            ) : (
+              <MarginTable rows={answer.items} by={by} />
+            )
+          }
+        </Loaded>
+      </Panel>
+      <Listing
+        from={accounts}
+        title="Accounts"
+        name="accounts"
+        keyOf={(row) => row.account}
+        empty={
+          <Empty icon="money" title="No accounts">
+            Grant some: <code>fairmill credits grant user-17 100</code>
+          </Empty>
+        }
+        columns={[
+          { name: "Account", cell: (row) => <Clip text={row.account} href={link(["money", row.account])} /> },
+          {
+            name: "Available",
+            num: true,
+            cell: (row) => <span class={row.available <= 0 ? "c-dead" : undefined}>{count(row.available)}</span>,
+          },
+          { name: "Reserved", num: true, cell: (row) => count(row.held) },
+          { name: "Since", cell: (row) => <Ago at={row.createdAt} /> },
+        ]}
+      />
+    </Page>
+  );
+}
+
+const sum = (rows: readonly MoneyRow[], of: (row: MoneyRow) => number | null): number =>
+  rows.reduce((total, row) => total + (of(row) ?? 0), 0);
+
+function Totals({ rows }: { rows: readonly MoneyRow[] }) {
+  const captured = sum(rows, (row) => row.captured);
+  const cost = sum(rows, (row) => row.providerCost);
+  const margin = sum(rows, (row) => row.margin);
+  const unit = rows.find((row) => row.currency)?.currency ?? "";
+  const losing = rows.filter((row) => (row.margin ?? 0) < 0).length;
+  return (
+    <Stats
+      figures={[
+        { label: "Captured", value: count(captured), unit: "credits" },
+        { label: "Cost of providers", value: money(cost), unit },
+        { label: "Margin", value: money(margin), unit, alarm: margin < 0 },
+        { label: "Jobs", value: count(sum(rows, (row) => row.jobs)) },
+        { label: "Losing", value: count(losing), note: "cost more than they brought", alarm: losing > 0 },
+      ]}
+    />
+  );
+}
+
+function MarginTable({ rows, by }: { rows: readonly MoneyRow[]; by: "tenant" | "kind" }) {
+  const most = Math.max(1, ...rows.map((row) => row.captured));
+  return (
+    <Table
+      label="Margin"
+      rows={rows}
+      keyOf={(row) => row.key}
+      columns={[
+        {
+          name: by === "tenant" ? "Tenant" : "Kind",
+          cell: (row) => (
+            <Clip
+              text={row.key}
+              href={by === "tenant" ? link(["tenants", row.key]) : link(["jobs"], { kind: row.key })}
+            />
+          ),
+        },
+        { name: "Jobs", num: true, cell: (row) => count(row.jobs) },
+        {
+          name: "Captured",
+          cell: (row) => (
+            <span class="row gauge">
+              <Meter share={row.captured / most} tone="done" label={`${row.captured} credits`} />
+              <span class="num">{count(row.captured)}</span>
+            </span>
+          ),
+        },
+        { name: "Provider cost", num: true, cell: (row) => `${money(row.providerCost)} ${row.currency ?? ""}` },
+        {
+          name: "Margin",
+          num: true,
+          cell: (row) => (
+            <span class={(row.margin ?? 0) < 0 ? "c-dead" : undefined}>
+              {money(row.margin)} {row.currency ?? ""}
+            </span>
+          ),
+        },
+        {
+          name: "of captured",
+          num: true,
+          cell: (row) =>
+            row.margin !== null && row.captured > 0 && row.providerCost !== null && row.margin + row.providerCost > 0
+              ? percent(row.margin / (row.margin + row.providerCost))
+              : "–",
+        },
+      ]}
+    />
+  );
+}

@@ -1,0 +1,154 @@
+// Queues and kinds, live: what waits, what runs, who serves them.
+
+import type { KindRow, Page as PageOf, QueueRow } from "../../data/contract";
+import { useResource } from "../../data/resource";
+import { segment } from "../../data/segment";
+import { count } from "../../format/numbers";
+import { Action } from "../../parts/action";
+import { Badge } from "../../parts/badge";
+import { CountOf } from "../../parts/counts";
+import { apiQuery } from "../../parts/filters";
+import { Empty } from "../../parts/states";
+import { Clip } from "../../parts/table";
+import { Page } from "../../shell/page";
+import { link } from "../../shell/route";
+import { rateWords } from "../limit-words";
+import { Listing } from "../listing";
+
+export function QueuesView() {
+  const path = `queues${apiQuery([])}`;
+  const queues = useResource<PageOf<QueueRow>>(path, ["jobs", "workers", "limits"]);
+  const kinds = useResource<PageOf<KindRow>>("kinds", ["workers", "limits"]);
+  return (
+    <Page
+      title="Queues"
+      json={path}
+      cli="fairmill queues"
+      about="What waits and runs in each queue, and the kinds that workers know."
+    >
+      <Listing
+        from={queues}
+        title="Queues"
+        name="queues"
+        keyOf={(row) => row.queue}
+        empty={
+          <Empty icon="queues" title="No queues yet">
+            A queue appears with its first job or worker.
+          </Empty>
+        }
+        columns={[
+          {
+            name: "Queue",
+            cell: (row) => (
+              <span class="row">
+                <Clip text={row.queue} href={link(["jobs"], { queue: row.queue })} />
+                <Signs paused={row.pausedAt} orphan={row.workers === 0 && row.ready.count > 0} />
+              </span>
+            ),
+          },
+          { name: "Workers", num: true, cell: (row) => count(row.workers) },
+          {
+            name: "Running",
+            num: true,
+            cell: (row) => (
+              <>
+                <CountOf of={row.running} />
+                {row.maxRunning !== null && <span class="quiet"> / {row.maxRunning}</span>}
+              </>
+            ),
+          },
+          { name: "Ready", num: true, cell: (row) => <CountOf of={row.ready} /> },
+          { name: "Scheduled", num: true, cell: (row) => <CountOf of={row.scheduled} /> },
+          { name: "Blocked", num: true, cell: (row) => <CountOf of={row.blocked} /> },
+          { name: "Rate", cell: (row) => <span class="nowrap">{rateWords(row.rate)}</span> },
+          {
+            name: "Actions",
+            unseen: true,
+            cell: (row) => <PauseAction scope="queues" name={row.queue} paused={row.pausedAt} />,
+          },
+        ]}
+      />
+      <Listing
+        from={kinds}
+        title="Kinds"
+        name="kinds"
+        keyOf={(row) => row.kind}
+        empty={
+          <Empty icon="jobs" title="No kinds known">
+            Kinds are told by workers that handle them.
+          </Empty>
+        }
+        columns={[
+          {
+            name: "Kind",
+            cell: (row) => (
+              <span class="row">
+                <Clip text={row.kind} href={link(["jobs"], { kind: row.kind })} />
+                <Signs paused={row.pausedAt} orphan={row.workers === 0} />
+              </span>
+            ),
+          },
+          { name: "Workers", num: true, cell: (row) => count(row.workers) },
+          { name: "Cap", num: true, cell: (row) => count(row.maxRunning) },
+          { name: "Rate", cell: (row) => <span class="nowrap">{rateWords(row.rate)}</span> },
+          { name: "By definition", cell: (row) => <Clip long text={definitionWords(row)} /> },
+          {
+            name: "Actions",
+            unseen: true,
+            cell: (row) => <PauseAction scope="kinds" name={row.kind} paused={row.pausedAt} />,
+          },
+        ]}
+      />
+    </Page>
+  );
+}
+
+const Signs = ({ paused, orphan }: { paused: string | null; orphan: boolean }) => (
+  <>
+    {paused && (
+      <Badge tone="cancelled" icon="pause">
+        paused
+      </Badge>
+    )}
+    {orphan && (
+      <Badge tone="dead" icon="errors">
+        no worker
+      </Badge>
+    )}
+  </>
+);
+
+const PauseAction = ({ scope, name, paused }: { scope: string; name: string; paused: string | null }) => (
+  <span class="row">
+    <span class="push" />
+    {paused ? (
+      <Action
+        little
+        label="Resume"
+        icon="play"
+        path={`${scope}/${segment(name)}/resume`}
+        done={() => `${name} goes on`}
+      />
+    ) : (
+      <Action
+        little
+        label="Pause"
+        icon="pause"
+        path={`${scope}/${segment(name)}/pause`}
+        confirm={`No job of ${name} starts until it is resumed. Those that run go on.`}
+        done={() => `${name} is paused`}
+      />
+    )}
+  </span>
+);
+
+function definitionWords({ definition }: KindRow): string {
+  if (!definition) return "";
+  const parts = [
+    definition.maxRunning !== null
+      ? `${count(definition.maxRunning)} at once, others ${definition.whenFull === "wait" ? "wait" : "are refused"}`
+      : "",
+    definition.rate ? rateWords(definition.rate) : "",
+  ].filter(Boolean);
+  return parts.length > 0 ? `per ${definition.per}: ${parts.join("; ")}` : "";
+}

@@ -1,0 +1,102 @@
+// One tenant: its figures, its limits, what waits for what; a new limit can be tried on the last hour before it is set.
+
+import type { Backlog, TenantRow } from "../../data/contract";
+import { useResource } from "../../data/resource";
+import { segment } from "../../data/segment";
+import { may } from "../../data/session";
+import { Action } from "../../parts/action";
+import { Badge } from "../../parts/badge";
+import { cli } from "../../parts/copy";
+import { CountOf } from "../../parts/counts";
+import { Loaded } from "../../parts/loaded";
+import { Panel, Stats } from "../../parts/panel";
+import { Page } from "../../shell/page";
+import { link } from "../../shell/route";
+import { rateWords } from "../limit-words";
+import { LimitForm } from "../limits/limit-form";
+import { BacklogChart } from "../now/backlog-chart";
+
+export function TenantView({ name }: { name: string }) {
+  const path = `tenants/${segment(name)}`;
+  const one = useResource<TenantRow>(path, ["jobs", "limits"]);
+  const backlog = useResource<Backlog>(`backlog?tenant=${segment(name)}`, ["series"]);
+  return (
+    <Page
+      title={name}
+      json={path}
+      cli={cli(["jobs"], { tenant: name })}
+      back={{ href: "#/tenants", name: "Tenants" }}
+      actions={
+        one.data && (
+          <>
+            <a class="button" href={link(["jobs"], { tenant: name })}>
+              Jobs
+            </a>
+            {one.data.pausedAt ? (
+              <Action
+                label="Resume"
+                icon="play"
+                kind="primary"
+                path={`${path}/resume`}
+                done={() => `${name} goes on`}
+              />
+            ) : (
+              <Action
+                label="Pause"
+                icon="pause"
+                path={`${path}/pause`}
+                confirm="Its jobs wait until it is resumed; those that run go on."
+                done={() => `${name} is paused`}
+              />
+            )}
+          </>
+        )
+      }
+    >
+      <Loaded from={one}>
+        {(row) => (
+          <>
+            <Stats
+              figures={[
+                {
+                  label: "Running",
+                  value: <CountOf of={row.running} />,
+                  unit: row.maxRunning === null ? "no cap" : `of ${row.maxRunning}`,
+                  href: link(["jobs"], { tenant: name, state: "running" }),
+                },
+                {
+                  label: "Ready",
+                  value: <CountOf of={row.ready} />,
+                  href: link(["jobs"], { tenant: name, state: "ready" }),
+                },
+                { label: "Weight", value: row.weight, note: "its part of the service" },
+                {
+                  label: "Rate",
+                  value: rateWords(row.rate),
+                  note: row.rate ? (row.rate.at === "start" ? "of starts; jobs wait" : "of enqueues") : "none",
+                },
+              ]}
+            />
+            {row.pausedAt && (
+              <Badge tone="cancelled" icon="pause">
+                paused
+              </Badge>
+            )}
+            <div class="grid wide-left">
+              <Panel title="Why its jobs wait">
+                <Loaded from={backlog} unrecorded="There are no interval records to draw it from.">
+                  {(answer) => <BacklogChart backlog={answer} height={240} />}
+                </Loaded>
+              </Panel>
+              {may("admin") && (
+                <Panel title="Limits" note="try first, then set">
+                  <LimitForm scope="tenant" name={name} now={row} weight={row.weight} />
+                </Panel>
+              )}
+            </div>
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}

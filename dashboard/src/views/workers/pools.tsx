@@ -1,0 +1,46 @@
+// Pools of a supervisor and its processes, each in its stage of life.
+import type { PoolRow } from "../../data/contract";
+import { count } from "../../format/numbers";
+import { iconOf, toneOf } from "../../parts/badge";
+import { Icon } from "../../parts/icon";
+import { Panel } from "../../parts/panel";
+
+const STAGES = ["starting", "ready", "draining", "gone"] as const;
+
+export const Pools = ({ pools }: { pools: readonly PoolRow[] }) => (
+  <Panel title="Pools" note="processes under a supervisor, by stage of life">
+    <ul class="stack">
+      {pools.map((pool) => (
+        <li key={`${pool.pool}${pool.supervisor}`} class="stack tight">
+          <div class="row wraps">
+            <strong>{pool.pool}</strong>
+            <span class="num">
+              {count(pool.actual)} of {count(pool.wanted)} wanted
+            </span>
+            <span class="quiet small">
+              {pool.policy}, {count(pool.min)} to {count(pool.max)}
+              {pool.host ? `, on ${pool.host}` : ""}
+              {pool.heldBy ? `, led by ${pool.heldBy}` : ""}
+            </span>
+          </div>
+          <ul class="children">
+            {[...pool.children]
+              .sort((a, b) => STAGES.indexOf(a.state) - STAGES.indexOf(b.state))
+              .map((child) => (
+                <li
+                  key={child.pid}
+                  class={`tone-${toneOf(child.state)}`}
+                  title={`pid ${child.pid}, ${child.state}${child.exit ? `, ${child.exit}` : ""}`}
+                >
+                  <Icon name={iconOf(child.state)} small />
+                  <span>{child.state}</span>
+                  <span class="quiet">{child.pid}</span>
+                  {child.restarts > 0 && <span>↻{child.restarts}</span>}
+                </li>
+              ))}
+          </ul>
+        </li>
+      ))}
+    </ul>
+  </Panel>
+);

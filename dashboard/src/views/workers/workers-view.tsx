@@ -1,0 +1,92 @@
+// Workers & scaling: who works and how it is, and why there are as many as there are.
+import type { Page as PageOf, PoolRow, ScalingDecision, WorkerRow } from "../../data/contract";
+import { useResource } from "../../data/resource";
+import { count, percent } from "../../format/numbers";
+import { apiQuery, Choice } from "../../parts/filters";
+import { Loaded } from "../../parts/loaded";
+import { ListNotice, Pager } from "../../parts/pager";
+import { Panel, Stats } from "../../parts/panel";
+import { Empty } from "../../parts/states";
+import { Page } from "../../shell/page";
+import type { SeriesAnswer } from "../now/now-view";
+import { SpanChoice, useSpan } from "../span";
+import { Decisions } from "./decisions";
+import { Pools } from "./pools";
+import { WorkerCard } from "./worker-card";
+
+export function WorkersView() {
+  const span = useSpan();
+  const path = `workers${apiQuery(["state"])}`;
+  const workers = useResource<PageOf<WorkerRow>>(path, ["workers", "jobs"]);
+  const pools = useResource<{ items: PoolRow[] }>("scaling/pools", ["workers", "series"]);
+  const decisions = useResource<PageOf<ScalingDecision>>(`scaling/decisions?limit=100${span.query}`, [
+    "workers",
+    "series",
+  ]);
+  const series = useResource<SeriesAnswer>(`series?name=ready${span.query}`, ["series"]);
+  return (
+    <Page
+      title="Workers & scaling"
+      json={path}
+      cli="fairmill workers"
+      about="Who works, how busy it is, and who decided how many there are."
+      actions={<SpanChoice />}
+    >
+      {workers.data && <Fleet rows={workers.data.items} />}
+      <Panel title="Decisions" note="workers wanted and actual, over the backlog">
+        <Loaded
+          from={decisions}
+          rows={6}
+          unrecorded="No supervisor scales these workers, or its records are not read here."
+        >
+          {(page) => <Decisions decisions={page.items} ready={series.data} />}
+        </Loaded>
+      </Panel>
+      {pools.data && pools.data.items.length > 0 && <Pools pools={pools.data.items} />}
+      <Panel title="Workers" tools={<Choice name="state" label="State" values={["alive", "lost", "stopped"]} />}>
+        <Loaded from={workers}>
+          {(page) => (
+            <>
+              <ListNotice notice={page.notice} />
+              {page.items.length === 0 ? (
+                <Empty icon="workers" title="No workers">
+                  Start one: <code>fairmill work</code>, or let a supervisor do it: <code>fairmill supervise</code>
+                </Empty>
+              ) : (
+                <ul class="worker-grid">
+                  {page.items.map((worker) => (
+                    <WorkerCard key={worker.id} worker={worker} />
+                  ))}
+                </ul>
+              )}
+            </>
+          )}
+        </Loaded>
+      </Panel>
+      {workers.data && <Pager next={workers.data.next} shown={workers.data.items.length} name="workers" />}
+    </Page>
+  );
+}
+
+function Fleet({ rows }: { rows: readonly WorkerRow[] }) {
+  const alive = rows.filter((row) => row.state === "alive");
+  const capacity = alive.reduce((sum, row) => sum + row.concurrency, 0);
+  const running = alive.reduce((sum, row) => sum + row.running, 0);
+  const versions = new Set(alive.map((row) => row.version ?? "?"));
+  const lost = rows.filter((row) => row.state === "lost").length;
+  return (
+    <Stats
+      figures={[
+        {
+          label: "Alive",
+          value: count(alive.length),
+          note: `${count(new Set(alive.map((row) => row.host)).size)} hosts`,
+        },
+        { label: "Capacity", value: count(capacity), unit: "jobs at once" },
+        { label: "Busy", value: capacity > 0 ? percent(running / capacity) : "–", note: `${count(running)} jobs run` },
+        { label: "Lost", value: count(lost), note: "did not beat in time", alarm: lost > 0 },
+        { label: "Versions", value: count(versions.size), note: [...versions].slice(0, 3).join(", ") },
+      ]}
+    />
+  );
+}

@@ -1,0 +1,110 @@
+// Every screen in a real browser: with data, without, with hostile strings in every field, on three widths.
+import { describe, expect, test } from "vitest";
+import { HOSTILE } from "./fixture/hostile.js";
+import { SCREENS } from "./fixture/screens.js";
+import { expectNoFaults, textOf, useWindow } from "./fixture/window.js";
+
+const looked = useWindow();
+/** Words that only a fault of the page writes. */
+const BROKEN = /\b(undefined|NaN|Infinity|Invalid Date)\b|\[object Object\]/;
+
+const tooWide = () =>
+  looked.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+
+describe("F7 every screen", () => {
+  test.each(SCREENS)(
+    "$name shows its data, its JSON twin and its command, and asks only what the contract knows",
+    async ({ hash, shows }) => {
+      await looked.open(hash);
+      await looked.page.getByText(shows).first().waitFor();
+      expect(await textOf(looked.page)).not.toMatch(BROKEN);
+      expect(await looked.page.getByRole("button", { name: "Copy as CLI" }).count()).toBe(1);
+      expect(await looked.page.getByRole("link", { name: "The same as JSON" }).getAttribute("href")).toContain(
+        `${looked.address}api/v1/`,
+      );
+      expect(await looked.page.title()).toContain("Fairmill");
+      expectNoFaults(looked);
+    },
+  );
+
+  test.each(SCREENS)("$name without data says what to do, and is not broken", async ({ hash }) => {
+    looked.fixture.mode = "empty";
+    await looked.open(hash);
+    expect(await looked.page.locator("main h1").count()).toBe(1);
+    expect(await textOf(looked.page)).not.toMatch(BROKEN);
+    expectNoFaults(looked);
+  });
+
+  test.each(SCREENS)(
+    "S10 $name renders hostile strings as text: nothing runs, nothing is reported",
+    async ({ hash }) => {
+      looked.fixture.mode = "hostile";
+      await looked.open(hash);
+      const found = await looked.page.evaluate(() => ({
+        ran: (window as unknown as { __ran?: number }).__ran ?? null,
+        foreign: document.querySelectorAll(
+          "#app :is(script, style, iframe, object, embed, base, meta, link, img, form[action])",
+        ).length,
+        handlers: [...document.querySelectorAll("#app *")].filter((one) =>
+          one.getAttributeNames().some((name) => /^on/.test(name) || name === "srcdoc"),
+        ).length,
+        schemes: [...document.querySelectorAll<HTMLAnchorElement>("#app a[href]")].filter(
+          (one) => !/^https?:$/.test(one.protocol),
+        ).length,
+        title: document.title,
+      }));
+      expect(found).toMatchObject({ ran: null, foreign: 0, handlers: 0, schemes: 0 });
+      expect(looked.page.url()).toContain(looked.address);
+      expect(await tooWide()).toBeLessThanOrEqual(0);
+      expectNoFaults(looked);
+    },
+  );
+});
+
+test("S10 there are fifty hostile strings, and a list shows one of them letter by letter", async () => {
+  expect(HOSTILE.length).toBe(50);
+  looked.fixture.mode = "hostile";
+  await looked.open("#/queues");
+  const shown = await textOf(looked.page);
+  expect(HOSTILE.filter((text) => shown.includes(text.trim()) && text.includes("<")).length).toBeGreaterThan(3);
+});
+
+describe("three widths", () => {
+  test.each([375, 1024, 1920])("%i pixels: no screen scrolls sideways", async (width) => {
+    await looked.page.setViewportSize({ width, height: 900 });
+    const wide: string[] = [];
+    for (const { name, hash } of SCREENS) {
+      await looked.open(hash);
+      if ((await tooWide()) > 0) wide.push(name);
+    }
+    expect(wide).toEqual([]);
+    expectNoFaults(looked);
+  });
+
+  test("on a phone the menu opens, and goes away with the choice", async () => {
+    await looked.page.setViewportSize({ width: 375, height: 700 });
+    await looked.open("#/now");
+    await looked.page.getByRole("button", { name: "Menu" }).click();
+    await looked.page.getByRole("link", { name: "Queues" }).click();
+    await looked.page.getByRole("heading", { name: "Queues", level: 1 }).waitFor();
+    await looked.page.getByRole("link", { name: "Outbox" }).waitFor({ state: "hidden" });
+  });
+});
+
+describe("a million jobs", () => {
+  test("counts are lower bounds and say so; pages are cut by key", async () => {
+    looked.fixture.mode = "million";
+    await looked.open("#/now");
+    expect(await textOf(looked.page)).toContain("1M+");
+    await looked.open("#/jobs?state=dead");
+    const first = await looked.page.locator("tbody tr a.mono").first().innerText();
+    await looked.page.getByRole("link", { name: "Next page" }).click();
+    await looked.page.waitForFunction((id) => document.querySelector("tbody tr a.mono")?.textContent !== id, first);
+    expect(looked.page.url()).toContain("cursor=");
+    const second = await looked.page.locator("tbody tr a.mono").first().innerText();
+    expect(Number(second)).toBeLessThan(Number(first));
+    await looked.page.goBack();
+    await looked.page.getByText(first).first().waitFor();
+    expectNoFaults(looked);
+  });
+});
