@@ -102,7 +102,7 @@ create table fairmill.audit_event (
   constraint audit_event_actor_fits CHECK (((octet_length(actor) >= 1) AND (octet_length(actor) <= 200))),
   constraint audit_event_detail_fits CHECK ((pg_column_size(detail) <= 16384)),
   constraint audit_event_error_fits CHECK ((octet_length(error) <= 8192)),
-  constraint audit_event_outcome_is_known CHECK ((outcome = ANY (ARRAY['done'::text, 'refused'::text, 'failed'::text]))),
+  constraint audit_event_outcome_known CHECK ((outcome = ANY (ARRAY['done'::text, 'refused'::text, 'failed'::text]))),
   constraint audit_event_subject_fits CHECK (((octet_length(subject) >= 1) AND (octet_length(subject) <= 400))),
   constraint audit_event_via_is_known CHECK ((via = ANY (ARRAY['http'::text, 'cli'::text, 'library'::text])))
 );

@@ -20,7 +20,7 @@ create table fairmill.audit_event (
   constraint audit_event_action_fits check (octet_length(action) between 1 and 100),
   constraint audit_event_subject_fits check (octet_length(subject) between 1 and 400),
   constraint audit_event_detail_fits check (pg_column_size(detail) <= 16384),
-  constraint audit_event_outcome_is_known check (outcome in ('done', 'refused', 'failed')),
+  constraint audit_event_outcome_known check (outcome in ('done', 'refused', 'failed')),
   constraint audit_event_error_fits check (octet_length(error) <= 8192)
 );
 

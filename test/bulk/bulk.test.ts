@@ -134,10 +134,10 @@ test("retry makes scheduled jobs due, beside dead ones between them", async () =
   expect(await states()).toEqual({ ready: 4 });
 });
 
-test("a filter by state, key, batch, payload, ids and times finds what it says", async () => {
+test("a filter by state, key, batch, tag, payload, ids and times finds what it says", async () => {
   const { client, database } = open();
   const [a, b] = [
-    await client.enqueue(job, { n: 1 }, { key: "x" }),
+    await client.enqueue(job, { n: 1 }, { key: "x", tags: ["red", "late"] }),
     await client.enqueue(job, { n: 2 }, { delay: "1h" }),
   ];
   const batch = await client.batches.create({}, (adder) => void adder.add(job, { n: 3 }));
@@ -147,6 +147,9 @@ test("a filter by state, key, batch, payload, ids and times finds what it says",
   expect(await count({ state: "scheduled" })).toBe(1);
   expect(await count({ key: "x" })).toBe(1);
   expect(await count({ batch: batch.id })).toBe(1);
+  expect(await count({ tag: "late" })).toBe(1);
+  expect(await count({ tag: "lat" })).toBe(0);
+  expect(() => checkBulkFilter("cancel", { tag: "" })).toThrow(/1 to 64 characters/);
   expect(await count({ payload: { n: 2 } })).toBe(1);
   expect(await count({ ids: [a.id, b.id, "999"] })).toBe(2);
   expect(await count({ createdSince: "2999-01-01T00:00:00Z" })).toBe(0);

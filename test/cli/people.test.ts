@@ -1,9 +1,10 @@
 // What people do at the command line is recorded; bulk, audit, roles and serve as they are used.
 import { createClient, defineJob } from "fairmill";
 import { expect, test } from "vitest";
+import { ACTS } from "../../src/cli/acting.js";
 import { useDatabase } from "../support/database.js";
 import { endAfterTest } from "../support/leftovers.js";
-import { cli, jsonOf, startCli } from "./cli.js";
+import { cli, jsonOf, project, startCli } from "./cli.js";
 
 const db = useDatabase();
 const job = defineJob({ kind: "k", queue: "q" });
@@ -36,6 +37,13 @@ test("an action by a command is on record with who did it, and looking is not", 
     { detail: object },
   ];
   expect(detail).toEqual({ maxRunning: 5 });
+});
+
+test("every command that acts is one that there is, by its words", async () => {
+  for (const words of Object.keys(ACTS)) {
+    const help = await cli([...words.split(" "), "--help"]);
+    expect(help.stdout, words).toContain(`Usage: fairmill ${words} `);
+  }
 });
 
 test("what cannot be recorded does not happen", async () => {
@@ -84,6 +92,23 @@ test("bulk: looked at first, done with --yes, listed and shown; a question needs
     { action: "bulk.cancel", actor: "ann" },
     { action: "bulk.stop" },
   ]);
+});
+
+test("serve: with handlers and the internal secret a tick is run over HTTP, and only by those who know it", async () => {
+  const secret = "the internal secret of at least 32 bytes";
+  const greet = defineJob<{ name: string }>({ kind: "greet", queue: "greetings" });
+  const { id } = await client().enqueue(greet, { name: "ann" });
+  const live = startCli(["serve", "--port", "0"], {
+    cwd: project,
+    env: { ...env(), FAIRMILL_INTERNAL_SECRET: secret },
+  });
+  const url = /http:\/\/127\.0\.0\.1:\d+/.exec(await live.line("The dashboard is at"))![0];
+  expect((await fetch(`${url}/tick`, { method: "POST" })).status).toBe(401);
+  const ticked = await fetch(`${url}/tick`, { method: "POST", headers: { "x-internal-secret": secret } });
+  expect(await ticked.json()).toMatchObject({ claimed: 1, succeeded: 1 });
+  expect(await client().job(id)).toMatchObject({ state: "done" });
+  live.child.kill("SIGTERM");
+  expect(await live.ended).toMatchObject({ code: 0 });
 });
 
 test("roles prints a script for the schema that is named", async () => {

@@ -216,6 +216,9 @@ describe("a token for one job", () => {
     expect((await askHandler(handler, "nobody", "GET", `/jobs/${id}/public?token=${token}`)).status).toBe(200);
     const without = serverFor(db);
     expect((await without.ask("nobody", "GET", `/jobs/${id}/public?token=${token}`)).status).toBe(401);
+    const byClient = await client().jobs.token(id, { secret: old, for: "10m" });
+    expect((await askHandler(handler, "nobody", "GET", `/jobs/${id}/public?token=${byClient.token}`)).status).toBe(200);
+    await expect(client().jobs.token(id, { secret: old, fro: "10m" } as object)).rejects.toThrow(/"fro".*"for"/);
     expect(() => createJobToken(id, { secret: "short" })).toThrow(/32 bytes/);
     expect(() => createJobToken(id, { secret: old, for: "25h" })).toThrow(/24 h/);
   });

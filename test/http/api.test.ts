@@ -94,6 +94,28 @@ test("a job that died: its attempts, its error, its group, and the fleet that ra
   expect(now.body.needsYou.map(({ code }) => code)).toContain("jobs_died");
 });
 
+test("jobs are found by a tag, live and ended ones, and a bulk action is", async () => {
+  const { ask: get } = serverFor(db);
+  const c = client();
+  const made = await get<{ id: string }>("operator", "POST", "/jobs", { kind: "k", tags: ["red", "größe 4"] });
+  const ended = await c.enqueue(mail, { to: "a" }, { tags: ["red"] });
+  await c.cancel(ended.id);
+  await c.enqueue(mail, { to: "b" }, { tags: ["blue"] });
+  await c.enqueue(mail, { to: "c" });
+  const ids = async (query: string) =>
+    (await get<Items<{ id: string }>>("viewer", "GET", `/jobs?${query}`)).body.items.map(({ id }) => id);
+  expect(await ids("tag=red")).toEqual([ended.id, made.body.id]);
+  expect(await ids("tag=red&state=cancelled")).toEqual([ended.id]);
+  expect(await ids(`tag=${encodeURIComponent("größe 4")}`)).toEqual([made.body.id]);
+  expect(await ids("tag=re")).toEqual([]);
+  expect((await get("viewer", "GET", `/jobs/${made.body.id}`)).body).toMatchObject({ tags: ["red", "größe 4"] });
+  const preview = await get("operator", "POST", "/bulk/preview", { action: "cancel", filter: { tag: "red" } });
+  expect(preview.body).toMatchObject({
+    count: { count: 1 },
+    samples: [{ id: made.body.id, tags: ["red", "größe 4"] }],
+  });
+});
+
 test("tenants, queues, kinds and limits: rows, settings, pausing, gauges, names", async () => {
   const { ask: get } = serverFor(db);
   await client().enqueue(mail, { to: "a" }, { tenant: "acme" });

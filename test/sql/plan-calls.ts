@@ -193,6 +193,11 @@ export const CALLS: Record<string, Call> = {
     historyWays: "primary keys",
     walks: ["job_pkey"],
   },
+  "pick_jobs of a tag": {
+    statement: `select * from fairmill.preview_bulk_v1('rerun', '{"tag": "none"}', 20)`,
+    ways: [],
+    historyWays: "primary keys",
+  },
   "pick_jobs of the dead": {
     statement: `select * from fairmill.preview_bulk_v1('redrive', '{}', 20)`,
     ways: ["job_pkey"],

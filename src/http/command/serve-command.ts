@@ -4,6 +4,7 @@ import { defineCommand } from "../../cli/command.js";
 import { catchSignals } from "../../cli/signals.js";
 import { stderrLogger } from "../../cli/stderr-logger.js";
 import { findTarget } from "../../cli/target.js";
+import { takenOver } from "../../ticks/command/tick-command.js";
 
 interface Options {
   readonly host: string;
@@ -15,7 +16,7 @@ export const serve = defineCommand<Options>({
   summary: "serve the HTTP API and the dashboard",
   description: `Listens on 127.0.0.1 and lets everybody in who can reach that. To listen elsewhere, set FAIRMILL_DASHBOARD_AUTH to credentials, each
 name:role:secret or name:role@tenant:secret (roles: enqueue, viewer, operator, admin), separated by commas: without them it refuses.
-FAIRMILL_INTERNAL_SECRET signs sessions and tokens for single jobs. Goes on with bulk actions that other processes left.`,
+FAIRMILL_INTERNAL_SECRET signs sessions and tokens for single jobs; with it and with handlers in the config, POST /tick runs a tick. Goes on with bulk actions that other processes left.`,
   examples: [
     ["fairmill serve", "on http://127.0.0.1:7420"],
     ["fairmill serve --host 0.0.0.0 --port 8080", "for others, who must sign in"],
@@ -39,17 +40,30 @@ FAIRMILL_INTERNAL_SECRET signs sessions and tokens for single jobs. Goes on with
       [...jobs, ...handlers.map(({ definition }) => definition)].map((one) => [one.kind, one]),
     );
     const { databaseUrl, schema } = target;
+    const logger = stderrLogger(process.env["FAIRMILL_LOG_LEVEL"] || "info");
+    // A tick needs handlers to run, and a secret that its callers know.
+    const hasTicks = handlers.length > 0 && Boolean(process.env["FAIRMILL_INTERNAL_SECRET"]);
+    const tick = hasTicks
+      ? (await import("../../ticks/tick-handler.js")).createTickHandler({
+          ...takenOver(target.config?.settings ?? {}),
+          databaseUrl,
+          ...given({ schema }),
+          logger,
+        })
+      : undefined;
     const handler = createHttpHandler({
       databaseUrl,
       ...given({ schema, codec, use }),
       ...(!isGuarded && { auth: "loopback" as const }),
       jobs: [...definitions.values()],
-      logger: stderrLogger(process.env["FAIRMILL_LOG_LEVEL"] || "info"),
+      logger,
+      ...given({ tick }),
     });
     const signals = catchSignals(() => out.note("Stopping."));
     try {
       const server = await listen(handler, { host, port, isGuarded }).catch(async (error: unknown) => {
         await handler.close();
+        await tick?.close();
         throw error;
       });
       const who = isGuarded
@@ -58,6 +72,7 @@ FAIRMILL_INTERNAL_SECRET signs sessions and tokens for single jobs. Goes on with
       out.result({ url: server.url, port: server.port }, `The dashboard is at ${server.url}. ${who}`);
       await signals.first;
       await server.close();
+      await tick?.close();
     } finally {
       signals.release();
     }

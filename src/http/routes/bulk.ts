@@ -19,8 +19,7 @@ import { boundedText, id, list, object, oneOf, optional, record } from "../schem
 import * as shapes from "../shapes.js";
 import { checkedId, jobFilter } from "./jobs.js";
 
-const { tag: _tag, ...filterMembers } = jobFilter;
-const filter = object({ ...filterMembers, payload: optional(record), ids: optional(list(id, 10_000)) });
+const filter = object({ ...jobFilter, payload: optional(record), ids: optional(list(id, 10_000)) });
 const spec = object({
   action: oneOf("cancel", "retry", "redrive", "rerun"),
   filter,

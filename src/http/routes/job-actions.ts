@@ -17,6 +17,7 @@ const how = {
   delay: optional(duration),
   idempotencyKey: optional(boundedText(1, 500)),
   key: optional(name),
+  tags: optional(list(boundedText(1, 128), 16)),
 };
 const item = { input: optional(anyJson), tenant: optional(name), ...how };
 /** A payload of 1 MiB, and what is said beside it. */
