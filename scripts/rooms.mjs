@@ -9,10 +9,15 @@ const features = [
   "outbox",
   "schedules",
   "encryption",
+  "logs",
+  "metrics",
+  "alerts",
   "jobs",
   "audit",
   "bulk",
 ];
+/** Rooms that only commands ask. */
+const examined = ["verify", "doctor", "init", "roles"];
 export const MAY_IMPORT = {
   base: [],
   db: ["base"],
@@ -22,12 +27,19 @@ export const MAY_IMPORT = {
   credits: below,
   encryption: below,
   outbox: below,
+  logs: below,
+  tracing: below,
+  metrics: ["base", "db"],
+  alerts: ["base", "db", "metrics"],
   // Watches the steps of runs.
   intervals: [...below, "steps"],
   schedules: [...below, "limits"],
   batches: [...below, "limits"],
   // Looking at jobs shows what features keep of them.
-  jobs: [...below, "limits", "batches", "steps", "outbox", "schedules"],
+  jobs: [...below, "limits", "batches", "steps", "outbox", "schedules", "logs"],
+  verify: ["base", "db"],
+  doctor: ["base", "db"],
+  init: ["base"],
   audit: below,
   bulk: [...below, "jobs"],
   // Which role of the database may do what.
@@ -39,21 +51,13 @@ export const MAY_IMPORT = {
   embedded: ["base"],
   adapters: ["base", "db"],
   storage: ["base"],
-  command: [...below, ...features, "roles", "client", "worker", "ticks", "http", "cli"],
+  command: [...below, ...features, ...examined, "client", "worker", "ticks", "http", "cli"],
   cli: [
-    ...below,
-    ...features,
-    "client",
-    "worker",
-    "ticks",
-    "http",
-    "embedded",
-    "command",
-    "index",
-    "errors",
-    "webhooks",
+    ...[...below, ...features, ...examined, "client", "worker", "ticks", "http", "embedded", "command"],
+    ...["index", "errors", "webhooks"],
   ],
   index: [...below, ...features, "client", "worker", "ticks"],
   errors: [...below, ...features, "storage"],
   webhooks: ["outbox"],
+  observe: ["logs", "metrics", "alerts"],
 };

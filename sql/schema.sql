@@ -85,6 +85,75 @@ create table fairmill.account (
   fillfactor = 50
 );
 
+create table fairmill.alert (
+  id bigint not null generated always as identity,
+  rule text collate "C" not null,
+  subject text not null,
+  severity text collate "C" not null,
+  state text collate "C" not null,
+  message text not null,
+  value double precision not null,
+  threshold double precision not null,
+  unit text collate "C" not null,
+  since timestamp with time zone not null,
+  fired_at timestamp with time zone,
+  clear_since timestamp with time zone,
+  resolved_at timestamp with time zone,
+  constraint alert_pkey PRIMARY KEY (id),
+  constraint alert_names_fit CHECK ((((octet_length(rule) >= 1) AND (octet_length(rule) <= 200)) AND
+    (octet_length(subject) <= 500))),
+  constraint alert_severity_is_known CHECK ((severity = ANY (ARRAY['info'::text, 'warning'::text, 'critical'::text]))),
+  constraint alert_state_fits CHECK ( CASE state WHEN 'pending'::text THEN ((fired_at IS NULL) AND (resolved_at IS
+    NULL)) WHEN 'firing'::text THEN ((fired_at IS NOT NULL) AND (resolved_at IS NULL)) WHEN 'resolved'::text THEN
+    ((fired_at IS NOT NULL) AND (resolved_at IS NOT NULL)) ELSE false END)
+);
+CREATE INDEX alert_age ON fairmill.alert USING btree (resolved_at) WHERE (state = 'resolved'::text);
+CREATE UNIQUE INDEX alert_open ON fairmill.alert USING btree (rule, subject) WHERE (state <> 'resolved'::text);
+
+create table fairmill.alert_event (
+  id bigint not null generated always as identity,
+  alert_id bigint not null,
+  at timestamp with time zone not null default now(),
+  change text collate "C" not null,
+  value double precision not null,
+  silenced boolean not null default false,
+  constraint alert_event_pkey PRIMARY KEY (id),
+  constraint alert_event_change_is_known CHECK ((change = ANY (ARRAY['fired'::text, 'resolved'::text])))
+);
+CREATE UNIQUE INDEX alert_event_once ON fairmill.alert_event USING btree (alert_id, change);
+
+create table fairmill.alert_round (
+  only_row boolean not null default true,
+  round_no bigint not null default 0,
+  begun_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  worker text collate "C",
+  constraint alert_round_pkey PRIMARY KEY (only_row),
+  constraint alert_round_is_one CHECK (only_row)
+) with (
+  autovacuum_vacuum_scale_factor = 0,
+  autovacuum_vacuum_threshold = 200,
+  fillfactor = 50
+);
+
+create table fairmill.alert_rule (
+  name text collate "C" not null,
+  settings jsonb not null,
+  changed_at timestamp with time zone not null default now(),
+  constraint alert_rule_pkey PRIMARY KEY (name)
+);
+
+create table fairmill.alert_silence (
+  id bigint not null generated always as identity,
+  rule text collate "C",
+  subject text,
+  until timestamp with time zone not null,
+  reason text,
+  actor text,
+  created_at timestamp with time zone not null default now(),
+  constraint alert_silence_pkey PRIMARY KEY (id)
+);
+CREATE INDEX alert_silence_until ON fairmill.alert_silence USING btree (until);
+
 create table fairmill.audit_event (
   id bigint not null generated always as identity,
   at timestamp with time zone not null default clock_timestamp(),
@@ -382,6 +451,22 @@ CREATE INDEX job_history_rerun ON ONLY fairmill.job_history USING btree (rerun_o
 create table fairmill.job_history_rest partition of fairmill.job_history default;
 CREATE INDEX job_history_rest_age ON fairmill.job_history_rest USING btree (ended_at, id);
 
+create table fairmill.job_log (
+  job_id bigint not null,
+  id bigint not null generated always as identity,
+  at timestamp with time zone not null,
+  level text collate "C" not null,
+  attempt smallint not null,
+  bytes integer not null,
+  line jsonb not null,
+  cut boolean not null default false,
+  constraint job_log_pkey PRIMARY KEY (job_id, id),
+  constraint job_log_level_is_known CHECK ((level = ANY (ARRAY['debug'::text, 'info'::text, 'warn'::text,
+    'error'::text]))),
+  constraint job_log_line_fits CHECK (((bytes >= 0) AND (pg_column_size(line) <= (64 * 1024))))
+);
+CREATE INDEX job_log_age ON fairmill.job_log USING btree (at);
+
 create table fairmill.key_limit (
   kind text collate "C" not null,
   per text collate "C" not null default 'key'::text,
@@ -479,6 +564,22 @@ create table fairmill.meter (
 alter table fairmill.meter alter column running_ids set storage external;
 CREATE INDEX meter_idle ON fairmill.meter USING btree (used_at);
 CREATE INDEX meter_recheck ON fairmill.meter USING btree (name) WHERE recheck;
+
+create table fairmill.metric_sample (
+  id bigint not null generated always as identity,
+  name text collate "C" not null,
+  label text collate "C" not null default ''::text,
+  at timestamp with time zone not null default now(),
+  count integer not null default 1,
+  sum double precision not null,
+  max double precision not null,
+  constraint metric_sample_pkey PRIMARY KEY (id),
+  constraint metric_sample_count_fits CHECK ((count >= 1)),
+  constraint metric_sample_names_fit CHECK ((((octet_length(name) >= 1) AND (octet_length(name) <= 100)) AND
+    (octet_length(label) <= 200)))
+);
+CREATE INDEX metric_sample_age ON fairmill.metric_sample USING btree (at);
+CREATE INDEX metric_sample_name ON fairmill.metric_sample USING btree (name, at);
 
 create table fairmill.migration (
   name text not null,

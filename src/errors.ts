@@ -1,6 +1,7 @@
 // `fairmill/errors`: every class of error that the library throws, or that an application throws into it. Those for webhooks are in
 // `fairmill/webhooks` as well; those that applications catch every day, in `fairmill`.
 
+export { AlertNotFoundError } from "./alerts/alerts-client.js";
 export {
   ConfigError,
   DatabaseError,

@@ -7,7 +7,8 @@ import type { Output } from "./output.js";
 export interface GlobalOptions {
   readonly databaseUrl?: string;
   readonly schema?: string;
-  readonly config?: string;
+  /** False: none, also where one is there. */
+  readonly config?: string | false;
   readonly json?: true;
   readonly by?: string;
 }

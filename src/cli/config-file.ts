@@ -15,8 +15,9 @@ export interface LoadedConfig {
   readonly settings: Config;
 }
 
-/** The path that was asked for, or the nearest config file at or above the current folder. */
-export async function findConfig(wanted: string | undefined): Promise<string | undefined> {
+/** The path that was asked for, or the nearest config file at or above the current folder; none where none is wanted. */
+export async function findConfig(wanted: string | false | undefined): Promise<string | undefined> {
+  if (wanted === false) return undefined;
   if (wanted !== undefined) {
     const path = resolve(wanted);
     if (await exists(path)) return path;

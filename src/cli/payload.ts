@@ -2,8 +2,10 @@
 
 import { distance } from "../base/settings.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
+import { createJobRedactor, hideContents, type JobRedactor } from "../jobs/redact-job.js";
 import type { Config } from "../worker/config.js";
 import { UsageError } from "./failure.js";
+import type { Target } from "./target.js";
 import { oneLine } from "./text.js";
 
 /** Far more than a payload may have; it only keeps an endless stream from filling the memory. */
@@ -35,6 +37,18 @@ const definitionsOf = (config: Config | undefined): JobDefinition[] => [
   ...(config?.jobs ?? []),
   ...(config?.handlers ?? []).map(({ definition }) => definition),
 ];
+
+const NOT_SHOWN = "(not shown: the config with its redaction rules could not be loaded)";
+
+/** What the project says must not be shown, by its definitions and as a whole. Where that cannot be known, no contents are; without a config nothing says so. */
+export function redactorOf({ config, isConfigBroken }: Pick<Target, "config" | "isConfigBroken">): JobRedactor {
+  if (isConfigBroken) return hideContents(NOT_SHOWN);
+  const { redact = [], channels = [] } = config?.settings ?? {};
+  return createJobRedactor(redact, [
+    ...definitionsOf(config?.settings),
+    ...channels.map(({ definition }) => definition),
+  ]);
+}
 
 export const definitionOf = (config: Config | undefined, kind: string): JobDefinition | undefined =>
   definitionsOf(config).find((definition) => definition.kind === kind);

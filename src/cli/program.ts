@@ -1,5 +1,6 @@
 // The command line: reads what was typed, finds the command, runs it, and turns whatever happens into an exit code.
 import { Command, CommanderError } from "commander";
+import { alerts } from "../alerts/command/alerts-command.js";
 import { audit } from "../audit/command/audit-command.js";
 import { distance } from "../base/settings.js";
 import { VERSION } from "../base/version.js";
@@ -7,7 +8,9 @@ import { batches } from "../batches/command/batches-command.js";
 import { flows } from "../batches/command/flows-command.js";
 import { bulk } from "../bulk/command/bulk-command.js";
 import { credits } from "../credits/command/credits-command.js";
+import { doctor } from "../doctor/command/doctor-command.js";
 import { serve } from "../http/command/serve-command.js";
+import { init } from "../init/command/init-command.js";
 import { cancel } from "../jobs/command/cancel.js";
 import { enqueue } from "../jobs/command/enqueue-command.js";
 import { job } from "../jobs/command/job-command.js";
@@ -21,10 +24,12 @@ import { pause } from "../limits/command/pause.js";
 import { queues } from "../limits/command/queues.js";
 import { resume } from "../limits/command/resume.js";
 import { tenants } from "../limits/command/tenants.js";
+import { top } from "../metrics/command/top-command.js";
 import { outbox } from "../outbox/command/outbox-command.js";
 import { roles } from "../roles/command/roles-command.js";
 import { schedules } from "../schedules/command/schedules-command.js";
 import { tick } from "../ticks/command/tick-command.js";
+import { verify } from "../verify/command/verify-command.js";
 import { beginCommand, endCommand } from "./acting.js";
 import { databaseUrl, name, schemaName } from "./arguments.js";
 import type { CliCommand, CommandGroup, GlobalOptions } from "./command.js";
@@ -36,6 +41,7 @@ import { type ExitCode, reportFailure, UsageError } from "./failure.js";
 import { Output } from "./output.js";
 
 const COMMANDS: readonly (CliCommand | CommandGroup)[] = [
+  init,
   dev,
   devWorker,
   migrate,
@@ -60,6 +66,10 @@ const COMMANDS: readonly (CliCommand | CommandGroup)[] = [
   credits,
   outbox,
   schedules,
+  top,
+  alerts,
+  doctor,
+  verify,
   bulk,
   audit,
   roles,
@@ -102,6 +112,7 @@ function programOf(out: Output, ended: (code: ExitCode) => void): Command {
     )
     .option("--schema <name>", 'schema of the jobs (default: FAIRMILL_SCHEMA, the config, "fairmill")', schemaName)
     .option("--config <path>", "config file (default: fairmill.config.ts, .js, .mjs or .json, found upwards)")
+    .option("--no-config", "go without a config, and show what its rules would redact")
     .option("--json", "print one JSON value and nothing else")
     .option("--by <name>", "who acts, for the record (default: the user of the operating system)", name("--by"))
     .configureHelp({ showGlobalOptions: true })

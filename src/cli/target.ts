@@ -19,11 +19,13 @@ export interface Target {
   readonly schema: string | undefined;
   /** Undefined when there is none, or when nobody needed it. */
   readonly config: LoadedConfig | undefined;
+  /** There is a config, and it could not be loaded: what it says must not be shown is not known. */
+  readonly isConfigBroken: boolean;
 }
 
 /**
  * What a command wants of the config beyond address and schema. "handlers": what only the config knows, so that it cannot do without.
- * "codec": it shows more with it.
+ * "codec": it shows contents, and the config says how to open them and what of them must not be shown.
  */
 export type ConfigUse = "handlers" | "codec" | "nothing";
 
@@ -40,19 +42,26 @@ export async function findTarget(options: GlobalOptions, use: ConfigUse = "nothi
   const running = said === undefined ? await runningEmbedded(path) : undefined;
   const isVital = use === "handlers" || (said ?? running) === undefined;
   const load = () => (path === undefined ? undefined : loadConfigFor(said ?? running, path));
-  const config = isVital ? await load() : await load()?.catch((error) => doWithout(error, schema));
+  let isConfigBroken = false;
+  const config = isVital
+    ? await load()
+    : await load()?.catch((error) => {
+        isConfigBroken = true;
+        return doWithout(error, schema, use);
+      });
   const databaseUrl = said ?? config?.settings.databaseUrl ?? running;
   if (databaseUrl === undefined)
     throw new UsageError(
       "There is no database to work on: pass --database-url, set DATABASE_URL, or start one with `fairmill dev`.",
     );
-  return { databaseUrl, schema: schema ?? config?.settings.schema, config };
+  return { databaseUrl, schema: schema ?? config?.settings.schema, config, isConfigBroken };
 }
 
-function doWithout(error: unknown, schema: string | undefined): undefined {
+function doWithout(error: unknown, schema: string | undefined, use: ConfigUse): undefined {
   if (!(error instanceof FairmillError)) throw error;
   const where = schema === undefined ? `; the schema is "${DEFAULT_SCHEMA}" unless --schema names another one` : "";
-  process.stderr.write(`Note: going on without the config${where}. ${manyLines(error.message)}\n`);
+  const hidden = use === "codec" ? " Payloads, results and errors are not shown; --no-config shows them." : "";
+  process.stderr.write(`Note: going on without the config${where}. ${manyLines(error.message)}${hidden}\n`);
   return undefined;
 }
 

@@ -1,5 +1,6 @@
 // The client: what an application calls. Its parts come from core and features; here they are put together, with how a client begins and ends.
 
+import { Alerts } from "../alerts/alerts-client.js";
 import type { Queryable } from "../base/queryable.js";
 import { batchEndsOf } from "../batches/batch-ends.js";
 import type { Batches } from "../batches/batches-client.js";
@@ -8,6 +9,7 @@ import type { ClientContext } from "../core/enqueue/client-context.js";
 import { Database } from "../db/database.js";
 import { type MigrateCalls, migrateCalls } from "../db/migrate/migrate-calls.js";
 import { type ResultCalls, resultCalls } from "../jobs/result-calls.js";
+import { Metrics } from "../metrics/metrics-client.js";
 import { CallsUnderWay } from "./calls-under-way.js";
 import { type ClientOptions, checkClientOptions } from "./client-options.js";
 import { contextsOf } from "./contexts.js";
@@ -16,6 +18,8 @@ import { composed, type TransactionClient } from "./transaction-client.js";
 export interface Client extends TransactionClient, ResultCalls, MigrateCalls {
   readonly batches: Batches;
   readonly flows: Flows;
+  readonly metrics: Metrics;
+  readonly alerts: Alerts;
   /** The same calls inside the caller's transaction: `await client.in(tx).enqueue(job, input)`. */
   in(tx: Queryable): TransactionClient;
   /** Waits for what is under way and closes the client's own connections; a second call returns the same promise. */
@@ -47,6 +51,8 @@ export function openClient(options: ClientOptions): OpenedClient {
   const client = Object.freeze({
     ...composed(own, window, batchEndsOf(own)),
     ...resultCalls(own),
+    metrics: new Metrics(db, own.call),
+    alerts: new Alerts(db, own.call),
     ...migrateCalls(db, clock, own.during),
     in: (tx: Queryable) => composed(inside(tx), window, undefined),
     close,

@@ -1,9 +1,10 @@
-// `client.jobs`: pages of jobs, the steps of one, a token for one, and a new job like one that has ended.
+// `client.jobs`: pages of jobs, the steps and the log of one, a token for one, and a new job like one that has ended.
 
 import { checkJobId } from "../base/job-id.js";
 import { refuseUnknown } from "../base/settings.js";
 import type { ClientContext } from "../core/enqueue/client-context.js";
 import type { Enqueued } from "../core/job/enqueue-options.js";
+import { checkLogFilter, type LogFilter, type LogLine, readLogPage } from "../logs/log-page.js";
 import { type JobStep, readSteps } from "../steps/step-statements.js";
 import { checkJobFilter } from "./job-filter.js";
 import { createJobToken, type JobToken, type JobTokenOptions } from "./job-token.js";
@@ -35,6 +36,19 @@ export class Jobs {
       const steps = await readSteps(this.#context, checkJobId(id));
       const job = codec && steps.length > 0 ? await readJob(this.#context, id) : undefined;
       return job ? steps.map((step) => openStep(codec, job, step)) : steps;
+    });
+  }
+
+  /** A page of what a job's handler has logged, oldest first; empty when there is nothing. */
+  async logs(id: string, filter: LogFilter = {}): Promise<LogLine[]> {
+    const { codec, call } = this.#context;
+    const job = checkJobId(id);
+    const wanted = checkLogFilter(filter);
+    return call(async () => {
+      // A sealed line is bound to the kind and tenant of its job.
+      const of = codec && (await readJob(this.#context, job));
+      const { kind, tenant } = of ?? { kind: "", tenant: "" };
+      return readLogPage(this.#context, { id: job, kind, tenant }, wanted, codec);
     });
   }
 

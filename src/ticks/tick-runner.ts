@@ -22,7 +22,7 @@ import { WorkerFigures } from "../intervals/worker-figures.js";
 import { setKeyRules } from "../limits/limit-statements.js";
 import { ScheduleTicker } from "../schedules/ticker.js";
 import { assembleWork, definitionsOf } from "../worker/assemble.js";
-import { contextOver, type FeatureContext, outfitOf } from "../worker/create-context.js";
+import { clockAndLogOf, contextOver, type FeatureContext } from "../worker/create-context.js";
 import { TickClaimer } from "./tick-claimer.js";
 import { claimAndRun, type Times, timesOf, windDown } from "./tick-life.js";
 import { TickServices } from "./tick-services.js";
@@ -71,7 +71,7 @@ export class TickRunner {
     });
     this.#options = options;
     this.#settings = settings;
-    this.#shared = { db, ...outfitOf(options) };
+    this.#shared = { db, ...clockAndLogOf(options) };
     this.#definitions = definitionsOf(options);
     this.#kinds = this.#definitions.map(({ kind }) => kind);
     this.#queues = [...settings.worker.concurrency.keys()];
@@ -179,9 +179,9 @@ export class TickRunner {
       tenantJobsMax: this.#settings.tenantJobsMax,
       onContended: () => figures.now.counts.contended++,
     });
-    const { jobs, progress } = assembleWork(context, this.#options, () => clock.monotonic() >= times.closeMs);
+    const { jobs, progress, logs } = assembleWork(context, this.#options, () => clock.monotonic() >= times.closeMs);
     await this.#register(context, times);
-    const services = new TickServices(context, progress);
+    const services = new TickServices(context, progress, logs);
     const life = { context, claimer, jobs, services, times };
     try {
       await claimAndRun(life, this.#settings.jobsMax, this.#usual);

@@ -1,8 +1,9 @@
-// What goes on beside the jobs of a tick: their progress is written, and those that shall be cancelled are told. No thread, no LISTEN.
+// What goes on beside the jobs of a tick: their progress and logs are written, and those that shall be cancelled are told. No thread, no LISTEN.
 import { type Service, ServiceLoop } from "../base/service.js";
 import type { ProgressKeeper } from "../core/settle/progress.js";
 import { RETRY, type WorkerContext } from "../core/worker/worker-context.js";
 import { cancelRequests } from "../core/worker/worker-statements.js";
+import type { LogKeeper } from "../logs/log-keeper.js";
 
 /** Jobs that another session asked to cancel are looked for this often. */
 const CANCELS_MS = 2_000;
@@ -26,21 +27,21 @@ class CancelWatch implements Service {
 }
 
 export class TickServices {
-  readonly #progress: ProgressKeeper;
+  readonly #keepers: readonly (ProgressKeeper | LogKeeper)[];
   readonly #loops: readonly ServiceLoop[];
 
   /** They start at once. */
-  constructor(context: WorkerContext, progress: ProgressKeeper) {
-    this.#progress = progress;
-    this.#loops = [progress, new CancelWatch(context)].map(
+  constructor(context: WorkerContext, progress: ProgressKeeper, logs: LogKeeper) {
+    this.#keepers = [progress, logs];
+    this.#loops = [...this.#keepers, new CancelWatch(context)].map(
       (service) => new ServiceLoop(context.clock, service, context.trouble),
     );
     for (const loop of this.#loops) loop.start();
   }
 
-  /** Resolves when the last progress is written. */
+  /** Resolves when the last progress and the last logs are written. */
   async stop(): Promise<void> {
     await Promise.all(this.#loops.map((loop) => loop.stop()));
-    await this.#progress.runOnce();
+    await Promise.all(this.#keepers.map((keeper) => keeper.runOnce()));
   }
 }

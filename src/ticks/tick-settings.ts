@@ -26,6 +26,8 @@ const OF_WORKERS = [
   "keepHistory",
   "codec",
   "logger",
+  "keepLogs",
+  "redact",
   "clock",
 ] as const;
 

@@ -9,6 +9,8 @@ import { detailList } from "../core/settle/verdict-details.js";
 import { ActiveJobs } from "../core/worker/active-jobs.js";
 import { resultSealer } from "../encryption/seal-result.js";
 import { watchSteps } from "../intervals/watched-steps.js";
+import { redactorsOf } from "../jobs/redact-job.js";
+import { LogKeeper } from "../logs/log-keeper.js";
 import { deliveryHandler } from "../outbox/delivery-handler.js";
 import { deliveryWriter } from "../outbox/delivery-mark.js";
 import { SendStore } from "../outbox/send-store.js";
@@ -30,6 +32,8 @@ export interface Work {
   readonly jobs: ActiveJobs;
   /** A service that writes the progress of running jobs. */
   readonly progress: ProgressKeeper;
+  /** A service that keeps what handlers log. */
+  readonly logs: LogKeeper;
 }
 
 export const definitionsOf = ({ handlers = [], channels = [] }: WorkerOptions): JobDefinition[] =>
@@ -55,12 +59,14 @@ export function assembleWork(context: FeatureContext, options: WorkerOptions, is
     codec,
   });
   const progress = new ProgressKeeper(context);
+  const logs = new LogKeeper(context, redactorsOf(settings.redact, definitionsOf(options)));
   const jobs = new ActiveJobs(context, {
     handlers: handlerTable([...(options.handlers ?? []), ...deliveries], middlewares),
-    members: contextMembers({ ...context, steps: { keeper: watchSteps(steps, context.bus), isTimeUp }, effects }),
+    members: contextMembers({ ...context, steps: { keeper: watchSteps(steps, context.bus), isTimeUp }, effects, logs }),
     maker: effects,
     format: { seal: codec && resultSealer(codec, log), details: detailList({ delivery: deliveryWriter }) },
     progress,
+    scrub: (claim, text) => logs.scrub(claim, text),
   });
   const claimer = new Claimer(context, {
     queues: [...settings.concurrency.keys()],
@@ -70,5 +76,5 @@ export function assembleWork(context: FeatureContext, options: WorkerOptions, is
     jobsMax: settings.claimJobsMax,
     tenantJobsMax: settings.claimTenantMax,
   });
-  return { claimer, jobs, progress };
+  return { claimer, jobs, progress, logs };
 }

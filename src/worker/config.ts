@@ -1,6 +1,8 @@
 // A project's settings in one file, `fairmill.config.ts`: what the commands read and what their worker runs.
 
+import { checkAlerts } from "../alerts/alert-settings.js";
 import { ConfigError } from "../base/errors.js";
+import { checkRedact } from "../base/redact.js";
 import { readable, refuseUnknown } from "../base/settings.js";
 import { checkCodec } from "../core/job/codec.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
@@ -47,6 +49,9 @@ const KNOWN: Record<keyof Config, true> = {
   recordEvery: true,
   codec: true,
   logger: true,
+  keepLogs: true,
+  redact: true,
+  alerts: true,
 };
 
 /** The default export of `fairmill.config.ts`. Returns what it is given, once it is checked. */
@@ -66,6 +71,8 @@ function checkedConfig(config: unknown, where: string): Config {
   if (databaseUrl !== undefined && typeof databaseUrl !== "string")
     throw new ConfigError("databaseUrl", `${where}: databaseUrl must be a text, like "postgres://user@host/database".`);
   checkCodec(codec);
+  checkRedact((config as Config).redact, where);
+  checkAlerts((config as Config).alerts);
   if (queues !== undefined) checkQueues(queues);
   checkMiddlewares<Middleware>(use);
   checkEach(handlers, "handlers", `${where}: handlers`, isHandler, "made by handle(job, async (ctx) => { … })");

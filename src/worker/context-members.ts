@@ -1,10 +1,13 @@
 // What the features of a worker bring to the context of handlers, put together: one line a feature.
 
 import type { Clock } from "../base/clock.js";
+import type { Logger } from "../base/log.js";
 import { batchMembers } from "../batches/batch-context.js";
 import { FlowNodeReader } from "../batches/node-reader.js";
 import type { ContextMembers, RunControl } from "../core/run/context.js";
 import type { Database } from "../db/database.js";
+import { logMembers } from "../logs/log-context.js";
+import type { LogKeeper } from "../logs/log-keeper.js";
 import { publishMembers } from "../outbox/publish-context.js";
 import { tickMembers } from "../schedules/tick-context.js";
 import { type StepTools, stepMembers } from "../steps/step-context.js";
@@ -13,6 +16,7 @@ import type { WorkerSettings } from "./worker-settings.js";
 
 // With these types come the declarations that add them to JobContext: an entry of the package imports this file for their sake (`src/index.ts`).
 export type { BatchContext } from "../batches/batch-context.js";
+export type { LogContext } from "../logs/log-context.js";
 export type { PublishContext } from "../outbox/publish-context.js";
 export type { TickContext } from "../schedules/tick-context.js";
 export type { StepContext } from "../steps/step-context.js";
@@ -23,14 +27,17 @@ export interface MembersOptions {
   readonly settings: WorkerSettings;
   readonly steps: Omit<StepTools, "clock">;
   readonly effects: WorkerEffects;
+  readonly log: Logger;
+  readonly logs: LogKeeper;
 }
 
 /** A member that `JobContext` declares and this lacks does not compile. */
 export const contextMembers =
-  ({ db, clock, settings: { codec }, steps, effects }: MembersOptions) =>
+  ({ db, clock, settings: { codec }, steps, effects, log, logs }: MembersOptions) =>
   (control: RunControl): ContextMembers => ({
     ...stepMembers(control, { ...steps, clock }),
     ...publishMembers(control, { codec, tell: (definition) => effects.tell(definition) }),
     ...batchMembers(control, new FlowNodeReader(db, codec)),
     ...tickMembers(db),
+    ...logMembers(logs, log),
   });

@@ -34,10 +34,10 @@ export function createContext(
     // A statement without an answer for as long as a lease lasts has lost its connection. Work would stand still for any longer.
     answerMsMax: Math.min(ANSWER_MS_MAX, Math.max(ANSWER_MS_MIN, settings.leaseMs)),
   });
-  return contextOver({ db, ...outfitOf(options) }, settings, kinds, events);
+  return contextOver({ db, ...clockAndLogOf(options) }, settings, kinds, events);
 }
 
-export const outfitOf = ({ clock, logger }: Pick<WorkerOptions, "clock" | "logger">) => ({
+export const clockAndLogOf = ({ clock, logger }: Pick<WorkerOptions, "clock" | "logger">) => ({
   clock: clock ?? systemClock,
   log: logger ?? createLogger(),
 });

@@ -1,6 +1,6 @@
 // The stop of a worker: its services in reverse order, each within its time, whatever the database does or does not.
 //
-//  1. Claim no more.                                            4. Write the last progress and verdicts.
+//  1. Claim no more.                                            4. Write the last progress, logs and verdicts.
 //  2. Let running jobs end within the grace period.             5. End upkeep, write the last figures, say goodbye, close.
 //  3. Abort the rest, release them without spending an attempt.
 
@@ -12,6 +12,7 @@ import type { ActiveJobs } from "../core/worker/active-jobs.js";
 import type { Incarnation } from "../core/worker/incarnation.js";
 import type { WorkerContext } from "../core/worker/worker-context.js";
 import type { IntervalRecorder } from "../intervals/interval-recorder.js";
+import type { LogKeeper } from "../logs/log-keeper.js";
 
 /** How long a stop may take beyond the times that jobs are given to end: to write the last verdicts, and to say goodbye. */
 const LAST_WORDS_MS = 10_000;
@@ -25,8 +26,13 @@ export interface Stoppable {
   readonly jobs: ActiveJobs;
   readonly incarnation: Incarnation;
   readonly progress: ProgressKeeper;
+  readonly logs: LogKeeper;
   readonly intervals: IntervalRecorder;
-  readonly loops: { readonly [Name in "progress" | "intervals" | "upkeep" | "listener" | "work"]: ServiceLoop };
+  readonly loops: {
+    readonly [Name in "progress" | "logs" | "intervals" | "upkeep" | "listener" | "work"]: ServiceLoop;
+  } & {
+    readonly alerts?: ServiceLoop;
+  };
 }
 
 export interface Stopped {
@@ -66,7 +72,7 @@ export async function windDown(
 /** Resolves with the number of jobs that were still held and went back. */
 async function stopInOrder(context: WorkerContext, worker: Stoppable, graceMs: number): Promise<number> {
   const { clock, db, identity, log, settings } = context;
-  const { jobs, incarnation, progress, intervals, loops } = worker;
+  const { jobs, incarnation, progress, logs, intervals, loops } = worker;
   log.info({ worker: identity.id, running: jobs.size }, "Worker stopping");
   incarnation.retire();
   jobs.releaseWaiting();
@@ -84,10 +90,12 @@ async function stopInOrder(context: WorkerContext, worker: Stoppable, graceMs: n
   jobs.abortAll(new ShutdownError());
   await within(clock, settings.abortGraceMs + 100, jobs.decided());
   const reported = loops.progress.stop().then(() => progress.runOnce());
-  const written = Promise.all([claimed, listened, reported]).then(() => jobs.settled());
+  const logged = loops.logs.stop().then(() => logs.runOnce());
+  const written = Promise.all([claimed, listened, reported, logged]).then(() => jobs.settled());
   await within(clock, LAST_SETTLE_MS, written);
   jobs.abandon();
-  await Promise.all([loops.upkeep.stop(), loops.intervals.stop().then(() => intervals.runOnce())]);
+  const recorded = loops.intervals.stop().then(() => intervals.runOnce());
+  await Promise.all([loops.upkeep.stop(), loops.alerts?.stop(), recorded]);
   const released = await incarnation.stop();
   await db.close();
   return released;

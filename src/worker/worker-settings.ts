@@ -1,16 +1,19 @@
 // The settings of a worker: one object of defaults, everything checked, unknown names refused, frozen.
 
+import { type AlertOptions, type AlertSettings, checkAlerts } from "../alerts/alert-settings.js";
 import { type Clock, checkClock } from "../base/clock.js";
 import { type Duration, toMs } from "../base/duration.js";
 import { ConfigError } from "../base/errors.js";
 import { checkLogger, type Logger } from "../base/log.js";
-import { nameOf, readable, refuseUnknown, wholeNumber } from "../base/settings.js";
+import { checkRedact } from "../base/redact.js";
+import { nameOf, oneOf, readable, refuseUnknown, wholeNumber } from "../base/settings.js";
 import { showValue } from "../base/show-value.js";
 import { type Codec, checkCodec } from "../core/job/codec.js";
 import type { AddedBy } from "../core/job/middleware-list.js";
 import type { Handler } from "../core/run/handler.js";
 import type { CoreSettings } from "../core/worker/worker-context.js";
 import type { Pool } from "../db/database.js";
+import { KEPT_LEVELS, type KeptLevel } from "../logs/log-statements.js";
 import type { Channel } from "../outbox/channel.js";
 import type { Use } from "./worker-middleware.js";
 
@@ -71,6 +74,12 @@ export interface WorkerOptions<Used extends Use = Use> {
   /** Opens what is sealed, and seals results and progress; default: nothing is sealed. */
   readonly codec?: Codec;
   readonly logger?: Logger;
+  /** Lines of `ctx.log` from this level on are kept with their job; default "info". False: none are. */
+  readonly keepLogs?: KeptLevel | false;
+  /** Keys or paths of contents that are not logged, of every kind; definitions add their own. */
+  readonly redact?: readonly string[];
+  /** Rules, channels and pace of alerts; default: the rules out of the box, to the log. False: this worker evaluates none. */
+  readonly alerts?: AlertOptions | false;
   /** For tests. */
   readonly clock?: Clock;
 }
@@ -103,6 +112,9 @@ const KNOWN = [
   "recordEvery",
   "codec",
   "logger",
+  "keepLogs",
+  "redact",
+  "alerts",
   "clock",
 ] as const;
 
@@ -112,6 +124,9 @@ export interface WorkerSettings extends CoreSettings {
   readonly effectsMax: number;
   readonly effectsBytesMax: number;
   readonly recordEveryMs: number;
+  readonly keepLogs: KeptLevel | undefined;
+  readonly redact: readonly string[];
+  readonly alerts: AlertSettings | undefined;
 }
 
 export const checkWorkerOptions = (options: WorkerOptions): WorkerSettings =>
@@ -155,6 +170,12 @@ function check(options: WorkerOptions): WorkerSettings {
     historyKeepMs: toMs(options.keepHistory ?? "30d", "keepHistory"),
     recordEveryMs,
     codec: checkCodec(options.codec),
+    keepLogs:
+      options.keepLogs === false
+        ? undefined
+        : oneOf(options.keepLogs ?? "info", KEPT_LEVELS, "keepLogs", "createWorker"),
+    redact: checkRedact(options.redact, "createWorker"),
+    alerts: checkAlerts(options.alerts),
   });
 }
 

@@ -2,10 +2,11 @@
 //
 //  start  1. see whether the schema fits this library, and say what limits the handlers' kinds have
 //         2. register an incarnation, begin heartbeats
-//         3. begin to keep progress, to record intervals, to listen, to do upkeep
+//         3. begin to keep progress and logs, to record intervals, to listen, to do upkeep
 //         4. claim, run, settle
 //  stop   the same from the end to the beginning: see `wind-down.ts`
 
+import { AlertKeeper } from "../alerts/alert-keeper.js";
 import { type Duration, toMs } from "../base/duration.js";
 import { FairmillError } from "../base/errors.js";
 import { type Service, ServiceLoop } from "../base/service.js";
@@ -23,6 +24,7 @@ import { explainFailure } from "../db/explain-failure.js";
 import { IntervalRecorder } from "../intervals/interval-recorder.js";
 import { WorkerFigures } from "../intervals/worker-figures.js";
 import { setKeyRules } from "../limits/limit-statements.js";
+import { ProcessFigures } from "../metrics/process-figures.js";
 import { ScheduleTicker } from "../schedules/ticker.js";
 import { assembleWork, definitionsOf } from "./assemble.js";
 import { createContext, type FeatureContext } from "./create-context.js";
@@ -50,22 +52,26 @@ export class Worker {
     const kinds = this.#definitions.map(({ kind }) => kind);
     const context = createContext(options, settings, kinds, this.events);
     this.#context = context;
-    const { claimer, jobs, progress } = assembleWork(context, options);
-    const stats = () => ({ ...jobs.stats, rssBytes: process.memoryUsage.rss() });
+    const { claimer, jobs, progress, logs } = assembleWork(context, options);
+    const used = new ProcessFigures(context.clock);
+    const stats = () => ({ ...jobs.stats, ...used.read() });
     const incarnation = new Incarnation(context, context.identity, stats);
     const loop = (service: Service) => new ServiceLoop(context.clock, service, context.trouble);
     const intervals = new IntervalRecorder(context, new WorkerFigures(context), jobs);
     this.#services = {
       incarnation,
       progress,
+      logs,
       intervals,
       jobs,
       loops: {
         progress: loop(progress),
+        logs: loop(logs),
         intervals: loop(intervals),
         listener: loop(new Listener(context)),
         upkeep: loop(new Upkeep(context, [new ScheduleTicker(context)])),
         work: loop(new WorkLoop(context, claimer, jobs, incarnation)),
+        ...(settings.alerts && { alerts: loop(new AlertKeeper(context, settings.alerts)) }),
       },
     };
     reportNews(context);

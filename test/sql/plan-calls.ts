@@ -236,6 +236,20 @@ export const CALLS: Record<string, Call> = {
     ways: ["job_pkey"],
     historyWays: "primary keys",
   },
+  append_logs_v1: {
+    statement: "select fairmill.append_logs_v1($1)",
+    values: ({ ids }) => [
+      JSON.stringify(ids.map((job) => ({ job, at: "2026-01-01T00:00:00Z", level: "info", attempt: 1, line: {} }))),
+    ],
+    ways: [],
+  },
+  "forget_observations with old lines": {
+    statement: "select fairmill.forget_observations(now() - interval '1 day', 1000)",
+    before: `insert into fairmill.job_log (job_id, at, level, attempt, bytes, line)
+      select n, now() - interval '2 days', 'info', 1, 2, '{}' from generate_series(1, 200) n`,
+    ways: ["job_pkey"],
+    historyWays: "primary keys",
+  },
   levels: { statement: "select * from fairmill.levels()", ways: ["job_lane backward"], walks: ["job_lane"] },
   "why_v1 of a ready job": {
     statement: "select * from fairmill.why_v1($1)",

@@ -40,7 +40,13 @@ async function asAdmin(serverUrl: string, work: (admin: pg.Client) => Promise<vo
 }
 
 const TABLES = [
+  "job_log",
+  "metric_sample",
   "worker_tick_metrics",
+  "alert_event",
+  "alert",
+  "alert_silence",
+  "alert_rule",
   "outbox",
   "schedule",
   "schedule_tick",

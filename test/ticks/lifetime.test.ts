@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createClient, defineJob, handle, JobCancelledError } from "fairmill";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { keepingLogger, untilAborted } from "../support/jobs.js";
+import { gate, keepingLogger, untilAborted } from "../support/jobs.js";
 import { type Pooler, pgbouncer, startPooler, WHY_SKIPPED } from "../support/pgbouncer.js";
 import { waitUntil } from "../support/wait.js";
 import { tickHandler } from "./handlers.js";
@@ -93,6 +93,20 @@ test("a running job that is cancelled is told so while its tick goes on, and end
   expect(await ticking).toMatchObject({ claimed: 1, succeeded: 0, failed: 0 });
   expect(reasons).toEqual([expect.any(JobCancelledError)]);
   expect(await client.job(id)).toMatchObject({ state: "cancelled" });
+});
+
+test("progress is written while the tick goes on", async () => {
+  await using client = createClient({ databaseUrl: db.url });
+  const { id } = await client.enqueue(work, {});
+  const seen = gate();
+  const reporting = handle(work, async ({ progress }) => {
+    progress("half");
+    await seen.promise;
+  });
+  const ticking = tickHandler({ databaseUrl: db.url, handlers: [reporting], budget: "60s" }).tick();
+  await waitUntil("half is written", async () => (await client.job(id))!.progress === "half");
+  seen.open();
+  expect(await ticking).toMatchObject({ succeeded: 1 });
 });
 
 test("C3: jobs behind a tenant's limit are recorded as throttled, once a tick, and the log says skipped_throttle", async () => {

@@ -35,7 +35,7 @@ export interface JobMakers {
 
 const KNOWN = [
   ...["tenant", "priority", "runAt", "delay", "idempotencyKey", "key", "batch"],
-  ...["attempts", "timeout", "expire", "tags"],
+  ...["attempts", "timeout", "expire", "tags", "trace"],
 ] as const satisfies readonly (keyof EnqueueOptions)[];
 const KNOWN_OF_ITEMS = ["input", ...KNOWN] as const;
 
@@ -116,6 +116,7 @@ function build<In>(
     timeout,
     expire,
     tags,
+    trace,
   } = read(definition, options, known);
   if (runAt !== undefined && delay !== undefined)
     throw new ConfigError("delay", `enqueue("${definition.kind}"): give runAt or delay, not both.`);
@@ -136,6 +137,7 @@ function build<In>(
     expireMs: expire === undefined ? definition.expireMs : toMs(expire, "expire"),
     timeoutMs: timeout === undefined ? undefined : toMs(timeout, "timeout"),
     tags: tags === undefined ? undefined : tagsOf(tags),
+    trace: trace === undefined ? undefined : traceOf(trace),
     key: ownKey === undefined ? undefined : nameOf(ownKey, "key"),
     runAt: runAt === undefined ? undefined : momentOf(runAt, "runAt"),
     delayMs: delay === undefined ? undefined : toMs(delay, "delay"),
@@ -157,9 +159,9 @@ function read(
   try {
     if (!hasOthers(options, known)) {
       const { tenant, priority, runAt, delay, idempotencyKey, key, batch, ...others } = options as AnyOptions;
-      const { attempts, timeout, expire, tags } = others;
+      const { attempts, timeout, expire, tags, trace } = others;
       const timed = { runAt, delay, timeout, expire };
-      return { tenant, priority, ...timed, idempotencyKey, key, batch, attempts, tags } as EnqueueOptions;
+      return { tenant, priority, ...timed, idempotencyKey, key, batch, attempts, tags, trace } as EnqueueOptions;
     }
   } catch {}
   // Says what is wrong with them.
@@ -212,6 +214,16 @@ const isTag = (tag: unknown): tag is string =>
 export function checkTag(tag: unknown, where: string): string {
   if (isTag(tag)) return tag;
   throw new ConfigError(where, `${where}: ${showValue(tag)} is not a text of 1 to ${TAG_CHARS_MAX} characters.`);
+}
+
+const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+function traceOf(trace: string): string {
+  if (typeof trace === "string" && TRACEPARENT.test(trace)) return trace;
+  throw new ConfigError(
+    "trace",
+    `trace: ${showValue(trace)} is no traceparent, like "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".`,
+  );
 }
 
 export function idempotencyKey(key: string): string {

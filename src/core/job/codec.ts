@@ -9,7 +9,7 @@ import { SealedError } from "./codec-errors.js";
 export interface SealContext {
   readonly kind: string;
   readonly tenant: string;
-  readonly what: "payload" | "result" | "progress" | "step";
+  readonly what: "payload" | "result" | "progress" | "step" | "log";
 }
 
 export interface Codec {

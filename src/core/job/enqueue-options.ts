@@ -26,6 +26,8 @@ export interface EnqueueOptions {
   readonly expire?: Duration;
   /** Words to find it by: at most 16, each of 1 to 64 characters. */
   readonly tags?: readonly string[];
+  /** The W3C `traceparent` of the span that enqueues it: its runs continue that trace. `fairmill/tracing` sets it. */
+  readonly trace?: string;
 }
 
 export interface NewJob {

@@ -2,6 +2,7 @@
 
 import { type Duration, toMs } from "../../base/duration.js";
 import { ConfigError } from "../../base/errors.js";
+import { checkRedact } from "../../base/redact.js";
 import { nameOf, readable, refuseUnknown, wholeNumber } from "../../base/settings.js";
 import { showValue } from "../../base/show-value.js";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "../../base/standard-schema.js";
@@ -37,6 +38,8 @@ export interface JobOptions<
   readonly limits?: JobLimits;
   /** What the job costs its account. */
   readonly credits?: JobCredits<Input>;
+  /** Keys or paths of contents that must not be shown or logged, like "password" or "user.email". */
+  readonly redact?: readonly string[];
 }
 
 /**
@@ -56,6 +59,8 @@ export interface JobDefinition<In = unknown, Out = In, Result = unknown, Returne
   readonly credits: JobCredits<In> | undefined;
   /** What `unique`, `debounce` or `throttle` came to. */
   readonly unique: UniqueRule<In> | undefined;
+  /** Keys and paths that are not shown or logged; empty: none. */
+  readonly redact: readonly string[];
   readonly schema: StandardSchema<In, Out> | undefined;
   readonly output: StandardSchema<Returned, Result> | undefined;
   /** Only types. */
@@ -78,6 +83,7 @@ const KNOWN = [
   "unique",
   "debounce",
   "throttle",
+  "redact",
 ] as const;
 
 /** Kinds that begin with it are made by the library alone: jobs that deliver messages. */
@@ -156,6 +162,7 @@ function checkDefinition(options: JobOptions<any, any, any>, where: string): Job
     limits: checkJobLimits(options.limits, options.key !== undefined, where),
     credits: checkJobCredits(options.credits, where),
     unique: uniqueRuleOf(options, where),
+    redact: checkRedact(options.redact, where),
     schema: options.input,
     output: options.output,
   });

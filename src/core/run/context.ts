@@ -1,7 +1,6 @@
 // What a handler is given: its input, who it is, a signal that says when to stop, and ways to report. The core brings what every job has; steps,
-// messages, batches and ticks are brought by their features, which declare their members in `JobContext` (`declare module`) and implement them as
+// messages, batches, ticks and logs are brought by their features, which declare their members in `JobContext` (`declare module`) and implement them as
 // `ContextMembers`. `src/worker/context-members.ts` puts them together.
-import type { Logger } from "../../base/log.js";
 import type { Queryable } from "../../base/queryable.js";
 import type { Claim } from "../job/claim.js";
 import type { EnqueueOptions } from "../job/enqueue-options.js";
@@ -20,10 +19,10 @@ export interface CoreContext<Input = unknown> {
   /** 1 for the first attempt. */
   readonly attempt: number;
   readonly leaseNo: number;
+  /** The `traceparent` of the span that enqueued the job; null: none was given. */
+  readonly trace: string | null;
   /** Aborts on the time limit, on cancel, on a lost lease and on shutdown; `signal.reason` says which. */
   readonly signal: AbortSignal;
-  /** A logger that names this job in every line. */
-  readonly log: Logger;
   /** Keeps a JSON value as the job's progress; cheap to call often, the latest value wins. */
   progress(value: unknown): void;
   /**
@@ -64,7 +63,6 @@ export interface RunControl {
 
 /** What all contexts of a worker share: one is made for every job, so it carries little of its own. */
 export interface ContextTools {
-  readonly logger: Logger;
   readonly report: (claim: Claim, value: unknown) => void;
   readonly effectsOf: (run: Run) => RunEffects;
 }
@@ -75,7 +73,6 @@ export class RunContext<Input = unknown> implements CoreContext<Input> {
   readonly #tools: ContextTools;
   readonly input: Input;
   #controller: AbortController | undefined;
-  #log: Logger | undefined;
 
   constructor(run: Run, input: Input, tools: ContextTools) {
     this.#run = run;
@@ -117,6 +114,9 @@ export class RunContext<Input = unknown> implements CoreContext<Input> {
   get leaseNo(): number {
     return this.#run.claim.leaseNo;
   }
+  get trace(): string | null {
+    return this.#run.claim.trace;
+  }
 
   get signal(): AbortSignal {
     if (!this.#controller) {
@@ -124,12 +124,6 @@ export class RunContext<Input = unknown> implements CoreContext<Input> {
       if (this.#run.abortedBy !== undefined) this.#controller.abort(this.#run.abortedBy);
     }
     return this.#controller.signal;
-  }
-
-  get log(): Logger {
-    const { id, kind, tenant, attempt, worker } = this.#run.claim;
-    this.#log ??= this.#tools.logger.child({ worker, job: id, kind, tenant, attempt });
-    return this.#log;
   }
 
   // Handlers may take the context apart: `async ({ step }) => …`. So what they call are functions that know their context, made when

@@ -52,7 +52,7 @@ export class Runner implements RunControl {
     this.#options = options;
     this.#ends = ends;
     this.#Context = RunContext.with(options.members(this));
-    this.#tools = { logger: options.logger, report: options.onProgress, effectsOf: (run) => this.effectsOf(run) };
+    this.#tools = { report: options.onProgress, effectsOf: (run) => this.effectsOf(run) };
   }
 
   #limit(run: Run): void {

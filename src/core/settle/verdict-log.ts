@@ -5,7 +5,13 @@ import type { Logger } from "../../base/log.js";
 import type { Claim } from "../job/claim.js";
 import type { Verdict } from "../job/outcome.js";
 
-export function logVerdict(log: Logger, claim: Claim, verdict: Verdict, durationMs: number): void {
+export function logVerdict(
+  log: Logger,
+  claim: Claim,
+  verdict: Verdict,
+  durationMs: number,
+  scrub: (claim: Claim, text: string) => string = (_, text) => text,
+): void {
   if (verdict.verdict === "done" && verdict.result === undefined && log.isLevelEnabled?.("info") === false) return;
   const facts = {
     worker: claim.worker,
@@ -22,10 +28,13 @@ export function logVerdict(log: Logger, claim: Claim, verdict: Verdict, duration
       return log.info(facts, "Job completed");
     }
     case "dead":
-      return log.error({ ...facts, outcome: verdict.outcome, error: verdict.error.message }, "Job failed for good");
+      return log.error(
+        { ...facts, outcome: verdict.outcome, error: scrub(claim, verdict.error.message) },
+        "Job failed for good",
+      );
     case "retry":
       return log.warn(
-        { ...facts, outcome: verdict.outcome, error: verdict.error.message, retryInMs: verdict.delayMs },
+        { ...facts, outcome: verdict.outcome, error: scrub(claim, verdict.error.message), retryInMs: verdict.delayMs },
         "Job failed, will be retried",
       );
     case "snooze":

@@ -25,6 +25,8 @@ import type { WorkerContext } from "./worker-context.js";
 export interface ActiveJobsOptions extends Pick<RunnerOptions, "handlers" | "members" | "maker"> {
   readonly progress: ProgressKeeper;
   readonly format: SettleFormat;
+  /** Keeps secrets of a job out of a text that is logged. */
+  readonly scrub?: (claim: Claim, text: string) => string;
 }
 
 /** A job with its verdict, on its way to the database: a run that is decided, or a job that was never started. */
@@ -43,6 +45,7 @@ const UNSETTLED_MAX_FACTOR = 4;
 export class ActiveJobs implements RunEnds, SettleEnds<Settling> {
   readonly #context: WorkerContext;
   readonly #contents: ContentReports;
+  readonly #scrub: ActiveJobsOptions["scrub"];
   readonly #runner: Runner;
   readonly #settlers: Settlers<Settling>;
   readonly #capacity: Capacity;
@@ -57,10 +60,11 @@ export class ActiveJobs implements RunEnds, SettleEnds<Settling> {
   /** Releases on their way: their jobs are still ours, and would be blamed if this process died. */
   #releasing = 0;
 
-  constructor(context: WorkerContext, { progress, format, ...options }: ActiveJobsOptions) {
+  constructor(context: WorkerContext, { progress, format, scrub, ...options }: ActiveJobsOptions) {
     const { bus, clock, log, events, settings } = context;
     this.#context = context;
     this.#contents = new ContentReports(log, events);
+    this.#scrub = scrub;
     this.#capacity = new Capacity(settings.concurrency, settings.prefetch);
     this.#runner = new Runner(
       {
@@ -302,7 +306,7 @@ export class ActiveJobs implements RunEnds, SettleEnds<Settling> {
       this.#letGo(item);
       this.#count(item.verdict);
       if (item.verdict.verdict === "done") this.#contents.look(item.claim, "result", item.verdict.result);
-      logVerdict(log, item.claim, item.verdict, item.durationMs);
+      logVerdict(log, item.claim, item.verdict, item.durationMs, this.#scrub);
     }
     for (const item of refused) this.#letGo(item);
     if (accepted.length > 0)

@@ -1,39 +1,81 @@
 // `fairmill job <id>`: all there is to know about one job.
+import { Option } from "commander";
 import { systemClock } from "../../base/clock.js";
 import type { ErrorRecord } from "../../base/error-record.js";
 import { JobNotFoundError } from "../../base/errors.js";
-import { jobId } from "../../cli/arguments.js";
+import { given, jobId, whole } from "../../cli/arguments.js";
 import { colourOfState } from "../../cli/colours.js";
 import { defineCommand } from "../../cli/command.js";
+import { UsageError } from "../../cli/failure.js";
+import { redactorOf } from "../../cli/payload.js";
 import { findTarget, withClient } from "../../cli/target.js";
 import { droppedText, indented, manyLines, oneLine, toJson } from "../../cli/text.js";
 import { relative, spanOf } from "../../cli/times.js";
 import { isSealed, keyIdOf } from "../../core/job/codec.js";
 import { isEnded } from "../../core/job/states.js";
+import type { LogLine } from "../../logs/log-page.js";
+import { KEPT_LEVELS, type KeptLevel } from "../../logs/log-statements.js";
 import type { JobStep } from "../../steps/step-statements.js";
 import type { Failure, Job, JobDetail } from "../read-jobs.js";
 
-export const job = defineCommand<{ readonly full?: true }, [id: string]>({
+interface Options {
+  readonly full?: true;
+  readonly logs?: true;
+  readonly level?: KeptLevel;
+  readonly after?: string;
+  readonly limit?: number;
+}
+
+const LINES = 200;
+
+export const job = defineCommand<Options, [id: string]>({
   name: "job",
   summary: "show one job: state, times, attempts with their errors, steps, payload, result",
   examples: [
     ["fairmill job 17", "for people"],
+    ["fairmill job 17 --logs", "what its handler logged, oldest first"],
     ["fairmill job 17 --json | jq .failures", "for programs"],
   ],
   declare: (command) =>
     void command
       .argument("<id>", "the job's id, as enqueue printed it", jobId)
-      .option("--full", `every text in full, not only its first ${TEXT_CHARS_MAX} characters`),
+      .option("--full", `every text in full, not only its first ${TEXT_CHARS_MAX} characters`)
+      .option("--logs", "what its handler has logged, instead of the rest")
+      .addOption(new Option("--level <level>", "of --logs: this level and those above it").choices(KEPT_LEVELS))
+      .option("--after <id>", "of --logs: only lines behind this one", jobId)
+      .option("--limit <n>", `of --logs: how many lines (default: ${LINES})`, whole("--limit", 1, 1_000)),
   run: async ({ args: [id], options, out }) => {
-    const [found, steps] = await withClient(await findTarget(options, "codec"), (client) =>
-      Promise.all([client.job(id), client.jobs.steps(id)]),
+    if (!options.logs && (options.level ?? options.after ?? options.limit) !== undefined)
+      throw new UsageError(`--level, --after and --limit are for --logs. Write "fairmill job ${id} --logs".`);
+    const target = await findTarget(options, "codec");
+    const redactor = redactorOf(target);
+    const page = given({ level: options.level, after: options.after, limit: options.limit ?? LINES });
+    const [stored, kept, lines] = await withClient(target, (client) =>
+      Promise.all([client.job(id), client.jobs.steps(id), options.logs ? client.jobs.logs(id, page) : []]),
     );
-    if (found === undefined) throw new JobNotFoundError(id);
+    if (stored === undefined) throw new JobNotFoundError(id);
+    const found = redactor.job(stored);
+    if (options.logs) {
+      const logs = lines.map((line) => redactor.line(stored, line));
+      const next = logs.length === (options.limit ?? LINES) ? logs.at(-1)!.id : null;
+      out.result({ id, logs, next }, logText(id, logs, next));
+      return 0;
+    }
+    const steps = kept.map((step) => redactor.step(stored, step));
     const cut = options.full ? (text: string) => text : firstPart;
     out.result({ ...found, steps }, detailOf(found, steps, { nowMs: systemClock.now(), coloured: out.coloured, cut }));
     return 0;
   },
 });
+
+function logText(id: string, lines: readonly LogLine[], next: string | null): string {
+  if (lines.length === 0) return `Nothing that the handler of job ${id} logged is kept.`;
+  const shown = lines.map(({ at, level, attempt, message, fields }) => {
+    const facts = Object.entries(fields).map(([name, value]) => `${oneLine(name)}=${oneLine(toJson(value))}`);
+    return `${at.toISOString()} ${level.padEnd(5)} #${attempt} ${[oneLine(message), ...facts].join("  ")}`;
+  });
+  return [...shown, ...(next === null ? [] : [`More of them: the same command with --after ${next}`])].join("\n");
+}
 
 /** A terminal is no place for a megabyte. */
 const TEXT_CHARS_MAX = 2_000;

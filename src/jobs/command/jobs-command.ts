@@ -4,6 +4,7 @@ import { systemClock } from "../../base/clock.js";
 import { given, jobId, momentOrAgo, name, text, whole } from "../../cli/arguments.js";
 import { colourOfState } from "../../cli/colours.js";
 import { defineCommand } from "../../cli/command.js";
+import { redactorOf } from "../../cli/payload.js";
 import { tableOf } from "../../cli/table.js";
 import { findTarget, withClient } from "../../cli/target.js";
 import { relative, spanOf } from "../../cli/times.js";
@@ -50,9 +51,11 @@ export const jobs = defineCommand<Options>({
     const { state, queue, kind, tenant, batch, errorCode, errorText, since, until, before, limit } = options;
     const ended = { errorCode, errorText, endedSince: since, endedUntil: until };
     const filter = given({ state, queue, kind, tenant, batch, before, ...ended });
-    // The table shows no payloads, JSON does: only there the config's codec matters.
-    const page = await withClient(await findTarget(options, out.json ? "codec" : "nothing"), (client) =>
-      client.jobs.list({ ...filter, limit }),
+    // The config says how payloads are opened, and what must not be shown of them and of errors.
+    const target = await findTarget(options, "codec");
+    const { job: shown } = redactorOf(target);
+    const page = (await withClient(target, (client) => client.jobs.list({ ...filter, limit }))).map((job) =>
+      shown(job),
     );
     const next = page.length === limit ? (page.at(-1)?.id ?? null) : null;
     if (page.length === 0) out.result({ jobs: [], next }, nothingFound(Object.keys(filter).length > 0));

