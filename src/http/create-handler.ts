@@ -8,6 +8,7 @@ import { openClient } from "../client/client.js";
 import type { ClientOptions } from "../client/client-options.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
 import { type Backend, type JobLink, LIST_MS_MAX, limited, VIEW_MS_MAX } from "./backend.js";
+import { alertReader, logReader, metricsReader } from "./client-readers.js";
 import { type Credential, checkCredentials, parseCredentials, ROLES, type Role } from "./credentials.js";
 import { EventHub } from "./event-hub.js";
 import { type Caller, Gatekeeper } from "./gatekeeper.js";
@@ -137,9 +138,9 @@ export function createHttpHandler(options: HttpOptions = {}): HttpHandler {
     gatekeeper,
     events,
     driveBulk,
-    metrics: options.metrics,
-    alerts: options.alerts,
-    logs: options.logs,
+    metrics: options.metrics ?? metricsReader(view, () => clock.now()),
+    alerts: options.alerts ?? alertReader(client),
+    logs: options.logs ?? logReader(client),
     scaling: options.scaling,
     providers: options.providers,
   };
@@ -149,7 +150,8 @@ export function createHttpHandler(options: HttpOptions = {}): HttpHandler {
     files: options.dashboard === false ? undefined : new StaticFiles(options.dashboard ?? DASHBOARD_FOLDER),
     authorize: async (request) =>
       typeof auth === "function" ? visitorOf(await auth(request), gatekeeper, request) : gatekeeper.callerOf(request),
-    metricsText: options.metricsText,
+    // One client for all scrapes: totals count in it.
+    metricsText: options.metricsText ?? (() => client.metrics.prometheus()),
     tick: options.tick,
     isReady: async () => {
       await context.fits();

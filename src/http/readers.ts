@@ -22,10 +22,10 @@ export interface MetricsReader {
   /** Jobs in and out a second, now. */
   rates?(scope: Scope): Promise<{ inPerSecond: number | null; outPerSecond: number | null }>;
   series(span: Span, scope: Scope, names: readonly string[], by: SeriesBy): Promise<object>;
-  backlog(span: Span, scope: Scope): Promise<object>;
-  fairness(span: Span, scope: Scope, tenantsMax: number): Promise<object>;
-  time(span: Span, scope: Scope, by: "kind" | "queue" | "tenant"): Promise<object>;
-  money(span: Span, scope: Scope, by: "kind" | "tenant"): Promise<object>;
+  backlog?(span: Span, scope: Scope): Promise<object>;
+  fairness?(span: Span, scope: Scope, tenantsMax: number): Promise<object>;
+  time?(span: Span, scope: Scope, by: "kind" | "queue" | "tenant"): Promise<object>;
+  money?(span: Span, scope: Scope, by: "kind" | "tenant"): Promise<object>;
   /** A limit replayed on the last hour, before it is set. */
   tryLimit?(
     scope: "tenant" | "queue" | "kind",

@@ -27,9 +27,11 @@ const scopeIn = (call: Call<{ queue?: string; kind?: string; tenant?: string }, 
   tenant: tenantOf(call, call.query.tenant),
 });
 
-function metricsOf(http: Backend): MetricsReader {
-  if (http.metrics === undefined) throw notWired("What happened over time");
-  return http.metrics;
+/** What the reader has of this, bound to it. */
+function metricsOf<Name extends keyof MetricsReader>(http: Backend, what: Name): NonNullable<MetricsReader[Name]> {
+  const read = http.metrics?.[what];
+  if (read === undefined) throw notWired("What happened over time");
+  return read.bind(http.metrics) as NonNullable<MetricsReader[Name]>;
 }
 
 const BY: readonly SeriesBy[] = ["none", "queue", "kind", "tenant", "worker", "provider", "version"];
@@ -42,7 +44,7 @@ export const seriesRoutes: readonly Route[] = [
     query: object({ ...spanQuery, ...scopeQuery, name: oneOrMore(name), by: optional(oneOf(...BY)) }),
     answer: shapes.errorRecord,
     handle: async (call) =>
-      metricsOf(call.http).series(
+      metricsOf(call.http, "series")(
         spanIn(call.query, call.http.clock),
         scopeIn(call),
         [call.query.name].flat() as string[],
@@ -55,7 +57,7 @@ export const seriesRoutes: readonly Route[] = [
     tenants: "own",
     query: object({ ...spanQuery, ...scopeQuery }),
     answer: shapes.errorRecord,
-    handle: async (call) => metricsOf(call.http).backlog(spanIn(call.query, call.http.clock), scopeIn(call)),
+    handle: async (call) => metricsOf(call.http, "backlog")(spanIn(call.query, call.http.clock), scopeIn(call)),
   }),
   route("GET", "/fairness", {
     summary: "What each tenant was given and what it was entitled to",
@@ -64,7 +66,7 @@ export const seriesRoutes: readonly Route[] = [
     query: object({ ...spanQuery, ...scopeQuery, limit: optional(integerText(1, 50)) }),
     answer: shapes.errorRecord,
     handle: async (call) =>
-      metricsOf(call.http).fairness(spanIn(call.query, call.http.clock), scopeIn(call), call.query.limit ?? 20),
+      metricsOf(call.http, "fairness")(spanIn(call.query, call.http.clock), scopeIn(call), call.query.limit ?? 20),
   }),
   route("GET", "/time", {
     summary: "Where the time of jobs went",
@@ -73,7 +75,7 @@ export const seriesRoutes: readonly Route[] = [
     query: object({ ...spanQuery, ...scopeQuery, by: optional(oneOf("kind", "queue", "tenant")) }),
     answer: shapes.errorRecord,
     handle: async (call) =>
-      metricsOf(call.http).time(spanIn(call.query, call.http.clock), scopeIn(call), call.query.by ?? "kind"),
+      metricsOf(call.http, "time")(spanIn(call.query, call.http.clock), scopeIn(call), call.query.by ?? "kind"),
   }),
   route("GET", "/money", {
     summary: "Captured credits beside what providers cost",
@@ -82,7 +84,7 @@ export const seriesRoutes: readonly Route[] = [
     query: object({ ...spanQuery, ...scopeQuery, by: optional(oneOf("kind", "tenant")) }),
     answer: shapes.errorRecord,
     handle: async (call) =>
-      metricsOf(call.http).money(spanIn(call.query, call.http.clock), scopeIn(call), call.query.by ?? "tenant"),
+      metricsOf(call.http, "money")(spanIn(call.query, call.http.clock), scopeIn(call), call.query.by ?? "tenant"),
   }),
   route("GET", "/providers", {
     summary: "Providers: breakers, latency, cost",
