@@ -8,6 +8,7 @@ import type { JobDefinition } from "../core/job/job-definition.js";
 import type { Database } from "../db/database.js";
 import { sqlStateOf } from "../db/failures.js";
 import type { Session } from "../db/session.js";
+import type { JobRedactor } from "../jobs/redact-job.js";
 import type { EventHub } from "./event-hub.js";
 import type { Gatekeeper } from "./gatekeeper.js";
 import type { Readers } from "./readers.js";
@@ -33,6 +34,8 @@ export interface Backend extends Readers {
   readonly tokens: Signer | undefined;
   readonly links: ((job: { id: string; kind: string; tenant: string }) => readonly JobLink[]) | undefined;
   /** Takes out what nobody should read; the same value where there is nothing. */
+  /** What definitions and the project say must not be shown. */
+  readonly redactor: JobRedactor;
   readonly redact: ((value: unknown) => unknown) | undefined;
   readonly gatekeeper: Gatekeeper;
   readonly events: EventHub;

@@ -2,11 +2,13 @@
 import { type Clock, checkClock, sleep, systemClock } from "../base/clock.js";
 import { ConfigError } from "../base/errors.js";
 import { checkLogger, createLogger, type Logger } from "../base/log.js";
+import { checkRedact } from "../base/redact.js";
 import { readable, refuseUnknown } from "../base/settings.js";
 import { checkSecrets, Signer } from "../base/signing.js";
 import { openClient } from "../client/client.js";
 import type { ClientOptions } from "../client/client-options.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
+import { createJobRedactor } from "../jobs/redact-job.js";
 import { type Backend, type JobLink, LIST_MS_MAX, limited, VIEW_MS_MAX } from "./backend.js";
 import { alertReader, logReader, metricsReader } from "./client-readers.js";
 import { type Credential, checkCredentials, parseCredentials, ROLES, type Role } from "./credentials.js";
@@ -41,8 +43,8 @@ export interface HttpOptions extends Omit<ClientOptions, "clock" | "stability" |
   readonly dashboard?: string | false;
   /** Links of your own beside a job. */
   readonly links?: (job: { id: string; kind: string; tenant: string }) => readonly JobLink[];
-  /** Changes every payload, result, progress, message and error before it is shown. */
-  readonly redact?: (value: unknown) => unknown;
+  /** Paths that must not be shown, beside those of the definitions; or a function that changes every payload, result, progress, message and error. */
+  readonly redact?: readonly string[] | ((value: unknown) => unknown);
   readonly metrics?: MetricsReader;
   readonly alerts?: AlertReader;
   readonly logs?: LogReader;
@@ -122,6 +124,7 @@ export function createHttpHandler(options: HttpOptions = {}): HttpHandler {
       .finally(() => driving.delete(id));
     driving.set(id, run);
   };
+  const paths = typeof options.redact === "function" ? [] : (options.redact ?? []);
   const events = new EventHub(view, clock, logger);
   const backend: Backend = {
     client,
@@ -134,7 +137,8 @@ export function createHttpHandler(options: HttpOptions = {}): HttpHandler {
     definitions: new Map((options.jobs ?? []).map((job) => [job.kind, job])),
     tokens,
     links: options.links,
-    redact: options.redact,
+    redactor: createJobRedactor(checkRedact(paths, "createHttpHandler"), options.jobs ?? []),
+    redact: typeof options.redact === "function" ? options.redact : undefined,
     gatekeeper,
     events,
     driveBulk,

@@ -15,7 +15,7 @@ export {
 } from "../bulk/bulk-statements.js";
 export { type CreditEntry, readStatement } from "../credits/credit-statements.js";
 export { openJob, openStep } from "../jobs/open-job.js";
-export { type JobDetail, readEnds, readJobDetail, type SeenJob } from "../jobs/read-jobs.js";
+export { type Job, type JobDetail, readEnds, readJobDetail, type SeenJob } from "../jobs/read-jobs.js";
 export type { RerunOptions } from "../jobs/rerun.js";
 export {
   type JobRow,
@@ -37,6 +37,7 @@ export {
   readTenants,
   type TenantOverview,
 } from "../limits/overview-statements.js";
+export type { LogLine } from "../logs/log-page.js";
 export { openMessage } from "../outbox/open-message.js";
 export { readMessage, readMessages } from "../outbox/outbox-statements.js";
 export { Cron } from "../schedules/cron.js";

@@ -1,6 +1,7 @@
 // `fairmill serve`: the HTTP API and the dashboard, until a signal ends it.
 import { given, text, whole } from "../../cli/arguments.js";
 import { defineCommand } from "../../cli/command.js";
+import { NOT_SHOWN } from "../../cli/payload.js";
 import { catchSignals } from "../../cli/signals.js";
 import { stderrLogger } from "../../cli/stderr-logger.js";
 import { findTarget } from "../../cli/target.js";
@@ -9,6 +10,12 @@ import { takenOver } from "../../ticks/command/tick-command.js";
 interface Options {
   readonly host: string;
   readonly port: number;
+}
+
+/** Where the rules of redaction cannot be known, no contents are shown. */
+function hidden(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || !("message" in value)) return value === null ? null : NOT_SHOWN;
+  return { ...("name" in value && { name: "Error" }), ...("code" in value && { code: null }), message: NOT_SHOWN };
 }
 
 export const serve = defineCommand<Options>({
@@ -35,9 +42,9 @@ FAIRMILL_INTERNAL_SECRET signs sessions and tokens for single jobs; with it and 
     ]);
     const isGuarded = Boolean(process.env["FAIRMILL_DASHBOARD_AUTH"]);
     refuseOpenDoor({ host, isGuarded });
-    const { codec, use, jobs = [], handlers = [] } = target.config?.settings ?? {};
+    const { codec, use, jobs = [], handlers = [], channels = [], redact } = target.config?.settings ?? {};
     const definitions = new Map(
-      [...jobs, ...handlers.map(({ definition }) => definition)].map((one) => [one.kind, one]),
+      [...jobs, ...[...handlers, ...channels].map(({ definition }) => definition)].map((one) => [one.kind, one]),
     );
     const { databaseUrl, schema } = target;
     const logger = stderrLogger(process.env["FAIRMILL_LOG_LEVEL"] || "info");
@@ -57,7 +64,7 @@ FAIRMILL_INTERNAL_SECRET signs sessions and tokens for single jobs; with it and 
       ...(!isGuarded && { auth: "loopback" as const }),
       jobs: [...definitions.values()],
       logger,
-      ...given({ tick }),
+      ...given({ tick, redact: target.isConfigBroken ? hidden : redact }),
     });
     const signals = catchSignals(() => out.note("Stopping."));
     try {

@@ -17,6 +17,7 @@ import {
 import { type Call, limitIn, paging, type Route, route } from "../route.js";
 import { boundedText, id, list, object, oneOf, optional, record } from "../schema.js";
 import * as shapes from "../shapes.js";
+import { toRow } from "./job-view.js";
 import { checkedId, jobFilter } from "./jobs.js";
 
 const filter = object({ ...jobFilter, payload: optional(record), ids: optional(list(id, 10_000)) });
@@ -57,7 +58,7 @@ export const bulkRoutes: readonly Route[] = [
     answer: shapes.bulkPreview,
     handle: async (call) => {
       const { count, more, groups, samples } = await previewBulk(call.http.view, call.body.action, wantedFilter(call));
-      const rows = await readJobRows(call.http.view, samples);
+      const rows = (await readJobRows(call.http.view, samples)).map((row) => toRow(call.http, row));
       return { count: { count, more }, groups, samples: rows };
     },
   }),

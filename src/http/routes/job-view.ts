@@ -1,7 +1,13 @@
 // A job as the API shows it: attempts as one list, where its time went, and nothing of other tenants in its reasons.
 import { SEALED } from "../../core/job/codec.js";
 import type { Backend } from "../backend.js";
-import { type JobDetail, openJob, type Why, type WhyCheck } from "../rooms.js";
+import { type JobDetail, type JobRow, openJob, type Why, type WhyCheck } from "../rooms.js";
+
+/** A job of a list: of its contents only the message of its error is there. */
+export const toRow = ({ redact }: Backend, row: JobRow): JobRow =>
+  redact && row.error
+    ? { ...row, error: { ...row.error, message: row.error.message && String(redact(row.error.message)) } }
+    : row;
 
 export interface AttemptView {
   readonly attempt: number;
@@ -41,7 +47,8 @@ export function spentBy(job: JobDetail, attempts: readonly AttemptView[], nowMs:
 }
 
 export function toDetail(http: Backend, stored: JobDetail, sleptMs: number) {
-  const job = openJob(http.context.codec, stored);
+  const opened = openJob(http.context.codec, stored);
+  const job = http.redactor.job(opened);
   const attempts = attemptsOf(job);
   const { failures: _failures, timeoutMs: _timeoutMs, completedAt, credits, ...rest } = job;
   const shown = <T>(value: T): T => (http.redact ? (http.redact(value) as T) : value);
@@ -58,7 +65,7 @@ export function toDetail(http: Backend, stored: JobDetail, sleptMs: number) {
     links: links.filter(({ url }) => /^https?:\/\//i.test(url)).slice(0, 20),
     // Version 1 of the API says held.
     credits: credits && { ...credits, state: credits.state === "reserved" ? "held" : credits.state },
-    redacted: http.redact !== undefined,
+    redacted: http.redact !== undefined || JSON.stringify(job) !== JSON.stringify(opened),
     sealed: isSealed(job.payload),
   };
 }

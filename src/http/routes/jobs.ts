@@ -9,6 +9,7 @@ import { HttpProblem, notFound, notWired, requestInvalid } from "../problem.js";
 import {
   type JobRow,
   type JobSearch,
+  type LogLine,
   openJob,
   openStep,
   readEnds,
@@ -34,7 +35,7 @@ import {
   time,
 } from "../schema.js";
 import * as shapes from "../shapes.js";
-import { toDetail, toWhy, withoutOthers } from "./job-view.js";
+import { toDetail, toRow, toWhy, withoutOthers } from "./job-view.js";
 
 export const jobFilter = {
   state: optional(oneOrMore(shapes.jobState)),
@@ -69,7 +70,7 @@ async function list(call: Call<Infer<typeof jobQuery>, undefined>): Promise<Page
     limit: limit + 1,
   };
   try {
-    return page(await searchJobs(http.lists, search), limit, null, null);
+    return page(await searchJobs(http.lists, search), limit, null, null, http);
   } catch (error) {
     if (!wasTooSlow(error)) throw error;
   }
@@ -79,15 +80,15 @@ async function list(call: Call<Infer<typeof jobQuery>, undefined>): Promise<Page
   try {
     const rows = await searchJobs(http.lists, { ...search, before: newest, after });
     const message = `All jobs would have taken longer than two seconds: these are from the ids ${after} to ${newest}. The next page goes on behind them.`;
-    return page(rows, limit, { code: "LOOKED_AT_PART", message }, floor > 0n ? String(floor + 1n) : null);
+    return page(rows, limit, { code: "LOOKED_AT_PART", message }, floor > 0n ? String(floor + 1n) : null, http);
   } catch (error) {
     if (!wasTooSlow(error)) throw error;
     return { items: [], next: null, notice: TOO_SLOW };
   }
 }
 
-const page = (rows: readonly JobRow[], limit: number, notice: Notice | null, rest: string | null) => ({
-  items: rows.slice(0, limit),
+const page = (rows: readonly JobRow[], limit: number, notice: Notice | null, rest: string | null, http: Backend) => ({
+  items: rows.slice(0, limit).map((row) => toRow(http, row)),
   next: rows.length > limit ? rows[limit - 1]!.id : rest,
   notice,
 });
@@ -172,8 +173,11 @@ export const jobRoutes: readonly Route[] = [
     answer: shapes.itemsOf(shapes.step),
     handle: async (call) => {
       const job = await jobFor(call);
-      const { view, redact, context } = call.http;
-      const steps = (await readSteps(view, job.id)).map((step) => openStep(context.codec, job, step));
+      const { view, redact, context, redactor } = call.http;
+      const { kind, payload } = openJob(context.codec, job);
+      const steps = (await readSteps(view, job.id)).map((step) =>
+        redactor.step({ kind, payload }, openStep(context.codec, job, step)),
+      );
       return { items: redact ? steps.map((step) => ({ ...step, result: redact(step.result) })) : steps };
     },
   }),
@@ -187,7 +191,14 @@ export const jobRoutes: readonly Route[] = [
       const job = await jobFor(call);
       if (call.http.logs === undefined) throw notWired("What jobs log");
       const { cursor, level } = call.query;
-      return { ...(await call.http.logs.logs(job.id, { cursor, level, limit: limitIn(call.query) })), notice: null };
+      const { items, next } = await call.http.logs.logs(job.id, { cursor, level, limit: limitIn(call.query) });
+      const { context, redactor, redact } = call.http;
+      const { kind, payload } = openJob(context.codec, job);
+      const lines = items.map((line) => redactor.line({ kind, payload }, line as LogLine));
+      const shown = redact
+        ? lines.map((line) => ({ ...line, message: redact(line.message), fields: redact(line.fields) }))
+        : lines;
+      return { items: shown, next, notice: null };
     },
   }),
   route("GET", "/jobs/{id}/public", {
@@ -214,7 +225,7 @@ export const jobRoutes: readonly Route[] = [
         createdAt,
         startedAt,
         completedAt,
-      } = openJob(call.http.context.codec, job);
+      } = call.http.redactor.job(openJob(call.http.context.codec, job));
       const said = error && { code: error.code ?? null, message: error.message };
       const shown = call.http.redact ?? ((value: unknown) => value);
       return {

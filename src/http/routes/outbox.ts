@@ -59,7 +59,7 @@ export const outboxRoutes: readonly Route[] = [
     answer: shapes.messageDetail,
     handle: async (call) => {
       const { http } = call;
-      const message = openMessage(http.context.codec, await messageFor(call));
+      const message = http.redactor.message(openMessage(http.context.codec, await messageFor(call)));
       const shown = http.redact ?? ((value: unknown) => value);
       return {
         ...withEnd(message),

@@ -4,6 +4,7 @@ import { act, tenantOf } from "../acting.js";
 import { readErrorGroups } from "../error-groups.js";
 import { mapPage, pageOf, patiently, TOO_SLOW } from "../page.js";
 import { notFound, notWired, requestInvalid } from "../problem.js";
+import type { Job } from "../rooms.js";
 import { openJob, readAudit } from "../rooms.js";
 import { limitIn, paging, type Route, route } from "../route.js";
 import { boundedText, duration, list, name, nullable, object, oneOf, optional, time } from "../schema.js";
@@ -57,14 +58,11 @@ export const troubleRoutes: readonly Route[] = [
       const read = (limit: number) => readApprovals(call.http.lists, tenantOf(call, tenant), after, limit);
       const page = await pageOf(limitIn(call.query), read, (row) => `${row.jobId}:${row.name}`);
       const shown = call.http.redact ?? ((value: unknown) => value);
-      const { codec } = call.http.context;
+      const { redactor, context } = call.http;
+      const { codec } = context;
       return mapPage(page, (row) => {
-        const { progress } = openJob(codec, {
-          ...row,
-          progress: row.question,
-          payload: null,
-          result: null,
-        } as never) as { progress: unknown };
+        const bare = { payload: null, result: null, error: null, failures: [] };
+        const { progress } = redactor.job(openJob(codec, { ...row, ...bare, progress: row.question } as never as Job));
         return { ...row, question: shown(progress) };
       });
     },
