@@ -301,20 +301,46 @@ test("schedules: set, the next five runs, pause, resume, run, remove", async () 
   expect((await get("viewer", "GET", "/schedules/nightly")).status).toBe(404);
 });
 
+test("series, alerts, metrics and logs are read by default, and a tenant's series are its own", async () => {
+  const { ask: get, handler } = serverFor(db);
+  const rows = `insert into fairmill.worker_tick_metrics (worker_id, mode, tick_started_at, interval_ms, tick_duration_ms, jobs_processed, tenants)
+    values ('w', 'interval', now() - interval '1 minute', 10000, 10, 60, '{"acme": {"runs": 12}, "other": {"runs": 48}}')`;
+  await db.query(rows);
+  const path = "/series?name=jobs.out&name=cpu&stepMs=3600000";
+  type Drawn = { items: { name: string; lines: { key: string; values: number[] }[] }[] };
+  const all = (await get<Drawn>("viewer", "GET", path)).body;
+  expect(all.items.map(({ name, lines }) => [name, lines.map(({ key }) => key)])).toEqual([["jobs.out", [""]]]);
+  const own = (await get<Drawn>("viewer", "GET", `${path}&name=ready&tenant=acme&by=kind`)).body;
+  expect(own.items.map(({ name, lines }) => [name, lines.map(({ key }) => key)])).toEqual([["jobs.out", ["acme"]]]);
+  expect(own.items[0]!.lines[0]!.values[0]! * 5).toBeCloseTo(all.items[0]!.lines[0]!.values[0]!);
+  expect((await get("viewer", "GET", "/series?name=nonsense")).status).toBe(400);
+  for (const empty of ["/alerts", "/alerts/rules"])
+    expect((await get<Items>("viewer", "GET", empty)).body.items, empty).toEqual([]);
+  expect((await get("operator", "POST", "/alerts/17/silence", { for: "1h" })).status).toBe(404);
+  const { id } = await client().enqueue(mail, { to: "a" });
+  expect((await get<Items>("viewer", "GET", `/jobs/${id}/logs?level=fatal`)).body).toMatchObject({
+    items: [],
+    next: null,
+  });
+  expect((await get("viewer", "GET", "/now")).body).toMatchObject({ outPerSecond: 0.2 });
+  const text = await handler(new Request("http://127.0.0.1/metrics", { headers: { authorization: "Bearer none" } }));
+  expect(text.status).toBe(401);
+});
+
+test("what a definition or the handler names is not shown", async () => {
+  const card = defineJob<{ card: string; to: string }>({ kind: "card", redact: ["card"] });
+  const { ask: get } = serverFor(db, { jobs: [card], redact: ["to"] });
+  const { id } = await client().enqueue(card, { card: "4111", to: "ann" });
+  const { body } = await get<{ payload: object; redacted: boolean }>("viewer", "GET", `/jobs/${id}`);
+  expect(JSON.stringify(body)).not.toMatch(/4111|ann/);
+  expect(body.redacted).toBe(true);
+  const plain = await serverFor(db).ask("viewer", "GET", `/jobs/${id}`);
+  expect(plain.body).toMatchObject({ payload: { card: "4111", to: "ann" }, redacted: false });
+});
+
 test("what no room records here answers 501, and a reader that is given is asked", async () => {
   const plain = serverFor(db);
-  const later = [
-    "/series?name=ready",
-    "/backlog",
-    "/fairness",
-    "/time",
-    "/money",
-    "/providers",
-    "/alerts",
-    "/alerts/rules",
-    "/scaling/decisions",
-    "/scaling/pools",
-  ];
+  const later = ["/backlog", "/fairness", "/time", "/money", "/providers", "/scaling/decisions", "/scaling/pools"];
   for (const path of later)
     expect((await plain.ask("viewer", "GET", path)).body, path).toMatchObject({
       status: 501,
@@ -338,7 +364,9 @@ test("what no room records here answers 501, and a reader that is given is asked
       "none",
     ],
   ]);
-  expect((await wired.ask("viewer", "GET", "/me")).body).toMatchObject({ features: { metrics: true, alerts: false } });
+  expect((await wired.ask("viewer", "GET", "/me")).body).toMatchObject({
+    features: { metrics: true, alerts: true, scaling: false },
+  });
 });
 
 test("health, readiness, and an answer that is known is not sent again", async () => {
