@@ -195,7 +195,7 @@ export const CALLS: Record<string, Call> = {
   },
   "pick_jobs of a tag": {
     statement: `select * from fairmill.preview_bulk_v1('rerun', '{"tag": "none"}', 20)`,
-    ways: [],
+    ways: ["job_pkey"],
     historyWays: "primary keys",
   },
   "pick_jobs of the dead": {
