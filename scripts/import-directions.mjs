@@ -6,7 +6,14 @@ import { root } from "./ensure.mjs";
 import { MAY_IMPORT } from "./rooms.mjs";
 
 /** The database driver is known to one room only, and so are the others. */
-const ONLY_IN = { pg: ["db"], commander: ["cli", "command"], jiti: ["cli"], pino: ["base"] };
+const ONLY_IN = {
+  pg: ["db"],
+  commander: ["cli", "command"],
+  jiti: ["cli"],
+  pino: ["base"],
+  hono: ["http"],
+  "@hono/node-server": ["http"],
+};
 
 const source = join(root, "src");
 const files = readdirSync(source, { recursive: true })

@@ -17,7 +17,7 @@ export function locksOf(header) {
 /** What is wrong with it, as sentences. */
 export function lockFaults(locks, order, functions) {
   const faults = [];
-  let last = 0;
+  let last = -1;
   for (const [, number, name] of locks.matchAll(/(?<![\w])(\d+) ([a-z]+(?: [a-z]+)?)/g)) {
     const known = order.get(Number(number));
     if (known === undefined || !(name === known || name.startsWith(`${known} `))) {
@@ -30,7 +30,8 @@ export function lockFaults(locks, order, functions) {
   }
   for (const [, name] of locks.matchAll(/\bas (\w+)/g))
     if (!functions.has(name)) faults.push(`there is no function ${name}`);
-  if (faults.length === 0 && last === 0 && !/\bas \w+|^none\b/.test(locks)) faults.push("it names no lock of the list");
+  if (faults.length === 0 && last === -1 && !/\bas \w+|^none\b/.test(locks))
+    faults.push("it names no lock of the list");
   return faults;
 }
 

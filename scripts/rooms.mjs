@@ -13,9 +13,11 @@ const features = [
   "metrics",
   "alerts",
   "jobs",
+  "audit",
+  "bulk",
 ];
 /** Rooms that only commands ask. */
-const examined = ["verify", "doctor", "init"];
+const examined = ["verify", "doctor", "init", "roles"];
 export const MAY_IMPORT = {
   base: [],
   db: ["base"],
@@ -38,17 +40,22 @@ export const MAY_IMPORT = {
   verify: ["base", "db"],
   doctor: ["base", "db"],
   init: ["base"],
+  audit: below,
+  bulk: [...below, "jobs"],
+  // Which role of the database may do what.
+  roles: ["base", "db"],
   client: [...below, ...features],
   worker: [...below, ...features, "client"],
   ticks: [...below, ...features, "client", "worker"],
   pool: [...below, ...features, "worker"],
   config: [...below, "alerts", "outbox", "worker", "pool"],
+  http: [...below, ...features, "client"],
   embedded: ["base"],
   adapters: ["base", "db"],
   storage: ["base"],
-  command: [...below, ...features, ...examined, "client", "worker", "pool", "config", "ticks", "cli"],
+  command: [...below, ...features, ...examined, "client", "worker", "pool", "config", "ticks", "http", "cli"],
   cli: [
-    ...[...below, ...features, ...examined, "client", "worker", "pool", "config", "ticks"],
+    ...[...below, ...features, ...examined, "client", "worker", "pool", "config", "ticks", "http"],
     ...["embedded", "command"],
     ...["index", "errors", "webhooks"],
   ],

@@ -155,6 +155,28 @@ create table fairmill.alert_silence (
 );
 CREATE INDEX alert_silence_until ON fairmill.alert_silence USING btree (until);
 
+create table fairmill.audit_event (
+  id bigint not null generated always as identity,
+  at timestamp with time zone not null default clock_timestamp(),
+  actor text collate "C" not null,
+  role text collate "C",
+  via text collate "C" not null,
+  action text collate "C" not null,
+  subject text collate "C" not null,
+  tenant text collate "C",
+  detail jsonb not null default '{}'::jsonb,
+  outcome text collate "C",
+  error text,
+  constraint audit_event_pkey PRIMARY KEY (id),
+  constraint audit_event_action_fits CHECK (((octet_length(action) >= 1) AND (octet_length(action) <= 100))),
+  constraint audit_event_actor_fits CHECK (((octet_length(actor) >= 1) AND (octet_length(actor) <= 200))),
+  constraint audit_event_detail_fits CHECK ((pg_column_size(detail) <= 16384)),
+  constraint audit_event_error_fits CHECK ((octet_length(error) <= 8192)),
+  constraint audit_event_outcome_known CHECK ((outcome = ANY (ARRAY['done'::text, 'refused'::text, 'failed'::text]))),
+  constraint audit_event_subject_fits CHECK (((octet_length(subject) >= 1) AND (octet_length(subject) <= 400))),
+  constraint audit_event_via_is_known CHECK ((via = ANY (ARRAY['http'::text, 'cli'::text, 'library'::text])))
+);
+
 create table fairmill.batch (
   id bigint not null generated always as identity,
   root bigint not null,
@@ -229,6 +251,38 @@ create table fairmill.batch_hold (
   constraint batch_hold_pkey PRIMARY KEY (id)
 );
 CREATE INDEX batch_hold_batch ON fairmill.batch_hold USING btree (batch, until);
+
+create table fairmill.bulk_action (
+  id bigint not null generated always as identity,
+  action text collate "C" not null,
+  filter jsonb not null,
+  actor text collate "C" not null,
+  tenant text collate "C",
+  reason text,
+  state text collate "C" not null default 'running'::text,
+  after_id bigint not null default 0,
+  up_to_id bigint not null,
+  seen bigint not null default 0,
+  changed bigint not null default 0,
+  skipped bigint not null default 0,
+  error text,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  updated_at timestamp with time zone not null default clock_timestamp(),
+  ended_at timestamp with time zone,
+  constraint bulk_action_pkey PRIMARY KEY (id),
+  constraint bulk_action_action_is_known CHECK ((action = ANY (ARRAY['cancel'::text, 'retry'::text, 'redrive'::text,
+    'rerun'::text]))),
+  constraint bulk_action_actor_fits CHECK (((octet_length(actor) >= 1) AND (octet_length(actor) <= 200))),
+  constraint bulk_action_end_fits CHECK (((ended_at IS NULL) = (state = 'running'::text))),
+  constraint bulk_action_filter_fits CHECK (((jsonb_typeof(filter) = 'object'::text) AND (pg_column_size(filter) <=
+    262144))),
+  constraint bulk_action_reason_fits CHECK (((octet_length(reason) >= 1) AND (octet_length(reason) <= 2000))),
+  constraint bulk_action_state_is_known CHECK ((state = ANY (ARRAY['running'::text, 'done'::text, 'stopped'::text,
+    'failed'::text])))
+) with (
+  fillfactor = 50
+);
+CREATE INDEX bulk_action_open ON fairmill.bulk_action USING btree (id) WHERE (state = 'running'::text);
 
 create table fairmill.child (
   supervisor text collate "C" not null,
@@ -720,6 +774,8 @@ create table fairmill.step (
   constraint step_result_fits CHECK (((result IS NULL) OR (pg_column_size(result) <= ((2 * 1024) * 1024))))
 );
 CREATE INDEX step_age ON fairmill.step USING btree (started_at);
+CREATE INDEX step_awaited ON fairmill.step USING btree (job_id) WHERE ((kind = 'wait'::text) AND (finished_at IS NULL)
+  AND (signalled_at IS NULL));
 
 create table fairmill.supervisor (
   id text collate "C" not null,

@@ -10,6 +10,7 @@ export interface GlobalOptions {
   /** False: none, also where one is there. */
   readonly config?: string | false;
   readonly json?: true;
+  readonly by?: string;
 }
 
 export interface Call<Options, Args extends readonly unknown[]> {

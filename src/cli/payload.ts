@@ -38,7 +38,7 @@ const definitionsOf = (config: Config | undefined): JobDefinition[] => [
   ...(config?.handlers ?? []).map(({ definition }) => definition),
 ];
 
-const NOT_SHOWN = "(not shown: the config with its redaction rules could not be loaded)";
+export const NOT_SHOWN = "(not shown: the config with its redaction rules could not be loaded)";
 
 /** What the project says must not be shown, by its definitions and as a whole. Where that cannot be known, no contents are; without a config nothing says so. */
 export function redactorOf({ config, isConfigBroken }: Pick<Target, "config" | "isConfigBroken">): JobRedactor {

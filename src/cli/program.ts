@@ -1,12 +1,15 @@
 // The command line: reads what was typed, finds the command, runs it, and turns whatever happens into an exit code.
 import { Command, CommanderError } from "commander";
 import { alerts } from "../alerts/command/alerts-command.js";
+import { audit } from "../audit/command/audit-command.js";
 import { distance } from "../base/settings.js";
 import { VERSION } from "../base/version.js";
 import { batches } from "../batches/command/batches-command.js";
 import { flows } from "../batches/command/flows-command.js";
+import { bulk } from "../bulk/command/bulk-command.js";
 import { credits } from "../credits/command/credits-command.js";
 import { doctor } from "../doctor/command/doctor-command.js";
+import { serve } from "../http/command/serve-command.js";
 import { init } from "../init/command/init-command.js";
 import { cancel } from "../jobs/command/cancel.js";
 import { enqueue } from "../jobs/command/enqueue-command.js";
@@ -25,10 +28,12 @@ import { top } from "../metrics/command/top-command.js";
 import { outbox } from "../outbox/command/outbox-command.js";
 import { supervise } from "../pool/command/supervise-command.js";
 import { workers } from "../pool/command/workers-command.js";
+import { roles } from "../roles/command/roles-command.js";
 import { schedules } from "../schedules/command/schedules-command.js";
 import { tick } from "../ticks/command/tick-command.js";
 import { verify } from "../verify/command/verify-command.js";
-import { databaseUrl, schemaName } from "./arguments.js";
+import { beginCommand, endCommand } from "./acting.js";
+import { databaseUrl, name, schemaName } from "./arguments.js";
 import type { CliCommand, CommandGroup, GlobalOptions } from "./command.js";
 import { dev } from "./commands/dev.js";
 import { devWorker } from "./commands/dev-worker.js";
@@ -46,6 +51,7 @@ const COMMANDS: readonly (CliCommand | CommandGroup)[] = [
   supervise,
   workers,
   tick,
+  serve,
   enqueue,
   jobs,
   job,
@@ -68,6 +74,9 @@ const COMMANDS: readonly (CliCommand | CommandGroup)[] = [
   alerts,
   doctor,
   verify,
+  bulk,
+  audit,
+  roles,
 ];
 
 const isGroup = (spec: CliCommand | CommandGroup): spec is CommandGroup => "verbs" in spec;
@@ -109,6 +118,7 @@ function programOf(out: Output, ended: (code: ExitCode) => void): Command {
     .option("--config <path>", "config file (default: fairmill.config.ts, .js, .mjs or .json, found upwards)")
     .option("--no-config", "go without a config, and show what its rules would redact")
     .option("--json", "print one JSON value and nothing else")
+    .option("--by <name>", "who acts, for the record (default: the user of the operating system)", name("--by"))
     .configureHelp({ showGlobalOptions: true })
     // Whoever calls this decides what is printed and when the process ends.
     .configureOutput({
@@ -142,7 +152,16 @@ function addCommand(parent: Command, spec: CliCommand, out: Output, ended: Ended
   spec.declare(command);
   command.action(async () => {
     const options = command.optsWithGlobals<GlobalOptions>();
-    ended(await spec.run({ args: command.processedArgs, options, out }));
+    const words = parent.parent === null ? spec.name : `${parent.name()} ${spec.name}`;
+    beginCommand(words, command.processedArgs, options);
+    try {
+      const code = await spec.run({ args: command.processedArgs, options, out });
+      await endCommand(code);
+      ended(code);
+    } catch (error) {
+      await endCommand(1, error);
+      throw error;
+    }
   });
   return command;
 }

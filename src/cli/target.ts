@@ -2,7 +2,9 @@
 import { dirname, join } from "node:path";
 import { FairmillError } from "../base/errors.js";
 import type { Client } from "../client/client.js";
+import type { Database } from "../db/database.js";
 import { DEFAULT_SCHEMA } from "../db/schema-name.js";
+import { recordCommand } from "./acting.js";
 import { databaseUrl as checkUrl, given, schemaName } from "./arguments.js";
 import type { GlobalOptions } from "./command.js";
 import { exists, findConfig, foldersUpwards, type LoadedConfig, loadConfig } from "./config-file.js";
@@ -107,6 +109,7 @@ export async function withClient<T>(
   const { codec, use } = config?.settings ?? {};
   const client = createClient({ databaseUrl, connectionsMax: 2, ...given({ schema, codec, use }) });
   try {
+    await recordCommand({ databaseUrl, schema });
     return await work(client);
   } finally {
     await client.close();
@@ -118,4 +121,24 @@ export function shownUrl(databaseUrl: string): string {
   if (!URL.canParse(databaseUrl)) return "(a PostgreSQL on a local socket)";
   const { protocol, username, host, pathname } = new URL(databaseUrl);
   return `${protocol}//${username ? `${username}@` : ""}${host}${pathname}`;
+}
+
+/** The same for a command that needs no client. */
+export async function withDatabase<T>(
+  { databaseUrl, schema }: Pick<Target, "databaseUrl" | "schema">,
+  work: (db: Database) => Promise<T>,
+): Promise<T> {
+  const [{ Database }, { explaining }] = await Promise.all([
+    import("../db/database.js"),
+    import("../db/explain-failure.js"),
+  ]);
+  const db = new Database(
+    { databaseUrl, ...given({ schema }) },
+    { connectionsMax: 2, applicationName: "fairmill cli" },
+  );
+  try {
+    return await explaining(db.schema, () => work(db));
+  } finally {
+    await db.close();
+  }
 }

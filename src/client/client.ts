@@ -5,6 +5,7 @@ import type { Queryable } from "../base/queryable.js";
 import { batchEndsOf } from "../batches/batch-ends.js";
 import type { Batches } from "../batches/batches-client.js";
 import type { Flows } from "../batches/flows-client.js";
+import type { ClientContext } from "../core/enqueue/client-context.js";
 import { Database } from "../db/database.js";
 import { type MigrateCalls, migrateCalls } from "../db/migrate/migrate-calls.js";
 import { type ResultCalls, resultCalls } from "../jobs/result-calls.js";
@@ -26,8 +27,17 @@ export interface Client extends TransactionClient, ResultCalls, MigrateCalls {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** A client, and what its parts work with: for rooms that stand on one and add parts of their own. */
+export interface OpenedClient {
+  readonly client: Client;
+  readonly context: ClientContext;
+  readonly db: Database;
+}
+
 /** Opens no connection yet. */
-export function createClient(options: ClientOptions = {}): Client {
+export const createClient = (options: ClientOptions = {}): Client => openClient(options).client;
+
+export function openClient(options: ClientOptions): OpenedClient {
   const settings = checkClientOptions(options);
   const { connectionsMax, clock, window } = settings;
   const db = new Database(options, { connectionsMax, applicationName: "fairmill client" });
@@ -38,7 +48,7 @@ export function createClient(options: ClientOptions = {}): Client {
     closed ??= calls.close().then(() => db.close());
     return closed;
   };
-  return Object.freeze({
+  const client = Object.freeze({
     ...composed(own, window, batchEndsOf(own)),
     ...resultCalls(own),
     metrics: new Metrics(db, own.call),
@@ -48,4 +58,5 @@ export function createClient(options: ClientOptions = {}): Client {
     close,
     [Symbol.asyncDispose]: close,
   });
+  return { client, context: own, db };
 }

@@ -1,11 +1,13 @@
-// `client.jobs`: pages of jobs, the steps and the log of one, and a new job like one that has ended.
+// `client.jobs`: pages of jobs, the steps and the log of one, a token for one, and a new job like one that has ended.
 
 import { checkJobId } from "../base/job-id.js";
+import { refuseUnknown } from "../base/settings.js";
 import type { ClientContext } from "../core/enqueue/client-context.js";
 import type { Enqueued } from "../core/job/enqueue-options.js";
 import { checkLogFilter, type LogFilter, type LogLine, readLogPage } from "../logs/log-page.js";
 import { type JobStep, readSteps } from "../steps/step-statements.js";
 import { checkJobFilter } from "./job-filter.js";
+import { createJobToken, type JobToken, type JobTokenOptions } from "./job-token.js";
 import { openJob, openStep } from "./open-job.js";
 import { type Job, type JobFilter, readJob, readJobs } from "./read-jobs.js";
 import { type RerunOptions, rerun } from "./rerun.js";
@@ -48,6 +50,12 @@ export class Jobs {
       const { kind, tenant } = of ?? { kind: "", tenant: "" };
       return readLogPage(this.#context, { id: job, kind, tenant }, wanted, codec);
     });
+  }
+
+  /** A token with which a browser may read this job over HTTP, its state, progress and result, and nothing else. Asks no database. */
+  async token(id: string, options: Omit<JobTokenOptions, "clock"> = {}): Promise<JobToken> {
+    refuseUnknown(options, ["for", "secret"], "jobs.token");
+    return createJobToken(id, { ...options, clock: this.#context.clock });
   }
 
   /** A new job like one that has ended, with other input. The old one stays, and the new one's `rerunOf` names it. */

@@ -2,7 +2,7 @@
 import { ConfigError } from "../base/errors.js";
 import { ifGiven, nameOf, oneOf, refuseUnknown, wholeNumber } from "../base/settings.js";
 import { momentOf } from "../base/time.js";
-import type { Database } from "../db/database.js";
+import type { Session } from "../db/session.js";
 import { TICK_BUCKETS_MS } from "./counters.js";
 
 export const SERIES_NAMES = [
@@ -188,7 +188,7 @@ const summed = (from: string) => `with entry as (${from}),
   select s.key, s.step, s.a, s.b, (select jsonb_agg(b.count order by b.no) from buckets b where b.key = s.key and b.step = s.step) as hist
   from stepped s where $4::text is not distinct from $4 and $5::text is not distinct from $5 and $6::text is not distinct from $6`;
 
-export async function readSeries(db: Database, query: SeriesQuery): Promise<Series> {
+export async function readSeries(db: Session, query: SeriesQuery): Promise<Series> {
   const { name, by, since, until, stepMs, count, filters } = checkSeriesQuery(query);
   const shape = SHAPES[name];
   const rows = await db.query<{ key: string; step: number; a: number; b: number; hist: number[] | null }>(

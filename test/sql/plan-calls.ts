@@ -189,6 +189,28 @@ export const CALLS: Record<string, Call> = {
     ways: [],
     historyWays: "indexes on dead and cancelled",
   },
+  "pick_jobs of live jobs": {
+    statement: `select * from fairmill.preview_bulk_v1('cancel', '{"kind": "none"}', 20)`,
+    ways: ["job_pkey"],
+    historyWays: "primary keys",
+    walks: ["job_pkey"],
+  },
+  "pick_jobs of a tag": {
+    statement: `select * from fairmill.preview_bulk_v1('rerun', '{"tag": "none"}', 20)`,
+    ways: ["job_pkey"],
+    historyWays: "primary keys",
+  },
+  "pick_jobs of the dead": {
+    statement: `select * from fairmill.preview_bulk_v1('redrive', '{}', 20)`,
+    ways: ["job_pkey"],
+    historyWays: "indexes on dead and cancelled",
+  },
+  "pick_jobs of ids": {
+    statement: "select * from fairmill.preview_bulk_v1('retry', $1)",
+    values: ({ dead, ready }) => [JSON.stringify({ ids: [dead, ready] })],
+    ways: ["job_pkey"],
+    historyWays: "primary keys",
+  },
   "pick_dead of the cancelled": {
     statement: `select * from fairmill.pick_dead('{"state": "cancelled", "kind": "none"}', 50, 50, 0)`,
     ways: [],

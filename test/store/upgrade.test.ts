@@ -19,6 +19,7 @@ const WENT_OUT: Record<string, string> = {
   "0001_baseline": "08d3a13c87bf68cf",
   "0002_tick_metrics": "32eac7bde70e9612",
   "0003_pool": "c679d920930ef71c",
+  "0004_audit_and_bulk": "076e46ec6dcff810",
   "0005_observe": "b2aceae3c3a27baf",
 };
 

@@ -69,6 +69,8 @@ const TABLES = [
   "batch_edge",
   "batch",
   "pool",
+  "audit_event",
+  "bulk_action",
 ];
 
 const EMPTY = TABLES.map((table) => `delete from fairmill.${table}`).join(";");

@@ -199,19 +199,22 @@ function tagsOf(tags: readonly string[]): readonly string[] | undefined {
   const list = readable("tags", "enqueue", () => (Array.isArray(tags) ? [...tags] : undefined));
   if (list === undefined || list.length > TAGS_MAX)
     throw new ConfigError("tags", `tags: ${showValue(tags)} is no list of at most ${TAGS_MAX} texts.`);
-  for (const tag of list) if (!isTag(tag)) throw new ConfigError("tags", badTag(tag));
+  for (const tag of list) checkTag(tag, "tags");
   return list.length === 0 ? undefined : list;
 }
 
 /** PostgreSQL counts characters, JavaScript their halves. */
-const isTag = (tag: unknown) =>
+const isTag = (tag: unknown): tag is string =>
   typeof tag === "string" &&
   tag.length >= 1 &&
   (tag.length <= TAG_CHARS_MAX || [...tag].length <= TAG_CHARS_MAX) &&
   !tag.includes("\0") &&
   tag.isWellFormed();
 
-const badTag = (tag: unknown) => `tags: ${showValue(tag)} is not a text of 1 to ${TAG_CHARS_MAX} characters.`;
+export function checkTag(tag: unknown, where: string): string {
+  if (isTag(tag)) return tag;
+  throw new ConfigError(where, `${where}: ${showValue(tag)} is not a text of 1 to ${TAG_CHARS_MAX} characters.`);
+}
 
 const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 

@@ -35,6 +35,11 @@ const TAKEN = [
   "redact",
 ] as const;
 
+export const takenOver = (config: object): TickOptions =>
+  Object.fromEntries(
+    Object.entries(config).filter(([name]) => (TAKEN as readonly string[]).includes(name)),
+  ) as unknown as TickOptions;
+
 export const tick = defineCommand<TickFlags>({
   name: "tick",
   summary: "run one tick: claim, run and settle a bounded number of jobs, then end",
@@ -57,12 +62,9 @@ is over or the tick has its share. Any number may run at once.`,
         `There is no config here or above, so no handlers: write ${CONFIG_NAMES[0]}, or pass --config.`,
       );
     const { runTick } = await import("../tick-handler.js");
-    const settings = Object.entries(target.config.settings).filter(([name]) =>
-      (TAKEN as readonly string[]).includes(name),
-    );
     const report = await runTick({
       logger: loggerFor(out),
-      ...(Object.fromEntries(settings) as TickOptions),
+      ...takenOver(target.config.settings),
       ...given({
         schema: target.schema,
         budget: options.budget === undefined ? undefined : toMs(options.budget, "--budget"),

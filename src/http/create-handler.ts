@@ -1,0 +1,217 @@
+// The public way in: checks the settings, makes a client and what stands on it, and returns the fetch handler with its end.
+import { type Clock, checkClock, sleep, systemClock } from "../base/clock.js";
+import { ConfigError } from "../base/errors.js";
+import { checkLogger, createLogger, type Logger } from "../base/log.js";
+import { checkRedact } from "../base/redact.js";
+import { readable, refuseUnknown } from "../base/settings.js";
+import { checkSecrets, Signer } from "../base/signing.js";
+import { openClient } from "../client/client.js";
+import type { ClientOptions } from "../client/client-options.js";
+import type { JobDefinition } from "../core/job/job-definition.js";
+import { createJobRedactor } from "../jobs/redact-job.js";
+import { type Backend, type JobLink, LIST_MS_MAX, limited, VIEW_MS_MAX } from "./backend.js";
+import { alertReader, logReader, metricsReader } from "./client-readers.js";
+import { type Credential, checkCredentials, parseCredentials, ROLES, type Role } from "./credentials.js";
+import { EventHub } from "./event-hub.js";
+import { type Caller, Gatekeeper } from "./gatekeeper.js";
+import { createApp } from "./handler.js";
+import type { AlertReader, LogReader, MetricsReader, ProviderReader, ScalingReader } from "./readers.js";
+import { readOpenBulks, runBulk } from "./rooms.js";
+import { DASHBOARD_FOLDER, StaticFiles } from "./static-files.js";
+
+/** Who asks, as a function of the application says. */
+export interface Visitor {
+  readonly name: string;
+  readonly role: Role;
+  readonly tenant?: string;
+}
+
+export interface HttpOptions extends Omit<ClientOptions, "clock" | "stability" | "onRegistered"> {
+  /**
+   * Who may come in. A list of credentials; or a function of yours that knows your sessions (null: nobody); or "loopback": everybody, for a
+   * server that listens on loopback alone. Default: FAIRMILL_DASHBOARD_AUTH; without it the handler refuses to be made.
+   */
+  readonly auth?: readonly Credential[] | ((request: Request) => Visitor | null | Promise<Visitor | null>) | "loopback";
+  /** Signs sessions and job tokens. Default: FAIRMILL_INTERNAL_SECRET; without it sessions end with the process, and there are no job tokens. */
+  readonly secret?: string;
+  /** Jobs that may be enqueued with a check of their input, and with the limits of their definitions. */
+  // biome-ignore lint/suspicious/noExplicitAny: a list of definitions holds jobs of all inputs.
+  readonly jobs?: readonly JobDefinition<any, any>[];
+  /** Where it is mounted, like "/jobs"; default: at the root. */
+  readonly base?: string;
+  /** The folder of the dashboard's files; false: none is served. Default: the one of this package. */
+  readonly dashboard?: string | false;
+  /** Links of your own beside a job. */
+  readonly links?: (job: { id: string; kind: string; tenant: string }) => readonly JobLink[];
+  /** Paths that must not be shown, beside those of the definitions; or a function that changes every payload, result, progress, message and error. */
+  readonly redact?: readonly string[] | ((value: unknown) => unknown);
+  readonly metrics?: MetricsReader;
+  readonly alerts?: AlertReader;
+  readonly logs?: LogReader;
+  readonly scaling?: ScalingReader;
+  readonly providers?: ProviderReader;
+  /** The text of GET /metrics. */
+  readonly metricsText?: () => Promise<string>;
+  /** POST /tick. */
+  readonly tick?: (request: Request) => Promise<Response>;
+  readonly logger?: Logger;
+  /** For tests. */
+  readonly clock?: Clock;
+}
+
+/** A fetch handler, and what ends it. */
+export interface HttpHandler {
+  (request: Request): Promise<Response>;
+  /** Goes on with bulk actions that other processes left, until it is closed. For servers that live on. */
+  readonly start: () => void;
+  /** Waits for what is under way and closes the connections. */
+  readonly close: () => Promise<void>;
+}
+
+const KNOWN: Record<keyof HttpOptions, true> = {
+  databaseUrl: true,
+  db: true,
+  schema: true,
+  connectionsMax: true,
+  codec: true,
+  use: true,
+  auth: true,
+  secret: true,
+  jobs: true,
+  base: true,
+  dashboard: true,
+  links: true,
+  redact: true,
+  metrics: true,
+  alerts: true,
+  logs: true,
+  scaling: true,
+  providers: true,
+  metricsText: true,
+  tick: true,
+  logger: true,
+  clock: true,
+};
+
+const LOOK_MS = 5_000;
+
+export function createHttpHandler(options: HttpOptions = {}): HttpHandler {
+  refuseUnknown(options, Object.keys(KNOWN), "createHttpHandler");
+  const clock = options.clock === undefined ? systemClock : checkClock(options.clock);
+  const logger = options.logger ?? createLogger();
+  checkLogger(logger);
+  const base = checkBase(options.base ?? "");
+  const secret = options.secret ?? process.env["FAIRMILL_INTERNAL_SECRET"];
+  const secrets = secret ? checkSecrets(secret, "secret") : undefined;
+  const auth = authOf(options.auth);
+  const tokens = secrets && new Signer(secrets, "job");
+  const credentials = Array.isArray(auth)
+    ? checkCredentials(auth, "createHttpHandler")
+    : auth === "loopback"
+      ? undefined
+      : [];
+  const gatekeeper = new Gatekeeper({ credentials, sessions: new Signer(secrets, "session"), tokens, clock });
+  const { databaseUrl, db: pool, schema, connectionsMax, codec, use } = options;
+  const settings = Object.entries({ databaseUrl, db: pool, schema, connectionsMax, codec, use, clock });
+  const { client, context, db } = openClient(Object.fromEntries(settings.filter(([, value]) => value !== undefined)));
+  const view = limited(db, VIEW_MS_MAX);
+  const ending = new AbortController();
+  const driving = new Map<string, Promise<unknown>>();
+  const driveBulk = (id: string) => {
+    if (driving.has(id) || ending.signal.aborted) return;
+    const run = runBulk(db, clock, id, { signal: ending.signal })
+      .catch((error: unknown) => logger.error({ err: error, bulk: id }, "a bulk action could not be carried on"))
+      .finally(() => driving.delete(id));
+    driving.set(id, run);
+  };
+  const paths = typeof options.redact === "function" ? [] : (options.redact ?? []);
+  const events = new EventHub(view, clock, logger);
+  const backend: Backend = {
+    client,
+    context,
+    clock,
+    logger,
+    db,
+    view,
+    lists: limited(db, LIST_MS_MAX),
+    definitions: new Map((options.jobs ?? []).map((job) => [job.kind, job])),
+    tokens,
+    links: options.links,
+    redactor: createJobRedactor(checkRedact(paths, "createHttpHandler"), options.jobs ?? []),
+    redact: typeof options.redact === "function" ? options.redact : undefined,
+    gatekeeper,
+    events,
+    driveBulk,
+    metrics: options.metrics ?? metricsReader(view, () => clock.now()),
+    alerts: options.alerts ?? alertReader(client),
+    logs: options.logs ?? logReader(client),
+    scaling: options.scaling,
+    providers: options.providers,
+  };
+  const app = createApp({
+    http: backend,
+    base,
+    files: options.dashboard === false ? undefined : new StaticFiles(options.dashboard ?? DASHBOARD_FOLDER),
+    authorize: async (request) =>
+      typeof auth === "function" ? visitorOf(await auth(request), gatekeeper, request) : gatekeeper.callerOf(request),
+    // One client for all scrapes: totals count in it.
+    metricsText: options.metricsText ?? (() => client.metrics.prometheus()),
+    tick: options.tick,
+    isReady: async () => {
+      await context.fits();
+      await view.query("select 1");
+      return true;
+    },
+  });
+  let looking: Promise<void> | undefined;
+  const look = async () => {
+    while (!ending.signal.aborted) {
+      const open = await readOpenBulks(db).catch(() => []);
+      for (const id of open) driveBulk(id);
+      await sleep(clock, LOOK_MS, ending.signal);
+    }
+  };
+  const close = async () => {
+    ending.abort();
+    events.close();
+    await looking;
+    await Promise.all(driving.values());
+    await client.close();
+  };
+  return Object.assign(async (request: Request) => app.fetch(request), {
+    start: () => {
+      looking ??= look();
+    },
+    close,
+  });
+}
+
+function authOf(given: HttpOptions["auth"]): NonNullable<HttpOptions["auth"]> {
+  if (given !== undefined) {
+    const isKnown = given === "loopback" || typeof given === "function" || Array.isArray(given);
+    if (isKnown) return given;
+    throw new ConfigError("auth", 'auth: pass a list of credentials, a function, or "loopback".');
+  }
+  const text = process.env["FAIRMILL_DASHBOARD_AUTH"];
+  if (text) return parseCredentials(text);
+  throw new ConfigError(
+    "auth",
+    'createHttpHandler: say who may come in: auth (or FAIRMILL_DASHBOARD_AUTH, as name:role:secret). For a server that listens on loopback alone: auth: "loopback".',
+  );
+}
+
+function visitorOf(visitor: Visitor | null, gatekeeper: Gatekeeper, request: Request): Caller | undefined {
+  // A job token is ours, whoever else knows the caller.
+  if (visitor === null) return gatekeeper.callerOf(request);
+  const { name, role, tenant } = visitor;
+  const isFit = readable("auth", "auth", () => typeof name === "string" && name !== "" && ROLES.includes(role));
+  if (!isFit) throw new ConfigError("auth", "auth: the function must return { name, role, tenant? } or null.");
+  // A browser sends the application's session wherever a page asks it to, and a bearer token never.
+  const via = /^bearer\s/i.test(request.headers.get("authorization") ?? "") ? "bearer" : "cookie";
+  return { actor: name.slice(0, 200), role, tenant, via };
+}
+
+function checkBase(base: unknown): string {
+  if (typeof base === "string" && /^(\/[\w.~-]+)*$/.test(base)) return base;
+  throw new ConfigError("base", 'base: write the path where it is mounted, like "/jobs", without a slash at its end.');
+}

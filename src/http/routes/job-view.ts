@@ -1,0 +1,93 @@
+// A job as the API shows it: attempts as one list, where its time went, and nothing of other tenants in its reasons.
+import { SEALED } from "../../core/job/codec.js";
+import type { Backend } from "../backend.js";
+import { type JobDetail, type JobRow, openJob, type Why, type WhyCheck } from "../rooms.js";
+
+/** A job of a list: of its contents only the message of its error is there. */
+export const toRow = ({ redact }: Backend, row: JobRow): JobRow =>
+  redact && row.error
+    ? { ...row, error: { ...row.error, message: row.error.message && String(redact(row.error.message)) } }
+    : row;
+
+export interface AttemptView {
+  readonly attempt: number;
+  readonly leaseNo: number;
+  readonly worker: string | null;
+  readonly startedAt: Date;
+  readonly endedAt: Date | null;
+  readonly outcome: string;
+  readonly error: unknown;
+  readonly dropped: number;
+}
+
+/** Failures, and the run that goes on or went well. */
+export function attemptsOf(job: JobDetail): AttemptView[] {
+  const failed = job.failures.map(({ dropped, completedAt, ...failure }) => ({
+    ...failure,
+    endedAt: completedAt,
+    dropped: dropped ?? 0,
+  }));
+  const isKnown = failed.at(-1)?.leaseNo === job.leaseNo;
+  if (job.startedAt === null || isKnown || (job.state !== "running" && job.state !== "done")) return failed;
+  const { attempt, leaseNo, worker, startedAt, completedAt } = job;
+  const outcome = job.state === "done" ? "done" : "running";
+  return [...failed, { attempt, leaseNo, worker, startedAt, endedAt: completedAt, outcome, error: null, dropped: 0 }];
+}
+
+/** Between enqueue and end, or now: waiting for the first run, running, and the pauses between runs. */
+export function spentBy(job: JobDetail, attempts: readonly AttemptView[], nowMs: number, sleptMs: number) {
+  const endMs = job.completedAt?.getTime() ?? nowMs;
+  const totalMs = Math.max(0, endMs - job.createdAt.getTime());
+  const ranMs = attempts.reduce((sum, one) => sum + ((one.endedAt?.getTime() ?? nowMs) - one.startedAt.getTime()), 0);
+  const firstMs = attempts[0]?.startedAt.getTime() ?? endMs;
+  const waitedMs = Math.max(0, firstMs - job.createdAt.getTime());
+  const slept = Math.min(sleptMs, Math.max(0, totalMs - waitedMs - ranMs));
+  const retriedMs = Math.max(0, totalMs - waitedMs - ranMs - slept);
+  return { waitedMs, ranMs: Math.max(0, ranMs), retriedMs, sleptMs: slept, limitedMs: null, totalMs };
+}
+
+export function toDetail(http: Backend, stored: JobDetail, sleptMs: number) {
+  const opened = openJob(http.context.codec, stored);
+  const job = http.redactor.job(opened);
+  const attempts = attemptsOf(job);
+  const { failures: _failures, timeoutMs: _timeoutMs, completedAt, credits, ...rest } = job;
+  const shown = <T>(value: T): T => (http.redact ? (http.redact(value) as T) : value);
+  const links = http.links?.({ id: job.id, kind: job.kind, tenant: job.tenant }) ?? [];
+  return {
+    ...rest,
+    payload: shown(job.payload),
+    progress: shown(job.progress),
+    result: shown(job.result),
+    error: shown(job.error),
+    endedAt: completedAt,
+    attempts: attempts.map((one) => ({ ...one, error: shown(one.error) })),
+    spent: spentBy(job, attempts, http.clock.now(), sleptMs),
+    links: links.filter(({ url }) => /^https?:\/\//i.test(url)).slice(0, 20),
+    // Version 1 of the API says held.
+    credits: credits && { ...credits, state: credits.state === "reserved" ? "held" : credits.state },
+    redacted: http.redact !== undefined || JSON.stringify(job) !== JSON.stringify(opened),
+    sealed: isSealed(job.payload),
+  };
+}
+
+/** Also with a codec: its key may be another one. */
+const isSealed = (payload: unknown): boolean => typeof payload === "object" && payload !== null && SEALED in payload;
+
+const OF_OTHERS = new Set(["queue cap", "kind cap", "rate", "key", "worker", "turn", "order"]);
+
+/** For a credential of one tenant: what holds the job, without naming jobs of others. */
+export function withoutOthers(why: Why<string>): Why<string> {
+  const checks = why.checks.map((one): WhyCheck => {
+    if (!OF_OTHERS.has(one.check)) return one;
+    const reason = one.passed ? `Its ${one.check} lets it through.` : `Its ${one.check} holds it back.`;
+    return { ...one, reason, detail: null };
+  });
+  const holding = checks.find(({ passed }) => !passed) ?? checks.at(-1)!;
+  return { ...why, checks, reason: holding.reason };
+}
+
+/** Version 1 of the API says gates. */
+export const toWhy = ({ checks, ...why }: Why<string>) => ({
+  ...why,
+  gates: checks.map(({ check, ...rest }) => ({ gate: check, ...rest })),
+});

@@ -1,0 +1,134 @@
+// Schedules: their next runs, pausing, running now, changing them.
+import { defineJob } from "../../core/job/job-definition.js";
+import { act, ownOnly } from "../acting.js";
+import { mapPage, pageOf } from "../page.js";
+import { Cron, readNow, readSchedule, readSchedules, type Schedule, type ScheduleOptions } from "../rooms.js";
+import { Answered, type Call, limitIn, paging, type Route, route } from "../route.js";
+import { anyJson, boundedText, duration, integer, name, object, optional } from "../schema.js";
+import * as shapes from "../shapes.js";
+
+const RUNS = 5;
+
+function toSchedule(schedule: Schedule, nowMs: number) {
+  const { cron, timezone, nextRun } = schedule;
+  const nextRuns: Date[] = [];
+  if (nextRun !== null) {
+    const times = new Cron(cron, timezone);
+    // One that is due and not done comes first.
+    for (let ms = Math.min(nowMs, nextRun.getTime() - 1); nextRuns.length < RUNS; ) {
+      ms = times.next(ms);
+      nextRuns.push(new Date(ms));
+    }
+  }
+  const overdueMs = nextRun === null ? 0 : Math.max(0, nowMs - nextRun.getTime());
+  return { ...schedule, nextRuns, overdueMs };
+}
+
+async function scheduleFor(call: Call<unknown, unknown>): Promise<Schedule> {
+  const wanted = call.params["name"] ?? "";
+  const found =
+    wanted.includes("\0") || !wanted.isWellFormed() ? undefined : await readSchedule(call.http.view, wanted);
+  return ownOnly(call, found, "such schedule");
+}
+
+const shown = async (call: Call<unknown, unknown>) =>
+  toSchedule(await scheduleFor(call), await readNow(call.http.view));
+
+export const scheduleRoutes: readonly Route[] = [
+  route("GET", "/schedules", {
+    summary: "A page of schedules by name, with their next five runs",
+    role: "viewer",
+    tenants: "own",
+    query: object(paging),
+    answer: shapes.pageOf(shapes.scheduleRow),
+    handle: async ({ http, query, tenant }) => {
+      const read = (limit: number) => readSchedules(http.lists, { after: query.cursor ?? "", limit });
+      const page = await pageOf(limitIn(query), read, (row) => row.name);
+      const nowMs = await readNow(http.view);
+      const own = { ...page, items: page.items.filter((row) => tenant === undefined || row.tenant === tenant) };
+      return mapPage(own, (row) => toSchedule(row, nowMs));
+    },
+  }),
+  route("GET", "/schedules/{name}", {
+    summary: "One schedule",
+    role: "viewer",
+    tenants: "own",
+    answer: shapes.scheduleRow,
+    handle: shown,
+  }),
+  ...(["pause", "resume"] as const).map((verb) =>
+    route("POST", `/schedules/{name}/${verb}`, {
+      summary: verb === "pause" ? "Make no more jobs by this schedule" : "Make jobs by this schedule again",
+      role: "operator",
+      tenants: "own",
+      answer: shapes.scheduleRow,
+      handle: async (call) => {
+        const { name: ofName, tenant } = await scheduleFor(call);
+        await act(call, `schedule.${verb}`, `schedule ${ofName}`, () => call.http.client.schedules[verb](ofName), {
+          tenant,
+        });
+        return shown(call);
+      },
+    }),
+  ),
+  route("POST", "/schedules/{name}/run", {
+    summary: "Enqueue the job of a schedule now",
+    role: "operator",
+    tenants: "own",
+    answer: shapes.enqueued,
+    status: 201,
+    handle: async (call) => {
+      const { name: ofName, tenant } = await scheduleFor(call);
+      const made = await act(call, "schedule.run", `schedule ${ofName}`, () => call.http.client.schedules.run(ofName), {
+        tenant,
+      });
+      return new Answered(made.created ? 201 : 200, {
+        id: made.id,
+        created: made.created,
+        replaced: made.replaced ?? false,
+      });
+    },
+  }),
+  route("PUT", "/schedules/{name}", {
+    summary: "Set a schedule: what it is from now on",
+    role: "admin",
+    tenants: "refused",
+    body: object({
+      cron: boundedText(1, 500),
+      timezone: optional(boundedText(1, 100)),
+      kind: name,
+      input: optional(anyJson),
+      queue: optional(name),
+      tenant: optional(name),
+      priority: optional(integer(-1000, 1000)),
+      key: optional(name),
+      missed: optional(anyJson),
+      jitter: optional(duration),
+    }),
+    bodyBytesMax: 1024 * 1024 + 64 * 1024,
+    answer: shapes.scheduleRow,
+    handle: async (call) => {
+      const { kind, queue, input = {}, ...rest } = call.body;
+      const known = call.http.definitions.get(kind) ?? defineJob({ kind });
+      const job = queue === undefined ? known : { ...known, queue };
+      const options = { ...rest, job, input } as unknown as ScheduleOptions;
+      const ofName = call.params["name"] ?? "";
+      const { input: _input, ...detail } = call.body;
+      await act(call, "schedule.set", `schedule ${ofName}`, () => call.http.client.schedules.set(ofName, options), {
+        detail,
+      });
+      return shown(call);
+    },
+  }),
+  route("DELETE", "/schedules/{name}", {
+    summary: "Remove a schedule; the jobs that it made stay",
+    role: "admin",
+    tenants: "refused",
+    handle: async (call) => {
+      const { name: ofName, tenant } = await scheduleFor(call);
+      await act(call, "schedule.remove", `schedule ${ofName}`, () => call.http.client.schedules.remove(ofName), {
+        tenant,
+      });
+    },
+  }),
+];

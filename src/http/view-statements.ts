@@ -1,0 +1,147 @@
+// The statements of views that no other room has: workers, gauges, channels, accounts, approvals, what the first page shows. Each looks at a bounded
+// number of rows.
+import type { Session } from "../db/session.js";
+
+const WORKER = `w.id, w.state, w.host, w.pid, w.version, w.queues, w.kinds, w.concurrency, w.listening, w.started_at as "startedAt", w.beat_at as "beatAt",
+  (extract(epoch from clock_timestamp() - w.beat_at) * 1000)::float8 as "beatAgeMs", w.lease_until as "leaseUntil", w.ended_at as "endedAt", w.stats,
+  coalesce(r.running, 0)::integer as running, w.stats ->> 'pool' as pool`;
+const RUNNING = `left join (select c.worker, count(*) as running from fairmill.claimed_jobs(jobs_max => 10000) c group by c.worker) r on r.worker = w.id`;
+/** Alive ones first, then by start, newest first; the id tells those of one moment apart. */
+const WORKERS = `select ${WORKER}, extract(epoch from w.started_at)::text as at from fairmill.worker w ${RUNNING}
+  where ($1::text is null or w.state = $1) and ($2::boolean is null or (w.state = 'alive', w.started_at, w.id) < ($2, to_timestamp($3::float8), $4))
+  order by (w.state = 'alive') desc, w.started_at desc, w.id desc limit $5`;
+const ONE_WORKER = `select ${WORKER} from fairmill.worker w ${RUNNING} where w.id = $1`;
+
+export interface WorkerRow {
+  readonly id: string;
+  readonly state: string;
+  readonly startedAt: Date;
+  readonly endedAt: Date | null;
+}
+
+export const readWorkers = (
+  db: Session,
+  state: string | undefined,
+  before: { alive: boolean; at: string; id: string } | undefined,
+  limit: number,
+): Promise<(WorkerRow & { at: string })[]> =>
+  db.query(WORKERS, [state ?? null, before?.alive ?? null, before?.at ?? null, before?.id ?? null, limit]);
+
+export const readWorker = async (db: Session, id: string): Promise<WorkerRow | undefined> =>
+  (await db.query<WorkerRow>(ONE_WORKER, [id]))[0];
+
+const GAUGES = `select g.scope, g.name, g.max_running as "maxRunning", g.paused_at as "pausedAt",
+    case when g.rate_limit is not null then jsonb_build_object('limit', g.rate_limit, 'perMs', g.rate_per_ms, 'how', g.rate_how, 'at', g.rate_at) end as rate,
+    case when g.max_running is not null then coalesce(run.count, 0) end as running,
+    case when room.room is not null then g.rate_limit - room.room end as spent, case when room.room <= 0 then room.open_at end as "nextFreeAt"
+  from fairmill.limit_setting g
+  left join fairmill.meter m on m.use = coalesce(g.rate_at, 'start') and m.scope = g.scope and m.name = g.name
+  left join fairmill.meter held on held.use = 'start' and held.scope = g.scope and held.name = g.name
+  left join lateral (select count(*)::integer as count from fairmill.job j where j.id = any (held.running_ids) and j.state = 'running') run on true
+  left join lateral fairmill.rate_room(m.spent_at, m.spent, g.rate_limit, g.rate_per_ms, g.rate_how, clock_timestamp()) room on g.rate_limit is not null
+  where (g.max_running is not null or g.rate_limit is not null or g.paused_at is not null) and ($1::text is null or g.scope = $1)
+    and ($2::text is null or (g.scope, g.name) > ($2, $3)) order by g.scope, g.name limit $4`;
+
+export const readGauges = (
+  db: Session,
+  scope: string | undefined,
+  after: { scope: string; name: string } | undefined,
+  limit: number,
+): Promise<{ scope: string; name: string }[]> =>
+  db.query(GAUGES, [scope ?? null, after?.scope ?? null, after?.name ?? null, limit]);
+
+const LOOKED = 10_000;
+const CHANNELS = `with looked as materialized (
+    select s.status, o.channel, o.created_at from unnest('{pending,sending,unknown,failed}'::text[]) as s (status)
+    cross join lateral (select x.channel, x.created_at from fairmill.outbox x where x.status = s.status and ($1::text is null or x.tenant = $1) order by x.id limit ${LOOKED}) o)
+  select channel, count(*) filter (where status in ('pending', 'sending'))::integer as open, count(*) filter (where status = 'unknown')::integer as unknown,
+    count(*) filter (where status = 'failed')::integer as failed, min(created_at) filter (where status in ('pending', 'sending')) as "oldestOpenAt",
+    (extract(epoch from clock_timestamp() - min(created_at) filter (where status in ('pending', 'sending'))) * 1000)::float8 as "lagMs",
+    (select count(*) from looked) >= ${LOOKED} as more
+  from looked group by channel order by channel limit 200`;
+
+export interface ChannelFigures {
+  readonly channel: string;
+  readonly open: number;
+  readonly unknown: number;
+  readonly failed: number;
+  readonly oldestOpenAt: Date | null;
+  readonly lagMs: number | null;
+  readonly more: boolean;
+}
+
+export const readChannels = (db: Session, tenant: string | undefined): Promise<ChannelFigures[]> =>
+  db.query<ChannelFigures>(CHANNELS, [tenant ?? null]);
+
+const NEXT_ATTEMPT = "select run_at as at from fairmill.job where id = $1 and state = 'scheduled'";
+export const readNextAttempt = async (db: Session, job: string): Promise<Date | null> =>
+  (await db.query<{ at: Date | null }>(NEXT_ATTEMPT, [job]))[0]?.at ?? null;
+
+/** With the ends that are not added up yet. */
+const ACCOUNT = `a.name as account, (a.balance + coalesce(p.released, 0))::float8 as available, (a.reserved - coalesce(p.ended, 0))::float8 as held, a.created_at as "createdAt"`;
+const PENDING = `left join lateral (select sum(c.released) as released, sum(c.ended) as ended from fairmill.credit_pending c where c.account = a.name) p on true`;
+const ACCOUNTS = `select ${ACCOUNT} from fairmill.account a ${PENDING} where a.name > $1 collate "C" order by a.name limit $2`;
+const ONE_ACCOUNT = `select ${ACCOUNT}, b.captured::float8 as captured, b.days::float8 as days from fairmill.account a ${PENDING}
+  cross join lateral (
+    select coalesce(sum(e.amount), 0) as captured, greatest(extract(epoch from clock_timestamp() - min(e.created_at)) / 86400, 1.0 / 24) as days from (
+      select x.amount, x.created_at, x.kind from fairmill.credit_entry x where x.account = a.name order by x.account desc, x.id + 0 desc limit ${LOOKED}) e
+    where e.kind = 'capture' and e.created_at > clock_timestamp() - interval '7 days') b
+  where a.name = $1`;
+
+export interface AccountRow {
+  readonly account: string;
+  readonly available: number;
+  readonly held: number;
+  readonly createdAt: Date;
+}
+
+export const readAccounts = (db: Session, after: string, limit: number): Promise<AccountRow[]> =>
+  db.query<AccountRow>(ACCOUNTS, [after, limit]);
+
+export const readAccount = async (db: Session, account: string) =>
+  (await db.query<AccountRow & { captured: number; days: number | null }>(ONE_ACCOUNT, [account]))[0];
+
+const APPROVALS = `select s.job_id::text as "jobId", s.name, j.kind, j.queue, j.tenant, j.progress as question, s.started_at as since, s.wake_at as deadline,
+    (extract(epoch from clock_timestamp() - s.started_at) * 1000)::float8 as "ageMs"
+  from fairmill.step s join fairmill.job j on j.id = s.job_id
+  where s.kind = 'wait' and s.finished_at is null and s.signalled_at is null and s.position is not null and ($1::text is null or j.tenant = $1)
+    and ($2::bigint is null or (s.job_id, s.name) > ($2, $3 collate "C")) order by s.job_id, s.name limit $4`;
+
+export const readApprovals = (
+  db: Session,
+  tenant: string | undefined,
+  after: { job: string; name: string } | undefined,
+  limit: number,
+): Promise<{ jobId: string; name: string; kind: string; tenant: string; question: unknown }[]> =>
+  db.query(APPROVALS, [tenant ?? null, after?.job ?? null, after?.name ?? null, limit]);
+
+const NOW = `select clock_timestamp() as at,
+    (select coalesce(sum(w.concurrency), 0)::integer from fairmill.worker w where w.state = 'alive' and w.lease_until > now()) as capacity,
+    (select count(*)::integer from fairmill.worker w where w.state = 'alive' and w.lease_until > now()) as workers,
+    (select count(*)::integer from (select from fairmill.job_history h where h.state = 'dead' and h.ended_at > now() - interval '24 hours'
+      and ($1::text is null or h.tenant = $1) limit 1000) d) as dead`;
+const OLDEST = `select j.id::text as id, (extract(epoch from clock_timestamp() - greatest(j.created_at, j.run_at)) * 1000)::float8 as "waitMs"
+  from (select x.id, x.state, x.created_at, x.run_at from fairmill.job x where ($1::text is null or x.tenant = $1) order by x.id limit ${LOOKED}) j where j.state = 'ready'
+  order by greatest(j.created_at, j.run_at) limit 1`;
+const LOST = `select w.id, w.ended_at as "endedAt", w.beat_at as "beatAt" from fairmill.worker w
+  where w.state = 'lost' and w.beat_at > now() - interval '1 hour' order by w.beat_at desc limit 10`;
+
+export interface NowFigures {
+  readonly at: Date;
+  readonly capacity: number;
+  readonly workers: number;
+  readonly dead: number;
+}
+
+export const readNowFigures = async (db: Session, tenant: string | undefined): Promise<NowFigures> =>
+  (await db.query<NowFigures>(NOW, [tenant ?? null]))[0]!;
+export const readOldest = async (db: Session, tenant: string | undefined) =>
+  (await db.query<{ id: string; waitMs: number }>(OLDEST, [tenant ?? null]))[0];
+export const readLost = (db: Session) => db.query<{ id: string; endedAt: Date | null; beatAt: Date }>(LOST);
+
+const KIND_WORKERS = `select k.kind, count(*)::integer as workers from fairmill.worker w cross join lateral unnest(w.kinds) as k (kind)
+  where w.state = 'alive' and w.lease_until > now() and k.kind = any ($1) group by k.kind`;
+export const readKindWorkers = async (db: Session, kinds: readonly string[]): Promise<Map<string, number>> =>
+  new Map(
+    (await db.query<{ kind: string; workers: number }>(KIND_WORKERS, [kinds])).map((row) => [row.kind, row.workers]),
+  );

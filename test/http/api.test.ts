@@ -1,0 +1,380 @@
+// Every view with data: what the API answers has the shape that it describes, and says what is there.
+import { createClient, createWorker, defineChannel, defineFlow, defineJob, handle } from "fairmill";
+import { expect, test } from "vitest";
+import { useDatabase } from "../support/database.js";
+import { endAfterTest } from "../support/leftovers.js";
+import { waitUntil } from "../support/wait.js";
+import { type Asked, serverFor, silent } from "./server.js";
+
+const db = useDatabase();
+
+const mail = defineJob<{ to: string }>({ kind: "mail.send", queue: "mails", retry: { attempts: 1 } });
+const ask = defineJob<{ n: number }>({ kind: "ask", queue: "questions" });
+const chat = defineChannel<{ text: string }>({ name: "chat", receiver: "neither", send: () => {} });
+
+interface Row {
+  id: string;
+  [more: string]: unknown;
+}
+type Items<T = Row> = { items: T[]; next: string | null; notice: unknown };
+
+function client() {
+  const made = createClient({ databaseUrl: db.url, connectionsMax: 2 });
+  endAfterTest(() => made.close());
+  return made;
+}
+
+test("jobs: a page, the next page, filters, one job with its attempts, why, and its steps", async () => {
+  const { ask: get } = serverFor(db);
+  const c = client();
+  const ids: string[] = [];
+  for (const to of ["a", "b", "c"]) ids.push((await c.enqueue(mail, { to }, { tenant: "acme", key: "k" })).id);
+  const first = await get<Items>("viewer", "GET", "/jobs?limit=2");
+  expect(first.body.items.map(({ id }) => id)).toEqual([ids[2], ids[1]]);
+  const second = await get<Items>("viewer", "GET", `/jobs?limit=2&cursor=${first.body.next}`);
+  expect(second.body).toMatchObject({ items: [{ id: ids[0], kind: "mail.send", state: "ready" }], next: null });
+  const found = async (query: string) => (await get<Items>("viewer", "GET", `/jobs?${query}`)).body.items.length;
+  expect(await found("queue=mails&kind=mail.send&tenant=acme&key=k&state=ready&state=dead")).toBe(3);
+  expect(await found(`payload=${encodeURIComponent('{"to":"b"}')}`)).toBe(1);
+  for (const nothing of [
+    "queue=x",
+    "kind=x",
+    "tenant=x",
+    "key=x",
+    "state=dead",
+    "batch=9",
+    "errorCode=x",
+    "createdSince=2999-01-01T00:00:00Z",
+    "endedSince=2000-01-01T00:00:00Z",
+  ])
+    expect(await found(nothing), nothing).toBe(0);
+  const one = await get("viewer", "GET", `/jobs/${ids[0]}`);
+  expect(one.body).toMatchObject({ id: ids[0], payload: { to: "a" }, attempts: [], spent: { ranMs: 0 } });
+  const why = await get<{ gates: { gate: string }[] }>("viewer", "GET", `/jobs/${ids[0]}/why`);
+  expect(why.body.gates.map(({ gate }) => gate)).toContain("worker");
+  expect((await get("viewer", "GET", `/jobs/${ids[0]}/steps`)).body).toEqual({ items: [] });
+});
+
+test("a job that died: its attempts, its error, its group, and the fleet that ran it", async () => {
+  const { ask: get } = serverFor(db);
+  const c = client();
+  const worker = createWorker({
+    databaseUrl: db.url,
+    logger: silent,
+    handlers: [
+      handle(mail, () => {
+        throw Object.assign(new Error('no mailbox "x17" on host 42'), { code: "EMAILBOX" });
+      }),
+    ],
+  });
+  endAfterTest(() => worker.stop());
+  await worker.start();
+  const { id } = await c.enqueue(mail, { to: "x" }, { tenant: "acme" });
+  await waitUntil("the job is dead", async () => (await c.job(id))?.state === "dead");
+  const one = await get<{ attempts: Row[] }>("viewer", "GET", `/jobs/${id}`);
+  expect(one.body).toMatchObject({ state: "dead", error: { code: "EMAILBOX" } });
+  expect(one.body.attempts).toMatchObject([{ attempt: 1, error: { code: "EMAILBOX" } }]);
+  const errors = await get<Items>("viewer", "GET", "/errors");
+  expect(errors.body.items).toMatchObject([
+    {
+      kind: "mail.send",
+      code: "EMAILBOX",
+      count: 1,
+      tenants: 1,
+      pattern: "no mailbox … on host …",
+      sample: id,
+      filter: { errorCode: "EMAILBOX" },
+    },
+  ]);
+  const workers = await get<Items>("viewer", "GET", "/workers?state=alive&limit=1");
+  expect(workers.body.items).toMatchObject([{ id: worker.id, state: "alive", running: 0 }]);
+  expect((await get("viewer", "GET", `/workers/${encodeURIComponent(worker.id)}`)).body).toMatchObject({ jobs: [] });
+  expect((await get("viewer", "GET", "/now")).body).toMatchObject({ workers: 1, dead24h: { count: 1 } });
+  const now = await get<{ needsYou: { code: string }[] }>("viewer", "GET", "/now");
+  expect(now.body.needsYou.map(({ code }) => code)).toContain("jobs_died");
+});
+
+test("jobs are found by a tag, live and ended ones, and a bulk action is", async () => {
+  const { ask: get } = serverFor(db);
+  const c = client();
+  const made = await get<{ id: string }>("operator", "POST", "/jobs", { kind: "k", tags: ["red", "größe 4"] });
+  const ended = await c.enqueue(mail, { to: "a" }, { tags: ["red"] });
+  await c.cancel(ended.id);
+  await c.enqueue(mail, { to: "b" }, { tags: ["blue"] });
+  await c.enqueue(mail, { to: "c" });
+  const ids = async (query: string) =>
+    (await get<Items<{ id: string }>>("viewer", "GET", `/jobs?${query}`)).body.items.map(({ id }) => id);
+  expect(await ids("tag=red")).toEqual([ended.id, made.body.id]);
+  expect(await ids("tag=red&state=cancelled")).toEqual([ended.id]);
+  expect(await ids(`tag=${encodeURIComponent("größe 4")}`)).toEqual([made.body.id]);
+  expect(await ids("tag=re")).toEqual([]);
+  expect((await get("viewer", "GET", `/jobs/${made.body.id}`)).body).toMatchObject({ tags: ["red", "größe 4"] });
+  const preview = await get("operator", "POST", "/bulk/preview", { action: "cancel", filter: { tag: "red" } });
+  expect(preview.body).toMatchObject({
+    count: { count: 1 },
+    samples: [{ id: made.body.id, tags: ["red", "größe 4"] }],
+  });
+});
+
+test("tenants, queues, kinds and limits: rows, settings, pausing, gauges, names", async () => {
+  const { ask: get } = serverFor(db);
+  await client().enqueue(mail, { to: "a" }, { tenant: "acme" });
+  expect((await get("viewer", "GET", "/tenants/acme")).body).toMatchObject({ tenant: "acme", ready: { count: 1 } });
+  expect((await get("viewer", "GET", "/tenants/nobody")).body).toMatchObject({ ready: { count: 0 }, weight: 1 });
+  const set = await get("admin", "PUT", "/tenants/acme", { weight: 2, maxRunning: 5, rate: { limit: 10, per: "1m" } });
+  expect(set.body).toMatchObject({ weight: 2, maxRunning: 5, rate: { limit: 10, perMs: 60_000 } });
+  expect((await get("operator", "POST", "/queues/mails/pause")).body.pausedAt).toEqual(expect.any(String));
+  expect((await get("operator", "POST", "/queues/mails/resume")).body.pausedAt).toBeNull();
+  expect((await get("admin", "PUT", "/kinds/mail.send", { maxRunning: 3 })).body).toMatchObject({ maxRunning: 3 });
+  const gauges = await get<Items>("viewer", "GET", "/limits?limit=1");
+  expect(gauges.body.items).toMatchObject([{ scope: "kind", name: "mail.send", running: 0 }]);
+  const rest = await get<Items>("viewer", "GET", `/limits?cursor=${gauges.body.next}`);
+  expect(rest.body.items).toMatchObject([{ scope: "tenant", name: "acme", spent: 0, nextFreeAt: null }]);
+  for (const path of ["/tenants", "/queues", "/kinds"])
+    expect((await get<Items>("viewer", "GET", path)).body.items).toHaveLength(1);
+  expect((await get("viewer", "GET", "/facets")).body).toMatchObject({
+    queues: ["mails"],
+    tenants: ["acme"],
+    kinds: ["mail.send"],
+  });
+});
+
+test("acting on a job: enqueue, cancel, retry, rerun, and what was done is on record", async () => {
+  const { ask: get } = serverFor(db);
+  const made = await get<{ id: string }>("operator", "POST", "/jobs", {
+    kind: "k",
+    input: { n: 1 },
+    tenant: "acme",
+    idempotencyKey: "once",
+  });
+  expect(made).toMatchObject({ status: 201, body: { created: true, replaced: false } });
+  const again = await get("operator", "POST", "/jobs", {
+    kind: "k",
+    input: { n: 1 },
+    tenant: "acme",
+    idempotencyKey: "once",
+  });
+  expect(again).toMatchObject({ status: 200, body: { id: made.body.id, created: false } });
+  const many = await get<Items>("operator", "POST", "/jobs/many", {
+    kind: "k",
+    items: [{ input: 1 }, { input: 2, tenant: "b" }],
+  });
+  expect(many).toMatchObject({ status: 201 });
+  expect(many.body.items).toHaveLength(2);
+  const { id } = made.body;
+  expect((await get("operator", "POST", `/jobs/${id}/rerun`, {})).body).toMatchObject({
+    code: "FAIRMILL_JOB_NOT_ENDED",
+  });
+  expect((await get("operator", "POST", `/jobs/${id}/cancel`)).body).toEqual({ answer: "cancelled" });
+  expect((await get("operator", "POST", `/jobs/${id}/cancel`)).body).toEqual({ answer: "ended" });
+  const rerun = await get<{ id: string }>("operator", "POST", `/jobs/${id}/rerun`, { input: { n: 2 } });
+  expect(rerun.status).toBe(201);
+  expect((await get("viewer", "GET", `/jobs/${rerun.body.id}`)).body).toMatchObject({
+    rerunOf: id,
+    payload: { n: 2 },
+    tenant: "acme",
+  });
+  expect((await get("operator", "POST", `/jobs/${id}/retry`, { fromStart: true })).body).toEqual({ answer: "ready" });
+  const audit = await get<Items>("viewer", "GET", `/audit?subject=${encodeURIComponent(`job ${id}`)}`);
+  expect(audit.body.items).toMatchObject([
+    { action: "job.retry", actor: "otto", role: "operator", via: "http", tenant: "acme", outcome: "done" },
+    { action: "job.rerun", outcome: "done" },
+    { action: "job.cancel", outcome: "done" },
+    { action: "job.cancel", outcome: "done" },
+    { action: "job.rerun", outcome: "refused", error: expect.stringContaining("FAIRMILL_JOB_NOT_ENDED") },
+  ]);
+});
+
+test("approvals and signals: a job that waits is in the inbox until it is answered", async () => {
+  const { ask: get } = serverFor(db);
+  const c = client();
+  const worker = createWorker({
+    databaseUrl: db.url,
+    logger: silent,
+    handlers: [handle(ask, (ctx) => ctx.waitFor<{ yes: boolean }>("boss", { timeout: "1h" }))],
+  });
+  endAfterTest(() => worker.stop());
+  await worker.start();
+  const { id } = await c.enqueue(ask, { n: 1 }, { tenant: "acme" });
+  const inbox = async () => (await get<Items<{ jobId: string }>>("viewer", "GET", "/approvals")).body.items;
+  await waitUntil("it waits", async () => (await inbox()).length === 1);
+  expect(await inbox()).toMatchObject([{ jobId: id, name: "boss", tenant: "acme", deadline: expect.any(String) }]);
+  expect((await get("operator", "POST", `/jobs/${id}/signal`, { name: "boss", value: { yes: true } })).body).toEqual({
+    answer: "sent",
+  });
+  expect(await c.result(id)).toEqual({ yes: true });
+  expect(await inbox()).toEqual([]);
+  const { body } = await get<Items<{ kind: string }>>("viewer", "GET", `/jobs/${id}/steps`);
+  expect(body.items).toMatchObject([{ kind: "wait", name: "boss", result: { yes: true } }]);
+});
+
+test("batches and flows: lists, nodes with the critical path, cancelling", async () => {
+  const { ask: get } = serverFor(db);
+  const c = client();
+  const batch = await c.batches.create({ name: "all" }, (b) => void b.add(mail, { to: "a" }));
+  const flow = defineFlow<{ n: number }>({ name: "chain" }, (f) => {
+    const first = f.job("first", mail, () => ({ to: "a" }));
+    f.job("second", mail, () => ({ to: "b" }), { after: [first] });
+  });
+  const { id } = await c.flows.start(flow, { n: 1 });
+  const all = await get<Items>("viewer", "GET", "/batches");
+  expect(all.body.items).toMatchObject([
+    { id, role: "flow" },
+    { id: batch.id, role: "batch", live: { count: 1 } },
+  ]);
+  expect((await get<Items>("viewer", "GET", "/flows")).body.items).toHaveLength(1);
+  const detail = await get<{ nodes: Row[] }>("viewer", "GET", `/flows/${id}`);
+  expect(detail.body.nodes.map(({ name, after }) => [name, (after as string[]).length])).toEqual([
+    ["first", 0],
+    ["second", 1],
+  ]);
+  const why = await get("viewer", "GET", `/flows/${id}/nodes/${detail.body.nodes[1]!.id}/why`);
+  expect(why.body).toMatchObject({
+    gates: expect.arrayContaining([expect.objectContaining({ gate: "dependency", passed: false })]),
+  });
+  expect((await get("viewer", "GET", `/batches/${batch.id}`)).body).toMatchObject({ registered: 1 });
+  expect((await get("operator", "POST", `/flows/${id}/retry`, {})).body).toMatchObject({ answer: "nothing" });
+  expect((await get("operator", "POST", `/flows/${id}/cancel`)).body).toEqual({ state: "cancelled" });
+  expect((await get("operator", "POST", `/batches/${batch.id}/cancel`)).body).toEqual({ state: "cancelled" });
+  expect((await get("operator", "POST", `/flows/${id}/retry`, {})).body).toMatchObject({ answer: "started" });
+});
+
+test("outbox: messages, channels, why, resolving", async () => {
+  const { ask: get } = serverFor(db);
+  const { id } = await client().publish(chat, { text: "hi" }, { tenant: "acme", idempotencyKey: "m1" });
+  expect((await get<Items>("viewer", "GET", "/outbox?channel=chat&status=pending")).body.items).toMatchObject([
+    { id, attempts: 0 },
+  ]);
+  expect((await get("viewer", "GET", `/outbox/${id}`)).body).toMatchObject({ payload: { text: "hi" }, attempts: [] });
+  expect((await get<Items>("viewer", "GET", "/outbox/channels")).body.items).toMatchObject([
+    { channel: "chat", open: { count: 1 } },
+  ]);
+  expect((await get("viewer", "GET", `/outbox/${id}/why`)).status).toBe(200);
+  expect((await get("operator", "POST", `/outbox/${id}/resolve`, { verdict: "sent" })).body).toEqual({
+    answer: "open",
+  });
+});
+
+test("credits: accounts, grants, entries, burn", async () => {
+  const { ask: get } = serverFor(db);
+  expect((await get("admin", "POST", "/credits/ann/grant", { amount: 10, idempotencyKey: "g" })).body).toEqual({
+    available: 10,
+    granted: true,
+  });
+  expect((await get("admin", "POST", "/credits/ann/grant", { amount: 10, idempotencyKey: "g" })).body).toEqual({
+    available: 10,
+    granted: false,
+  });
+  expect((await get<Items>("viewer", "GET", "/credits")).body.items).toMatchObject([
+    { account: "ann", available: 10, held: 0 },
+  ]);
+  expect((await get("viewer", "GET", "/credits/ann")).body).toMatchObject({ available: 10, burnPerDay: null });
+  expect((await get<Items>("viewer", "GET", "/credits/ann/entries")).body.items).toMatchObject([
+    { kind: "grant", amount: 10 },
+  ]);
+  expect((await get("viewer", "GET", "/credits/nobody")).status).toBe(404);
+});
+
+test("schedules: set, the next five runs, pause, resume, run, remove", async () => {
+  const { ask: get } = serverFor(db);
+  const set = await get<{ nextRuns: string[] }>("admin", "PUT", "/schedules/nightly", {
+    cron: "0 3 * * *",
+    timezone: "Europe/Madrid",
+    kind: "report",
+    input: { n: 1 },
+  });
+  expect(set.body.nextRuns).toHaveLength(5);
+  expect((await get("operator", "POST", "/schedules/nightly/pause")).body).toMatchObject({
+    nextRun: null,
+    nextRuns: [],
+  });
+  expect((await get("operator", "POST", "/schedules/nightly/resume")).body).toMatchObject({ pausedAt: null });
+  expect((await get("operator", "POST", "/schedules/nightly/run")).status).toBe(201);
+  expect((await get<Items>("viewer", "GET", "/schedules")).body.items).toMatchObject([
+    { name: "nightly", kind: "report", overdueMs: 0 },
+  ]);
+  expect((await get("admin", "PUT", "/schedules/x", { cron: "every day", kind: "k" })).body).toMatchObject({
+    status: 400,
+    code: "FAIRMILL_CONFIG",
+  });
+  expect((await get("admin", "DELETE", "/schedules/nightly")).status).toBe(204);
+  expect((await get("viewer", "GET", "/schedules/nightly")).status).toBe(404);
+});
+
+test("series, alerts, metrics and logs are read by default, and a tenant's series are its own", async () => {
+  const { ask: get, handler } = serverFor(db);
+  const rows = `insert into fairmill.worker_tick_metrics (worker_id, mode, tick_started_at, interval_ms, tick_duration_ms, jobs_processed, tenants)
+    values ('w', 'interval', now() - interval '1 minute', 10000, 10, 60, '{"acme": {"runs": 12}, "other": {"runs": 48}}')`;
+  await db.query(rows);
+  const path = "/series?name=jobs.out&name=cpu&stepMs=3600000";
+  type Drawn = { items: { name: string; lines: { key: string; values: number[] }[] }[] };
+  const all = (await get<Drawn>("viewer", "GET", path)).body;
+  expect(all.items.map(({ name, lines }) => [name, lines.map(({ key }) => key)])).toEqual([["jobs.out", [""]]]);
+  const own = (await get<Drawn>("viewer", "GET", `${path}&name=ready&tenant=acme&by=kind`)).body;
+  expect(own.items.map(({ name, lines }) => [name, lines.map(({ key }) => key)])).toEqual([["jobs.out", ["acme"]]]);
+  expect(own.items[0]!.lines[0]!.values[0]! * 5).toBeCloseTo(all.items[0]!.lines[0]!.values[0]!);
+  expect((await get("viewer", "GET", "/series?name=nonsense")).status).toBe(400);
+  for (const empty of ["/alerts", "/alerts/rules"])
+    expect((await get<Items>("viewer", "GET", empty)).body.items, empty).toEqual([]);
+  expect((await get("operator", "POST", "/alerts/17/silence", { for: "1h" })).status).toBe(404);
+  const { id } = await client().enqueue(mail, { to: "a" });
+  expect((await get<Items>("viewer", "GET", `/jobs/${id}/logs?level=fatal`)).body).toMatchObject({
+    items: [],
+    next: null,
+  });
+  expect((await get("viewer", "GET", "/now")).body).toMatchObject({ outPerSecond: 0.2 });
+  const text = await handler(new Request("http://127.0.0.1/metrics", { headers: { authorization: "Bearer none" } }));
+  expect(text.status).toBe(401);
+});
+
+test("what a definition or the handler names is not shown", async () => {
+  const card = defineJob<{ card: string; to: string }>({ kind: "card", redact: ["card"] });
+  const { ask: get } = serverFor(db, { jobs: [card], redact: ["to"] });
+  const { id } = await client().enqueue(card, { card: "4111", to: "ann" });
+  const { body } = await get<{ payload: object; redacted: boolean }>("viewer", "GET", `/jobs/${id}`);
+  expect(JSON.stringify(body)).not.toMatch(/4111|ann/);
+  expect(body.redacted).toBe(true);
+  const plain = await serverFor(db).ask("viewer", "GET", `/jobs/${id}`);
+  expect(plain.body).toMatchObject({ payload: { card: "4111", to: "ann" }, redacted: false });
+});
+
+test("what no room records here answers 501, and a reader that is given is asked", async () => {
+  const plain = serverFor(db);
+  const later = ["/backlog", "/fairness", "/time", "/money", "/providers", "/scaling/decisions", "/scaling/pools"];
+  for (const path of later)
+    expect((await plain.ask("viewer", "GET", path)).body, path).toMatchObject({
+      status: 501,
+      code: "FAIRMILL_HTTP_NOT_WIRED",
+    });
+  const asked: unknown[] = [];
+  const reader = (...of: unknown[]) => {
+    asked.push(of);
+    return Promise.resolve({ items: [] });
+  };
+  const metrics = { series: reader, backlog: reader, fairness: reader, time: reader, money: reader };
+  const wired = serverFor(db, { metrics, metricsText: async () => "fairmill_up 1\n" });
+  const span = "since=2030-01-01T00:00:00Z&until=2030-01-01T01:00:00Z&stepMs=60000";
+  expect((await wired.ask("acmeViewer", "GET", `/series?name=ready&name=running&${span}`)).status).toBe(200);
+  const at = Date.parse("2030-01-01T00:00:00Z");
+  expect(asked).toEqual([
+    [
+      { sinceMs: at, untilMs: at + 3_600_000, stepMs: 60_000 },
+      { queue: undefined, kind: undefined, tenant: "acme" },
+      ["ready", "running"],
+      "none",
+    ],
+  ]);
+  expect((await wired.ask("viewer", "GET", "/me")).body).toMatchObject({
+    features: { metrics: true, alerts: true, scaling: false },
+  });
+});
+
+test("health, readiness, and an answer that is known is not sent again", async () => {
+  const { ask: get } = serverFor(db);
+  expect(await get("nobody", "GET", "/healthz")).toMatchObject({ status: 200, body: { status: "ok" } });
+  expect(await get("nobody", "GET", "/readyz")).toMatchObject({ status: 200 });
+  const first: Asked = await get("viewer", "GET", "/queues");
+  const etag = first.headers.get("etag")!;
+  expect(etag).toMatch(/^W\//);
+  expect((await get("viewer", "GET", "/queues", undefined, { "if-none-match": etag })).status).toBe(304);
+});
