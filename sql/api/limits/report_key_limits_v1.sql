@@ -1,6 +1,6 @@
--- Says what limits the keys of a kind have, as set_key_limits_v1 does, inside a transaction of the caller: nobody waits
--- for its commit. Jobs of this transaction obey the rule at once, those of others when it has committed; upkeep then
--- takes it over, for claims and for what waits.
+-- Reports what limits the keys of a kind have, as set_key_limits_v1 does, inside a transaction of the caller: no
+-- session waits for its commit. Jobs of this transaction obey the rule at once, those of others when it has committed;
+-- upkeep then takes it over, for claims and for what waits.
 --   rule     as set_key_limits_v1 takes it
 --   reported_at  when the caller told this rule for the first time, as answered then: an attempt that was rolled back
 --                must not make it
@@ -28,7 +28,7 @@ begin
     end if;
   else
     is_settled := false;
-    -- What was told last waits to be taken over, whoever told it: if it is the same there is nothing to add.
+    -- The last report waits to be applied, from any session: if it is the same there is nothing to add.
     if v_last.reported_at > v_report.reported_at
        or (v_last.per, v_last.max_running, v_last.when_full, v_last.rate_limit, v_last.rate_per_ms, v_last.rate_how,
          v_last.rate_at, v_last.kind_max_running)

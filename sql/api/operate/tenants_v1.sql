@@ -1,5 +1,5 @@
 -- A page of tenants by name: those that have settings, ready jobs or running ones, each with what waits and what runs.
---   after_tenant  only names behind this one: the last of the page before; tenants_max: at most so many
+--   after_tenant  only names behind this one: the last of the page before; tenants_max: at most this many
 -- Result: its settings (rate: {limit, per_ms, how, at} or null); ready, counted to 1000; running, of the 10,000 running
 -- jobs that are looked at; what the column beside a count calls full may be more. A tenant all of whose jobs are
 -- scheduled or blocked is not found: no index leads to it.

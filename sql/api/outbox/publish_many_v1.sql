@@ -8,8 +8,8 @@
 -- Result: one row per message in the order given: its id in the outbox, and whether this call stored it; false: the key
 -- was known for this tenant and channel, nothing is stored, and the id is the first message's. refused: a limit at
 -- enqueue did not let its job in; then none of them is stored, and every id is null.
--- A message with an order_key has no job yet: upkeep gives it one when its turn has come, at once if nobody is before
--- it. So no transaction of a caller ever holds what a settle needs. Limits at enqueue do not count for it.
+-- A message with an order_key has no job yet: upkeep gives it one when its turn has come, at once if no message is
+-- before it. So no transaction of a caller ever holds what a settle needs. Limits at enqueue do not count for it.
 -- Locks: 12 message key, then as store_jobs. A second caller with the same key waits for the first one's commit.
 -- Plan expected: inserts from the array; a probe of outbox_key per message.
 create or replace function fairmill.publish_many_v1(messages jsonb, shared jsonb default '{}',
@@ -88,7 +88,7 @@ begin
   if exists (select from unnest(v_new) as n (id)
     cross join lateral (select o.waiting from fairmill.outbox o where o.id = n.id offset 0) o
     where o.waiting is not null) then
-    -- To those who are awake, too: their turn is upkeep's to find, after the commit.
+    -- To workers that are awake, too: upkeep finds these messages after the commit.
     perform pg_notify('fairmill', '!due 0')
       where exists (select from fairmill.worker w where w.state = 'alive' and w.lease_until > now());
   end if;

@@ -2,7 +2,7 @@
 --   job          a job as enqueue_many_v1 takes it, without run_at, delay_ms and idempotency_key
 --   fingerprint  the same for the same definition; next_at: its first tick from now on, which counts when expression or
 --                zone are new
---   missed_max   of ticks that nobody saw in time, the latest so many are made up for: 0 none, 1 once
+--   missed_max   of the missed ticks, the latest this many are made up for: 0 none, 1 once
 --   paused       null: as it is
 -- Result: created, changed or same.
 -- Locks: 1 schedule.

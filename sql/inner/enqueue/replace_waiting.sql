@@ -28,7 +28,7 @@ begin
   if not found then
     return;
   end if;
-  -- A signal that nobody has asked for yet (no position) is no step of a run.
+  -- A signal that no run has waited for yet (no position) is no step of a run.
   if exists (select from fairmill.step s where s.job_id = old_id and s.position is not null) then
     outcome := 'kept';
     return;

@@ -1,5 +1,5 @@
--- The free slots of keys, lowest first, at most slots_max of each. A key without a limit has room for everybody: so
--- many times null.
+-- The free slots of keys, lowest first, at most slots_max of each. A key without a limit has room for every job: null,
+-- slots_max times.
 -- The caller holds the lock under which the slots of these keys are given, and began this statement after it got it.
 -- Result: a row per key: its name, its limit (null: none), its free slots.
 -- Plan expected: a range of job_slot per key.

@@ -1,6 +1,7 @@
--- Ends the messages of delivery jobs that ended, in the transaction that ends the job, whoever ends it: a message has
--- its end exactly when its job has. sent where the job is done. Where it is not: unknown if an attempt to send may have
--- arrived, else skipped (cancelled) or failed (dead). Then whoever is next in order gets its turn.
+-- Ends the messages of delivery jobs that ended, in the transaction that ends the job, for every way a job ends: a
+-- message has its end exactly when its job has. sent where the job is done. Where it is not: unknown if an attempt to
+-- send may have arrived, else skipped (cancelled) or failed (dead). Then the next message of the order key becomes its
+-- head.
 --   rows, states  of the jobs that ended: job.outbox, and the state each ended in
 --   details       null, or an array beside rows: what settle_v1 was told; delivery has outcome (sent | refused |
 --                 uncertain), answer, error

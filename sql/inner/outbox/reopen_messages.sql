@@ -25,7 +25,7 @@ begin
       update fairmill.outbox o set status = 'pending', ended_at = null where o.id = v_row.id;
       v_again := v_again || v_row.id;
     exception when unique_violation then
-      -- Somebody began another one of its key this moment.
+      -- Another session has just begun another message of its key.
       null;
     end;
   end loop;
