@@ -127,7 +127,7 @@ describe("a step", () => {
     expect(await store(db, "second", again!, "a", 0, "mine")).toMatchObject({ answer: "stored" });
   });
 
-  test("P3: a recovery at the same moment: whoever has the job first decides", async () => {
+  test("P3: a recovery at the same time: the first to lock the job decides", async () => {
     const job = await running();
     await endLease(db, "w");
     const [recovering, storing] = [await open(), await open()];
@@ -366,7 +366,7 @@ describe("a signal", () => {
     expect(await statesOf(db, [job.id])).toEqual(["ready"]);
   });
 
-  test("no wake-up is lost: the job is being put back, and the signal waits for that", async () => {
+  test("no wake-up is lost: the job is being returned, and the signal waits for that", async () => {
     const job = await running();
     await pause(db, job, "go", "wait", null);
     const [settling, sending] = [await open(), await open()];

@@ -1,4 +1,4 @@
--- Tells sleeping workers that one of these queues has work, or that a delayed job is due soon. Sends nothing when
+-- Signals sleeping workers that one of these queues has work, or that a delayed job is due soon. Sends nothing when
 -- no worker listens: a notification takes a lock that serialises commits, so it is sent only where it shortens a
 -- wait. Polling finds the work in any case.
 --   queues     queues in which jobs became ready

@@ -21,7 +21,7 @@ declare
 begin
   select p.ids, p.ends, p.seen, p.last_id, p.more into v_ids, v_ends, seen, last_id, more
   from fairmill.pick_dead(filter, jobs_max, v_looks_max, after_id) p;
-  -- What ended and was put back since the look is gone from its place, and is left alone.
+  -- A job that was revived since the look is gone from the history, and is left alone.
   select array_agg(held.id), array_agg(held.ended_at) into v_ids, v_ends
   from (select h.id, h.ended_at from unnest(v_ids, v_ends) as picked (id, ended_at)
         join fairmill.job_history h on h.id = picked.id and h.ended_at = picked.ended_at

@@ -4,7 +4,7 @@
 --             the delivery job:
 --             queue (default "outbox"), priority, max_attempts, key, run_at, delay_ms, expire_ms
 --   shared    fields that every message of the array has unless it names its own
---   wake      tell sleeping workers
+--   wake      wake sleeping workers
 -- Result: one row per message in the order given: its id in the outbox, and whether this call stored it; false: the key
 -- was known for this tenant and channel, nothing is stored, and the id is the first message's. refused: a limit at
 -- enqueue did not let its job in; then none of them is stored, and every id is null.
@@ -43,7 +43,7 @@ begin
       hint = 'The key is what keeps the message from being sent twice: derive it from what caused it.';
   end if;
 
-  -- Once, or twice: a key that stood in the way may be removed by retention before we ask whose it is, and then it is
+  -- Once, or twice: a key in use may be removed by retention before its owner is looked up, and then it is
   -- free.
   loop
     insert into fairmill.outbox (id, tenant, channel, idempotency_key, payload, order_key, waiting, recheck)

@@ -26,7 +26,7 @@ begin
     cron = excluded.cron, timezone = excluded.timezone, job = excluded.job, fingerprint = excluded.fingerprint,
       missed_max = excluded.missed_max,
     jitter_ms = excluded.jitter_ms, not_before = null, last_error = null, updated_at = now(), revision = s.revision + 1,
-    -- A tick that is due at this moment is not lost by a change of something else.
+    -- A tick that is due now is not lost by a change of something else.
     next_at = case when (s.cron, s.timezone) = (excluded.cron, excluded.timezone) and (s.paused_at is null)
       then s.next_at else excluded.next_at end,
     moved_at = case when (s.cron, s.timezone) = (excluded.cron, excluded.timezone) and (s.paused_at is null)

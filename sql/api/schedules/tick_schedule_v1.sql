@@ -42,7 +42,7 @@ begin
     order by given.tick_at);
 
   if v_new <> '{}' then
-    -- A start that lies behind us is no reason to wait, nor to expire.
+    -- A start in the past is no reason to wait, nor to expire.
     select jsonb_agg(v_schedule.job || case when due.at > now() then jsonb_build_object('run_at', due.at) else '{}' end
       order by new.tick_at) into v_jobs
     from unnest(v_new) as new (tick_at)

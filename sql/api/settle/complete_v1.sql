@@ -23,7 +23,7 @@ begin
   from fairmill.settle_v1(worker_id, array[job_id], array[lease], array['done'], case when detail is not null
     then jsonb_build_array(detail) end) s;
 exception when sqlstate 'FM020' then
-  -- A value, not an error: some drivers tell no more of an error than its code.
+  -- A value, not an error: some drivers report no more of an error than its code.
   get stacked diagnostics v_detail = pg_exception_detail;
   accepted := false;
   refused := v_detail::jsonb -> job_id::text;

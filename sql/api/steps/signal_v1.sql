@@ -51,7 +51,7 @@ begin
   end if;
 
   if v_step.position is not null and alone then
-    -- A settle may be returning the job now, and have skipped what we wrote: wait for its end, then
+    -- A settle may be returning the job now, and have skipped what this wrote: wait for its end, then
     -- look. It is over soon; other sessions that have the job locked are not waited for, and the job is due by then.
     begin
       perform set_config('lock_timeout', '1s', true);
@@ -61,7 +61,7 @@ begin
     end;
     perform set_config('lock_timeout', v_patience, true);
   end if;
-  -- Looked at after the step is written, by a statement of its own: a settle that had the step before us has put the
+  -- Looked at after the step is written, by a statement of its own: a settle that had the step first has returned the
   -- job back by now.
   update fairmill.job j set run_at = least(j.run_at, clock_timestamp())
   where j.id = signal_v1.job_id and j.state is not distinct from 'scheduled' and j.lease_no = v_step.lease_no
@@ -70,7 +70,7 @@ begin
     perform fairmill.finish_transitions(a.queues, a.keys) from fairmill.admit_due(array[signal_v1.job_id]) a;
   elsif not alone and v_step.position is not null then
     -- Sent to workers that are awake, too: nothing else makes them look now. Also where the job runs: it may be
-    -- returned before we commit, and is due then.
+    -- returned before this commits, and is due then.
     perform pg_notify('fairmill', '!due 0')
       where exists (select from fairmill.worker w where w.state = 'alive' and w.lease_until > now());
   end if;

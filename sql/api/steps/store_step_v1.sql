@@ -1,4 +1,4 @@
--- Keeps the result of a step of a running job. Fenced like a settle: only the holder of worker and lease is heard.
+-- Keeps the result of a step of a running job. Fenced like a settle: only the worker with this lease may write.
 --   name      of the step, one per job;  position: the how-manieth call of its run it is
 --   result    what it came to; null: nothing
 --   took_ms   how long it took, for people
@@ -59,7 +59,7 @@ begin
     answer := 'stored';
     return;
   end if;
-  -- A signal of that name came at this moment.
+  -- A signal of that name came meanwhile.
   select 'known', s.kind, s.result into answer, kind, kept from fairmill.step s where s.job_id = store_step_v1.job_id
     and s.name = store_step_v1.name;
 end

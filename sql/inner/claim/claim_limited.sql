@@ -9,12 +9,12 @@
 --  5. Spend the rates of limits for the rest and see what is closed now (closed_limits), list them where there are caps
 --  (list_running_ids);
 --     start them.
--- Result: the claimed jobs; and one row with id null if a limit is closed now or a job was put back. Its held_back:
+-- Result: the claimed jobs; and one row with id null if a limit is closed now or a job was rate-limited. Its held_back:
 --   limits     [{"scope", "name", "why": paused | cap | rate, "open_in_ms": when a rate opens}, …]
 --   cut        how many candidates were too many for a limit they share: where jobs_max was reached with them, lanes
 --              were not asked
---   late       [[priority, tenant, count], …] jobs that the rate of a key put back: the lane gave them, but not to the
---              worker
+--   late       [[priority, tenant, count], …] jobs that were rate-limited by their key: the lane gave them, but not to
+--              the worker
 --   due_in_ms  when the first of these falls due
 -- A claim that spends a rate is durable, whatever the caller says.
 -- Locks: 5 limit meter, 8 job (those that are free), 17 key meter, 21 claim list.

@@ -18,7 +18,7 @@ declare
   v_slots integer[];
   v_unsure text[];
   -- At most this many of one key: the rest is marked for the next upkeep.
-  v_places_max constant integer := 1000;
+  v_slots_max constant integer := 1000;
 begin
   perform fairmill.lock_meters('start', 'key', keys);
   -- Taken down before looking: what is found to be doubtful again raises it again.
@@ -50,11 +50,11 @@ begin
     select free.name, free.slots,
       array(select b.ctid from fairmill.job b where b.aside = 'blocked' and b.limit_key = free.name
             order by b.priority desc, b.id limit cardinality(free.slots) for update skip locked) as found
-    from fairmill.free_slots(array(select unnest(v_keys) except select unnest(v_unsure)), v_places_max) free)
+    from fairmill.free_slots(array(select unnest(v_keys) except select unnest(v_unsure)), v_slots_max) free)
   select array_agg(chosen.tid) filter (where chosen.tid is not null), array_agg(chosen.slot)
     filter (where chosen.tid is not null),
          v_unsure || array_agg(distinct key.name)
-           filter (where cardinality(key.slots) = v_places_max or cardinality(key.slots) > cardinality(key.found))
+           filter (where cardinality(key.slots) = v_slots_max or cardinality(key.slots) > cardinality(key.found))
     into v_rows, v_slots, v_unsure
   from key left join lateral unnest(key.found, key.slots[1 : cardinality(key.found)]) as chosen (tid, slot) on true;
 

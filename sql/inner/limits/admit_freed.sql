@@ -54,7 +54,7 @@ begin
   end if;
 
   if v_single is not null then
-    -- The inner query is not merged with this one (offset 0), which would ask and lock for each place where its answer
+    -- The inner query is not merged with this one (offset 0), which would ask and lock for each reference to its answer
     -- stands.
     select array_agg(best.name) filter (where best.tid is not null), array_agg(best.tid)
       filter (where best.tid is not null),
@@ -64,7 +64,7 @@ begin
                           order by b.priority desc, b.id limit 1 for update skip locked) as tid
           from (select distinct n.name collate "C" as name from unnest(v_single) as n (name) order by 1) u
             offset 0) best;
-    -- Places above the limit: it was higher when they were given.
+    -- Slots above the limit: it was higher when they were given.
     v_held := array(select j.limit_key from fairmill.job j where j.slot is not null and j.limit_key = any (v_keys));
     if cardinality(v_held) > 0 then
       v_rest := v_rest || v_held;

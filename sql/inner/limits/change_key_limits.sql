@@ -1,4 +1,4 @@
--- Puts a rule of a kind in force that was told at some time, unless another one was told later. Part of
+-- Puts a rule of a kind in force that was reported at some time, unless another one was reported later. Part of
 -- set_key_limits_v1 and adopt_key_limits.
 --   report  the rule, as read_key_limits made it, with its reported_at
 -- Jobs that are enqueued from then on obey it; for those that wait already, only the numbers change. Result: whether it
@@ -37,7 +37,8 @@ begin
     and not exists (select from fairmill.key_limit_report t where t.kind = v_kind and not t.adopted) then
     return false;
   end if;
-  -- One change of a kind at a time, and each looks again: of two that came at once the one that was told last stays.
+  -- One change of a kind at a time, and each looks again: of two that came at once the one that was reported last
+  -- stays.
   perform pg_advisory_xact_lock(hashtext('fairmill.key_limit'), hashtext(v_kind));
   if exists (select from fairmill.key_limit_report t where t.kind = v_kind and t.adopted
     and t.reported_at > report.reported_at) then

@@ -3,7 +3,7 @@
 --   limit_scope, limit_name  only for this limit: for a caller that has its lock, and must not ask for those before it;
 --                            null: for all
 -- Locks: 5 limit meter.
--- Plan expected: a walk along what is in the hands of workers, and a probe of limit_setting and of meter for each name
+-- Plan expected: a walk along the jobs that workers run, and a probe of limit_setting and of meter for each name
 -- among them; only while a cap is young.
 create or replace function fairmill.count_running(limit_scope text default null, limit_name text default null)
 returns integer

@@ -12,7 +12,7 @@ begin
   return query
     select k.name, rule.max_running, case
       when rule.max_running is null then array_fill(null::integer, array[slots_max])
-      -- Places above the limit count as well: it was higher when they were given.
+      -- Slots above the limit count as well: it was higher when they were given.
       when cardinality(held.slots) >= rule.max_running then '{}'
       when rule.max_running = 1 then '{1}'
       else array(select generate_series(1, rule.max_running) except select unnest(held.slots)

@@ -1,5 +1,5 @@
 -- Rates that are kept at enqueue: spends them for the jobs that fit, and refuses those that do not, with the time at
--- which they may come again. Jobs that must all come at once and are more than a rate ever lets in are told no time:
+-- which they may come again. Jobs that must all come at once and are more than a rate ever lets in get no time:
 -- there is none.
 --   all_or_none  if one job is refused, nothing is spent
 --  1. Find the rates, each with the jobs that come under it, and lock their meters.

@@ -1,13 +1,13 @@
 -- The rates of keys: a job that may not start now becomes rate-limited: scheduled for a time of its own at which it
 -- may; it keeps its attempt and its slot, and is counted in rate_limited_times. For the others the rate is spent. Part
 -- of claim_limited.
---   ctids  the candidates in the order of their turns, locked;  at: the moment of the claim, as far as it is known
--- Result: at, the moment under the locks; ctids_left, of those that may start; late, what the worker is told of the
+--   ctids  the candidates in the order of their turns, locked;  at: the time of the claim, as far as it is known
+-- Result: at, the time under the locks; ctids_left, of those that may start; late, what the worker learns about the
 -- others, or null; spends, whether a rate was spent.
 -- Most keys have room for all their jobs, and no job waits: spend_key_rates is enough for them. The others are looked
 -- at one by one.
--- Moments are given one after the other, so that a thousand jobs of a key do not come back at once to be put back
--- again. They are hints:
+-- Start times are given one after the other, so that a thousand jobs of a key do not come back at once to be
+-- rate-limited again. They are hints:
 -- when a job comes back, the rate is asked again. A job that comes back too early goes before all others that wait; new
 -- jobs queue up behind them, and start at once only if no job waits.
 -- Locks: 17 key meter.

@@ -20,7 +20,7 @@ declare
   v_from    constant timestamptz := at - case when v_uniform
     then ceil(rate_per_ms * 1000.0 / rate_limit)::float8 * interval '1 microsecond'
                                          else rate_per_ms * interval '1 millisecond' end;
-  -- The 256th of the period in which we are.
+  -- The 256th of the period that is current.
   v_step    constant float8 := rate_per_ms / 256000.0;
   v_begin   constant timestamptz := to_timestamp((ceil(extract(epoch from at)::float8 / v_step) - 1) * v_step);
   -- What a meter holds that was empty.

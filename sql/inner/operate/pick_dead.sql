@@ -44,7 +44,7 @@ begin
       hint = 'Known: ' || array_to_string(v_known, ', ') || '.';
   end if;
   if v_state not in ('dead', 'cancelled') then
-    raise exception 'jobs that are % are not put back', v_state using errcode = 'FM001',
+    raise exception 'jobs that are % are not redriven', v_state using errcode = 'FM001',
       hint = 'Say dead or cancelled.';
   end if;
   if jobs_max is null or jobs_max not between 1 and 10000 or looks_max is null or looks_max not between 1 and 100000

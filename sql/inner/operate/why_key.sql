@@ -1,4 +1,4 @@
--- The rate and the slots of a waiting job's key, as why_v1 tells them. Part of why_v1.
+-- The rate and the slots of a waiting job's key, as why_v1 reports them. Part of why_v1.
 --   at  the time that is asked about
 -- Result: rate, if there is one at start; key, if there are slots or the job is blocked: the jobs that hold them, and
 -- how many wait before it.
@@ -15,7 +15,7 @@ declare
   v_meter  fairmill.meter;
   v_room   record;
   v_name   text;         -- as people read it
-  v_last   timestamptz;  -- the latest moment that the rate has given away
+  v_last   timestamptz;  -- the latest start time that the rate has given
   v_held   integer;
   v_first  record;       -- the job that holds the first slot
   v_ahead  bigint := 0;

@@ -37,8 +37,7 @@ begin
     case when v_workers > 0 then v_workers || case when v_workers = 1 then ' living worker serves'
       else ' living workers serve' end
            || ' its queue and kind, with a capacity of ' || v_capacity || '; ' || v_running
-           || case when v_running = 1 then ' job is in ' else ' jobs are in ' end || case when v_workers = 1
-             then 'its hands.' else 'their hands.' end
+           || case when v_running = 1 then ' job runs there.' else ' jobs run there.' end
          when exists (select from fairmill.worker w where w.state = 'alive' and w.lease_until > at
            and v_job.queue = any (w.queues))
            then 'No living worker of the queue "' || v_job.queue || '" handles the kind "' || v_job.kind || '".'
