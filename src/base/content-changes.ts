@@ -1,5 +1,5 @@
-// What JSON and PostgreSQL make of a value that is kept, where that is not what it was: for the warning that says so. Whoever returns a Date knows
-// that it becomes a text, because its type says so (`Jsonify`); what is told here is lost.
+// What JSON and PostgreSQL make of a value that is kept, where that is not what it was: for the warning that says so. A handler that returns a Date
+// knows that it becomes a text, because its type says so (`Jsonify`); what is reported here is lost.
 import { emptiedBy, isBadText } from "./json-content.js";
 
 export interface ContentChange {
@@ -14,7 +14,7 @@ const CHANGES_MAX = 10;
 /** Values that contain others again and again are not walked to their end. */
 const LOOKS_MAX = 100_000;
 
-/** Never throws: what cannot be read is not kept, and that is told elsewhere. */
+/** Never throws: what cannot be read is not kept, and that is reported elsewhere. */
 export function changesIn(value: unknown): readonly ContentChange[] {
   const walk: Walk = { changes: [], looks: 0 };
   try {

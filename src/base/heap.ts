@@ -1,4 +1,4 @@
-// A binary heap whose items know their place in it: what stands in the middle can be taken out or moved as cheaply as the first.
+// A binary heap whose items know their index in it: what stands in the middle can be taken out or moved as cheaply as the first.
 
 export interface Placed {
   /** Kept by the heap in which the item stands; an item stands in one heap at a time. */

@@ -40,7 +40,7 @@ export interface NodeJobs {
 
 export interface FlowNode {
   readonly name: string;
-  /** Places of the nodes before it. */
+  /** Indexes of the nodes before it. */
   readonly after: readonly number[];
   readonly when: "succeeded" | "settled" | "failed";
   readonly onFailure: "fail" | "skip" | "continue";
@@ -215,7 +215,7 @@ export function buildFlow<In, Context>(
   });
   isDeclared = true;
   if (isThenable(declared)) {
-    // What comes of it is told here.
+    // Its outcome is reported here.
     declared.then(undefined, () => {});
     throw new ConfigError(
       "declare",

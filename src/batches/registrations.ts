@@ -1,4 +1,4 @@
-// Jobs that are added to batches, told to whoever wants to hear of them once they are stored. The waiting for registrations that are still on
+// Jobs that are added to batches, announced to listeners once they are stored. The waiting for registrations that are still on
 // their way is done by the database: upkeep looks at the batch when its window is over, so no capacity of a worker is used meanwhile.
 
 import type { Logger } from "../base/log.js";
@@ -15,7 +15,7 @@ export interface Registration {
 /** Hears of jobs that were added to batches. */
 export type Registrar = (registration: Registration) => void;
 
-/** Undefined: nothing listens, so nothing is told. */
+/** Undefined: nothing listens, so nothing is announced. */
 export function registrarOf(onRegistered: Registrar | undefined, logger: Logger | undefined): Registrar | undefined {
   if (onRegistered === undefined && logger === undefined) return undefined;
   return (registration) => {

@@ -9,7 +9,7 @@ export interface ListenConnection {
 
 /**
  * Opens a connection that hears every notification of this schema from now on. "pooled": the connection goes through a pooler, which would
- * hand the connection that listens to other clients after the statement: nothing would be heard, and it would listen for as long as it lives.
+ * give the connection that listens to other clients after the statement: no notification would arrive, and it would listen for as long as it lives.
  */
 export async function openListener(
   db: Database,
@@ -34,7 +34,7 @@ export async function openListener(
 
 /** A pooler names a process of its own making when a client connects, because it does not know yet which one will answer. */
 async function isPooled(connection: DedicatedConnection): Promise<boolean> {
-  // Compared there, because what an application told the driver about numbers holds for this connection, too.
+  // Compared there, because what an application set in the driver about numbers holds for this connection, too.
   const { rows } = await connection.query(
     "select case when pg_backend_pid() = $1 then 'direct' else 'pooled' end as way",
     [connection.processID],

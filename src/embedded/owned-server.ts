@@ -59,7 +59,7 @@ export class OwnedServer implements EmbeddedPostgres {
     this.#running = undefined;
     const asked = running.process.stop(mode);
     if (!(await settlesBefore(deadlineIn(STOP_WAIT_MS), asked))) throw this.#failure("does not stop");
-    // No guardian (or it was killed): the server's own file says whom to ask.
+    // No guardian (or it was killed): the server's own file says which process to ask.
     if (!(await asked) && !(await endServer(this.dataDir, mode))) throw this.#failure("does not stop");
   }
 

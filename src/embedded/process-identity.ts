@@ -39,7 +39,7 @@ export async function processCommand(pid: number): Promise<string | undefined> {
   }
 }
 
-/** True when any process has this id, whoever owns it. */
+/** True when any process has this id, whichever user owns it. */
 function idTaken(pid: number): boolean {
   try {
     process.kill(pid, 0);

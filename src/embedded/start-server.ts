@@ -1,4 +1,4 @@
-// Starts a server on an existing cluster and waits until it is ready; tries again when only the moment was wrong.
+// Starts a server on an existing cluster and waits until it is ready; tries again after failures that pass.
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";

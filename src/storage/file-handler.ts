@@ -11,7 +11,7 @@ export interface FileHandlerOptions {
   readonly storage: Storage;
   /** The part of the path before the key: "/files". */
   readonly path?: string;
-  /** Which keys anybody may read; all others need a signed address. None unless set. */
+  /** Which keys are public; all others need a signed address. None unless set. */
   readonly isPublic?: (key: string) => boolean;
   /** The secret of the folder storage's signed addresses. */
   readonly secret?: string;

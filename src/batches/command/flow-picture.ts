@@ -150,7 +150,7 @@ class Painter {
   }
 }
 
-/** Fills in who waits for whom, by the nodes that the stops stand for; a stop does not wait for itself. */
+/** Fills in which stop waits for which, by the nodes that the stops stand for; a stop does not wait for itself. */
 function connected(stops: readonly Stop[]): Stop[] {
   const ordered = inOrder(stops);
   const places = new Map(ordered.flatMap(({ nodes }, place) => nodes.map(({ id }) => [id, place] as const)));
@@ -167,7 +167,7 @@ const inOrder = (stops: readonly Stop[]): Stop[] =>
 
 const compareIds = (a: string, b: string) => a.length - b.length || (a < b ? -1 : a > b ? 1 : 0);
 
-/** A line a level; where even these are too many, a line for so many levels. */
+/** A line a level; where even these are too many, a line for several levels. */
 function byLevel(stops: readonly Stop[]): Stop[] {
   const levels = levelsOf(stops);
   const deepest = levels.reduce((a, b) => Math.max(a, b), 0);
@@ -192,7 +192,7 @@ function byLevel(stops: readonly Stop[]): Stop[] {
 
 const COUNTED = ["failed", "cancelled", "pending", "waiting", "skipped", "succeeded"] as const;
 
-/** Of many the one that somebody has to know about. */
+/** Of many the state that matters most to an operator. */
 const stateOf = ({ nodes }: Pick<Stop, "nodes">): BatchState =>
   COUNTED.find((state) => nodes.some((node) => node.state === state)) ?? "waiting";
 

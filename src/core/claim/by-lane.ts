@@ -20,7 +20,7 @@ export function byLane(probes: readonly Probe[], claims: Claim[]): Claim[][] {
   return lanes;
 }
 
-/** By probe, how many jobs of its lane were put back. */
+/** By probe, how many jobs of its lane were rate-limited. */
 export function lateOf(probes: readonly Probe[], late: readonly PutBack[]): number[] {
   if (late.length === 0) return probes.map(() => 0);
   const counts = new Map(late.map(({ priority, tenant, count }) => [`${priority} ${tenant}`, count]));

@@ -27,7 +27,7 @@ export interface News {
   readonly tail: string;
   /** More came in than was looked at: ask for all lanes. */
   readonly isFull: boolean;
-  /** A job that came in waits for upkeep to find its place. */
+  /** A job that came in waits for upkeep to give it a slot. */
   readonly isDue: boolean;
 }
 

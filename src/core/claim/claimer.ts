@@ -2,7 +2,7 @@
 //
 //  1. Scan the lanes of a queue when its ring may be wrong: at start, when woken, when its rescan mark moved, and every few seconds.
 //  2. Take probes off the rings, claim along them, look for news in the same round trip.
-//  3. Tell the rings what came of it and what limits held back, and hand out the claims interleaved by lane.
+//  3. Report the outcome and closed limits to the rings, and return the claims interleaved by lane.
 
 import type { Clock } from "../../base/clock.js";
 import type { Database } from "../../db/database.js";
@@ -29,7 +29,7 @@ export interface ClaimerOptions {
   readonly tenantJobsMax: number | undefined;
 }
 
-/** What a claim finds out beside its jobs: for upkeep, and for whoever watches limits. */
+/** What a claim finds out beside its jobs: for upkeep, and for events about limits. */
 export interface ClaimNews {
   /** A job waits for its time, or for upkeep to find its slot: something falls due in this many milliseconds. */
   due: number;
@@ -75,13 +75,13 @@ export class Claimer {
     for (const view of this.#views) if (queue === undefined || view.name === queue) view.markStale();
   }
 
-  /** Whether another claim from this queue, or from any, may bring something without anybody's news. */
+  /** Whether another claim from this queue, or from any, may bring something without news. */
   hasWork(queue?: string): boolean {
     const nowMs = this.#clock.monotonic();
     return this.#views.some((view) => (queue === undefined || view.name === queue) && view.hasWork(nowMs));
   }
 
-  /** How long until something that limits hold back in these queues, or in any, is worth a try; infinite: nobody knows. */
+  /** How long until something that limits hold back in these queues, or in any, is worth a try; infinite: unknown. */
   opensInMs(queues?: Iterable<string>): number {
     const asked = queues && new Set(queues);
     let firstMs = Number.POSITIVE_INFINITY;
@@ -105,7 +105,7 @@ export class Claimer {
     return isOpen;
   }
 
-  /** These old ids became ready because jobs of ours ended: nobody else is told where to look. */
+  /** These old ids became ready because jobs of ours ended: no other worker knows where to look. */
   returned(jobs: Iterable<Returned>): void {
     for (const { queue, priority, tenant, id } of jobs)
       for (const view of this.#views) if (view.name === queue) view.ring.returned({ priority, tenant }, id);
@@ -155,7 +155,7 @@ export class Claimer {
     }
   }
 
-  /** Claims along the probes, and tells the ring what came of it. */
+  /** Claims along the probes, and reports the outcome to the ring. */
   async #claimFrom(worker: string, view: QueueView, jobsMax: number, probes: readonly Probe[]): Promise<Claim[]> {
     const hand = this.#hands.take();
     const answer = await claimAlong(this.#db, worker, view.name, probes, this.#options.kinds, jobsMax, view.tail, hand);

@@ -1,15 +1,15 @@
-// What a limit held back from a claim: the claim tells, so that nobody asks again before it is worth it.
+// What a limit held back from a claim, so that the worker does not ask again too early.
 
 export interface Held {
   readonly scope: "queue" | "kind" | "tenant";
   /** Of the queue, the kind or the tenant. */
   readonly name: string;
   readonly why: "paused" | "cap" | "rate";
-  /** When it is worth asking again; null where nobody can know. */
+  /** When it is worth asking again; null: unknown. */
   readonly openInMs: number | null;
 }
 
-/** Jobs that the rate of a key put back, each to a time of its own: they lose no attempt. */
+/** Jobs that were rate-limited by their key, each until a time of its own: they lose no attempt. */
 export interface PutBack {
   readonly priority: number;
   readonly tenant: string;

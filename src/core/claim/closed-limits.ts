@@ -1,10 +1,10 @@
-// Gates: where lanes are parked whose tenant, or a kind of whose jobs, is held back by a limit. A parked lane is not probed.
+// Closed limits: they park lanes whose tenant, or a kind of whose jobs, is held back. A parked lane is not probed.
 //
-//  1. A claim that was held back closes the gate until a moment, and parks the lanes that gave less than they were asked for.
-//  2. A gate whose moment has come lets lanes out for a try: of a kind first one, then twice as many with every claim that is not held
-//     back again, so that a hundred thousand lanes do not all run against the same closed gate.
-//  3. A lane that a scan has seen at the gate of a kind may hold jobs of other kinds: it gets one probe of its own, a few lanes a claim.
-//  4. Where nobody knows the moment, a job that ends in this process is one, and a little while another.
+//  1. A claim that was held back closes the limit until a time, and parks the lanes that gave less than they were asked for.
+//  2. A limit whose time has come lets lanes out for a try: of a kind first one, then twice as many with every claim that is not held
+//     back again, so that a hundred thousand lanes do not all run against the same closed limit.
+//  3. A lane that a scan has seen under the closed limit of a kind may hold jobs of other kinds: it gets one probe of its own, a few lanes a claim.
+//  4. Where that time is unknown, the limit is tried when a job ends in this process, and after a short while.
 
 import { Heap } from "../../base/heap.js";
 import type { Held } from "./closed-limit.js";
@@ -20,12 +20,12 @@ export interface Closing {
   readonly isFreeable: boolean;
 }
 
-/** Where nobody says when it is worth asking again. */
+/** Where it is unknown when to ask again. */
 const ASK_AGAIN_MS = 2_000;
 /** An answer "at once" is no reason to ask without a pause. */
 const PAUSE_MS_MIN = 5;
 
-/** Of the lanes that a claim can ask, one in so many may be a try of what a scan has seen. */
+/** Of the lanes that a claim can ask, one in this many may be a try of what a scan has seen. */
 const SEEN_DIVISOR = 4;
 
 export function toClosing({ scope, name, why, openInMs }: Held, nowMs: number): Closing {
@@ -35,7 +35,7 @@ export function toClosing({ scope, name, why, openInMs }: Held, nowMs: number): 
 }
 
 export class Gates {
-  /** Those with parked lanes: there are never more gates than lanes. */
+  /** Those with parked lanes: there are never more limits than lanes. */
   readonly #gates = new Map<string, Gate>();
   readonly #byTime = new Heap<Gate>((a, b) => a.untilMs < b.untilMs);
   /** Seen by a scan, and not tried since. */
@@ -47,13 +47,13 @@ export class Gates {
     return this.#size;
   }
 
-  /** When the first gate opens; infinite: no gate, or nobody knows. */
+  /** When the first limit opens; infinite: none is closed, or unknown. */
   get opensAtMs(): number {
     if (this.#seen.size > 0) return Number.NEGATIVE_INFINITY;
     return this.#gateOpensAtMs;
   }
 
-  /** Held back again: the gate, where there is one, is closed anew. */
+  /** Held back again: the limit, if it has parked lanes, is closed again. */
   close({ scope, name, untilMs, isFreeable }: Closing): void {
     const gate = this.#gates.get(keyOf(scope, name));
     if (!gate) return;
@@ -75,7 +75,7 @@ export class Gates {
     this.#size++;
   }
 
-  /** Takes a lane away from its gate. The gate may stay behind empty until `sweep`. */
+  /** Takes a lane away from its limit. The limit may stay behind empty until `sweep`. */
   leave(lane: Lane, gate: Gate): void {
     gate.lanes.remove(lane);
     this.#seen.delete(lane);
@@ -110,13 +110,13 @@ export class Gates {
     if (this.#gates.size === 0) return false;
     const gate = this.#gates.get(keyOf(scope, name));
     if (!gate?.isFreeable) return false;
-    // One lane for each place that became free.
+    // One lane for each job that ended.
     if (gate.untilMs === Number.NEGATIVE_INFINITY) gate.tries++;
     else this.#open(gate, Number.NEGATIVE_INFINITY);
     return true;
   }
 
-  /** Lanes that may try now, at most `lanesMax`; they have left their gates. */
+  /** Lanes that may try now, at most `lanesMax`; they have left their limits. */
   letOut(nowMs: number, lanesMax: number): Lane[] {
     const out: Lane[] = [];
     const tried: Gate[] = [];

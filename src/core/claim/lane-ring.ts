@@ -5,7 +5,7 @@
 //  2. `take` proposes probes for a number of jobs: every waiting lane its part by weight, higher priorities first, lower ones their
 //     guaranteed share.
 //  3. `report` says what the probes brought: a lane that gave all it was asked for waits for its next turn, one that gave less leaves,
-//     or is parked at a gate where a limit held its jobs back.
+//     or is parked under the limit that held its jobs back.
 import { compareIds } from "../../base/job-id.js";
 import type { LaneName, Probe, WaitingLane } from "./claim-statements.js";
 import { type Closing, Gates } from "./closed-limits.js";
@@ -49,7 +49,7 @@ export class LaneRing {
 
   /**
    * A lane in which jobs wait. One that is known keeps its turn. `isScan`: the whole lane was looked at, so its floor is forgotten, and a
-   * gate at which it is parked is tried. News leave both alone: of a tenant at its limit they come all the time.
+   * limit under which it is parked is tried. News leave both alone: of a tenant at its limit they come all the time.
    */
   add(name: WaitingLane, isScan: boolean): void {
     const level = this.#level(name.priority);
@@ -79,7 +79,7 @@ export class LaneRing {
     this.#gates = new Gates();
   }
 
-  /** Gives lanes whose gates may be tried by now a turn, as many as a claim of so many jobs can need. */
+  /** Gives lanes whose limits may be tried by now a turn, as many as a claim of this size can need. */
   letOut(nowMs: number, jobsMax: number): void {
     for (const lane of this.#gates.letOut(nowMs, Math.min(jobsMax, PROBES_MAX))) this.#level(lane.priority).enter(lane);
   }
@@ -96,7 +96,7 @@ export class LaneRing {
     const probes: Probe[] = [];
     const quota = new TenantQuota(this.#tenantJobsMax);
     const waiting = this.#levels.filter((level) => level.size > 0);
-    // First what the lower levels are owed, then everybody from the top: so a short lane above never leaves slots empty.
+    // First what the lower levels are owed, then all levels from the top: so a short lane above never leaves capacity empty.
     let free = jobsMax;
     for (const level of waiting.slice(1)) {
       const owed = Math.min(Math.floor(level.credit), free);
@@ -116,7 +116,7 @@ export class LaneRing {
 
   /**
    * What came of the probes: `counts` and `floors` by probe, whether the claim stopped because it had enough, what was held back by
-   * limits, and how many jobs of each lane were put back: it gave them, but they are no service.
+   * limits, and how many jobs of each lane were rate-limited: it gave them, but they are no service.
    */
   report(
     probes: readonly Probe[],
@@ -130,12 +130,12 @@ export class LaneRing {
     const lastServed = isFull ? counts.findLastIndex((_, i) => gave(i) > 0) : probes.length;
     const isKindHeld = closings.some(({ scope }) => scope === "kind");
     for (const closing of closings) this.#gates.close(closing);
-    // First everybody's part is counted, then everybody is placed: who was cut short is lifted to where the others have come.
+    // First all parts are counted, then all lanes are placed: a lane that was cut short is lifted to where the others have come.
     const asked: { level: LaneLevel; lane: Lane; isShort: boolean }[] = [];
     probes.forEach((probe, i) => {
       const level = this.#level(probe.priority);
       const lane = level.find(probe.tenant);
-      // Behind the last lane that was served, nobody was asked: they keep their turn.
+      // Behind the last lane that was served, no lane was asked: those keep their turn.
       if (!lane || i > lastServed) return;
       level.leave(lane);
       const isShort = gave(i) < probe.quantum && i !== lastServed;
@@ -196,7 +196,7 @@ export class LaneRing {
 
 /** Where a lane goes that gave less than it was asked for. */
 function placer(closings: readonly Closing[]): (tenant: string) => Closing | "turn" | "gone" {
-  // Nobody knows whether a lane of a closed queue has more.
+  // It is unknown whether a lane of a closed queue has more.
   if (closings.some(({ scope }) => scope === "queue")) return () => "turn";
   const tenants = new Map(closings.filter(({ scope }) => scope === "tenant").map((closing) => [closing.name, closing]));
   // Whatever is not of a held kind was given: the first kind that opens is the first that can bring something.

@@ -1,4 +1,4 @@
-// A lane as the ring remembers it, and the gate at which it may be parked.
+// A lane as the ring remembers it, and the closed limit under which it may be parked.
 
 import type { Heap, Placed } from "../../base/heap.js";
 import type { WaitingLane } from "./claim-statements.js";
@@ -10,7 +10,7 @@ export interface Lane extends Placed, WaitingLane {
   floor: string;
   /** In which round of its level the next job is due; a job costs 1/weight of a round. */
   round: number;
-  /** Between lanes of one round: who came, or was served, earlier goes first. */
+  /** Between lanes of one round: the one that came, or was served, earlier goes first. */
   order: number;
   /** Where it is parked; without one it has its turn. */
   gate: Gate | undefined;
@@ -18,7 +18,7 @@ export interface Lane extends Placed, WaitingLane {
   isCut: boolean;
 }
 
-/** What holds lanes back, with those that it holds. */
+/** A closed limit, with the lanes that it holds back. */
 export interface Gate extends Placed {
   readonly key: string;
   readonly scope: Held["scope"];

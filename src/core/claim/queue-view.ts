@@ -36,7 +36,7 @@ export class QueueView {
     this.#isStale = true;
   }
 
-  /** Whether another claim may bring something without anybody's news. */
+  /** Whether another claim may bring something without news. */
   hasWork(nowMs: number): boolean {
     if (this.#isStale) return true;
     if (this.gate.opensAtMs > nowMs) return false;
@@ -51,7 +51,7 @@ export class QueueView {
 
   needsScan(nowMs: number, rescanMs: number): boolean {
     if (this.#isStale) return true;
-    // A queue that ran dry or is held back is looked at as well: while another one keeps the worker busy, nobody polls for it.
+    // A queue that ran dry or is held back is looked at as well: while another one keeps the worker busy, no poll looks for it.
     if (nowMs - this.#scannedAtMs >= rescanMs) return true;
     return this.#cursor !== undefined && this.gate.opensAtMs <= nowMs;
   }

@@ -74,7 +74,7 @@ function validJob<In>(
     : build(definition, input, options, codec, known);
 }
 
-/** A job of a list. Where nobody else sees the options, they are read where they stand: a copy of each would cost more than reading it. */
+/** A job of a list. Where no middleware sees the options, they are read where they stand: a copy of each would cost more than reading it. */
 export function newJobOf<In>(
   definition: JobDefinition<In, unknown>,
   item: EnqueueItem<In>,

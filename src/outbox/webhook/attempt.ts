@@ -97,7 +97,7 @@ export class Attempt {
   }
 }
 
-/** The code says it; messages of the system name addresses, which are nobody's business. */
+/** The code says it; messages of the system name addresses, which must not leak. */
 function describe(error: Error | undefined): string {
   const code = (error as { code?: unknown } | undefined)?.code;
   return typeof code === "string" ? `the connection failed (${code})` : (error?.message ?? "the connection failed");
