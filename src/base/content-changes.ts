@@ -28,7 +28,7 @@ interface Walk {
   looks: number;
 }
 
-function look(walk: Walk, value: unknown, path: string, place: "member" | "item"): void {
+function look(walk: Walk, value: unknown, path: string, position: "member" | "item"): void {
   if (walk.changes.length >= CHANGES_MAX || ++walk.looks > LOOKS_MAX) return;
   switch (typeof value) {
     case "string":
@@ -38,21 +38,21 @@ function look(walk: Walk, value: unknown, path: string, place: "member" | "item"
       if (!Number.isFinite(value)) note(walk, path, `${value} became null`);
       return;
     case "undefined":
-      if (place === "item") note(walk, path, "undefined became null");
+      if (position === "item") note(walk, path, "undefined became null");
       return;
     case "function":
     case "symbol":
-      return note(walk, path, `a ${typeof value} ${place === "item" ? "became null" : "was left out"}`);
+      return note(walk, path, `a ${typeof value} ${position === "item" ? "became null" : "was left out"}`);
     case "object":
-      if (value !== null) lookInto(walk, value, path, place);
+      if (value !== null) lookInto(walk, value, path, position);
   }
 }
 
-function lookInto(walk: Walk, value: object, path: string, place: "member" | "item"): void {
+function lookInto(walk: Walk, value: object, path: string, position: "member" | "item"): void {
   const { toJSON } = value as { toJSON?: unknown };
   if (typeof toJSON === "function") {
     if (value instanceof Date && Number.isNaN(value.getTime())) return note(walk, path, "an invalid Date became null");
-    return look(walk, toJSON.call(value, ""), path, place);
+    return look(walk, toJSON.call(value, ""), path, position);
   }
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length && walk.changes.length < CHANGES_MAX; i++)

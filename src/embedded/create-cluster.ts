@@ -16,22 +16,22 @@ export const PASSWORD_FILE = "fairmill.password";
 const UNFINISHED = "unfinished-";
 
 /** Only for the holder of the start claim: no other process makes a cluster here. */
-export async function createCluster(place: DataHome, binaries: PreparedBinaries, durable: boolean): Promise<void> {
-  await sweepUnfinished(place.home);
-  const workDir = join(place.home, `${UNFINISHED}${randomBytes(6).toString("hex")}`);
+export async function createCluster(dataHome: DataHome, binaries: PreparedBinaries, durable: boolean): Promise<void> {
+  await sweepUnfinished(dataHome.home);
+  const workDir = join(dataHome.home, `${UNFINISHED}${randomBytes(6).toString("hex")}`);
   const unfinished = join(workDir, "cluster");
   const passwordFile = join(workDir, PASSWORD_FILE);
   try {
     await mkdir(workDir, { mode: 0o700 });
     await chmod(workDir, 0o700);
     await writeFile(passwordFile, randomBytes(24).toString("base64url"), { mode: 0o600 });
-    if (place.user.switched) {
-      await chown(passwordFile, place.user.uid, place.user.gid);
-      await chown(workDir, place.user.uid, place.user.gid);
+    if (dataHome.user.switched) {
+      await chown(passwordFile, dataHome.user.uid, dataHome.user.gid);
+      await chown(workDir, dataHome.user.uid, dataHome.user.gid);
     }
-    await initialise(unfinished, passwordFile, place, binaries, durable);
+    await initialise(unfinished, passwordFile, dataHome, binaries, durable);
     await rename(passwordFile, join(unfinished, PASSWORD_FILE));
-    await rename(unfinished, place.clusterDir);
+    await rename(unfinished, dataHome.clusterDir);
   } finally {
     await rm(workDir, { recursive: true, force: true }).catch(() => {});
   }

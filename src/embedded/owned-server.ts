@@ -29,7 +29,7 @@ export class OwnedServer implements EmbeddedPostgres {
     this.url = running.url;
     this.binDir = start.binaries.binDir;
     this.version = start.binaries.version;
-    this.dataDir = start.place.clusterDir;
+    this.dataDir = start.dataHome.clusterDir;
   }
 
   stop(mode: StopMode = "fast"): Promise<void> {

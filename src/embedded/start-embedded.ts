@@ -56,16 +56,16 @@ async function adoptOrStart(wish: {
   keepRunning: boolean;
 }): Promise<EmbeddedPostgres> {
   const { dataDir, durable, settings, source, keepRunning } = wish;
-  const place = await decideHome(dataDir, durable);
-  const running = await adoptable(dataDir, place.clusterDir);
+  const dataHome = await decideHome(dataDir, durable);
+  const running = await adoptable(dataDir, dataHome.clusterDir);
   if (running !== undefined) return adoptedServer(running);
-  const binaries = await prepareBinaries(source, place.user, place.clusterDir);
-  if (place.isNew) {
-    await createCluster(place, binaries, durable);
-    await rememberHome(dataDir, place.home);
+  const binaries = await prepareBinaries(source, dataHome.user, dataHome.clusterDir);
+  if (dataHome.isNew) {
+    await createCluster(dataHome, binaries, durable);
+    await rememberHome(dataDir, dataHome.home);
   }
   const port = (await readConnection(dataDir))?.port;
-  const start = { dataDir, place, binaries, durable, settings, keepRunning, port, portFixed: false };
+  const start = { dataDir, dataHome, binaries, durable, settings, keepRunning, port, portFixed: false };
   return new OwnedServer(start, await startServer(start));
 }
 

@@ -1,7 +1,7 @@
 // The numbers of a worker's claim lists: every claim records its jobs in the list of one number. A number
 // is used again when all jobs of its list are settled. One whose claim was not answered is not: the contents of its list are unknown.
 
-export class HandNumbers {
+export class ClaimListNumbers {
   #highest = 0;
   readonly #free: number[] = [];
   /** By number, how many jobs of the list are not settled. */

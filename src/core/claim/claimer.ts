@@ -9,9 +9,9 @@ import type { Database } from "../../db/database.js";
 import type { Claim } from "../job/claim.js";
 import type { Returned } from "../settle/settle-statements.js";
 import { byLane, lateOf } from "./by-lane.js";
-import { HandNumbers } from "./claim-list-numbers.js";
+import { ClaimListNumbers } from "./claim-list-numbers.js";
 import { type ClaimAnswer, claimAlong, type Probe, readLanes } from "./claim-statements.js";
-import type { Held, Throttled } from "./closed-limit.js";
+import type { ClosedLimit, Throttled } from "./closed-limit.js";
 import { type Closing, toClosing } from "./closed-limits.js";
 import { interleave } from "./interleave.js";
 import { LaneRing } from "./lane-ring.js";
@@ -45,7 +45,7 @@ export interface ClaimContext {
 }
 
 /** A job that has ended: in which list it was, and which limits it may have made room in. */
-type Ended = Pick<Claim, "queue" | "tenant" | "kind" | "hand">;
+type Ended = Pick<Claim, "queue" | "tenant" | "kind" | "listNo">;
 
 /** Lanes read by one statement; a longer list is read page by page, one page a turn. */
 const SCAN_PAGE_LANES = 5_000;
@@ -56,7 +56,7 @@ export class Claimer {
   readonly #bus: ClaimContext["bus"];
   readonly #options: ClaimerOptions;
   readonly #views: QueueView[];
-  readonly #hands = new HandNumbers();
+  readonly #listNumbers = new ClaimListNumbers();
   /** What became free while a claim is under way: its answer may not know of it. */
   #freedMeanwhile: Ended[] | undefined;
 
@@ -95,11 +95,11 @@ export class Claimer {
     for (const job of jobs) {
       const { queue, tenant, kind } = job;
       this.#freedMeanwhile?.push(job);
-      this.#hands.settled(job.hand);
+      this.#listNumbers.settled(job.listNo);
       for (const view of this.#views) {
         // The limits of a tenant or a kind may span queues.
         if (view.ring.freed(tenant, kind)) isOpen = true;
-        if (view.name === queue && view.gate.freed()) isOpen = true;
+        if (view.name === queue && view.closed.freed()) isOpen = true;
       }
     }
     return isOpen;
@@ -129,7 +129,7 @@ export class Claimer {
     );
 
     const parts = wanting
-      .filter((view) => view.gate.opensAtMs <= nowMs)
+      .filter((view) => view.closed.opensAtMs <= nowMs)
       .map((view) => {
         const jobsMax = Math.min(this.#options.jobsMax, demand.get(view.name)!);
         view.ring.letOut(nowMs, jobsMax);
@@ -157,10 +157,19 @@ export class Claimer {
 
   /** Claims along the probes, and reports the outcome to the ring. */
   async #claimFrom(worker: string, view: QueueView, jobsMax: number, probes: readonly Probe[]): Promise<Claim[]> {
-    const hand = this.#hands.take();
-    const answer = await claimAlong(this.#db, worker, view.name, probes, this.#options.kinds, jobsMax, view.tail, hand);
+    const listNo = this.#listNumbers.take();
+    const answer = await claimAlong(
+      this.#db,
+      worker,
+      view.name,
+      probes,
+      this.#options.kinds,
+      jobsMax,
+      view.tail,
+      listNo,
+    );
     const { claims, cut, news, dueInMs } = answer;
-    this.#hands.fill(hand, claims.length);
+    this.#listNumbers.fill(listNo, claims.length);
     const closings = answer.held.map((held) => this.#toClosing(held));
     const lanes = byLane(probes, claims);
     const late = lateOf(probes, answer.late);
@@ -189,7 +198,7 @@ export class Claimer {
   }
 
   /** A job that ended while the claim was under way is heard of once: what it freed is worth a try at once. */
-  #toClosing(held: Held): Closing {
+  #toClosing(held: ClosedLimit): Closing {
     const nowMs = this.#clock.monotonic();
     const closing = toClosing(held, nowMs);
     const isOver = closing.isFreeable && this.#freedMeanwhile?.some((job) => job[held.scope] === held.name);

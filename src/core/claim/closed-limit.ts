@@ -1,6 +1,6 @@
 // What a limit held back from a claim, so that the worker does not ask again too early.
 
-export interface Held {
+export interface ClosedLimit {
   readonly scope: "queue" | "kind" | "tenant";
   /** Of the queue, the kind or the tenant. */
   readonly name: string;
@@ -10,7 +10,7 @@ export interface Held {
 }
 
 /** Jobs that were rate-limited by their key, each until a time of its own: they lose no attempt. */
-export interface PutBack {
+export interface RateLimited {
   readonly priority: number;
   readonly tenant: string;
   readonly count: number;
@@ -20,6 +20,6 @@ export interface PutBack {
 export interface Throttled {
   readonly queue: string;
   /** Limits of the queue, of kinds and of tenants that are closed: their jobs stay ready. */
-  readonly held: readonly Held[];
-  readonly putBack: readonly PutBack[];
+  readonly held: readonly ClosedLimit[];
+  readonly putBack: readonly RateLimited[];
 }

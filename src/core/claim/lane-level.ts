@@ -43,9 +43,9 @@ export class LaneLevel {
       floor: "0",
       round: 0,
       order: 0,
-      gate: undefined,
+      parkedAt: undefined,
       isCut: false,
-      place: -1,
+      index: -1,
     };
     this.#lanes.set(tenant, lane);
     this.enter(lane);
@@ -87,7 +87,7 @@ export class LaneLevel {
     if (lane.weight === weight) return;
     lane.round += 1 / weight - 1 / lane.weight;
     lane.weight = weight;
-    if (!lane.gate) this.#turns.moved(lane);
+    if (!lane.parkedAt) this.#turns.moved(lane);
   }
 
   /** Splits the jobs over the lanes whose turn it is, at most `probesMax`. No lane has moved yet: only a report does that. */

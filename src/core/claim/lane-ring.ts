@@ -8,7 +8,7 @@
 //     or is parked under the limit that held its jobs back.
 import { compareIds } from "../../base/job-id.js";
 import type { LaneName, Probe, WaitingLane } from "./claim-statements.js";
-import { type Closing, Gates } from "./closed-limits.js";
+import { ClosedLimits, type Closing } from "./closed-limits.js";
 import type { Lane } from "./lane.js";
 import { LaneLevel } from "./lane-level.js";
 import { TenantQuota } from "./tenant-quota.js";
@@ -25,7 +25,7 @@ export class LaneRing {
   readonly #tenantJobsMax: number;
   /** Highest priority first. */
   #levels: LaneLevel[] = [];
-  #gates = new Gates();
+  #limits = new ClosedLimits();
 
   constructor(lowerShare: number, tenantJobsMax = Number.POSITIVE_INFINITY) {
     this.#lowerShare = lowerShare;
@@ -39,12 +39,12 @@ export class LaneRing {
 
   /** Lanes that are parked. */
   get parked(): number {
-    return this.#gates.size;
+    return this.#limits.size;
   }
 
   /** When parked lanes may be tried again. */
   get opensAtMs(): number {
-    return this.#gates.opensAtMs;
+    return this.#limits.opensAtMs;
   }
 
   /**
@@ -62,7 +62,7 @@ export class LaneRing {
     level.reweigh(known, name.weight);
     if (!isScan) return;
     known.floor = "0";
-    if (known.gate) this.#gates.tryNow(known, known.gate);
+    if (known.parkedAt) this.#limits.tryNow(known, known.parkedAt);
   }
 
   /** An old id of this lane is ready again: the lane has a turn, and looks low enough. */
@@ -76,19 +76,20 @@ export class LaneRing {
 
   clear(): void {
     this.#levels = [];
-    this.#gates = new Gates();
+    this.#limits = new ClosedLimits();
   }
 
   /** Gives lanes whose limits may be tried by now a turn, as many as a claim of this size can need. */
   letOut(nowMs: number, jobsMax: number): void {
-    for (const lane of this.#gates.letOut(nowMs, Math.min(jobsMax, PROBES_MAX))) this.#level(lane.priority).enter(lane);
+    for (const lane of this.#limits.letOut(nowMs, Math.min(jobsMax, PROBES_MAX)))
+      this.#level(lane.priority).enter(lane);
   }
 
   /** A job of this tenant and kind has ended. True when lanes may be tried because of that. */
   freed(tenant: string, kind: string): boolean {
-    if (this.#gates.size === 0) return false;
-    const isTenantFreed = this.#gates.freed("tenant", tenant);
-    return this.#gates.freed("kind", kind) || isTenantFreed;
+    if (this.#limits.size === 0) return false;
+    const isTenantFreed = this.#limits.freed("tenant", tenant);
+    return this.#limits.freed("kind", kind) || isTenantFreed;
   }
 
   /** Probes for up to `jobsMax` jobs, in the order of preference. Together they may ask for more: the claim stops at `jobsMax`. */
@@ -129,7 +130,7 @@ export class LaneRing {
     const gave = (i: number) => counts[i]! + (late[i] ?? 0);
     const lastServed = isFull ? counts.findLastIndex((_, i) => gave(i) > 0) : probes.length;
     const isKindHeld = closings.some(({ scope }) => scope === "kind");
-    for (const closing of closings) this.#gates.close(closing);
+    for (const closing of closings) this.#limits.close(closing);
     // First all parts are counted, then all lanes are placed: a lane that was cut short is lifted to where the others have come.
     const asked: { level: LaneLevel; lane: Lane; isShort: boolean }[] = [];
     probes.forEach((probe, i) => {
@@ -149,7 +150,7 @@ export class LaneRing {
     for (const { level, lane, isShort } of asked) {
       const where = isShort ? placing(lane.tenant) : "turn";
       if (where === "gone") level.forget(lane);
-      else if (where !== "turn") this.#gates.park(lane, where);
+      else if (where !== "turn") this.#limits.park(lane, where);
       // What the tenant could not take of its turn, others did: it is no credit.
       else if (lane.isCut) level.enter(lane);
       else level.stay(lane);
@@ -179,7 +180,7 @@ export class LaneRing {
 
   /** What is parked makes room for what can be served: a kind that is held back for days would park lanes that are long empty. */
   #evict(): boolean {
-    const lane = this.#gates.evict();
+    const lane = this.#limits.evict();
     if (lane) this.#level(lane.priority).forget(lane);
     return lane !== undefined;
   }

@@ -2,7 +2,7 @@
 
 import type { Heap, Placed } from "../../base/heap.js";
 import type { WaitingLane } from "./claim-statements.js";
-import type { Held } from "./closed-limit.js";
+import type { ClosedLimit } from "./closed-limit.js";
 
 export interface Lane extends Placed, WaitingLane {
   weight: number;
@@ -13,15 +13,15 @@ export interface Lane extends Placed, WaitingLane {
   /** Between lanes of one round: the one that came, or was served, earlier goes first. */
   order: number;
   /** Where it is parked; without one it has its turn. */
-  gate: Gate | undefined;
+  parkedAt: ParkedLanes | undefined;
   /** The last claim asked for less than its turn would have been, because its tenant had enough. */
   isCut: boolean;
 }
 
 /** A closed limit, with the lanes that it holds back. */
-export interface Gate extends Placed {
+export interface ParkedLanes extends Placed {
   readonly key: string;
-  readonly scope: Held["scope"];
+  readonly scope: ClosedLimit["scope"];
   untilMs: number;
   isFreeable: boolean;
   /** Lanes to let out at the next try. */

@@ -19,7 +19,7 @@ export const newPart = (lane: Lane, order: number): Part => ({
   quantum: 0,
   round: lane.round,
   order,
-  place: -1,
+  index: -1,
 });
 
 /** Gives the jobs to the parts, each within its tenant's quota; returns how many no part could take. */

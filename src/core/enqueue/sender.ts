@@ -125,20 +125,20 @@ export class Sender {
 
   /** Those of one name together, a few names at a time. */
   async #sendByName(jobs: readonly NewJob[]): Promise<(Answer | Waits)[]> {
-    const places = new Map<string, number[]>();
+    const indexes = new Map<string, number[]>();
     jobs.forEach((job, i) => {
       const name = nameOf(job);
-      const own = places.get(name);
+      const own = indexes.get(name);
       if (own) own.push(i);
-      else places.set(name, [i]);
+      else indexes.set(name, [i]);
     });
     const answers: (Answer | Waits)[] = [];
-    const names = places.values();
+    const names = indexes.values();
     const sendNext = async () => {
       for (const own of names) {
         const sent = await this.#sendAlike(own.map((i) => jobs[i]!));
-        own.forEach((place, i) => {
-          answers[place] = sent[i]!;
+        own.forEach((index, i) => {
+          answers[index] = sent[i]!;
         });
       }
     };

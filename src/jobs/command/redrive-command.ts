@@ -78,12 +78,12 @@ was redriven stays. Without a terminal to ask in, --yes is needed. Exit code 1 w
           return 1;
         }
       }
-      return putBack(client, filter, options, out);
+      return runRedrive(client, filter, options, out);
     });
   },
 });
 
-async function putBack(
+async function runRedrive(
   client: Client,
   filter: RedriveFilter,
   options: Options & GlobalOptions,
