@@ -2,7 +2,7 @@
 import { ConfigError } from "../base/errors.js";
 import type { Queryable } from "../db/database.js";
 
-/** The `sql` that `sql.begin` hands out, or one of `sql.reserve()` after a `begin` of yours: what is needed of it, and what tells it apart. */
+/** The `sql` that `sql.begin` hands out, or one of `sql.reserve()` after a `begin` of yours: what is needed of it, and what identifies it. */
 export type PostgresJsTransaction = Sql & ({ readonly savepoint: unknown } | { readonly release: unknown });
 
 interface Sql {

@@ -71,7 +71,7 @@ const PLAIN_WEIGHT_MAX = PAYLOAD_BYTES_MAX / BYTES_PER_WEIGHT;
 /** The longest number has 25 characters. Whatever is no text weighs as much: an object may be a number in a box. */
 const NUMBER_WEIGHT = 9;
 
-/** How heavy the JSON is at most; Infinity for what is no JSON, or needs a closer look to tell. */
+/** How heavy the JSON is at most; Infinity for what is no JSON, or needs a closer look. */
 function weighPlain(value: unknown, depth: number): number {
   switch (typeof value) {
     case "string":

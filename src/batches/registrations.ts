@@ -12,7 +12,7 @@ export interface Registration {
   readonly batch: string;
 }
 
-/** Hears of jobs that were added to batches. */
+/** Is called for jobs that were added to batches. */
 export type Registrar = (registration: Registration) => void;
 
 /** Undefined: nothing listens, so nothing is announced. */
@@ -35,7 +35,7 @@ export function tellRegistrations(
     if (batch !== undefined && stored[i]!.created) tell({ job: stored[i]!.id, kind, batch });
 }
 
-/** Tells of new members when jobs are stored; undefined: nothing listens. */
+/** Announces new members when jobs are stored; undefined: nothing listens. */
 export const registrationWatcher = (tell: Registrar | undefined): StoredWatcher | undefined =>
   tell && {
     concerns: ({ batch }) => batch !== undefined,

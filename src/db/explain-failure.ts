@@ -141,7 +141,7 @@ function explainState(state: string, failure: unknown, error: unknown, schema: s
   return new DatabaseError(code, explain!(saidBy(error, state), schema), { cause: failure, sqlState: state });
 }
 
-/** A limit that said no by an SQL state tells its reason as JSON. */
+/** A limit that refuses by an SQL state gives its reason as JSON. */
 function refusalOf(error: unknown): Refusal | undefined {
   try {
     return JSON.parse((error as { detail: string }).detail) as Refusal;

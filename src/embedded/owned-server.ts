@@ -9,7 +9,7 @@ import type { StopMode } from "./server-process.js";
 import { withStartClaim } from "./start-claim.js";
 import { type ServerStart, type StartedServer, startServer } from "./start-server.js";
 
-/** Longer than the guardian takes to lose its patience and kill. */
+/** Longer than the guardian takes to give up and kill. */
 const STOP_WAIT_MS = 90_000;
 
 export class OwnedServer implements EmbeddedPostgres {

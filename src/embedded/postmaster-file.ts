@@ -1,4 +1,4 @@
-// Reads what a running server says about itself in `postmaster.pid`, and tells a living server from a file left behind.
+// Reads what a running server says about itself in `postmaster.pid`, and distinguishes a living server from a file left behind.
 
 import { chown, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";

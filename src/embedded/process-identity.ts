@@ -1,4 +1,4 @@
-// Tells whether a process id still means the process that we think of: ids are reused, so an id alone proves nothing.
+// Checks whether a process id still means the expected process: ids are reused, so an id alone proves nothing.
 
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";

@@ -20,7 +20,7 @@ interface Serves {
 }
 
 export async function stageHome(dataDir: string, durable: boolean, user: ServerUser): Promise<string> {
-  // The hash tells two projects apart, and lets an interrupted first start find its folder again.
+  // The hash distinguishes two projects, and lets an interrupted first start find its folder again.
   const name = `${PREFIX}${createHash("sha256").update(dataDir).digest("hex").slice(0, 16)}`;
   const { ino: inode } = await stat(dataDir);
   for (const base of stagingBases(durable)) {

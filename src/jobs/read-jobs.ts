@@ -192,7 +192,7 @@ export interface JobEnd {
 /** Of a live job only this much is known. */
 export type SeenJob = Pick<JobEnd, "id" | "state" | "kind"> & Partial<JobEnd>;
 
-/** Of most that are waited for there is nothing to tell but that they live. */
+/** Of most that are waited for nothing is reported but that they live. */
 const LIVE_STATES = "select id::text as id, state, kind from fairmill.job where id = any ($1)";
 /** Both tables in one statement: a job moves from one to the other. */
 const ENDS = `select id, state, kind, tenant, null::jsonb as result, null::jsonb as error from fairmill.job where id = any ($1)

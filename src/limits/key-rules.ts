@@ -1,4 +1,4 @@
-// Tells the database what limits a definition has, before its first job is enqueued by this client: the database keeps them for
+// Reports to the database what limits a definition has, before its first job is enqueued by this client: the database keeps them for
 // all processes. Once per definition; the rule that was reported last is right.
 import type { RuleTeller } from "../core/enqueue/make-job.js";
 import type { Database, Queryable } from "../db/database.js";

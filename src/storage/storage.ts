@@ -50,7 +50,7 @@ export interface StorageDriver {
   ): Promise<StoredFile>;
   get(key: string): Promise<OpenedFile | undefined>;
   head(key: string): Promise<StoredFile | undefined>;
-  /** False when there was none. A storage that does not tell says true. */
+  /** False when there was none. A storage that does not know answers true. */
   delete(key: string): Promise<boolean>;
   list(options: { prefix: string; after: string; limit: number }): Promise<readonly FileInfo[]>;
   signedUrl(key: string, expiresMs: number, method: "GET" | "PUT"): Promise<string>;

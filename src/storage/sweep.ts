@@ -16,7 +16,7 @@ export interface SweepRule {
 export interface SweepOptions {
   readonly storage: Storage;
   readonly rules: readonly SweepRule[];
-  /** Tell what would be removed, and remove nothing. */
+  /** Report what would be removed, and remove nothing. */
   readonly dryRun?: boolean;
   /** Where an earlier sweep was interrupted: go on behind this key. */
   readonly after?: string;

@@ -383,7 +383,7 @@ describe("workers", () => {
     });
     await register(db, "v");
     expect(checkOf(await why(id), "worker")!.reason).toBe(
-      "2 living workers serve its queue and kind, with a capacity of 2; 1 job is in their hands.",
+      "2 living workers serve its queue and kind, with a capacity of 2; 1 job runs there.",
     );
   });
 });

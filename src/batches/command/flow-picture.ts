@@ -22,7 +22,7 @@ export interface PicturedNode {
 
 export interface PictureOptions {
   readonly columns: number;
-  /** Colours a piece of text that tells of this state. */
+  /** Colours a piece of text that shows this state. */
   readonly paint?: (state: BatchState, text: string) => string;
 }
 

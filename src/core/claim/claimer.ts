@@ -21,7 +21,7 @@ export interface ClaimerOptions {
   readonly queues: readonly string[];
   readonly kinds: readonly string[];
   readonly lowerShare: number;
-  /** While busy, look at all lanes this often: finds what arrivals and marks do not tell, such as late commits with lower ids. */
+  /** While busy, look at all lanes this often: finds what arrivals and marks do not show, such as late commits with lower ids. */
   readonly rescanMs: number;
   /** Jobs taken by one claim from a queue. */
   readonly jobsMax: number;
@@ -197,7 +197,7 @@ export class Claimer {
       this.#bus.tell("throttled", { worker, queue, held: limits, putBack: late });
   }
 
-  /** A job that ended while the claim was under way is heard of once: what it freed is worth a try at once. */
+  /** A job that ended while the claim was under way is reported once: what it freed is worth a try at once. */
   #toClosing(held: ClosedLimit): Closing {
     const nowMs = this.#clock.monotonic();
     const closing = toClosing(held, nowMs);

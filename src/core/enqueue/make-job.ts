@@ -19,9 +19,9 @@ export type { EnqueueOptions };
 
 export type EnqueueItem<In> = EnqueueOptions & { readonly input: In };
 
-/** Tells the database what a definition says of its kind, before the first job: over a client's connections, or in a caller's transaction. */
+/** Reports to the database what a definition says of its kind, before the first job: over a client's connections, or in a caller's transaction. */
 export interface RuleTeller {
-  /** True: there is nothing to tell. */
+  /** True: there is nothing to report. */
   knows(definition: Pick<JobDefinition, "kind" | "limits">): boolean;
   tell(definition: Pick<JobDefinition, "kind" | "limits">): Promise<void>;
 }

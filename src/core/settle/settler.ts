@@ -81,7 +81,7 @@ export class Settler<Item extends Settlement> {
     });
   }
 
-  /** Takes a verdict; `SettleEnds` hears what became of it. */
+  /** Takes a verdict; `SettleEnds` gets its outcome. */
   add(item: Item): void {
     this.#grouper.add(item);
   }

@@ -4,7 +4,7 @@
 //  1. Look: what the ledger says, what the catalog says, and whether this package may migrate at all.
 //  2. Migrations: lock every table first, then apply them in order.
 //  3. Functions: create all, drop what is left of others.
-//  4. Take down what is there now, so that the next look can tell what was changed by others.
+//  4. Take down what is there now, so that the next look finds what others changed.
 import { type Clock, systemClock } from "../../base/clock.js";
 import type { Database, Queryable } from "../database.js";
 import { checkSchemaName, qualify } from "../schema-name.js";

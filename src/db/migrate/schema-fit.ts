@@ -35,7 +35,7 @@ export class SchemaFit {
     if (this.#misfit) throw this.#misfit;
   }
 
-  /** It did fit, and something is missing now. Tells once that it does not fit any more. */
+  /** It did fit, and something is missing now. Reports once that it does not fit any more. */
   async retell(tell: (misfit: DatabaseError) => void): Promise<void> {
     if (this.#isRetold) return;
     const misfit = await this.#ask().catch(() => undefined);

@@ -8,7 +8,7 @@ export class Attempt {
   readonly #origin: string;
   readonly #clock: Clock;
   readonly #signal: AbortSignal | undefined;
-  readonly #onAbort = () => this.#stop("it was told to stop", this.#signal?.reason);
+  readonly #onAbort = () => this.#stop("it was asked to stop", this.#signal?.reason);
   readonly #timers: (() => void)[] = [];
   #request: ClientRequest | undefined;
   #response: IncomingMessage | undefined;
