@@ -35,7 +35,7 @@ export const job = defineCommand<{ readonly full?: true }, [id: string]>({
   },
 });
 
-/** A terminal cannot show a megabyte. */
+/** A terminal is no place for a megabyte. */
 const TEXT_CHARS_MAX = 2_000;
 
 type Cut = (text: string) => string;

@@ -65,7 +65,7 @@ was redriven stays. Without a terminal to ask in, --yes is needed. Exit code 1 w
       ...{ endedSince: since, endedUntil: until },
     });
     return withClient(await findTarget(options), async (client) => {
-      // Without a question it is not shown: then the look is left out.
+      // Without a question nobody reads it: then the look is left out.
       const preview = options.yes && !options.dryRun ? undefined : await client.dead.preview(filter, given({ after }));
       if (preview !== undefined && (options.dryRun || preview.count === 0)) {
         out.result(preview, previewOf(preview, options, out));
