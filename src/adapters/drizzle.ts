@@ -27,7 +27,7 @@ export function fromDrizzle<Sql>(tx: DrizzleTransaction<Sql>, sql: DrizzleSql<Sq
     throw new ConfigError("sql", 'fromDrizzle(tx, sql): pass the sql that "drizzle-orm" exports.');
   return {
     query: async (text, values = []) => {
-      // Fairmill's statements have no dollar signs but those of parameters. The library numbers them anew, as they come.
+      // Fairmill's statements have no dollar signs but those of parameters. The library numbers them again, as they come.
       const pieces = text
         .split(/\$(\d+)/)
         .map((piece, i) => (i % 2 === 0 ? sql.raw(piece) : sql.param(values[Number(piece) - 1])));

@@ -2,7 +2,7 @@
 import { ConfigError } from "../base/errors.js";
 import type { Queryable } from "../db/database.js";
 
-/** The `sql` that `sql.begin` hands out, or one of `sql.reserve()` after a `begin` of yours: what is needed of it, and what tells it apart. */
+/** The `sql` that `sql.begin` hands out, or one of `sql.reserve()` after a `begin` of yours: what is needed of it, and what identifies it. */
 export type PostgresJsTransaction = Sql & ({ readonly savepoint: unknown } | { readonly release: unknown });
 
 interface Sql {
@@ -21,7 +21,7 @@ export function fromPostgresJs(tx: PostgresJsTransaction): Queryable {
       "tx",
       "fromPostgresJs(tx): tx must be the sql of a transaction, as sql.begin hands it out. Outside of one, use the client as it is.",
     );
-  // The library would turn a text for a json parameter into JSON once more, unless it is told a type that it leaves alone.
+  // The library would turn a text for a json parameter into JSON once more, unless it is given a type that it leaves alone.
   const asItIs = (value: unknown) => (typeof value === "string" ? tx.typed(value, UNKNOWN_TYPE) : value);
   return { query: async (text, values = []) => ({ rows: [...(await tx.unsafe(text, values.map(asItIs)))] }) };
 }

@@ -1,5 +1,5 @@
 // Gathers single items into groups without waiting: while one group is on its way, the next one fills. Under no load an item leaves at once and alone;
-// under load groups grow by themselves. `Grouper` does that for whoever hears of the end otherwise; `Batcher` answers each item by a promise.
+// under load groups grow by themselves. `Grouper` does that for callers that learn of the end otherwise; `Batcher` answers each item by a promise.
 
 export interface GrouperOptions<Item, Group> {
   readonly groupsInFlightMax: number;

@@ -1,4 +1,4 @@
-// News inside a process, by topic: the parts that know tell, the parts that care listen, and neither knows the other. Listeners are called at once and
+// News inside a process, by topic: some parts publish, others listen, and neither knows the other. Listeners are called at once and
 // in the order in which they were added.
 
 export class Bus<News extends object> {

@@ -1,4 +1,4 @@
-// The only place that reads the machine's clock, sets timers or rolls dice. Everything else is handed a `Clock`.
+// The only module that reads the machine's clock, sets timers or rolls dice. Everything else gets a `Clock`.
 import { ConfigError } from "./errors.js";
 import { readable } from "./settings.js";
 
@@ -27,7 +27,7 @@ export function checkClock(clock: unknown): Clock {
 /** Timers take at most this many milliseconds (2^31 - 1): a longer one would fire at once. */
 const TIMER_MS_MAX = 2_147_483_647;
 
-/** `performance.now()`, the cheaper reading of the same clock, counts from here. Nobody promises threads the same origin. */
+/** `performance.now()`, the cheaper reading of the same clock, counts from here. Threads may have different origins. */
 const ORIGIN_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now();
 
 export const systemClock: Clock = {

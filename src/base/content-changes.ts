@@ -1,5 +1,5 @@
-// What JSON and PostgreSQL make of a value that is kept, where that is not what it was: for the warning that says so. Whoever returns a Date knows
-// that it becomes a text, because its type says so (`Jsonify`); what is told here is lost.
+// What JSON and PostgreSQL make of a value that is kept, where that is not what it was: for the warning that says so. A handler that returns a Date
+// knows that it becomes a text, because its type says so (`Jsonify`); what is reported here is lost.
 import { emptiedBy, isBadText } from "./json-content.js";
 
 export interface ContentChange {
@@ -14,7 +14,7 @@ const CHANGES_MAX = 10;
 /** Values that contain others again and again are not walked to their end. */
 const LOOKS_MAX = 100_000;
 
-/** Never throws: what cannot be read is not kept, and that is told elsewhere. */
+/** Never throws: what cannot be read is not kept, and that is reported elsewhere. */
 export function changesIn(value: unknown): readonly ContentChange[] {
   const walk: Walk = { changes: [], looks: 0 };
   try {
@@ -28,7 +28,7 @@ interface Walk {
   looks: number;
 }
 
-function look(walk: Walk, value: unknown, path: string, place: "member" | "item"): void {
+function look(walk: Walk, value: unknown, path: string, position: "member" | "item"): void {
   if (walk.changes.length >= CHANGES_MAX || ++walk.looks > LOOKS_MAX) return;
   switch (typeof value) {
     case "string":
@@ -38,21 +38,21 @@ function look(walk: Walk, value: unknown, path: string, place: "member" | "item"
       if (!Number.isFinite(value)) note(walk, path, `${value} became null`);
       return;
     case "undefined":
-      if (place === "item") note(walk, path, "undefined became null");
+      if (position === "item") note(walk, path, "undefined became null");
       return;
     case "function":
     case "symbol":
-      return note(walk, path, `a ${typeof value} ${place === "item" ? "became null" : "was left out"}`);
+      return note(walk, path, `a ${typeof value} ${position === "item" ? "became null" : "was left out"}`);
     case "object":
-      if (value !== null) lookInto(walk, value, path, place);
+      if (value !== null) lookInto(walk, value, path, position);
   }
 }
 
-function lookInto(walk: Walk, value: object, path: string, place: "member" | "item"): void {
+function lookInto(walk: Walk, value: object, path: string, position: "member" | "item"): void {
   const { toJSON } = value as { toJSON?: unknown };
   if (typeof toJSON === "function") {
     if (value instanceof Date && Number.isNaN(value.getTime())) return note(walk, path, "an invalid Date became null");
-    return look(walk, toJSON.call(value, ""), path, place);
+    return look(walk, toJSON.call(value, ""), path, position);
   }
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length && walk.changes.length < CHANGES_MAX; i++)

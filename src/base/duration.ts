@@ -6,7 +6,7 @@ export type Duration = number | `${number}${"ms" | "s" | "m" | "h" | "d"}`;
 
 const UNIT_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** A hundred years: longer than that, and sooner or later a moment lies beyond what PostgreSQL can write. */
+/** A hundred years: longer than that, and sooner or later a time lies beyond what PostgreSQL can write. */
 const DAYS_MAX = 36_500;
 export const DURATION_MS_MAX = DAYS_MAX * UNIT_MS.d;
 

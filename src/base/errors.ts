@@ -48,7 +48,7 @@ export class PayloadTooLargeError extends FairmillError {
   }
 }
 
-/** A running job was taken from this worker: its lease ended and somebody else holds or ended it. */
+/** A running job was taken from this worker: its lease ended and another worker holds or ended it. */
 export class LeaseLostError extends FairmillError {
   override readonly name = "LeaseLostError";
   constructor(message = "The lease on this job was lost: another worker may be running it now. Nothing was written.") {
@@ -64,7 +64,7 @@ export class TimeoutError extends FairmillError {
   }
 }
 
-/** Why `ctx.signal` aborted when somebody cancelled the job. */
+/** Why `ctx.signal` aborted when the job was cancelled. */
 export class JobCancelledError extends FairmillError {
   override readonly name = "JobCancelledError";
   constructor() {

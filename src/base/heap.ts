@@ -1,8 +1,8 @@
-// A binary heap whose items know their place in it: what stands in the middle can be taken out or moved as cheaply as the first.
+// A binary heap whose items know their index in it: what stands in the middle can be taken out or moved as cheaply as the first.
 
 export interface Placed {
   /** Kept by the heap in which the item stands; an item stands in one heap at a time. */
-  place: number;
+  index: number;
 }
 
 export class Heap<Item extends Placed> {
@@ -33,48 +33,48 @@ export class Heap<Item extends Placed> {
   }
 
   remove(item: Item): void {
-    const { place } = item;
+    const { index } = item;
     const last = this.#items.pop()!;
     if (last === item) return;
-    last.place = place;
-    this.#items[place] = last;
+    last.index = index;
+    this.#items[index] = last;
     this.moved(last);
   }
 
   /** What decides the item's order has changed. */
   moved(item: Item): void {
-    this.#rise(item, item.place);
-    this.#sink(item, item.place);
+    this.#rise(item, item.index);
+    this.#sink(item, item.index);
   }
 
   #rise(item: Item, from: number): void {
-    let place = from;
-    while (place > 0) {
-      const above = this.#items[(place - 1) >> 1]!;
+    let index = from;
+    while (index > 0) {
+      const above = this.#items[(index - 1) >> 1]!;
       if (!this.#isBefore(item, above)) break;
-      this.#put(above, place);
-      place = (place - 1) >> 1;
+      this.#put(above, index);
+      index = (index - 1) >> 1;
     }
-    this.#put(item, place);
+    this.#put(item, index);
   }
 
   #sink(item: Item, from: number): void {
-    let place = from;
+    let index = from;
     for (;;) {
-      const left = 2 * place + 1;
+      const left = 2 * index + 1;
       let below = this.#items[left];
       const right = this.#items[left + 1];
       if (below && right && this.#isBefore(right, below)) below = right;
       if (!below || !this.#isBefore(below, item)) break;
       const next = below === right ? left + 1 : left;
-      this.#put(below, place);
-      place = next;
+      this.#put(below, index);
+      index = next;
     }
-    this.#put(item, place);
+    this.#put(item, index);
   }
 
-  #put(item: Item, place: number): void {
-    this.#items[place] = item;
-    item.place = place;
+  #put(item: Item, index: number): void {
+    this.#items[index] = item;
+    item.index = index;
   }
 }

@@ -1,4 +1,4 @@
-// Job ids are whole numbers written as text: PostgreSQL's bigint does not fit a JavaScript number, and nobody calculates with ids.
+// Job ids are whole numbers written as text: PostgreSQL's bigint does not fit a JavaScript number, and no code calculates with ids.
 
 import { ConfigError } from "./errors.js";
 import { showValue } from "./show-value.js";

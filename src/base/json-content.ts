@@ -15,7 +15,7 @@ export function cleanText(text: string): string {
   return SUSPECT.test(text) ? text.replace(NUL, "\ufffd").toWellFormed() : text;
 }
 
-/** Serialises a job's input, or throws: InputInvalidError names the place, PayloadTooLargeError the limit. */
+/** Serialises a job's input, or throws: InputInvalidError names the path, PayloadTooLargeError the limit. */
 export function serializeInput(kind: string, input: unknown): string {
   const value = input === undefined ? {} : input;
   const text = textOf(kind, value);
@@ -37,7 +37,7 @@ function textOf(kind: string, value: unknown): string {
 
 /**
  * The JSON of several inputs as one list, at half the price of one by one. Undefined when one of them takes a closer look, or when the
- * list may be longer than so many letters.
+ * list may be longer than this many characters.
  */
 export function serializePlainList(inputs: readonly unknown[], charsMax: number): string | undefined {
   try {
@@ -49,7 +49,7 @@ export function serializePlainList(inputs: readonly unknown[], charsMax: number)
     }
     return "toJSON" in inputs ? undefined : textWithoutEscapes(inputs);
   } catch {
-    // One of them cannot be read: whoever makes it by itself finds out which.
+    // One of them cannot be read: serialising each by itself finds out which.
     return undefined;
   }
 }
@@ -64,14 +64,14 @@ function textWithoutEscapes(value: unknown): string | undefined {
   return text.includes("\\u") ? undefined : text;
 }
 
-/** What is plain has at most so many bytes of JSON for each unit of its weight, commas included. */
+/** What is plain has at most this many bytes of JSON for each unit of its weight, commas included. */
 const BYTES_PER_WEIGHT = 3;
 /** Input that is heavier may be too large: it is inspected. */
 const PLAIN_WEIGHT_MAX = PAYLOAD_BYTES_MAX / BYTES_PER_WEIGHT;
-/** The longest number has 25 letters. Whatever is no text weighs as much: an object may be a number in a box. */
+/** The longest number has 25 characters. Whatever is no text weighs as much: an object may be a number in a box. */
 const NUMBER_WEIGHT = 9;
 
-/** How heavy the JSON is at most; Infinity for what is no JSON, or needs a closer look to tell. */
+/** How heavy the JSON is at most; Infinity for what is no JSON, or needs a closer look. */
 function weighPlain(value: unknown, depth: number): number {
   switch (typeof value) {
     case "string":

@@ -22,7 +22,7 @@ export type Jsonify<T> = 0 extends 1 & T
                   ? JsonObject<T>
                   : never;
 
-/** What a job's result is to whoever reads it: a job that returned nothing has the result null. */
+/** What a job's result is to its reader: a job that returned nothing has the result null. */
 export type JobResult<T> = 0 extends 1 & T
   ? T
   : unknown extends T

@@ -11,7 +11,7 @@ export interface Logger {
   warn(facts: object, message?: string): void;
   error(facts: object, message?: string): void;
   child(bindings: object): Logger;
-  /** Where a logger has it, lines that nobody would see are not even put together. */
+  /** Where a logger has it, lines below its level are not even put together. */
   isLevelEnabled?(level: string): boolean;
 }
 

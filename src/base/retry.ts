@@ -45,7 +45,7 @@ export interface RetryOptions {
   readonly pauses: RetryPauseOptions;
   /** Whether this failure, of the n-th try, may be followed by another try. */
   readonly mayRepeat: (error: unknown, tries: number) => boolean;
-  /** Told of every failure that is followed by another try. */
+  /** Called for every failure that is followed by another try. */
   readonly onTrouble?: (error: unknown) => void;
   /** Ends the waiting: the last failure is then thrown. */
   readonly signal?: AbortSignal;

@@ -17,7 +17,7 @@ export interface Service {
   connect?(wake: (inMs?: number) => void): void;
   /** A round failed. `pause.giveItTime()` makes the next pauses as long as they get. */
   failed?(error: unknown, pause: RetryPause): void;
-  /** The loop has been told to stop: ends what a round waits for. Called before its end is awaited. */
+  /** The loop has been asked to stop: ends what a round waits for. Called before its end is awaited. */
   stopping?(): void | Promise<void>;
 }
 

@@ -65,7 +65,7 @@ export function nameOf(value: unknown, setting: string): string {
   if (
     typeof value === "string" &&
     value.length >= 1 &&
-    // The schema counts bytes, not letters.
+    // The schema counts bytes, not characters.
     (value.length <= 66 || Buffer.byteLength(value) <= 200) &&
     !value.includes("\0") &&
     value.isWellFormed()

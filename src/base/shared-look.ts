@@ -1,9 +1,9 @@
-// One look for all who wait for the end of something: a client may have thousands of callers that wait for results, and the database is asked by
-// a few statements a round, whatever their number.
+// One look for all callers that wait for the end of something: a client may have thousands of callers that wait for results, and the database is
+// asked by a few statements a round, whatever their number.
 //
 //  1. Callers join the next round, which begins as soon as the one before it is answered.
 //  2. A round asks about every id that is due, and about those that are nearly due: each is looked at ever less often, up to twice a second.
-//  3. Whoever waited long enough is told so by the last look, at the moment when its time is up.
+//  3. A caller whose time is up gets that answer from the last look, at that time.
 import { type Clock, sleep } from "./clock.js";
 
 export interface SharedLookOptions<Seen> {
@@ -23,7 +23,7 @@ interface Waiter<Seen> {
   readonly fail: (error: unknown) => void;
 }
 
-/** All who wait for one id. */
+/** All callers that wait for one id. */
 interface Watched<Seen> {
   readonly waiters: Set<Waiter<Seen>>;
   pauseMs: number;
@@ -77,7 +77,7 @@ export class SharedLook<Seen> {
   #join(id: string, waiter: Waiter<Seen>, nowMs: number): void {
     const watched = this.#watched.get(id) ?? { waiters: new Set(), pauseMs: PAUSE_MS.first, dueMs: nowMs };
     watched.waiters.add(waiter);
-    // A caller who comes now may know that it has just ended.
+    // A caller that comes now may know that it has just ended.
     watched.pauseMs = PAUSE_MS.first;
     watched.dueMs = nowMs;
     this.#watched.set(id, watched);
@@ -94,7 +94,7 @@ export class SharedLook<Seen> {
 
   async #run(): Promise<void> {
     this.#isRunning = true;
-    // Those who call in the same breath come along.
+    // Calls of the same turn of the event loop come along.
     await Promise.resolve();
     while (this.#watched.size > 0) {
       const startMs = this.#clock.monotonic();
@@ -137,7 +137,7 @@ export class SharedLook<Seen> {
     }
   }
 
-  /** Shows the waiters of an id what this look came to; those who go on waiting, and those who came meanwhile, are looked at again. */
+  /** Shows the waiters of an id what this look came to; those that go on waiting, and those that came meanwhile, are looked at again. */
   #dismiss(id: string, look: number, isDone: (waiter: Waiter<Seen>) => boolean): void {
     const watched = this.#watched.get(id);
     if (!watched) return;

@@ -1,4 +1,4 @@
-// Moments as callers give them, turned into the text that PostgreSQL reads.
+// Times as callers give them, turned into the text that PostgreSQL reads.
 import { ConfigError } from "./errors.js";
 import { showValue } from "./show-value.js";
 
@@ -11,7 +11,7 @@ export function momentOf(value: Moment, setting: string): string {
   if (date && date.getUTCFullYear() >= 1 && date.getUTCFullYear() <= 9999) return date.toISOString();
   throw new ConfigError(
     setting,
-    `${setting}: ${showValue(value)} is not a moment before the year 10000. Pass a Date, milliseconds since 1970, or an ISO 8601 text with its zone, like "2030-01-31T09:00:00Z".`,
+    `${setting}: ${showValue(value)} is not a time before the year 10000. Pass a Date, milliseconds since 1970, or an ISO 8601 text with its zone, like "2030-01-31T09:00:00Z".`,
   );
 }
 
@@ -31,7 +31,7 @@ const ISO =
 
 /**
  * Not left to Date.parse, which makes something of nearly every text with a number in it: "tomorrow 5" is May 2001 to it. A time of day
- * without a zone is refused: it would mean another moment on every machine.
+ * without a zone is refused: it would mean another time on every machine.
  */
 export function parseIso(text: string): Date | undefined {
   const { date, day, time, zone } = ISO.exec(text)?.groups ?? {};

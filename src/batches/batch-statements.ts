@@ -51,7 +51,7 @@ export interface Batch {
   readonly lastRegisteredAt: Date | null;
   /** Batches inside that failed, where that fails this one. */
   readonly failed: number;
-  /** Holds that ran out: somebody did not finish adding. */
+  /** Holds that ran out: a process did not finish adding. */
   readonly lost: number;
   /** The jobs of callbacks that were enqueued. */
   readonly callbacks: {

@@ -45,7 +45,7 @@ export interface BatchOptions<Success = unknown, Complete = unknown, Death = unk
 /** The settings of an open batch: one that others add to. */
 export interface OpenBatchOptions<Success = unknown, Complete = unknown, Death = unknown>
   extends BatchOptions<Success, Complete, Death> {
-  /** Whoever opened it holds it open for so long, unless `extend` is called; default "10m". */
+  /** The process that opened it holds it open for this long, unless `extend` is called; default "10m". */
   readonly hold?: Duration;
   /** After `close`, how long to wait for registrations that are still on their way; false: not at all. */
   readonly stability?: Stability | false;

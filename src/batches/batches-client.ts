@@ -98,7 +98,7 @@ export class Batches {
     return batch;
   }
 
-  /** Cancels what is left of a batch or a flow: what waits ends, what runs is told. Resolves when every member has been told. */
+  /** Cancels what is left of a batch or a flow: what waits ends, what runs is asked to stop. Resolves when every member has been asked. */
   cancel(id: string): Promise<BatchState> {
     const context = this.#context;
     return context.call(async () => {

@@ -88,7 +88,7 @@ function toId(row: { id: string | null; refused: string | null }): string {
   return row.id!;
 }
 
-/** Makes a flow with all its nodes and starts those that wait for nobody, in one transaction. */
+/** Makes a flow with all its nodes and starts those without dependencies, in one transaction. */
 export async function createFlow(db: Session, flow: NewFlow): Promise<string> {
   const [row] = await db.query<{ id: string | null; refused: string | null }>(CREATE, [flowText(flow)]);
   return toId(row!);

@@ -40,7 +40,7 @@ export interface NodeJobs {
 
 export interface FlowNode {
   readonly name: string;
-  /** Places of the nodes before it. */
+  /** Indexes of the nodes before it. */
   readonly after: readonly number[];
   readonly when: "succeeded" | "settled" | "failed";
   readonly onFailure: "fail" | "skip" | "continue";
@@ -128,7 +128,7 @@ export function buildFlow<In, Context>(
   const name = nameOf(options.name, "name");
   const where = `defineFlow("${name}")`;
   const nodes: FlowNode[] = [];
-  const places = new Map<NodeRef, number>();
+  const indexes = new Map<NodeRef, number>();
   let isDeclared = false;
 
   const add = <Result>(
@@ -145,8 +145,8 @@ export function buildFlow<In, Context>(
     if (!Array.isArray(given.after ?? []))
       throw new ConfigError("after", `${at}: after must be a list of nodes, not ${showValue(given.after)}.`);
     const after = (given.after ?? []).map((ref) => {
-      const place = places.get(ref);
-      if (place !== undefined) return place;
+      const index = indexes.get(ref);
+      if (index !== undefined) return index;
       throw new ConfigError(
         "after",
         `${at}: after names ${showValue(ref)}, which is no node of this flow. Pass what flow.job, flow.run or flow.flow returned.`,
@@ -165,7 +165,7 @@ export function buildFlow<In, Context>(
       ...part,
     });
     const ref: NodeRef<Result> = Object.freeze({ name: nodeName });
-    places.set(ref, nodes.length - 1);
+    indexes.set(ref, nodes.length - 1);
     return ref;
   };
   const functionOf = (value: unknown, what: string, node: string) => {
@@ -215,7 +215,7 @@ export function buildFlow<In, Context>(
   });
   isDeclared = true;
   if (isThenable(declared)) {
-    // What comes of it is told here.
+    // Its outcome is reported here.
     declared.then(undefined, () => {});
     throw new ConfigError(
       "declare",

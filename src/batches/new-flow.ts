@@ -37,18 +37,18 @@ export async function newFlow<In>(
     inside: number | undefined,
   ): Promise<void> => {
     await checkFlowInput(flow, flowInput);
-    const places: number[] = [];
+    const indexes: number[] = [];
     for (const node of flow.nodes) {
-      places.push(nodes.length);
+      indexes.push(nodes.length);
       nodes.push({
         name: node.name,
-        after: node.after.map((place) => places[place]!),
+        after: node.after.map((index) => indexes[index]!),
         inside,
         when: node.when,
         onFailure: node.onFailure,
         jobs: await jobsOf(node, flowInput),
       });
-      if (node.flow) await unfold(node.flow.definition, node.flow.input(flowInput), places.at(-1));
+      if (node.flow) await unfold(node.flow.definition, node.flow.input(flowInput), indexes.at(-1));
     }
   };
   const jobsOf = async (node: FlowNode, flowInput: unknown) => {

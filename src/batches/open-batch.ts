@@ -1,4 +1,4 @@
-// Batches that are kept open: by whoever opened one, and by others who want to add to it.
+// Batches that are kept open: by the process that opened one, and by others that add to it.
 
 import { type Duration, toMs } from "../base/duration.js";
 import { refuseUnknown } from "../base/settings.js";
@@ -68,7 +68,7 @@ export class OpenBatch extends BatchHold implements BatchAdder {
     });
   }
 
-  /** Nothing more is added by whoever opened it. The batch is over when its members are. */
+  /** Nothing more is added by the process that opened it. The batch is over when its members are. */
   close(): Promise<BatchState | undefined> {
     return this.release();
   }

@@ -1,4 +1,4 @@
-// Jobs that are added to batches, told to whoever wants to hear of them once they are stored. The waiting for registrations that are still on
+// Jobs that are added to batches, announced to listeners once they are stored. The waiting for registrations that are still on
 // their way is done by the database: upkeep looks at the batch when its window is over, so no capacity of a worker is used meanwhile.
 
 import type { Logger } from "../base/log.js";
@@ -12,10 +12,10 @@ export interface Registration {
   readonly batch: string;
 }
 
-/** Hears of jobs that were added to batches. */
+/** Is called for jobs that were added to batches. */
 export type Registrar = (registration: Registration) => void;
 
-/** Undefined: nothing listens, so nothing is told. */
+/** Undefined: nothing listens, so nothing is announced. */
 export function registrarOf(onRegistered: Registrar | undefined, logger: Logger | undefined): Registrar | undefined {
   if (onRegistered === undefined && logger === undefined) return undefined;
   return (registration) => {
@@ -35,7 +35,7 @@ export function tellRegistrations(
     if (batch !== undefined && stored[i]!.created) tell({ job: stored[i]!.id, kind, batch });
 }
 
-/** Tells of new members when jobs are stored; undefined: nothing listens. */
+/** Announces new members when jobs are stored; undefined: nothing listens. */
 export const registrationWatcher = (tell: Registrar | undefined): StoredWatcher | undefined =>
   tell && {
     concerns: ({ batch }) => batch !== undefined,

@@ -4,7 +4,7 @@ import { idOf, idOrNull, type RowId, type RowTime, type Session, timeOf } from "
 export interface Balance {
   /** Free to be reserved. */
   readonly available: number;
-  /** Held by jobs that have not ended. */
+  /** Reserved by jobs that have not ended. */
   readonly reserved: number;
 }
 
@@ -63,7 +63,7 @@ export async function readStatement(
     reason: string | null;
     created_at: RowTime;
   }>(
-    // id + 0: as the index has it, for a reason that its migration tells.
+    // id + 0: as the index has it, for a reason that its migration gives.
     `select id, kind, amount, job_id, reason, created_at from fairmill.credit_entry
      where account = $1 and id + 0 < coalesce($2, 9223372036854775807) order by account desc, id + 0 desc limit $3`,
     [account, page.before ?? null, page.limit],

@@ -50,7 +50,7 @@ export class Credits {
     });
   }
 
-  /** What an account has free, and what jobs hold of it. */
+  /** What an account has free, and what jobs have reserved. */
   balance(account: string): Promise<Balance> {
     return this.#context.call(async () => readBalance(this.#context, checkAccount(account)));
   }

@@ -23,7 +23,7 @@ export function rowsOf(answer: unknown, where: string): unknown[] {
   throw new ConfigError("tx", `${where}: tx.query(…) answered without a list of rows, as pg's clients do.`);
 }
 
-/** The cause keeps what the driver said, and `sqlState` its state: whoever repeats transactions on 40001 still can. */
+/** The cause keeps what the driver said, and `sqlState` its state: a caller that repeats transactions on 40001 still can. */
 export function explainedTransaction(tx: Queryable, schema: string, where: string): Queryable {
   checkTransaction(tx, where);
   return {

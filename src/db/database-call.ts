@@ -32,7 +32,7 @@ export class CallListeners {
     return this.#listeners === undefined;
   }
 
-  /** Announces the statement when it is answered. Returns the same promise: nobody waits for listeners. */
+  /** Announces the statement when it is answered. Returns the same promise: no caller waits for listeners. */
   watch<Answer extends { readonly length: number }>(text: string, answer: Promise<Answer>): Promise<Answer> {
     if (this.#listeners === undefined) return answer;
     const sentAtMs = systemClock.monotonic();

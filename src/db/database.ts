@@ -1,5 +1,5 @@
 // A database as the rest of Fairmill sees it: statements with the schema's name put in, one round trip for several of them where the
-// driver can, and connections of its own for those who listen. Nothing here needs session state.
+// driver can, and connections of its own for listeners. Nothing here needs session state.
 import pg from "pg";
 import { systemClock } from "../base/clock.js";
 import { ConfigError } from "../base/errors.js";
@@ -28,7 +28,7 @@ export interface Pool extends Queryable {
 
 /** A connection outside the pool. */
 export interface DedicatedConnection extends Queryable {
-  /** The server's process, as whoever answered the connection says. */
+  /** The server's process, as the other end of the connection says. */
   readonly processID?: number | null;
   /** Whether its address was given for this purpose (DATABASE_DIRECT_URL). */
   readonly isDirect: boolean;
@@ -37,7 +37,7 @@ export interface DedicatedConnection extends Queryable {
   end(): Promise<void>;
 }
 
-/** Rows are objects, or lists of "texts": what PostgreSQL sent, in the order of the columns, for whoever reads thousands of them. */
+/** Rows are objects, or lists of "texts": what PostgreSQL sent, in the order of the columns, for callers that read thousands of them. */
 export type Statement = readonly [text: string, values: readonly unknown[], rows?: "texts"];
 
 const TEXTS = { rowMode: "array", types: { getTypeParser: () => (text: string) => text } } as const;
@@ -63,7 +63,7 @@ const READ_COMMITTED = ["read committed", "read uncommitted"];
 
 export class Database {
   readonly schema: string;
-  /** Told of every statement that is sent from here: its name, duration, rows and outcome. */
+  /** Called for every statement that is sent from here: its name, duration, rows and outcome. */
   readonly calls = new CallListeners();
   readonly #pool: pg.Pool;
   readonly #owned: boolean;
@@ -79,7 +79,7 @@ export class Database {
   readonly #overdue = new Set<pg.PoolClient>();
   /** How many silences there had been when the connection last answered. */
   readonly #answeredAfter = new WeakMap<pg.PoolClient, number>();
-  /** Connections to hang up on when nobody waits for answers any more. Of a pool of the caller's only those that are checked out. */
+  /** Connections to hang up on when no caller waits for answers any more. Of a pool of the caller's only those that are checked out. */
   readonly #open = new Set<Line>();
   #closed: Promise<void> | undefined;
   #isAbandoned = false;
@@ -157,7 +157,7 @@ export class Database {
     return this.#send(await this.#checkOut(), statements).first;
   }
 
-  /** The connection goes back when everything is answered, whoever waits for it. */
+  /** The connection goes back when everything is answered, whether or not a caller waits for it. */
   #send(client: pg.PoolClient, statements: readonly Statement[], answerMsMax = this.#answerMsMax) {
     const ask = this.#isReadCommitted.get(client) === false ? askReadCommitted : askAsItIs;
     const sendOne = ([text, values, rows]: Statement) => {
@@ -172,7 +172,7 @@ export class Database {
       answered();
       let broken: Error | undefined;
       for (const result of results) {
-        // An error without an SQL state is the connection's: the pool must not hand it out again.
+        // An error without an SQL state is the connection's: the pool must not give it out again.
         if (result.status === "rejected" && !(result.reason instanceof pg.DatabaseError))
           broken = result.reason as Error;
       }
@@ -208,7 +208,7 @@ export class Database {
     this.#overdue.clear();
   }
 
-  /** A failure here is a failure before anything was sent: whoever asked may ask again. */
+  /** A failure here is a failure before anything was sent: the caller may repeat it. */
   async #checkOut(): Promise<pg.PoolClient> {
     try {
       if (this.#isAbandoned) throw abandoned();

@@ -32,7 +32,7 @@ const EXPLAINED: readonly (readonly [states: RegExp, code: string, explain: Expl
   [
     /^28/,
     "FAIRMILL_LOGIN_REFUSED",
-    (said) => `PostgreSQL refused: ${said}. Check the user in the database URL, and who may connect in pg_hba.conf.`,
+    (said) => `PostgreSQL refused: ${said}. Check the user in the database URL, and pg_hba.conf.`,
   ],
   [
     /^3D000$/,
@@ -87,11 +87,11 @@ const EXPLAINED: readonly (readonly [states: RegExp, code: string, explain: Expl
   ],
 ];
 
-/** What this one carried was refused, not whoever carried it: others may fare better. */
+/** What this one carried was refused, not the connection that carried it: others may succeed. */
 const OF_CONTENT = new Set(["FAIRMILL_DATABASE", "FAIRMILL_ENCODING"]);
 export const isOfContent = (error: unknown): boolean => error instanceof DatabaseError && OF_CONTENT.has(error.code);
 
-/** The error for whoever called. `error` is what the driver threw, where that lies deeper. What has nothing to do with a database stays as it is. */
+/** The error for the caller. `error` is what the driver threw, where that lies deeper. What has nothing to do with a database stays as it is. */
 export function explainFailure(failure: unknown, schema: string, error: unknown = failure): unknown {
   if (failure instanceof FairmillError) return failure;
   const state = sqlStateOf(error);
@@ -141,7 +141,7 @@ function explainState(state: string, failure: unknown, error: unknown, schema: s
   return new DatabaseError(code, explain!(saidBy(error, state), schema), { cause: failure, sqlState: state });
 }
 
-/** A limit that said no by an SQL state tells its reason as JSON. */
+/** A limit that refuses by an SQL state gives its reason as JSON. */
 function refusalOf(error: unknown): Refusal | undefined {
   try {
     return JSON.parse((error as { detail: string }).detail) as Refusal;

@@ -19,12 +19,12 @@ const NETWORK = new Set([
   "ENETUNREACH",
 ]);
 
-/** Somebody holds what the statement needs, for longer than it may wait. */
+/** Another session has locked what the statement needs, for longer than it may wait. */
 export const isHeldUp = (error: unknown): boolean => code(error) === "55P03";
 
 export const wasRolledBack = (error: unknown): boolean => ROLLED_BACK.test(code(error));
 
-/** The server or the connection to it went away; if a statement was under way, nobody knows what became of it. */
+/** The server or the connection to it went away; if a statement was under way, its outcome is unknown. */
 export const isConnectionLoss = (error: unknown): boolean =>
   error instanceof NotSentError ||
   code(error) === "FAIRMILL_DATABASE_UNREACHABLE" ||
@@ -44,11 +44,11 @@ export const isServersTrouble = (error: unknown): boolean =>
 /** It was sent, and no answer came for too long. */
 const isUnanswered = (error: unknown): boolean => code(error) === "ETIMEDOUT" && !(error instanceof DatabaseError);
 
-/** As isTransient, for a caller who waits: nothing was sent, and it may work the next time. A wrong password will not. */
+/** As isTransient, for a caller that waits: nothing was sent, and it may work the next time. A wrong password will not. */
 export const isWorthRepeating = (error: unknown): boolean =>
   isTransient(error instanceof NotSentError ? error.cause : error);
 
-/** PostgreSQL's own word for what happened: five letters and digits. Undefined when it comes from elsewhere. */
+/** PostgreSQL's own word for what happened: five characters, letters and digits. Undefined when it comes from elsewhere. */
 export function sqlStateOf(error: unknown): string | undefined {
   if (error instanceof DatabaseError) return error.sqlState;
   const state = (error as { code?: unknown } | undefined)?.code;

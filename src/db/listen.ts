@@ -8,8 +8,8 @@ export interface ListenConnection {
 }
 
 /**
- * Opens a connection that hears every notification of this schema from now on. "pooled": the connection goes through a pooler, which would
- * hand the connection that listens to other clients after the statement: nothing would be heard, and it would listen for as long as it lives.
+ * Opens a connection that receives every notification of this schema from now on. "pooled": the connection goes through a pooler, which would
+ * give the connection that listens to other clients after the statement: no notification would arrive, and it would listen for as long as it lives.
  */
 export async function openListener(
   db: Database,

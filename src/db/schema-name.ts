@@ -1,4 +1,4 @@
-// The schema that everything lives in. In SQL files and statements the word `fairmill` means it; here the configured name takes its place.
+// The schema that everything lives in. In SQL files and statements the word `fairmill` means it; here the configured name replaces it.
 
 import { ConfigError } from "../base/errors.js";
 import { showValue } from "../base/show-value.js";

@@ -1,4 +1,4 @@
-// The name of a statement, for those who watch calls of the database: few names, and the same in every release that sends the same statement.
+// The name of a statement, for listeners to calls of the database: few names, and the same in every release that sends the same statement.
 
 /** Names that were given, and names that were derived. */
 const names = new Map<string, string>();

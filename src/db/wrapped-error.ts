@@ -4,7 +4,7 @@ import { FairmillError } from "../base/errors.js";
 /** Wrappers around wrappers are followed so far. */
 const LAYERS_MAX = 5;
 
-/** Most have the driver's error as their cause; Prisma tells its state and message under names of its own. */
+/** Most have the driver's error as their cause; Prisma gives its state and message under names of its own. */
 interface Layer {
   readonly cause?: Layer;
   readonly meta?: { readonly driverAdapterError?: Layer };

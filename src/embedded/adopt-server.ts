@@ -1,4 +1,4 @@
-// Decides about a server that runs already on the cluster: adopt it, wait for its end, or end it because nobody owns it any more.
+// Decides about a server that runs already on the cluster: adopt it, wait for its end, or end it because it has no owner any more.
 
 import { type ConnectionRecord, readConnection } from "./connection-file.js";
 import { askUntil, deadlineIn } from "./deadline.js";
@@ -13,7 +13,7 @@ const SETTLE_WAIT_MS = 120_000;
 
 /**
  * How to reach the server that runs on this cluster, once it is ready; `undefined` when none runs and one may be started.
- * A server whose owner has ended is about to end too: adopting it would give a URL that dies in a moment.
+ * A server whose owner has ended is about to end too: adopting it would give a URL that is about to die.
  */
 export async function adoptable(dataDir: string, clusterDir: string): Promise<ConnectionRecord | undefined> {
   const deadline = deadlineIn(SETTLE_WAIT_MS);

@@ -33,7 +33,7 @@ export async function readConnection(folder: string): Promise<ConnectionRecord |
     const code = systemCode(error);
     if (code === "ENOENT" || code === "ENOTDIR" || error instanceof SyntaxError) return undefined;
     throw new EmbeddedStartError(`The connection file in ${folder} cannot be read (${code}).`, {
-      advice: "It belongs to the user who started PostgreSQL there: run as that user, or choose another data folder.",
+      advice: "It belongs to the user that started PostgreSQL there: run as that user, or choose another data folder.",
       cause: error,
     });
   }

@@ -1,4 +1,4 @@
-// Makes a new cluster: initdb into a folder beside the real one, the database `fairmill`, then a rename. Whoever is killed in
+// Makes a new cluster: initdb into a folder beside the real one, the database `fairmill`, then a rename. A process that is killed in
 // between leaves an unfinished folder that the next one sweeps away, never half a cluster.
 
 import { randomBytes } from "node:crypto";
@@ -10,28 +10,28 @@ import type { PreparedBinaries } from "./prepare-binaries.js";
 import { runProgram } from "./run-program.js";
 import { lastLines } from "./server-log.js";
 
-/** Inside the cluster, so that it comes and goes with it; the cluster's folder is closed to everybody else. */
+/** Inside the cluster, so that it comes and goes with it; the cluster's folder is closed to other users. */
 export const PASSWORD_FILE = "fairmill.password";
 
 const UNFINISHED = "unfinished-";
 
-/** Only for the holder of the start claim: nobody else is making a cluster here. */
-export async function createCluster(place: DataHome, binaries: PreparedBinaries, durable: boolean): Promise<void> {
-  await sweepUnfinished(place.home);
-  const workDir = join(place.home, `${UNFINISHED}${randomBytes(6).toString("hex")}`);
+/** Only for the holder of the start claim: no other process makes a cluster here. */
+export async function createCluster(dataHome: DataHome, binaries: PreparedBinaries, durable: boolean): Promise<void> {
+  await sweepUnfinished(dataHome.home);
+  const workDir = join(dataHome.home, `${UNFINISHED}${randomBytes(6).toString("hex")}`);
   const unfinished = join(workDir, "cluster");
   const passwordFile = join(workDir, PASSWORD_FILE);
   try {
     await mkdir(workDir, { mode: 0o700 });
     await chmod(workDir, 0o700);
     await writeFile(passwordFile, randomBytes(24).toString("base64url"), { mode: 0o600 });
-    if (place.user.switched) {
-      await chown(passwordFile, place.user.uid, place.user.gid);
-      await chown(workDir, place.user.uid, place.user.gid);
+    if (dataHome.user.switched) {
+      await chown(passwordFile, dataHome.user.uid, dataHome.user.gid);
+      await chown(workDir, dataHome.user.uid, dataHome.user.gid);
     }
-    await initialise(unfinished, passwordFile, place, binaries, durable);
+    await initialise(unfinished, passwordFile, dataHome, binaries, durable);
     await rename(passwordFile, join(unfinished, PASSWORD_FILE));
-    await rename(unfinished, place.clusterDir);
+    await rename(unfinished, dataHome.clusterDir);
   } finally {
     await rm(workDir, { recursive: true, force: true }).catch(() => {});
   }
@@ -72,7 +72,7 @@ function failure(what: string, output: string): EmbeddedStartError {
 
 async function sweepUnfinished(home: string): Promise<void> {
   for (const name of await readdir(home)) {
-    // An initdb whose parent was killed may still write there for a moment: what is left now is swept next time.
+    // An initdb whose parent was killed may still write there for a short time: what is left now is swept next time.
     if (name.startsWith(UNFINISHED)) await rm(join(home, name), { recursive: true, force: true }).catch(() => {});
   }
 }

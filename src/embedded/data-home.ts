@@ -79,7 +79,7 @@ async function checkExisting(home: string, owner: { uid: number }, user: ServerU
     );
   }
   if (!(await canHoldCluster(home, user))) {
-    throw new EmbeddedStartError(`User id ${user.uid}, who runs the cluster in ${home}, cannot enter that folder.`, {
+    throw new EmbeddedStartError(`User id ${user.uid}, which runs the cluster in ${home}, cannot enter that folder.`, {
       advice: "Open the folders above it for that user (chmod o+x), or remove it to begin with an empty database.",
     });
   }
@@ -98,9 +98,9 @@ async function giveAway(clusterDir: string, user: ServerUser): Promise<void> {
 async function refuseStranger(home: string): Promise<void> {
   if ((await ownerOf(home)) === undefined || (await isOurFolder(home))) return;
   throw new EmbeddedStartError(
-    `The folder ${home}, where the data lay, belongs to somebody else or is open to others.`,
+    `The folder ${home}, where the data lay, belongs to another user or is open to others.`,
     {
-      advice: `Find out who made it. Remove the file \`${POINTER}\` from the data folder to begin with an empty database.`,
+      advice: `Find out which user made it. Remove the file \`${POINTER}\` from the data folder to begin with an empty database.`,
     },
   );
 }

@@ -1,4 +1,4 @@
-// The only place of the launcher that waits: every wait has an end, and says whether it was reached.
+// The only module of the launcher that waits: every wait has an end, and says whether it was reached.
 
 /** A point on the monotonic clock after which waiting stops. */
 export interface Deadline {

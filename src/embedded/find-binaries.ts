@@ -8,7 +8,7 @@ import { EmbeddedMissingError, systemCode } from "./errors.js";
 
 export type BinarySource = "any" | "embedded" | "system";
 
-/** A place with bin, lib and share, before anybody tried whether it works. */
+/** A folder with bin, lib and share that was not tried yet. */
 export interface BinaryCandidate {
   readonly binDir: string;
   /** Set for the npm package: its folder and version, for the links that its skipped postinstall should have made. */
@@ -23,7 +23,7 @@ export async function findBinaries(
   startingPoints = defaultStartingPoints(),
 ): Promise<BinaryCandidate[]> {
   const named = process.env["FAIRMILL_POSTGRES_BIN"];
-  // The named one or none: another version in its place would be a surprise.
+  // The named one or none: another version instead of it would be a surprise.
   if (source === "any" && named) return [await namedCandidate(resolve(named))];
   const found: BinaryCandidate[] = [];
   if (source !== "system") found.push(...(await npmCandidates(startingPoints)));

@@ -1,4 +1,4 @@
-// Finds a port of 127.0.0.1 that nobody listens on. Somebody may take it before the server does: the caller tries again then.
+// Finds a port of 127.0.0.1 that no process listens on. Another process may take it before the server does: the caller tries again then.
 
 import { createServer } from "node:net";
 

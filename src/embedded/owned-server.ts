@@ -9,7 +9,7 @@ import type { StopMode } from "./server-process.js";
 import { withStartClaim } from "./start-claim.js";
 import { type ServerStart, type StartedServer, startServer } from "./start-server.js";
 
-/** Longer than the guardian takes to lose its patience and kill. */
+/** Longer than the guardian takes to give up and kill. */
 const STOP_WAIT_MS = 90_000;
 
 export class OwnedServer implements EmbeddedPostgres {
@@ -29,7 +29,7 @@ export class OwnedServer implements EmbeddedPostgres {
     this.url = running.url;
     this.binDir = start.binaries.binDir;
     this.version = start.binaries.version;
-    this.dataDir = start.place.clusterDir;
+    this.dataDir = start.dataHome.clusterDir;
   }
 
   stop(mode: StopMode = "fast"): Promise<void> {
@@ -59,7 +59,7 @@ export class OwnedServer implements EmbeddedPostgres {
     this.#running = undefined;
     const asked = running.process.stop(mode);
     if (!(await settlesBefore(deadlineIn(STOP_WAIT_MS), asked))) throw this.#failure("does not stop");
-    // No guardian (or it was killed): the server's own file says whom to ask.
+    // No guardian (or it was killed): the server's own file says which process to ask.
     if (!(await asked) && !(await endServer(this.dataDir, mode))) throw this.#failure("does not stop");
   }
 

@@ -1,4 +1,4 @@
-// Reads what a running server says about itself in `postmaster.pid`, and tells a living server from a file left behind.
+// Reads what a running server says about itself in `postmaster.pid`, and distinguishes a living server from a file left behind.
 
 import { chown, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ export interface RunningServer {
   readonly status: ServerStatus;
 }
 
-/** The server that runs on this cluster now. A file whose process is gone, or is somebody else's, counts as none. */
+/** The server that runs on this cluster now. A file whose process is gone, or is not PostgreSQL, counts as none. */
 export async function findRunningServer(clusterDir: string): Promise<RunningServer | undefined> {
   const file = await readPostmasterFile(clusterDir);
   if (file === undefined || !(await stillLives({ pid: file.pid, birth: "" }))) return undefined;
@@ -60,7 +60,7 @@ async function readPostmasterFile(clusterDir: string): Promise<RunningServer | u
   const lines = text?.split("\n") ?? [];
   const pid = Number(lines[0]);
   if (!Number.isInteger(pid) || pid <= 0) return undefined;
-  // Line 8 is the status; it is written last and may be missing for a moment.
+  // Line 8 is the status; it is written last and may be missing at first.
   const word = lines[7]?.trim();
   return { pid, status: word === "ready" || word === "stopping" ? word : "starting" };
 }

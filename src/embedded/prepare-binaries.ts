@@ -12,7 +12,7 @@ import { stagingBases } from "./staging-folder.js";
 
 export interface PreparedBinaries {
   readonly binDir: string;
-  /** As PostgreSQL tells it, for example "18.4". */
+  /** As PostgreSQL reports it, for example "18.4". */
   readonly version: string;
 }
 

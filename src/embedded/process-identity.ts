@@ -1,4 +1,4 @@
-// Tells whether a process id still means the process that we think of: ids are reused, so an id alone proves nothing.
+// Checks whether a process id still means the expected process: ids are reused, so an id alone proves nothing.
 
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
@@ -39,7 +39,7 @@ export async function processCommand(pid: number): Promise<string | undefined> {
   }
 }
 
-/** True when any process has this id, whoever owns it. */
+/** True when any process has this id, whichever user owns it. */
 function idTaken(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -1,4 +1,4 @@
-// Runs a program to its end as the server's user, with a small clean environment, and hands back what it wrote.
+// Runs a program to its end as the server's user, with a small clean environment, and returns what it wrote.
 
 import { spawn } from "node:child_process";
 import { EmbeddedStartError, systemCode } from "./errors.js";

@@ -14,7 +14,7 @@ export interface ServerProcess {
   readonly pid: number | undefined;
   /** Settles when no process of the server is left (with a guardian), or the server's first process ended (without). */
   readonly ended: Promise<void>;
-  /** Asks for the end and waits for it; false when there was nobody to ask, or something is left. */
+  /** Asks for the end and waits for it; false when there was no process to ask, or something is left. */
   stop(mode: StopMode): Promise<boolean>;
 }
 
@@ -22,7 +22,7 @@ export interface ServerProcess {
  * The guardian's program. It waits for one line, or the end of the pipe, and then stops its child, the server. The signal is
  * repeated because a server that has only just begun ignores it; a server that does not end is stopped harder, so that nothing
  * stays behind. Descriptor 3 stays open in the server's processes alone, so it closes when the last of them is gone; the guardian
- * is dismissed then with the line "gone", before the process id of its child can belong to anybody else.
+ * is dismissed then with the line "gone", before the process id of its child can belong to another process.
  */
 const GUARDIAN = `
 "$@" </dev/null &
@@ -88,7 +88,7 @@ export function spawnGuarded(how: Spawning): ServerProcess {
       await exited;
       // A guardian that was killed did not stop anything.
       if (guardian.exitCode !== 0) return false;
-      // A server that was killed leaves its child processes for a moment.
+      // A server that was killed leaves its child processes for a short time.
       return await settlesBefore(deadlineIn(5_000), ended);
     },
   };

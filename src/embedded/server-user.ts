@@ -17,7 +17,7 @@ export function ourselves(): ServerUser {
   return { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0, switched: false };
 }
 
-/** The user who will run a server on a cluster: its present owner, if there is a cluster already. */
+/** The user that will run a server on a cluster: its present owner, if there is a cluster already. */
 export async function chooseServerUser(clusterOwner: { uid: number; gid: number } | undefined): Promise<ServerUser> {
   if (process.geteuid?.() !== 0) return ourselves();
   // The account that made the cluster keeps it, even if a better one was installed since.

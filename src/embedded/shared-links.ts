@@ -30,7 +30,7 @@ export async function makeMissingLinks(packageFolder: string): Promise<boolean> 
     try {
       await symlink(relative(dirname(target), source), link);
     } catch (error) {
-      // Another process was a moment faster.
+      // Another process was faster.
       if (systemCode(error) !== "EEXIST") return false;
     }
   }

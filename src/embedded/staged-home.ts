@@ -10,17 +10,17 @@ import { canHoldCluster, claimFolder, isOurFolder, isSafeBase, stagingBases } fr
 
 const PREFIX = "fairmill-postgres-";
 
-/** In a home: the data folder that it serves, and whether anybody would miss the data. */
+/** In a home: the data folder that it serves, and whether the data is to be kept. */
 const SERVES_FILE = "serves.json";
 interface Serves {
   readonly dataDir: string;
   readonly durable: boolean;
-  /** Tells the data folder from another one that came to its place. */
+  /** Distinguishes the data folder from another one with the same path. */
   readonly inode: number;
 }
 
 export async function stageHome(dataDir: string, durable: boolean, user: ServerUser): Promise<string> {
-  // The hash tells two projects apart, and lets an interrupted first start find its folder again.
+  // The hash distinguishes two projects, and lets an interrupted first start find its folder again.
   const name = `${PREFIX}${createHash("sha256").update(dataDir).digest("hex").slice(0, 16)}`;
   const { ino: inode } = await stat(dataDir);
   for (const base of stagingBases(durable)) {
@@ -40,8 +40,8 @@ export async function stageHome(dataDir: string, durable: boolean, user: ServerU
 }
 
 /**
- * Not a stranger's folder, who may sit on the predictable name, and not one with a cluster that was not swept away: a server may
- * still run on it, or somebody may miss its data.
+ * Not a folder of another user, which may have taken the predictable name, and not one with a cluster that was not swept away: a server may
+ * still run on it, or its data may be needed.
  */
 async function claimVacant(path: string): Promise<string | undefined> {
   const own = await claimFolder(path);

@@ -1,5 +1,5 @@
-// Folders under the system's temporary folders, for what must lie where the server's user may enter. Such places are shared with
-// strangers: a folder is used only if nobody but root and us could have put anything into it.
+// Folders under the system's temporary folders, for what must lie where the server's user may enter. Such folders are shared with
+// other users: a folder is used only if root and this user alone can write to it.
 
 import { randomBytes } from "node:crypto";
 import { chmod, chown, lstat, mkdir, rm, stat } from "node:fs/promises";
@@ -25,7 +25,7 @@ export async function isSafeBase(base: string): Promise<boolean> {
   }
 }
 
-/** True for a real folder (no link) of root or of our user that nobody else may write to. */
+/** True for a real folder (no link) of root or of our user that no other user may write to. */
 export async function isOurFolder(path: string): Promise<boolean> {
   try {
     const found = await lstat(path);

@@ -32,7 +32,7 @@ export interface EmbeddedOptions {
   readonly settings?: Record<string, string>;
   /** Which PostgreSQL to take. Default "any": the npm package first, then the system's. */
   readonly binaries?: BinarySource;
-  /** Default false: the server ends when this process ends, in whatever way. True leaves it running until somebody stops it. */
+  /** Default false: the server ends when this process ends, in whatever way. True leaves it running until it is stopped. */
   readonly keepRunning?: boolean;
 }
 
@@ -56,16 +56,16 @@ async function adoptOrStart(wish: {
   keepRunning: boolean;
 }): Promise<EmbeddedPostgres> {
   const { dataDir, durable, settings, source, keepRunning } = wish;
-  const place = await decideHome(dataDir, durable);
-  const running = await adoptable(dataDir, place.clusterDir);
+  const dataHome = await decideHome(dataDir, durable);
+  const running = await adoptable(dataDir, dataHome.clusterDir);
   if (running !== undefined) return adoptedServer(running);
-  const binaries = await prepareBinaries(source, place.user, place.clusterDir);
-  if (place.isNew) {
-    await createCluster(place, binaries, durable);
-    await rememberHome(dataDir, place.home);
+  const binaries = await prepareBinaries(source, dataHome.user, dataHome.clusterDir);
+  if (dataHome.isNew) {
+    await createCluster(dataHome, binaries, durable);
+    await rememberHome(dataDir, dataHome.home);
   }
   const port = (await readConnection(dataDir))?.port;
-  const start = { dataDir, place, binaries, durable, settings, keepRunning, port, portFixed: false };
+  const start = { dataDir, dataHome, binaries, durable, settings, keepRunning, port, portFixed: false };
   return new OwnedServer(start, await startServer(start));
 }
 
@@ -80,7 +80,7 @@ export async function readEmbeddedUrl(dataDir: string): Promise<string | undefin
   return running?.pid === connection.serverPid && running.status === "ready" ? connection.url : undefined;
 }
 
-/** Stops whatever server runs on this data folder, whoever started it; meant for one that was left running on purpose. */
+/** Stops whatever server runs on this data folder, whichever process started it; meant for one that was left running on purpose. */
 export async function stopEmbedded(dataDir: string, mode: StopMode = "fast"): Promise<void> {
   const folder = await realpath(resolve(dataDir)).catch(() => undefined);
   const clusterDir = folder === undefined ? undefined : await knownCluster(folder);

@@ -1,4 +1,4 @@
-// Starts a server on an existing cluster and waits until it is ready; tries again when only the moment was wrong.
+// Starts a server on an existing cluster and waits until it is ready; tries again after failures that pass.
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ const RETRY_WAIT_MS = 20_000;
 
 export interface ServerStart {
   readonly dataDir: string;
-  readonly place: DataHome;
+  readonly dataHome: DataHome;
   readonly binaries: PreparedBinaries;
   readonly durable: boolean;
   readonly settings: Record<string, string>;
@@ -42,7 +42,7 @@ export interface StartedServer {
 
 /** Only for the holder of the start claim. */
 export async function startServer(start: ServerStart): Promise<StartedServer> {
-  const { clusterDir, user } = start.place;
+  const { clusterDir, user } = start.dataHome;
   await disarmStaleFile(clusterDir, user);
   const password = await readPassword(clusterDir);
   const retries = deadlineIn(RETRY_WAIT_MS);
@@ -84,7 +84,7 @@ async function readPassword(clusterDir: string): Promise<string> {
 }
 
 function spawnServer(start: ServerStart, port: number, log: ServerLog): ServerProcess {
-  const { clusterDir, user } = start.place;
+  const { clusterDir, user } = start.dataHome;
   const spawnThis = start.keepRunning ? spawnAlone : spawnGuarded;
   return spawnThis({
     postgres: join(start.binaries.binDir, "postgres"),
@@ -124,7 +124,7 @@ async function announce(
     ...reach,
     binDir: start.binaries.binDir,
     version: start.binaries.version,
-    clusterDir: start.place.clusterDir,
+    clusterDir: start.dataHome.clusterDir,
     owner: guarded ? await markProcess(process.pid) : null,
     guardian: guarded && server.pid !== undefined ? await markProcess(server.pid) : null,
   });
@@ -139,7 +139,7 @@ function passingTrouble(log: string): "port taken" | "old server not gone" | und
 }
 
 function startFailure(start: ServerStart, log: string): EmbeddedStartError {
-  return new EmbeddedStartError(`PostgreSQL ${start.binaries.version} did not start on ${start.place.clusterDir}.`, {
+  return new EmbeddedStartError(`PostgreSQL ${start.binaries.version} did not start on ${start.dataHome.clusterDir}.`, {
     advice: `The log says why (all of it is in ${join(start.dataDir, "server.log")}). Correct the settings, or set DATABASE_URL.`,
     logLines: lastLines(log),
   });

@@ -145,7 +145,7 @@ function keysIn(keys: unknown): ReadonlyMap<string, KeyObject> {
 
 function checkName(name: string): string {
   if (isKeyId(name)) return name;
-  // Not shown: somebody may have taken the key for its name.
+  // Not shown: a caller may have passed the key as its name.
   throw new ConfigError(
     "keys",
     "keys: a name must have 1 to 64 of A-Z, a-z, 0-9, dot, _ and -, and begin with a letter or digit.",

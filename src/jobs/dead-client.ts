@@ -1,4 +1,4 @@
-// `client.dead`: dead jobs by a filter, looked at and put back.
+// `client.dead`: dead jobs by a filter, looked at and redriven.
 
 import type { ClientContext } from "../core/enqueue/client-context.js";
 import { previewRedrive, type Redriven, type RedriveOptions, type RedrivePreview, redrive } from "./redrive.js";
@@ -11,7 +11,7 @@ export class Dead {
     this.#context = context;
   }
 
-  /** What `redrive` would put back: how many, by kind and error, and the oldest of them. Changes nothing. */
+  /** What `redrive` would run again: how many, by kind and error, and the oldest of them. Changes nothing. */
   preview(filter: RedriveFilter, options: Pick<RedriveOptions, "after"> = {}): Promise<RedrivePreview> {
     return this.#context.call(() => previewRedrive(this.#context, filter, options));
   }

@@ -1,4 +1,4 @@
-// The statements about dead letters: what a redrive would put back, the next batch of it, and a job repeated with other input.
+// The statements about dead jobs: what a redrive would run again, the next batch of it, and a job repeated with other input.
 
 import { type Refusal, toError } from "../db/refusals.js";
 import { idOf, type RowId, type Session } from "../db/session.js";

@@ -1,4 +1,4 @@
-// A job as its reader may see it: opened where that is possible. What cannot be opened is shown as it is stored, because whoever lists
+// A job as its reader may see it: opened where that is possible. What cannot be opened is shown as it is stored, because a caller that lists
 // jobs must not fail on one of them.
 import { type Codec, openJson, type SealContext } from "../core/job/codec.js";
 import type { JobStep } from "../steps/step-statements.js";

@@ -18,7 +18,7 @@ export interface Job {
   readonly crashes: number;
   readonly maxAttempts: number;
   readonly leaseNo: number;
-  /** Who runs it, or ran it last. */
+  /** The worker that runs it, or ran it last. */
   readonly worker: string | null;
   readonly createdAt: Date;
   readonly runAt: Date | null;
@@ -67,7 +67,7 @@ export interface Failure {
   readonly completedAt: Date;
   readonly outcome: string;
   readonly error: ErrorRecord | null;
-  /** So many attempts before this one are not kept; missing: none. */
+  /** This many attempts before this one are not kept; missing: none. */
   readonly dropped?: number;
 }
 
@@ -189,10 +189,10 @@ export interface JobEnd {
   readonly error: ErrorRecord | null;
 }
 
-/** Of a live job only this much is told. */
+/** Of a live job only this much is known. */
 export type SeenJob = Pick<JobEnd, "id" | "state" | "kind"> & Partial<JobEnd>;
 
-/** Of most that are waited for there is nothing to tell but that they live. */
+/** Of most that are waited for nothing is reported but that they live. */
 const LIVE_STATES = "select id::text as id, state, kind from fairmill.job where id = any ($1)";
 /** Both tables in one statement: a job moves from one to the other. */
 const ENDS = `select id, state, kind, tenant, null::jsonb as result, null::jsonb as error from fairmill.job where id = any ($1)
@@ -272,6 +272,6 @@ const toJob = (row: Row): Job => ({
   trace: row.trace,
 });
 
-/** Whoever ends a job ends its reservation in the same transaction, so the one tells the other. */
+/** The transaction that ends a job ends its reservation, so the one shows the other. */
 const stateOfHold = (state: JobState): JobHold["state"] =>
   state === "done" ? "captured" : isEnded(state) ? "released" : "reserved";

@@ -22,9 +22,9 @@ export interface ErrorFilter {
   readonly errorCode?: string;
   /** Its message contains this text, letter by letter. */
   readonly errorText?: string;
-  /** Ended at this moment or later. */
+  /** Ended at this time or later. */
   readonly endedSince?: Moment;
-  /** Ended at this moment or earlier. */
+  /** Ended at this time or earlier. */
   readonly endedUntil?: Moment;
 }
 
@@ -39,7 +39,7 @@ export function checkRedriveFilter(filter: RedriveFilter, where: string): Record
   refuseUnknown(filter, KNOWN, where);
   const { state, kind, queue, tenant, ids } = filter;
   if (state !== undefined && state !== "dead" && state !== "cancelled")
-    throw new ConfigError("state", `state: ${showValue(state)} jobs are not put back. Say "dead" or "cancelled".`);
+    throw new ConfigError("state", `state: ${showValue(state)} jobs are not redriven. Say "dead" or "cancelled".`);
   return {
     state,
     kind: kind === undefined ? undefined : nameOf(kind, "kind"),

@@ -13,11 +13,11 @@ import { checkRedriveFilter, type RedriveFilter } from "./redrive-filter.js";
 export interface RedriveOptions {
   /** Jobs of one transaction, 1 to 5,000; default 500. */
   readonly batch?: number;
-  /** At most so many in so long, so that they do not all come at once; default: as fast as it goes. */
+  /** At most this many in a period, so that they do not all come at once; default: as fast as it goes. */
   readonly rate?: Pick<RateLimit, "limit" | "per">;
   /** Called after every batch. */
   readonly onProgress?: (progress: Redriven) => void;
-  /** Stops between two batches. What was put back stays, and `after` says where to go on. */
+  /** Stops between two batches. What was redriven stays, and `after` says where to go on. */
   readonly signal?: AbortSignal;
   /** Only jobs behind this id: the `after` of a redrive that was stopped. */
   readonly after?: string;
@@ -53,7 +53,7 @@ export interface RedriveGroup {
 
 const BATCH_MAX = 5_000;
 const SAMPLES_MAX = 5;
-/** A preview stops after the statement in which it has counted, or looked at, so many. */
+/** A preview stops after the statement in which it has counted, or looked at, this many. */
 const COUNT_MAX = 10_000;
 const LOOKS_MAX = 100_000;
 const LOOKS_AT_ONCE = 10_000;

@@ -57,7 +57,7 @@ export async function rerun<In>(context: ClientContext, id: string, options: Rer
   const text =
     input === undefined ? changes : `{"payload":${job.payload}${changes === "{}" ? "}" : `,${changes.slice(1)}`}`;
   const answer = await rerunJob(context, id, text);
-  // Somebody was faster than the look above.
+  // Another session was faster than the look above.
   if (answer.answer === "live") throw new JobNotEndedError(id, "live again");
   if (answer.answer === "delivery") throw new DeliveryJobError(id);
   if (answer.answer === "not_found") throw new JobNotFoundError(id);

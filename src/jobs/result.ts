@@ -43,7 +43,7 @@ export function askedResult(of: Asked, second?: unknown, third?: unknown): Asked
   return { id, kind, options };
 }
 
-/** There once the job has ended. Whoever asks for the result and has the codec gets what was sealed, or hears why not. */
+/** There once the job has ended. A caller with the codec gets what was sealed, or the error why not. */
 export function resultOf(
   codec: Codec | undefined,
   job: SeenJob,

@@ -2,7 +2,7 @@
 import type { JobState } from "../core/job/states.js";
 import type { Session } from "../db/session.js";
 
-/** The checks on a job's way, in the order in which they are told. */
+/** The checks on a job's way, in the order in which they are reported. */
 export type WhyCheckName =
   | "state"
   | "expired"
@@ -30,7 +30,7 @@ export interface WhyCheck {
   readonly passed: boolean;
   /** One sentence for people. */
   readonly reason: string;
-  /** Facts for programs: names, limits, moments as ISO texts, the jobs that hold a place. */
+  /** Facts for programs: names, limits, times as ISO texts, the jobs that hold a slot. */
   readonly detail: Readonly<Record<string, unknown>> | null;
 }
 

@@ -19,7 +19,7 @@ export {
 
 /** Limits of a queue or a kind across the fleet. What is left out stays as it is; null takes a limit away. */
 export interface LimitSettings {
-  /** At most so many running at once. */
+  /** At most this many running at once. */
   readonly maxRunning?: number | null;
   readonly rate?: RateLimit | null;
 }

@@ -31,7 +31,7 @@ const TELL =
   "select is_settled::text as settled, first_reported_at::text as at from fairmill.report_key_limits_v1($1, $2, $3::text::timestamptz)";
 
 /**
- * The same inside a transaction of the caller, whose commit nobody waits for. `firstToldAt`: what the first call for this definition
+ * The same inside a transaction of the caller, whose commit no session waits for. `firstToldAt`: what the first call for this definition
  * answered. `isSettled`: the rule is in force, or a later one is.
  */
 export async function tellKeyRuleIn(

@@ -1,4 +1,4 @@
-// `client.tenants`, `client.queues`, `client.kinds`: who is there, with limits and counts, and how to change the limits of one.
+// `client.tenants`, `client.queues`, `client.kinds`: lists with limits and counts, and how to change the limits of one.
 
 import { nameOf } from "../base/settings.js";
 import type { ClientContext } from "../core/enqueue/client-context.js";
@@ -114,8 +114,8 @@ async function find<Overview>(
 
 /** A text before this one in the order of bytes, with hardly any between the two. */
 export function rightBefore(name: string): string {
-  const letters = [...name];
-  const last = letters.pop()!.codePointAt(0)!;
+  const characters = [...name];
+  const last = characters.pop()!.codePointAt(0)!;
   const before = last === 0xe000 ? 0xd7ff : last - 1;
-  return before === 0 ? letters.join("") : `${letters.join("")}${String.fromCodePoint(before)}\u{10ffff}`;
+  return before === 0 ? characters.join("") : `${characters.join("")}${String.fromCodePoint(before)}\u{10ffff}`;
 }

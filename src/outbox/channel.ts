@@ -22,7 +22,7 @@ export type OnUncertain = "resend" | "ask" | "review";
 
 export type Arrival = "arrived" | "not-arrived" | "unknown";
 
-/** What `send` and `ask` are told beside the message. */
+/** What `send` and `ask` get beside the message. */
 export interface SendContext {
   /** Id of the message in the outbox. */
   readonly id: string;

@@ -1,6 +1,6 @@
 // Delivers one message of a channel: says that it begins, sends, and says what that came to. Knows no database.
 //
-// Between begin and settle a message may have arrived, and whoever finds it there later is uncertain. What it does then is the channel's
+// Between begin and settle a message may have arrived, and a later attempt that finds it so is uncertain. What it does then is the channel's
 // policy: a message goes out again only where the receiver knows its key, or was asked and has not seen it.
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../base/clock.js";
@@ -39,8 +39,8 @@ export class Deliverer {
   readonly #channel: Channel<any, any>;
   readonly #options: DelivererOptions;
   /**
-   * An answer to begin that is older than this is not acted upon. A part of the lease, because somebody else may have the job after it; and of
-   * the grace before asking, because whoever asks then must find what was sent.
+   * An answer to begin that is older than this is not acted upon. A part of the lease, because another worker may have the job after it; and of
+   * the grace before asking, because a later query must find what was sent.
    */
   readonly #freshMs: number;
 

@@ -1,4 +1,4 @@
-// Delivery as its stages speak of it: what a sender is told before it sends, and what it says afterwards.
+// Delivery as its stages speak of it: what a sender learns before it sends, and what it reports afterwards.
 
 import { ConfigError } from "../base/errors.js";
 import { showValue } from "../base/show-value.js";
@@ -18,7 +18,7 @@ export interface Delivered extends RunnerAnswer {
   readonly details?: { readonly delivery: DeliveryMark };
 }
 
-/** What the outbox says to somebody who wants to send. `send` is on record before it is answered; the others change nothing. */
+/** What the outbox answers to a worker that wants to send. `send` is on record before it is answered; the others change nothing. */
 export interface Begun {
   readonly answer: "send" | "uncertain" | "over" | "lost";
   readonly messageId: string;

@@ -19,7 +19,7 @@ import {
 
 /** For the record. */
 export interface ResolveOptions {
-  /** Who says so; default: the user of the database. */
+  /** The name on record; default: the user of the database. */
   readonly by?: string;
   readonly reason?: string;
 }

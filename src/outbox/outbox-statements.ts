@@ -12,20 +12,20 @@ import type { NewMessage, Published } from "./publish-options.js";
 export const MESSAGE_STATUSES = ["pending", "sending", "sent", "failed", "skipped", "unknown"] as const;
 export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 
-/** One attempt to send, or one word of somebody who resolved it. */
+/** One attempt to send, or one resolution by an operator. */
 export interface DeliveryAttempt {
   readonly at: string;
-  /** sent, refused (it certainly did not arrive), uncertain, resolved; missing: whoever sent it did not get to say. */
+  /** sent, refused (it certainly did not arrive), uncertain, resolved; missing: the worker that sent it did not report. */
   readonly outcome?: "sent" | "refused" | "uncertain" | "resolved";
   readonly worker?: string;
   readonly leaseNo?: number;
   readonly run?: string;
   readonly error?: Pick<ErrorRecord, "name" | "message" | "code">;
-  /** Of a resolution: as what, by whom and why. */
+  /** Of a resolution: the outcome, the operator and the reason. */
   readonly as?: "sent" | "failed" | "resend";
   readonly by?: string;
   readonly reason?: string;
-  /** So many attempts before this one are not kept; missing: none. */
+  /** This many attempts before this one are not kept; missing: none. */
   readonly dropped?: number;
 }
 
@@ -120,9 +120,9 @@ export interface BeginItem {
 
 export type BeginAnswer = Omit<Begun, "askedAtMs" | "answer"> & { readonly answer: Begun["answer"] | "busy" };
 
-/** Says that these jobs of one worker begin to send, durably. Answers each by its place. Safe to repeat. */
+/** Records durably that these jobs of one worker begin to send. Answers each by its index. Safe to repeat. */
 export async function beginSends(db: Database, worker: string, items: readonly BeginItem[]): Promise<BeginAnswer[]> {
-  // By id, like everybody who locks several jobs.
+  // By id, like every session that locks several jobs.
   const sorted = items.toSorted((a, b) => compareIds(a.claim.id, b.claim.id));
   const rows = await db.query<BeginAnswer & { jobId: string }>(BEGIN, [
     worker,

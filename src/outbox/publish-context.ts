@@ -26,7 +26,7 @@ const MESSAGES: EffectKind<NewMessage> = { member: "publish", text: messagesText
 
 export interface PublishMembersOptions {
   readonly codec: Codec | undefined;
-  /** Tells the database what the definition of a channel's jobs says, before the first of them. */
+  /** Reports to the database what the definition of a channel's jobs says, before the first of them. */
   readonly tell: RuleTeller["tell"];
 }
 

@@ -13,7 +13,7 @@ export interface PublishOptions {
   /** Default: the channel's; by name alone "outbox". */
   readonly queue?: string;
   readonly priority?: number;
-  /** Not before this moment. */
+  /** Not before this time. */
   readonly runAt?: Moment;
   /** Not before this long from now. Give `runAt` or `delay`, not both. */
   readonly delay?: Duration;

@@ -60,7 +60,7 @@ export class SendStore implements SendKeeper {
     }
   }
 
-  /** After a new beginning under another name a process may have jobs of two lives for a moment: each has its own fence. */
+  /** After a new beginning under another name a process may have jobs of two incarnations for a short time: each has its own fence. */
   async #send(items: readonly BeginItem[]): Promise<Answer[]> {
     const answers = new Map<BeginItem, Answer>();
     for (const worker of new Set(items.map(({ claim }) => claim.worker))) {

@@ -1,6 +1,6 @@
 // When a cron expression ticks in a time zone. What happens when clocks are put forward or back:
 //
-//  - An expression that names hours means times of day. Each time of day ticks once a day: one that clocks jump over ticks at the moment
+//  - An expression that names hours means times of day. Each time of day ticks once a day: one that clocks jump over ticks at the time
 //    of the jump, one that they show twice ticks the first time.
 //  - One that names every hour means an interval. It ticks whenever clocks show a time that fits: every real quarter of an hour, say.
 
@@ -30,14 +30,14 @@ export class Cron {
       throw new ConfigError("cron", `cron: ${showValue(expression)} names a day that no calendar has: it never ticks.`);
   }
 
-  /** The first tick after this moment, in milliseconds since 1970. */
+  /** The first tick after this time, in milliseconds since 1970. */
   next(afterMs: number): number {
     // Ticks lie at whole seconds.
     const after = Math.floor(afterMs / SECOND_MS) * SECOND_MS;
     return this.#fields.everyHour ? this.#nextOfInterval(after) : this.#nextOfDay(after);
   }
 
-  /** Wall times in order are moments in order: the first that lies behind `after`. */
+  /** Wall times in order are times in order: the first that lies behind `after`. */
   #nextOfDay(after: number): number {
     let wall = after + this.#zone.offsetAt(after);
     for (;;) {

@@ -52,7 +52,7 @@ const FIELDS = `name, cron, timezone, missed_max, jitter_ms, job ->> 'kind' as k
   coalesce(job ->> 'tenant', 'default') as tenant, next_at, last_tick_at, last_job_id, last_error, paused_at, created_at, updated_at`;
 const ONE = `select ${FIELDS} from fairmill.schedule where name = $1`;
 const PAGE = `select ${FIELDS} from fairmill.schedule where name > $1 collate "C" order by name limit $2`;
-/** The database's clock: everybody who reckons ticks asks this one. */
+/** The database's clock: every worker that computes ticks reads this one. */
 const NOW = "extract(epoch from clock_timestamp()) * 1000";
 const DUE = `select name, revision, cron, timezone, missed_max, jitter_ms, extract(epoch from next_at) * 1000 as next_ms, ${NOW} as now_ms, false as is_ahead
   from fairmill.schedule where paused_at is null and greatest(next_at, not_before) <= now() order by greatest(next_at, not_before) limit $1`;
@@ -184,7 +184,7 @@ export async function runSchedule(db: Session, name: string, isAlone: boolean): 
 /** A schedule that has something to do. */
 export interface DueSchedule {
   readonly name: string;
-  /** What is reckoned from this is thrown away when somebody changed the schedule meanwhile. */
+  /** What is computed from this is dropped when the schedule changed meanwhile. */
   readonly revision: string;
   readonly cron: string;
   readonly timezone: string;
@@ -232,7 +232,7 @@ export async function readDueSchedules(db: Database, schedulesMax: number): Prom
 
 /** What ticking a schedule came to. */
 export interface Ticked {
-  /** False: somebody else was faster, or changed it. */
+  /** False: another worker was faster, or the schedule changed. */
   readonly ticked: boolean;
   readonly jobIds: readonly string[];
   readonly refusals: readonly { readonly at: Date; readonly error: FairmillError }[];
@@ -269,7 +269,7 @@ export async function tickSchedule(
   };
 }
 
-/** Sets the next tick anew. False: another worker was faster, or the schedule was changed. */
+/** Sets the next tick again. False: another worker was faster, or the schedule was changed. */
 export async function resetSchedule(
   db: Session,
   { name, revision }: Pick<DueSchedule, "name" | "revision">,
@@ -283,7 +283,7 @@ export async function resetSchedule(
   return row!.done;
 }
 
-/** Ticking failed: nobody tries again for a moment, and whoever lists schedules sees why. */
+/** Ticking failed: no worker tries again for a while, and the list of schedules shows why. */
 export async function postponeSchedule(
   db: Database,
   { name, revision }: Pick<DueSchedule, "name" | "revision">,

@@ -1,4 +1,4 @@
-// What a schedule is, checked, and which of its ticks are done when somebody looks: decided here, without a database and without a clock.
+// What a schedule is, checked, and which of its ticks are done at a given time: decided here, without a database and without a clock.
 import { createHash } from "node:crypto";
 import { type Duration, toMs } from "../base/duration.js";
 import { ConfigError } from "../base/errors.js";
@@ -6,16 +6,16 @@ import { refuseUnknown, wholeNumber } from "../base/settings.js";
 import { showValue } from "../base/show-value.js";
 import type { Cron } from "./cron.js";
 
-/** What becomes of ticks that nobody saw in time: none, the latest, or the latest so many are made up for. */
+/** What becomes of ticks that were missed: none, the latest, or the latest n are made up for. */
 export type Missed = "skip" | "once" | { readonly all: number };
 
-/** A moment that a schedule's expression names, and whose it is. */
+/** A time that a schedule's expression names, and the schedule. */
 export interface Tick {
   readonly schedule: string;
   readonly at: Date;
 }
 
-/** A tick is missed when nobody saw it for so long. */
+/** A tick is missed when no worker saw it for this long. */
 export const ON_TIME_MS = 60_000;
 export const MISSED_MAX = 1_000;
 
@@ -47,7 +47,7 @@ export function jitterOf(schedule: string, tickMs: number, jitterMs: number): nu
 
 /**
  * The ticks from `fromMs` to `nowMs` that get a job, oldest first: the latest `missedMax` of them, and in any case those that are on time.
- * So one that is late by a moment is never lost, and with "once" a tick that is on time does for the missed ones, too.
+ * So one that is a little late is never lost, and with "once" a tick that is on time does for the missed ones, too.
  */
 export function dueTicks(
   cron: Pick<Cron, "next">,

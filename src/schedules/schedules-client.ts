@@ -1,4 +1,4 @@
-// `client.schedules`: jobs by the clock, declared by code at every start, listed, paused, run by hand.
+// `client.schedules`: jobs by the clock, declared by code at every start, listed, paused, run on request.
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../base/canonical-json.js";
 import type { Duration } from "../base/duration.js";
@@ -38,9 +38,9 @@ export interface CronSpec {
 export interface ScheduleOptions<In = unknown> extends CronSpec, Pick<EnqueueOptions, "tenant" | "priority" | "key"> {
   readonly job: JobDefinition<In, unknown>;
   readonly input: In;
-  /** What becomes of ticks that nobody saw in time; default "once". */
+  /** What becomes of ticks that were missed; default "once". */
   readonly missed?: Missed;
-  /** Jobs start up to so much after their tick, each tick at a moment of its own; default: at once. */
+  /** Jobs start up to this long after their tick, each tick at a time of its own; default: at once. */
   readonly jitter?: Duration;
   /** Default: as it is, and a new one is not. */
   readonly paused?: boolean;

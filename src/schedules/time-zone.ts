@@ -1,4 +1,4 @@
-// Clocks on the wall: what they show in a zone at a moment, and at which moment they show something. A wall time is written as the
+// Clocks on the wall: what they show in a zone at a time, and at which time they show something. A wall time is written as the
 // milliseconds that UTC would have if its clocks showed the same.
 import { ConfigError } from "../base/errors.js";
 import { showValue } from "../base/show-value.js";
@@ -23,7 +23,7 @@ export class TimeZone {
     }
   }
 
-  /** What the zone's clocks are ahead of UTC at this moment. */
+  /** What the zone's clocks are ahead of UTC at this time. */
   offsetAt(ms: number): number {
     const text = this.#format.format(ms);
     const [, sign, hours, minutes, seconds] = /GMT(?:([+-])(\d+)(?::(\d+))?(?::(\d+))?)?$/.exec(text) ?? [];
@@ -32,7 +32,7 @@ export class TimeZone {
     return sign === "-" ? -amount : amount;
   }
 
-  /** The first moment in (from, to] at which the offset is another one than at `from`; undefined when it stays. */
+  /** The first time in (from, to] at which the offset is another one than at `from`; undefined when it stays. */
   changeIn(from: number, to: number): number | undefined {
     const offset = this.offsetAt(from);
     // Day by day: two changes that undo each other lie further apart than that.
@@ -43,7 +43,7 @@ export class TimeZone {
     return undefined;
   }
 
-  /** The moment at which clocks first show this; where they jump over it, the moment of the jump. */
+  /** The time at which clocks first show this; where they jump over it, the time of the jump. */
   momentOf(wall: number): number {
     const before = this.offsetAt(wall - DAY_MS);
     const after = this.offsetAt(wall + DAY_MS);
@@ -55,7 +55,7 @@ export class TimeZone {
     return this.#narrow(wall - DAY_MS, wall + DAY_MS, before);
   }
 
-  /** `offset` holds at `low` and not at `high`: the first moment at which it does not. Changes happen at whole seconds. */
+  /** `offset` holds at `low` and not at `high`: the first time at which it does not. Changes happen at whole seconds. */
   #narrow(low: number, high: number, offset: number): number {
     let below = Math.floor(low / 1000);
     let above = Math.ceil(high / 1000);

@@ -11,7 +11,7 @@ export interface FileHandlerOptions {
   readonly storage: Storage;
   /** The part of the path before the key: "/files". */
   readonly path?: string;
-  /** Which keys anybody may read; all others need a signed address. None unless set. */
+  /** Which keys are public; all others need a signed address. None unless set. */
   readonly isPublic?: (key: string) => boolean;
   /** The secret of the folder storage's signed addresses. */
   readonly secret?: string;
@@ -42,7 +42,7 @@ export function createFileHandler(options: FileHandlerOptions): (request: Reques
     if (request.method !== "GET" && request.method !== "HEAD")
       return new Response("Only GET, HEAD and PUT.\n", { status: 405, headers: { allow: "GET, HEAD, PUT" } });
     const isOpen = isPublic(key);
-    // The same answer for a missing file and for one that may not be read: an address tells nothing.
+    // The same answer for a missing file and for one that may not be read: an address reveals nothing.
     if (!isOpen && !signedFor("GET"))
       return new Response("This address is not signed, or it has expired.\n", FORBIDDEN);
     return send(storage, key, request, isOpen);

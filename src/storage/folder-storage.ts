@@ -1,4 +1,4 @@
-// Files in a folder on disk: the default for development, one machine, or a shared volume. A file is written beside its place and moved
+// Files in a folder on disk: the default for development, one machine, or a shared volume. A file is written beside its path and moved
 // there, so that no reader sees half of it. What HTTP wants to know of it (content type, caching) lies in a hidden folder of the same shape.
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
@@ -25,7 +25,7 @@ export interface FolderOptions {
 const ABOUT = ".about";
 const UNFINISHED = ".unfinished";
 
-/** ETags of files that were copied there by hand, by the time of that. */
+/** ETags of files that were copied there by another program, by the time of that. */
 const BY_TIME = "t";
 const etagOf = (body: Uint8Array): string => `c${createHash("sha256").update(body).digest("base64url").slice(0, 27)}`;
 
@@ -116,7 +116,7 @@ class FolderDriver implements StorageDriver {
     });
   }
 
-  /** A file that was put into the folder by hand has nothing noted of it. */
+  /** A file that was put into the folder by another program has no metadata. */
   async #aboutOf(key: string, mtimeMs: number): Promise<About> {
     const noted = await ifThere(readFile(join(this.#folder, ABOUT, key), "utf8"));
     return noted === undefined

@@ -1,4 +1,4 @@
-// Signatures of addresses that a folder storage hands out: the key, what may be done, and until when, under one secret.
+// Signatures of addresses that a folder storage gives out: the key, what may be done, and until when, under one secret.
 import { createHmac, timingSafeEqual } from "node:crypto";
 
 export interface SignedPath {

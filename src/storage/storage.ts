@@ -37,7 +37,7 @@ export interface ListOptions {
   readonly prefix?: string;
   /** Keys after this one, in the order of their bytes. */
   readonly after?: string;
-  /** At most so many, 1 to 1,000. */
+  /** At most this many, 1 to 1,000. */
   readonly limit?: number;
 }
 
@@ -50,7 +50,7 @@ export interface StorageDriver {
   ): Promise<StoredFile>;
   get(key: string): Promise<OpenedFile | undefined>;
   head(key: string): Promise<StoredFile | undefined>;
-  /** False when there was none. A storage that does not tell says true. */
+  /** False when there was none. A storage that does not know answers true. */
   delete(key: string): Promise<boolean>;
   list(options: { prefix: string; after: string; limit: number }): Promise<readonly FileInfo[]>;
   signedUrl(key: string, expiresMs: number, method: "GET" | "PUT"): Promise<string>;
@@ -92,7 +92,7 @@ export class Storage {
     this.#fileBytesMax = wholeNumber(options.fileBytesMax ?? FILE_BYTES_MAX, 1, 5 * 2 ** 30, "fileBytesMax");
   }
 
-  /** Stores a file whole, in place of one that has the key. Readers see the old file or the new one, never a part. */
+  /** Stores a file whole, instead of one that has the key. Readers see the old file or the new one, never a part. */
   async put(key: string, body: Uint8Array | string, options: PutOptions = {}): Promise<StoredFile> {
     refuseUnknown(options, ["contentType", "cacheControl"], "storage.put");
     const checked = checkKey(key);
@@ -130,7 +130,7 @@ export class Storage {
     });
   }
 
-  /** The address under which anybody may read the file, through the CDN if one is set. Whether the file exists is not asked. */
+  /** The address under which the file is public, through the CDN if one is set. Whether the file exists is not asked. */
   publicUrl(key: string): string {
     const path = urlPathOf(checkKey(key));
     if (this.#publicUrl === undefined)

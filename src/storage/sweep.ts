@@ -16,11 +16,11 @@ export interface SweepRule {
 export interface SweepOptions {
   readonly storage: Storage;
   readonly rules: readonly SweepRule[];
-  /** Tell what would be removed, and remove nothing. */
+  /** Report what would be removed, and remove nothing. */
   readonly dryRun?: boolean;
   /** Where an earlier sweep was interrupted: go on behind this key. */
   readonly after?: string;
-  /** Stop after so many files were looked at, and say where. */
+  /** Stop after this many files were looked at, and say where. */
   readonly filesMax?: number;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: SweepProgress) => void;
@@ -56,7 +56,7 @@ export async function sweepStorage(options: SweepOptions): Promise<Sweep> {
   const filesMax =
     options.filesMax === undefined ? Number.POSITIVE_INFINITY : wholeNumber(options.filesMax, 1, 1e12, "filesMax");
   const sum = { looked: 0, removed: 0, removedBytes: 0, kept: 0, keptBytes: 0, cursor: options.after };
-  // One moment for the whole sweep: a long one must not judge its last files more strictly than its first.
+  // One time for the whole sweep: a long one must not judge its last files more strictly than its first.
   const nowMs = clock.now();
   for (;;) {
     const limit = Math.min(PAGE_FILES, filesMax - sum.looked);

@@ -14,7 +14,7 @@ test("whatever is pushed, popped, taken out of the middle and moved, the first i
       for (const [step, rank, pick] of steps) {
         const chosen = items[pick % Math.max(1, items.length)];
         if (step <= 1 || !chosen) {
-          items.push({ rank, place: -1 });
+          items.push({ rank, index: -1 });
           heap.push(items.at(-1)!);
         } else if (step === 2) {
           heap.remove(chosen);

@@ -1,6 +1,6 @@
 // A small reference for the ring: lanes in memory that answer probes as the database does, limits of tenants and kinds included.
 
-import type { Held } from "../../src/core/claim/closed-limit.js";
+import type { ClosedLimit } from "../../src/core/claim/closed-limit.js";
 import { type Closing, toClosing } from "../../src/core/claim/closed-limits.js";
 import { LaneRing } from "../../src/core/claim/lane-ring.js";
 
@@ -13,7 +13,7 @@ export const add = (ring: LaneRing, priority: number, ...tenants: string[]) => {
 };
 
 /** A closing as the claimer makes it of what the database says. */
-export const closing = (held: Partial<Held> & Pick<Held, "scope" | "name">, nowMs = 0): Closing =>
+export const closing = (held: Partial<ClosedLimit> & Pick<ClosedLimit, "scope" | "name">, nowMs = 0): Closing =>
   toClosing({ why: "cap", openInMs: null, ...held }, nowMs);
 
 /** Lanes of waiting ids, answered like claim_lanes_v1: in order of the probes, above the floor, up to the quantum, until full. */

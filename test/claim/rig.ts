@@ -3,7 +3,7 @@ import { onTestFinished } from "vitest";
 import { Bus } from "../../src/base/bus.js";
 import { type Clock, systemClock } from "../../src/base/clock.js";
 import { Claimer, type ClaimNews } from "../../src/core/claim/claimer.js";
-import type { Held } from "../../src/core/claim/closed-limit.js";
+import type { ClosedLimit } from "../../src/core/claim/closed-limit.js";
 import type { Claim } from "../../src/core/job/claim.js";
 import { Database } from "../../src/db/database.js";
 import type { TestDatabase } from "../support/database.js";
@@ -72,11 +72,11 @@ const HOUR_MS = 3_600_000;
 
 /** Limits, and rates whose time passes at the test's word. */
 export function limitsRig(db: TestDatabase) {
-  const setLimits = (scope: Held["scope"], name: string, settings: Record<string, unknown>) =>
+  const setLimits = (scope: ClosedLimit["scope"], name: string, settings: Record<string, unknown>) =>
     db.query("select fairmill.set_limits_v1($1, $2, $3)", [scope, name, JSON.stringify(settings)]);
 
   /** A rate of which nothing is left for about an hour. */
-  async function exhaust(scope: Held["scope"], name: string) {
+  async function exhaust(scope: ClosedLimit["scope"], name: string) {
     const limit = 1_000;
     await setLimits(scope, name, { rate: { limit, per_ms: HOUR_MS } });
     await db.query(
@@ -86,7 +86,7 @@ export function limitsRig(db: TestDatabase) {
   }
 
   /** As if the hour had passed. Nobody is told. */
-  const refill = (scope: Held["scope"], name: string) =>
+  const refill = (scope: ClosedLimit["scope"], name: string) =>
     db.query(
       `update fairmill.meter set spent_at = array(select s - interval '2 hours' from unnest(spent_at) s)
        where use = 'start' and scope = $1 and name = $2`,

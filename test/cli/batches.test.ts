@@ -103,7 +103,7 @@ test("a batch whose job runs is over when that has ended", async () => {
   const [job] = await claim(db, "w", 1);
   expect(await run("batches", "cancel", id)).toMatchObject({
     code: 0,
-    stdout: `The batch ${id} ends with the jobs that still run, 1: they were told.\n`,
+    stdout: `The batch ${id} ends with the jobs that still run, 1: they were asked to stop.\n`,
   });
   await settle(db, "w", [job!], "cancelled");
   expect(jsonOf(await run("batches", "get", id, "--json"))).toMatchObject({ state: "cancelled", cancelled: 2 });

@@ -240,7 +240,7 @@ describe("job, cancel, retry", () => {
     expect(detail.stdout).toMatch(/\nSteps\n {2}research {2}done in 3\S*s, attempt 2\n {2}nap {7}slept 1h/);
     expect(detail.stdout).toMatch(/later {5}sleeps until .+\n {2}word {6}waits for a signal\n {2}came {6}signal came /);
     expect(detail.stdout).toMatch(
-      /missed {4}no signal came in 1h.*\n {2}early {5}signal came .+ nobody has waited for it yet/,
+      /missed {4}no signal came in 1h.*\n {2}early {5}signal came .+ no run has waited for it yet/,
     );
     expect(jsonOf<{ steps: unknown[] }>(json).steps).toHaveLength(7);
     await cli(["cancel", id], here());

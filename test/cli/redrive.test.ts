@@ -57,7 +57,7 @@ describe("redrive", () => {
     const ids = await bury(5);
     await bury(3, "other", { code: "E_2", message: "no" });
     const done = await cli(["redrive", "--yes", "--error-code", "E_1", "--since", "1h", "--batch", "2"], here());
-    expect(done).toMatchObject({ code: 0, stdout: "5 jobs put back into the queue, 8 looked at.\n", stderr: "" });
+    expect(done).toMatchObject({ code: 0, stdout: "5 jobs returned to the queue, 8 looked at.\n", stderr: "" });
     const rows = await db.query<{ id: string }>("select id from fairmill.job order by id");
     expect(rows.map(({ id }) => id)).toEqual(ids);
     const rest = await cli(["redrive", "--yes", "--json"], here());
@@ -72,7 +72,7 @@ describe("redrive", () => {
     const ended = await live.ended;
     expect(ended.code).toBe(1);
     expect(ended.stdout).toBe(
-      `Stopped: 1 job put back into the queue, 1 looked at. Go on: the same command with --after ${ids[0]}\n`,
+      `Stopped: 1 job returned to the queue, 1 looked at. Go on: the same command with --after ${ids[0]}\n`,
     );
     expect(await liveCount()).toBe(1);
     const rest = await cli(["redrive", "--yes", "--after", ids[0]!, "--json"], here());

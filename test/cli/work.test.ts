@@ -168,7 +168,7 @@ test("--queue and --concurrency go before the config, and a cancelled job is tol
   const id = await enqueue("wait");
   expect(await work.message()).toBe("waiting");
   const answer = await cli(["cancel", id], { env: { DATABASE_URL: db.url } });
-  expect(answer.stdout).toBe(`Job ${id} is running; its handler is told to stop.\n`);
+  expect(answer.stdout).toBe(`Job ${id} is running; its handler is asked to stop.\n`);
   expect(await endOf(id)).toBe("cancelled");
   expect(await stateOf(other)).toBe("ready");
   work.child.kill("SIGINT");

@@ -95,7 +95,7 @@ describe.runIf(weAreRoot)("as root, a data folder under a closed one", () => {
     await again.stop();
 
     await chown(home, NOBODY, NOBODY);
-    await expect(startEmbedded({ dataDir, ...FAST })).rejects.toThrow(/belongs to somebody else/);
+    await expect(startEmbedded({ dataDir, ...FAST })).rejects.toThrow(/belongs to another user/);
     await chown(home, 0, 0);
     await chmod(home, 0o777);
     await expect(startEmbedded({ dataDir, ...FAST })).rejects.toThrow(/open to others/);

@@ -148,7 +148,7 @@ describe("a rule that a transaction tells", () => {
     (await db.query("select max_running, rate_limit from fairmill.key_limit where kind = $1", [kind]))[0];
   const takeOver = () => waitUntil("nothing is left to take over", async () => !(await call(db, "adopt_key_limits()")));
 
-  test("makes nobody wait: neither transactions that tell it, too, nor other calls, nor workers", async () => {
+  test("makes no session wait: neither transactions that report it, too, nor other calls, nor workers", async () => {
     const other = createClient({ databaseUrl: db.url });
     const first = await begun();
     await client.in(first.tx).enqueue(limited, { user: "ann" });

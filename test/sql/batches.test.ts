@@ -124,7 +124,7 @@ describe("a batch is over when its last member has ended", () => {
 });
 
 describe("of two last members one is the last", () => {
-  test("P8: two settles at the same moment: the second waits for the first and sees its end", async () => {
+  test("P8: two settles at the same time: the second waits for the first and sees its end", async () => {
     const { id } = await openBatch(db, { callbacks: CALLBACKS }, JOBS.slice(1));
     const [a, b] = await claim(db, "w", 2);
     const [one, two] = [await open(), await open()];
@@ -232,7 +232,7 @@ describe("adding members", () => {
     ]);
   });
 
-  test("E3: a batch does not end while somebody's transaction is adding to it, and no settle waits for that", async () => {
+  test("E3: a batch does not end while another transaction is adding to it, and no settle waits for that", async () => {
     const { id } = await openBatch(db, { callbacks: CALLBACKS }, [{ kind: "work" }]);
     const producer = await open();
     await producer.query("begin");

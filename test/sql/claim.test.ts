@@ -381,7 +381,7 @@ describe("news", () => {
     expect(tailOf(await news(0, 31))).toMatchObject({ id: last, is_full: false });
   });
 
-  test("the rescan marks of its queues come along, and whoever makes an old id ready has raised them", async () => {
+  test("the rescan marks of its queues come along, and a transaction that makes an old id ready has raised them", async () => {
     const id = await enqueueOne(db);
     expect((await news(id)).filter(({ rescan_no }) => rescan_no !== null)).toEqual([]);
     const claimed = await claimLanes(db, "w", [{ tenant: "default" }], 1);

@@ -128,7 +128,7 @@ describe("each end of a job ends its hold, once", () => {
     expect(await movementsOf(db, id)).toEqual(["reservation 3", "capture 3"]);
   });
 
-  test("the table refuses a second end of a hold, whoever writes it", async () => {
+  test("the table refuses a second end of a reservation, whatever writes it", async () => {
     await grant(db, "ann", 10);
     const id = await enqueueOnePaid();
     await register(db, "w");

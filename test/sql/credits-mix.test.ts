@@ -95,7 +95,7 @@ const ACTS: readonly Act[] = [
 /** A caller repeats these, and a dead session is opened anew. A deadlock is not among them. */
 const EXPECTED = new Set(["40001", "57P01", "FM003"]);
 
-test("I3 P4 B18: every account adds up at every entry, whoever looks and whoever dies, and every hold has one end", async () => {
+test("I3 P4 B18: every account adds up at every entry, whichever worker dies, and every reservation has one end", async () => {
   const seed = newSeed();
   await setRule(db, { max_running: 2 }, "paid");
   await setLimits(db, "tenant", "default", { rate: { limit: 300, per_ms: 1000, at: "enqueue" } });

@@ -375,7 +375,7 @@ describe("waking", () => {
     expect(await sent(ear)).toEqual([]);
   });
 
-  test("B20: a sleeping worker is told which of its queues has work, once per queue, with the commit", async () => {
+  test("B20: a sleeping worker is notified which of its queues has work, once per queue, with the commit", async () => {
     const ear = await listener();
     await sleeper("w", ["default", "mail"]);
     const session = await open();

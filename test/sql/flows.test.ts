@@ -62,7 +62,7 @@ describe("order", () => {
     expect(await drain()).toEqual([["child"], ["b"]]);
   });
 
-  test("two parents of one node end at the same moment: it starts once", async () => {
+  test("two parents of one node end at the same time: it starts once", async () => {
     await createFlow(db, [node("a"), node("b"), node("c", [0, 1])]);
     const [a, b] = await claim(db, "w", 2);
     const [one, two] = [await open(), await open()];

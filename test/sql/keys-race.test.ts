@@ -62,7 +62,7 @@ describe("no wake-up is lost (Solid Queue #456, #689)", () => {
     await oneIsReady([(await stored)[0]!.id!]);
   });
 
-  test("the same, the enqueue first: the settle finds the job that was blocked a moment ago", async () => {
+  test("the same, the enqueue first: the settle finds the job that was just blocked", async () => {
     const { running } = await held();
     const [settling, enqueuing] = [await open(), await begin()];
     const [stored] = await enqueueLimited(enqueuing, [{ key: "k" }]);

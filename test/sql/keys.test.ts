@@ -143,7 +143,7 @@ describe("who waits for a place", () => {
     await passedTo(5);
   });
 
-  test("a job that is recovered or released keeps its place", async () => {
+  test("a job that is recovered or released keeps its slot", async () => {
     await setRule(db, { max_running: 1 });
     const ids = await enqueueKeyed(db, 2);
     await claimOne("dies");

@@ -64,7 +64,7 @@ test("another tenant or channel has an order of its own", async () => {
   expect(await underWay()).toEqual(["a", "a", "a"]);
 });
 
-test("one that is published while the one before it ends is found by upkeep, whoever commits first", async () => {
+test("one that is published while the one before it ends is found by upkeep, whichever commits first", async () => {
   await publish(db, inOrder(1));
   await tick(db);
   const jobs = await claimDeliveries(db, "w");

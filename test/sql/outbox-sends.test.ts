@@ -185,7 +185,7 @@ describe("jobs that nobody settles", () => {
     expect(await messageOf(db, late)).toMatchObject({ status: "failed" });
   });
 
-  test("C8: poison, and a recovery that heeds a cancel, while it is being sent: unknown", async () => {
+  test("C8: poison, and a recovery that applies a cancel request, while it is being sent: unknown", async () => {
     const { id, job } = await underWay();
     await begin(db, "w", [job]);
     await endLease(db, "w");

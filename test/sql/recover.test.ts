@@ -128,7 +128,7 @@ describe("a dead worker's jobs", () => {
 });
 
 describe("a living worker's jobs", () => {
-  test("are left alone while its lease lasts, however often anybody recovers", async () => {
+  test("are left alone while its lease lasts, however often recovery runs", async () => {
     const jobs = await held("w", 3);
     const before = await traces(db);
     for (let n = 0; n < 3; n++) expect(await recover(db)).toEqual({ recovered: 0, ended: 0 });

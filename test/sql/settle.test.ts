@@ -119,7 +119,7 @@ describe("the fence", () => {
     expect(await statesOf(db, [id])).toEqual(["ready"]);
   });
 
-  test("a settle and a recovery at the same moment: whoever has the row first decides, and there is one end", async () => {
+  test("a settle and a recovery at the same time: the first to lock the row decides, and there is one end", async () => {
     const job = await running(db);
     await endLease(db, "w");
     const [settler, recoverer] = [await open(), await open()];

@@ -366,7 +366,7 @@ describe("a signal", () => {
     expect(await statesOf(db, [job.id])).toEqual(["ready"]);
   });
 
-  test("no wake-up is lost: the job is being put back, and the signal waits for that", async () => {
+  test("no wake-up is lost: the job is being returned, and the signal waits for that", async () => {
     const job = await running();
     await pause(db, job, "go", "wait", null);
     const [settling, sending] = [await open(), await open()];

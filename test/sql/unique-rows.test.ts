@@ -128,7 +128,7 @@ describe("what is stored", () => {
     expect((await one({ ...longest, unique_for_ms: 1_000 })).created).toBe(true);
   });
 
-  test("D9: the table itself refuses a second job with the key, whoever writes it", async () => {
+  test("D9: the table itself refuses a second job with the key, whatever writes it", async () => {
     await one({ unique_key: "k" });
     const insert = (key: string | null, until: string | null) =>
       db.query(

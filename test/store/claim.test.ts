@@ -57,7 +57,7 @@ async function put(values: Record<string, unknown>) {
     batch: null,
     timeoutMs: job.timeout_ms,
     trace: job.trace,
-    hand: 1,
+    listNo: 1,
   };
 }
 

@@ -234,7 +234,7 @@ describe("a rate", () => {
     expect(await claim(db, "w", 2)).toMatchObject([{ id: first.id }]);
     const { runAt } = (await client.job(second.id))!;
     const told = await why(second.id);
-    expectReason(told, "scheduled", `The rate of its key (1 per hour) put it back until ${runAt!.toISOString()}.`);
+    expectReason(told, "scheduled", `The rate of its key (1 per hour) delays it until ${runAt!.toISOString()}.`);
     expect(held(told)).toEqual(["scheduled", "rate"]);
     expect(detailOf(told, "scheduled")).toMatchObject({ rateLimitedTimes: 1, rateLimited: true });
     expect(detailOf(told, "rate")).toMatchObject({
@@ -378,12 +378,12 @@ describe("workers", () => {
     const { id } = (await client.jobs.list({ state: "ready" }))[0]!;
     expect(checkOf(await why(id), "worker")).toMatchObject({
       passed: true,
-      reason: "1 living worker serves its queue and kind, with a capacity of 1; 1 job is in its hands.",
+      reason: "1 living worker serves its queue and kind, with a capacity of 1; 1 job runs there.",
       detail: { workers: 1, capacity: 1, running: 1 },
     });
     await register(db, "v");
     expect(checkOf(await why(id), "worker")!.reason).toBe(
-      "2 living workers serve its queue and kind, with a capacity of 2; 1 job is in their hands.",
+      "2 living workers serve its queue and kind, with a capacity of 2; 1 job runs there.",
     );
   });
 });

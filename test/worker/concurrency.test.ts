@@ -161,7 +161,7 @@ test("A8: two and then four identical processes run two and four times as many j
   for (const worker of fleet) await worker.stop();
 });
 
-test("A4: a delayed and a retried job take their places by the time they became due, not by their ids", async () => {
+test("A4: a delayed and a retried job take their positions by the time they became due, not by their ids", async () => {
   const work = defineJob<{ name: string }>({ kind: "work", retry: { attempts: 2, backoff: fixed(1) } });
   const ran: string[] = [];
   await using client = createClient({ databaseUrl: db.url });

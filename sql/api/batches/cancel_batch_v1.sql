@@ -1,4 +1,4 @@
--- Asks a batch to end: it takes no more members, nobody holds it open, and nodes that have not started never will. Its
+-- Asks a batch to end: it takes no more members, its holds end, and nodes that have not started never will. Its
 -- members are ended by cancel_members_v1, which is called until nothing is left.
 -- Result: the state of the batch (pending while members run; ended before: as it was), or null: there is none.
 -- Locks: 11 tree, then as advance_batches.

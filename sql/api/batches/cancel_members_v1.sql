@@ -1,6 +1,6 @@
 -- Cancels live members of a batch and of everything inside it, a bounded number at a time: what waits ends, what runs
--- is told.
--- Result: how many, and whether there are members left that were not told: call again.
+-- is notified.
+-- Result: how many, and whether there are members left without a request: call again.
 -- Locks: 8 job (those that are free), then as finish_transitions.
 -- Plan expected: job_batch for each batch of the tree.
 create or replace function fairmill.cancel_members_v1(batch_id bigint, jobs_max integer default 1000,

@@ -1,4 +1,4 @@
--- Holds a batch open for a while, so that somebody who is not a member can add to it; or, with a hold of before, for
+-- Holds a batch open for a while, so that a caller that is not a member can add to it; with an existing hold, for
 -- longer.
 -- Result: the hold, or null: the batch is over, or there is none.
 -- Locks: 13 batch.

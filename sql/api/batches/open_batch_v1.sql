@@ -4,7 +4,7 @@
 --   jobs    as enqueue_many_v1 takes them, or null;  shared, wake, alone: as there
 -- Result: the batch, the hold if one was asked for, and how many jobs were stored. refused: why nothing was stored,
 -- neither jobs nor batch.
--- A batch that has no members and that nobody holds is over: whoever does upkeep ends it.
+-- A batch that has no members and no hold is over: upkeep ends it.
 -- Locks: 13 batch (the one around it), then as enqueue_many_v1.
 create or replace function fairmill.open_batch_v1(spec jsonb, jobs jsonb default null, shared jsonb default '{}',
   wake boolean default true, alone boolean default false,

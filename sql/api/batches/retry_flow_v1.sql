@@ -1,7 +1,7 @@
--- Runs a flow again from one of its nodes on: that node and everything behind it wait and start anew, whatever they had
--- come to. Nodes that do not depend on it stay as they are. Callbacks that were enqueued are not enqueued again.
+-- Runs a flow again from one of its nodes on: that node and everything behind it wait and start again, whatever they
+-- had come to. Nodes that do not depend on it stay as they are. Callbacks that were enqueued are not enqueued again.
 --   node_name  null: from every node that failed or was cancelled
--- Result: started, and how many nodes run again; running (one of them runs at the moment: cancel it, or wait), nothing
+-- Result: started, and how many nodes run again; running (one of them runs now: cancel it, or wait), nothing
 -- (no such node), not_found.
 -- Locks: 11 tree, 15 account (of its nodes and callbacks), then as advance_batches.
 -- Plan expected: the primary keys of batch and batch_edge, batch_inside.

@@ -3,12 +3,12 @@
 --   queues, priorities, tenants  the lane
 --   floors                       only jobs whose position in the lane (coalesce(turn_no, id)) is above this one: a hint
 --                                that skips over entries known to be gone
---   quanta                       at most so many jobs of this lane
+--   quanta                       at most this many jobs of this lane
 --   kinds                        only these kinds; null: any
---   jobs_max                     stop when so many are claimed
+--   jobs_max                     stop when this many are claimed
 --   durable                      false: the claim's commit does not wait for the disk. A claim that a crash undoes
---                                leaves the job ready, and the fence keeps the old holder out. Says so for the whole
---                                transaction: only for callers who do nothing else in it.
+--                                leaves the job ready, and the fence keeps the old holder out. Set for the whole
+--                                transaction: only for callers that do nothing else in it.
 --   list_no                      the number of the list in which the jobs are noted (record_claim); null: the database
 --                                finds one
 -- Each claimed job gets a new lease_no, its attempt counted, and this worker's name: from now on only this fence may

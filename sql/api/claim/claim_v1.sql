@@ -5,7 +5,7 @@
 -- wait.
 --   worker_id    a worker registered by register_v1; its heartbeats keep the claimed jobs
 --   queue_name   the queue to claim from
---   jobs_max     at most so many jobs;  tenant_max: at most so many of one tenant
+--   jobs_max     at most this many jobs;  tenant_max: at most this many of one tenant
 --   kinds        only these kinds; null: any
 --   lower_share  part of the jobs that each lower priority is sure of; together at most half
 -- Plan expected: lanes_v1, a probe of limit_setting per lane, claim_lanes_v1; with 5,000 lanes and more also about ten
@@ -74,7 +74,8 @@ begin
       dense_rank() over (order by l.priority desc) as level,
         sum(l.weight) over (partition by l.priority) as level_weight
     from unnest(v_priorities, v_tenants, v_weights) as l (priority, tenant, weight)
-    -- Who is paused takes nobody's part. Asked for one value: a join may go along all limits for each of the lanes.
+    -- A paused tenant takes no share of the others. Asked for one value: a join may go along all limits for each of the
+    -- lanes.
     where (select g.paused_at from fairmill.limit_setting g where g.scope = 'tenant' and g.name = l.tenant) is null),
   level as (
     select l.level, floor(jobs_max * least(lower_share,
@@ -118,12 +119,12 @@ begin
           v_priorities[v_first:v_last],
           v_tenants[v_first:v_last], array_fill(0::bigint, array[v_last - v_first + 1]), v_quanta[v_first:v_last],
             kinds, jobs_max) c
-        -- What limits held back is nobody's concern here.
+        -- Rows of jobs that limits held back are not used here.
         where c.id is not null;
       if found or v_last = v_count then
         return;
       end if;
-      -- Limits held back all of these. Their locks are given back, by an error that nobody sees, before others are
+      -- Limits held back all of these. Their locks are given back, by an error that is caught here, before others are
       -- asked for: those may come before them in the order of locks.
       raise sqlstate 'FMGIV';
     exception when sqlstate 'FMGIV' then

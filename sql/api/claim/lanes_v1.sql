@@ -3,7 +3,7 @@
 -- Walks backwards, because a lane's newest entries are alive while its oldest may be dead ones that vacuum cannot
 -- remove yet.
 --   after_priority, after_tenant  go on behind this lane; null: from the start
---   lanes_max                     at most so many lanes
+--   lanes_max                     at most this many lanes
 -- Plan expected: recursive union of backward probes of job_lane.
 create or replace function fairmill.lanes_v1(queue_name text, after_priority smallint default null,
   after_tenant text default null, lanes_max integer default 5000)

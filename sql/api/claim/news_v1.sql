@@ -1,5 +1,5 @@
 -- What a busy worker must know at its next claim: lanes of jobs that came in above an id, and the queues' rescan marks.
---   queues  the worker's queues;  tail: the highest id it has seen;  jobs_max: look at no more than so many new jobs
+--   queues  the worker's queues;  tail: the highest id it has seen;  jobs_max: look at no more than this many new jobs
 -- Result: a row per lane in which jobs came in, with the weight of its tenant; a row per queue (tenant null) with its
 -- rescan_no; one row (queue null) with the new tail as id, and is_due: a job that came in waits to be promoted. When
 -- jobs_max or more came in, the tail jumps to the newest job and is_full is true: the worker then asks for all lanes.

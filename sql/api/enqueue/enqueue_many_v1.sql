@@ -4,7 +4,7 @@
 --            account and amount (credits to reserve), batch (of which it is a member), unique_key, and what belongs to
 --            it: see below
 --   shared   fields that every job of the array has unless it names its own
---   wake     tell sleeping workers; the library says false and calls wake_v1 beside it, outside this transaction
+--   wake     wake sleeping workers; the library passes false and calls wake_v1 beside it, outside this transaction
 --   alone    the transaction ends with this statement: limits may lock keys at once. In a transaction of your own leave
 --            it false.
 --   partial  some of the jobs may be refused; false: if one is refused, none is stored

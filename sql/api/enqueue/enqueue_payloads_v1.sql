@@ -1,6 +1,6 @@
 -- Stores many jobs that differ in their payload and tenant at most: the short way of enqueue_many_v1, and the same in
--- everything else. That they do is the caller's to know, who makes the list; whether a limit stands in their way is
--- asked here, once for all of them.
+-- everything else. The caller guarantees it; whether a limit refuses them is
+-- checked here, once for all of them.
 --   payloads  array: one payload per job
 --   tenants   one per job; null where all have the same
 --   shared    what all have in common: kind, tenant, queue, priority, max_attempts, key, run_at, delay_ms, expire_ms.
@@ -76,7 +76,7 @@ begin
   from (select unnest(ids) as id, jsonb_array_elements(payloads) as payload, unnest(tenants) as tenant) as given;
 
   if wake and ids <> '{}' then
-    -- A job that has its time later wakes nobody now, but somebody then.
+    -- A delayed job wakes no worker now; the signal says when it is due.
     v_due_in_ms := extract(epoch from v_run_at - now()) * 1000;
     perform fairmill.wake_v1(case when v_due_in_ms > 0 then '{}' else array[v_queue] end, case when v_due_in_ms > 0
       then v_due_in_ms end);

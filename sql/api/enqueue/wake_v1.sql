@@ -1,8 +1,8 @@
--- Tells sleeping workers that one of these queues has work, or that a scheduled job falls due soon. Sends nothing when
--- nobody listens: a notification takes a lock that serialises commits, so it is sent only where it shortens somebody's
+-- Signals sleeping workers that one of these queues has work, or that a delayed job is due soon. Sends nothing when
+-- no worker listens: a notification takes a lock that serialises commits, so it is sent only where it shortens a
 -- wait. Polling finds the work in any case.
 --   queues     queues in which jobs became ready
---   due_in_ms  a job becomes due in so many milliseconds; workers look by themselves every few seconds
+--   due_in_ms  a job becomes due in this many milliseconds; workers poll every few seconds in any case
 create or replace function fairmill.wake_v1(queues text[], due_in_ms float8 default null)
 returns void
 language plpgsql

@@ -1,13 +1,13 @@
--- Says what limits the keys of a kind have, as set_key_limits_v1 does, inside a transaction of the caller: nobody waits
--- for its commit. Jobs of this transaction obey the rule at once, those of others when it has committed; upkeep then
--- takes it over, for claims and for what waits.
+-- Reports what limits the keys of a kind have, as set_key_limits_v1 does, inside a transaction of the caller: no
+-- session waits for its commit. Jobs of this transaction obey the rule at once, those of others when it has committed;
+-- upkeep then takes it over, for claims and for what waits.
 --   rule     as set_key_limits_v1 takes it
---   reported_at  when the caller told this rule for the first time, as answered then: an attempt that was rolled back
---                must not make it
---            younger than what others told since. Null: now
--- Result: reported_at; is_settled: the rule is in force, or another one was told later, and telling it again would
--- change nothing.
--- Locks: none. Rules that others tell in their transactions are rows of their own.
+--   reported_at  when the caller reported this rule for the first time, as answered then: an attempt that was rolled
+--                back must not make it
+--            younger than what others reported since. Null: now
+-- Result: reported_at; is_settled: the rule is in force, or another one was reported later, and reporting it again
+-- would change nothing.
+-- Locks: none. Rules that others report in their transactions are rows of their own.
 create or replace function fairmill.report_key_limits_v1(kind text, rule jsonb, reported_at timestamptz default null,
   out is_settled boolean, out first_reported_at timestamptz)
 language plpgsql
@@ -28,7 +28,7 @@ begin
     end if;
   else
     is_settled := false;
-    -- What was told last waits to be taken over, whoever told it: if it is the same there is nothing to add.
+    -- The last report waits to be applied, from any session: if it is the same there is nothing to add.
     if v_last.reported_at > v_report.reported_at
        or (v_last.per, v_last.max_running, v_last.when_full, v_last.rate_limit, v_last.rate_per_ms, v_last.rate_how,
          v_last.rate_at, v_last.kind_max_running)

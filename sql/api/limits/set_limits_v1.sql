@@ -5,10 +5,10 @@
 --             boolean. Of set_key_limits_v1 alone: defined_max_running, what the definition of a kind says. The lower
 --             cap holds
 -- In effect with the commit for every claim that begins afterwards; running jobs go on. All workers look again. What
--- was spent of a rate counts on, so that a rate which is set again and again does not begin anew each time; but only as
+-- was spent of a rate counts on, so that a rate which is set again and again does not start over each time; but only as
 -- far as it is still known: uniform keeps no more than the last start, and a shorter period forgets what is older than
 -- it.
--- A cap counts the jobs that run already, except those of claims that are under way at this moment: these count from
+-- A cap counts the jobs that run already, except those of claims that are under way now: these count from
 -- the next upkeep on.
 -- Locks: 5 limit meter (so that no claim is counting meanwhile), 6 limit setting.
 create or replace function fairmill.set_limits_v1(scope text, name text, settings jsonb)

@@ -1,6 +1,6 @@
--- What redrive_v1 would put back, without doing it: counted, and grouped by kind and code of the error.
+-- What redrive_v1 would revive, without doing it: counted, and grouped by kind and code of the error.
 --   filter    as pick_dead reads it
---   jobs_max  looks at no more than so many dead jobs;  after_id: begins behind this id
+--   jobs_max  looks at no more than this many dead jobs;  after_id: begins behind this id
 -- Result: how many fit, how many were looked at, the id to go on behind, whether there may be more; groups: an array of
 -- kind, error_code (null: none) and count, largest first; samples: the first ids of them, ten at most.
 -- Locks: none. Plan expected: as pick_dead, then the primary keys of the history.

@@ -1,11 +1,11 @@
 -- A page of queues by name: those that jobs, living workers or settings name, each with its limits and with what waits
 -- and runs in it.
---   after_queue  only names behind this one: the last of the page before; queues_max: at most so many
+--   after_queue  only names behind this one: the last of the page before; queues_max: at most this many
 -- Result: its settings (rate: {limit, per_ms, how, at} or null); workers, the living ones that serve it; ready, counted
 -- to 1000; running, scheduled and blocked, each of the 10,000 jobs in that state that are looked at, the scheduled ones
 -- that are due first. What the column beside a count calls full may be more. A queue all of whose jobs lie beyond those
--- bounds, and nobody serves, is not found.
--- Plan: per queue and priority a count in job_lane; one bounded walk along what is in the hands of workers, and along
+-- bounds, and that no worker serves, is not found.
+-- Plan: per queue and priority a count in job_lane; one bounded walk along the jobs that workers run, and along
 -- each of job_scheduled and job_blocked.
 create or replace function fairmill.queues_v1(after_queue text default '', queues_max integer default 50)
 returns table (queue text, max_running integer, rate jsonb, paused_at timestamptz, workers integer, ready integer,

@@ -54,7 +54,7 @@ begin
   refused := v_made.refused;
   answer := case when refused is not null then 'refused' when v_made.created then 'stored' else 'known' end;
   if answer = 'stored' then
-    -- Afterwards, so that those who enqueue by the thousand do not pay for a column that hardly any job has.
+    -- Afterwards, so that enqueues of thousands of jobs do not pay for a column that hardly any job has.
     update fairmill.job j set rerun_of = job_id where j.id = v_made.id;
   end if;
 end

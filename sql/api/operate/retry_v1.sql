@@ -1,4 +1,4 @@
--- Runs a job again, with its attempts counted anew. Result: ready (a dead or cancelled job is back in the queue, a
+-- Runs a job again, with its attempts counted from 0. Result: ready (a dead or cancelled job is back in the queue, a
 -- waiting one is due now), blocked (so, but its key has no free slot), running (it runs already), done (a job that
 -- succeeded is not run again), or not_found; or no_credits: the job had reserved credits that were given back, and its
 -- account cannot reserve them again; or order_busy: the message that it delivers may have arrived, or another of its
@@ -25,7 +25,7 @@ begin
     return (select j.state from fairmill.job j where j.id = job_id);
   end if;
 
-  -- Whoever else puts it back has it locked: then this waits, and finds nothing.
+  -- Another session that revives it has it locked: then this waits, and finds nothing.
   select h.ended_at, h.outbox into v_ended_at, v_outbox from fairmill.job_history h where h.id = job_id
     and h.state in ('dead', 'cancelled') for update;
   if found then
@@ -36,7 +36,7 @@ begin
     perform fairmill.finish_transitions(v_back.queues, v_back.keys, revived => v_back.members);
     return (select j.state from fairmill.job j where j.id = job_id);
   end if;
-  -- Whoever was faster has put it back: it is live again, and only its state is left to tell.
+  -- Another session has revived it: it is live again, and only its state is left to report.
   return coalesce(
     (select 'done' from fairmill.job_history h where h.id = job_id and h.state = 'done' limit 1),
     (select j.state from fairmill.job j where j.id = job_id),

@@ -1,10 +1,10 @@
 -- A page of tenants by name: those that have settings, ready jobs or running ones, each with what waits and what runs.
---   after_tenant  only names behind this one: the last of the page before; tenants_max: at most so many
+--   after_tenant  only names behind this one: the last of the page before; tenants_max: at most this many
 -- Result: its settings (rate: {limit, per_ms, how, at} or null); ready, counted to 1000; running, of the 10,000 running
 -- jobs that are looked at; what the column beside a count calls full may be more. A tenant all of whose jobs are
 -- scheduled or blocked is not found: no index leads to it.
--- Plan: per tenant and pair of queue and priority a probe of job_lane and a count in it; one bounded walk along what is
--- in the hands of workers.
+-- Plan: per tenant and pair of queue and priority a probe of job_lane and a count in it; one bounded walk along the
+-- jobs that workers run.
 create or replace function fairmill.tenants_v1(after_tenant text default '', tenants_max integer default 50)
 returns table (tenant text, weight float8, max_running integer, rate jsonb, paused_at timestamptz, ready integer,
   ready_full boolean, running integer,

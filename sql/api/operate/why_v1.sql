@@ -1,6 +1,6 @@
 -- Why does this job not run? Every check on its way, in order, each passed or not. The first that is not passed is the
 -- reason.
--- Result, a row per check: check_name, passed, reason (one sentence), detail (facts for programs: names, moments, the
+-- Result, a row per check: check_name, passed, reason (one sentence), detail (facts for programs: names, times, the
 -- jobs that hold a slot).
 --   state      running jobs have this row alone, ended ones this and credits; it is not passed by a job that ended
 --              without success, or whose worker is gone
@@ -8,12 +8,12 @@
 --   released   only where workers gave it back again and again: how often, when and why the last time
 --   credits    only where it reserves or reserved units of an account: what it reserves, or whether a retry would be
 --              refused
---   scheduled  its time; also why it waits for it: delayed, failed before, put back by the rate of its key, asleep or
+--   scheduled  its time; also why it waits for it: delayed, failed before, rate-limited by its key, asleep or
 --              waiting for a signal
 --   paused     a row for each of its queue, kind and tenant that is paused
 --   tenant cap, queue cap, kind cap, rate, key, worker, turn: see why_limits, why_key and why_turn
 -- No row: there is no such job.
--- Reads only; takes no lock: what it says was true a moment ago.
+-- Reads only; takes no lock: it reports a state that may have changed since.
 -- Plan expected: probes of the indexes; whatever could be long is counted to a bound.
 create or replace function fairmill.why_v1(job_id bigint)
 returns table (check_name text, passed boolean, reason text, detail jsonb)
@@ -97,7 +97,7 @@ begin
     case when v_job.state <> 'scheduled' or v_job.run_at <= v_at then 'Its time has come.'
          when v_job.rate_limited then 'The rate of its key'
            || coalesce(' (' || fairmill.rate_words(v_rule.rate_limit, v_rule.rate_per_ms) || ')', '')
-           || ' put it back until '
+           || ' delays it until '
            || to_char(v_job.run_at, v_iso) || '.'
          when v_step.kind = 'sleep' then 'It sleeps (' || v_step.name || ') until ' || to_char(v_step.wake_at, v_iso)
            || '.'

@@ -1,18 +1,18 @@
 -- Says that running delivery jobs are about to send their messages: durable before the first byte leaves. Fenced like a
 -- settle.
---   worker_id, ids, leases  who runs them, sorted by id
---   runs      beside ids: a text that nobody else has, for each run of a job. The fence alone does not tell two runs
+--   worker_id, ids, leases  the worker and the leases that it runs them under, sorted by id
+--   runs      beside ids: a unique text for each run of a job. The fence alone does not distinguish two runs
 --             apart: a claim that a crash of the server undid may be made again by the same worker, under the same
 --             number
 --   resends   beside ids: send although an earlier attempt may have arrived, because the receiver knows the key or was
 --             asked
 -- Result: one row per job, in no particular order. answer is one of
 --   send   it is marked as being sent, under this lease: go ahead, with what the row says
---   uncertain  an earlier attempt began to send it since_ms ago, and nobody knows whether it arrived. Nothing was
+--   uncertain  an earlier attempt began to send it since_ms ago, and it is unknown whether it arrived. Nothing was
 --              written;
 --          with what the row says one can ask the receiver
 --   over   the message has its end, or is gone
---   busy   somebody has the job locked: ask again
+--   busy   another session has the job locked: call again
 --   lost   the lease was lost; nothing was written
 -- Repeating a call is safe: a begin of the same run that has no outcome yet is the same begin.
 -- Locks: 8 job (those that are free), 10 message. Jobs that others hold are skipped, because those beside them shall

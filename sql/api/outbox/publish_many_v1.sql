@@ -4,12 +4,12 @@
 --             the delivery job:
 --             queue (default "outbox"), priority, max_attempts, key, run_at, delay_ms, expire_ms
 --   shared    fields that every message of the array has unless it names its own
---   wake      tell sleeping workers
+--   wake      wake sleeping workers
 -- Result: one row per message in the order given: its id in the outbox, and whether this call stored it; false: the key
 -- was known for this tenant and channel, nothing is stored, and the id is the first message's. refused: a limit at
 -- enqueue did not let its job in; then none of them is stored, and every id is null.
--- A message with an order_key has no job yet: upkeep gives it one when its turn has come, at once if nobody is before
--- it. So no transaction of a caller ever holds what a settle needs. Limits at enqueue do not count for it.
+-- A message with an order_key has no job yet: upkeep gives it one when its turn has come, at once if no message is
+-- before it. So no transaction of a caller ever holds what a settle needs. Limits at enqueue do not count for it.
 -- Locks: 12 message key, then as store_jobs. A second caller with the same key waits for the first one's commit.
 -- Plan expected: inserts from the array; a probe of outbox_key per message.
 create or replace function fairmill.publish_many_v1(messages jsonb, shared jsonb default '{}',
@@ -43,7 +43,7 @@ begin
       hint = 'The key is what keeps the message from being sent twice: derive it from what caused it.';
   end if;
 
-  -- Once, or twice: a key that stood in the way may be removed by retention before we ask whose it is, and then it is
+  -- Once, or twice: a key in use may be removed by retention before its owner is looked up, and then it is
   -- free.
   loop
     insert into fairmill.outbox (id, tenant, channel, idempotency_key, payload, order_key, waiting, recheck)
@@ -88,7 +88,7 @@ begin
   if exists (select from unnest(v_new) as n (id)
     cross join lateral (select o.waiting from fairmill.outbox o where o.id = n.id offset 0) o
     where o.waiting is not null) then
-    -- To those who are awake, too: their turn is upkeep's to find, after the commit.
+    -- To workers that are awake, too: upkeep finds these messages after the commit.
     perform pg_notify('fairmill', '!due 0')
       where exists (select from fairmill.worker w where w.state = 'alive' and w.lease_until > now());
   end if;

@@ -1,11 +1,10 @@
--- Says what became of a message that was given up, or whose fate nobody knows: somebody has looked, at the receiver or
--- in the mail.
+-- Records what became of a message that was given up or needs review, after an operator has checked with the receiver.
 --   message_id  in the outbox
 --   verdict     sent (it arrived), failed (it did not, and is not sent again), resend (it did not: its job goes back to
 --               the queue)
---   by, reason  who says so and why, for the record in attempts
--- Result: resolved; known (somebody said so before); open (its delivery is under way, or it was sent: there is nothing
--- to resolve); order_busy (it is to be sent again, but another message of its order key is under way: say it again
+--   by, reason  the operator and the reason, for the record in attempts
+-- Result: resolved; known (it was resolved before); open (its delivery is under way, or it was sent: there is nothing
+-- to resolve); order_busy (it is to be sent again, but another message of its order key is under way: call again
 -- later); not_found.
 -- Locks: 7 ended job, 10 message; to resend also as retry_v1. Of two at once the second finds what the first decided.
 -- Plan expected: the row, and its job in the history, by their primary keys.
@@ -27,7 +26,7 @@ begin
       hint = 'Say sent, failed or resend.';
   end if;
   select o.job_id into v_job_id from fairmill.outbox o where o.id = message_id;
-  -- Jobs before rows, like everybody.
+  -- Jobs before rows, as everywhere.
   select h.ended_at into v_ended_at from fairmill.job_history h where h.id = v_job_id for update;
   select * into v_row from fairmill.outbox o where o.id = message_id for update;
   if not found then
@@ -50,7 +49,7 @@ begin
   end if;
 
   if v_ended_at is null then
-    -- Retention was faster than whoever knows: the message is there, its job is not.
+    -- Retention has removed the job; the message is still there.
     if cardinality(fairmill.reopen_messages(array[message_id])) > 0 then
       select m.* into v_made from fairmill.enqueue_many_v1(jsonb_build_array(fairmill.delivery_job(jsonb_build_object(
         'channel', v_row.channel, 'tenant', v_row.tenant)) || jsonb_build_object('outbox', message_id))) m;

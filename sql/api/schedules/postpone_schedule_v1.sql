@@ -1,4 +1,5 @@
--- Says that a schedule could not be ticked, and why: nobody tries again before a while has passed. Its ticks stay due.
+-- Records that a schedule could not be ticked, and why: no worker tries again before a while has passed. Its ticks stay
+-- due.
 --   revision  of the schedule that was tried; if it changed since, nothing is done
 -- Locks: 1 schedule.
 create or replace function fairmill.postpone_schedule_v1(name text, revision bigint, error jsonb,

@@ -1,4 +1,4 @@
--- Enqueues the job of a schedule now, by hand: no tick, and the next one stays as it is.
+-- Enqueues the job of a schedule now, on request: no tick, and the next one stays as it is.
 -- Result: as enqueue_many_v1 with partial; no row when there is no such schedule.
 -- Locks: as enqueue_many_v1.
 create or replace function fairmill.run_schedule_v1(name text)

@@ -2,7 +2,7 @@
 --   job          a job as enqueue_many_v1 takes it, without run_at, delay_ms and idempotency_key
 --   fingerprint  the same for the same definition; next_at: its first tick from now on, which counts when expression or
 --                zone are new
---   missed_max   of ticks that nobody saw in time, the latest so many are made up for: 0 none, 1 once
+--   missed_max   of the missed ticks, the latest this many are made up for: 0 none, 1 once
 --   paused       null: as it is
 -- Result: created, changed or same.
 -- Locks: 1 schedule.
@@ -26,7 +26,7 @@ begin
     cron = excluded.cron, timezone = excluded.timezone, job = excluded.job, fingerprint = excluded.fingerprint,
       missed_max = excluded.missed_max,
     jitter_ms = excluded.jitter_ms, not_before = null, last_error = null, updated_at = now(), revision = s.revision + 1,
-    -- A tick that is due at this moment is not lost by a change of something else.
+    -- A tick that is due now is not lost by a change of something else.
     next_at = case when (s.cron, s.timezone) = (excluded.cron, excluded.timezone) and (s.paused_at is null)
       then s.next_at else excluded.next_at end,
     moved_at = case when (s.cron, s.timezone) = (excluded.cron, excluded.timezone) and (s.paused_at is null)

@@ -1,6 +1,6 @@
 -- Enqueues the jobs of due ticks of one schedule and moves it on to its next one: both or nothing, and each tick once.
---   revision   of the schedule from which the ticks were reckoned: if it changed since, nothing is done
---   ticks      the moments to make jobs for, none of them in the future; delays_ms: for each, how long after it the job
+--   revision   of the schedule from which the ticks were computed: if it changed since, nothing is done
+--   ticks      the times to make jobs for, none of them in the future; delays_ms: for each, how long after it the job
 --              may start
 --   next_at    the first tick that is not done by this
 -- Result: whether it was done; the jobs that were made; refusals: [{tick_at, refused}], what did not let the others in.
@@ -14,11 +14,11 @@ as $$
 #variable_conflict use_column
 declare
   v_schedule fairmill.schedule;
-  v_new      timestamptz[];   -- ticks that nobody had, oldest first
+  v_new      timestamptz[];   -- ticks without a job, oldest first
   v_jobs     jsonb;
 begin
   jobs := '{}';
-  -- Never waits: whoever has it does the same.
+  -- Never waits: another session that has it locked does the same.
   select * into v_schedule from fairmill.schedule s
   where s.name = tick_schedule_v1.name and s.revision = tick_schedule_v1.revision and s.paused_at is null
     and s.next_at <= now()
@@ -42,14 +42,14 @@ begin
     order by given.tick_at);
 
   if v_new <> '{}' then
-    -- A start that lies behind us is no reason to wait, nor to expire.
+    -- A start in the past is no reason to wait, nor to expire.
     select jsonb_agg(v_schedule.job || case when due.at > now() then jsonb_build_object('run_at', due.at) else '{}' end
       order by new.tick_at) into v_jobs
     from unnest(v_new) as new (tick_at)
     cross join lateral (select new.tick_at + coalesce(tick_schedule_v1.delays_ms[array_position(tick_schedule_v1.ticks,
       new.tick_at)], 0)
       * interval '1 millisecond' as at) due;
-    -- The primary key is the wall: whoever came here with a tick that has a row undoes the job as well.
+    -- The primary key is the guard: a second insert of the same tick fails, and its job is undone with it.
     with made as (
       select v_new[j.n] as tick_at, j.id, j.id is not null and j.conflict is null as created, j.refusal as refused
       from unnest(fairmill.store_jobs(fairmill.parse_jobs(v_jobs, '{}'), true, true, 'rest')) as j),

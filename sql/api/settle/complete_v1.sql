@@ -4,8 +4,8 @@
 -- Result: accepted, false when the lease was lost or the effects were refused: then roll back. refused: why the effects
 -- were.
 -- admitted: as settle_v1 answers it.
--- The transaction must be READ COMMITTED (else FM021): whoever passes on a slot locks its key first and looks then at
--- who waits for it. With the snapshot of an older moment it would overlook a job, and that would wait for nobody.
+-- The transaction must be READ COMMITTED (else FM021): a transaction that frees a slot locks its key first and then
+-- looks for jobs that wait for it. With an older snapshot it would overlook a job, and that job would wait for ever.
 -- Locks: as settle_v1, until the caller's transaction ends: end it soon.
 create or replace function fairmill.complete_v1(worker_id text, job_id bigint, lease bigint, detail jsonb default null,
   out accepted boolean, out refused jsonb, out admitted jsonb)
@@ -23,7 +23,7 @@ begin
   from fairmill.settle_v1(worker_id, array[job_id], array[lease], array['done'], case when detail is not null
     then jsonb_build_array(detail) end) s;
 exception when sqlstate 'FM020' then
-  -- A value, not an error: some drivers tell no more of an error than its code.
+  -- A value, not an error: some drivers report no more of an error than its code.
   get stacked diagnostics v_detail = pg_exception_detail;
   accepted := false;
   refused := v_detail::jsonb -> job_id::text;

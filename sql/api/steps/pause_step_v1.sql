@@ -8,7 +8,7 @@
 --             signal. A wait that is over without a signal has ended by its time; a signal that comes later is refused
 --   waiting   not yet; in_ms: so much longer, null: without end. The caller settles the job as a snooze that names its
 --             waits
---   busy      a transaction that sends this very signal has not ended: come again in a moment
+--   busy      a transaction that sends this very signal has not ended: call again
 --   known     the name belongs to a step of another kind, which kind says
 --   lost, full  as in store_step_v1
 -- Repeating a call is safe.

@@ -5,7 +5,7 @@
 -- Result: sent; known (there was a signal of this name before, which stays); late (the wait had ended by its time);
 -- ended (the job has); not_found.
 -- Locks: 9 step, then 8 job (against the order), then, alone, as finish_transitions. A running job is locked only
--- alone, for as long as this statement takes: otherwise whoever settles it would wait for a caller's transaction.
+-- alone, for as long as this statement takes: otherwise its settle would wait for a caller's transaction.
 -- Plan expected: the job and its steps by their primary keys.
 create or replace function fairmill.signal_v1(job_id bigint, name text, value jsonb default null,
   alone boolean default false)
@@ -18,7 +18,7 @@ declare
   v_step  fairmill.step;
   v_at    timestamptz := clock_timestamp();
   v_patience text := current_setting('lock_timeout');
-  -- What nobody has asked for yet is bounded, too.
+  -- Signals that no run has waited for yet are bounded, too.
   v_steps_max constant integer := 10000;
 begin
   if coalesce(octet_length(signal_v1.name), 0) not between 1 and 200 then
@@ -51,8 +51,8 @@ begin
   end if;
 
   if v_step.position is not null and alone then
-    -- A settle may be putting the job back at this moment, and have stepped over what we wrote: wait for its end, then
-    -- look. It is over soon; whoever else has the job locked is not waited for, and the job is due by then.
+    -- A settle may be returning the job now, and have skipped what this wrote: wait for its end, then
+    -- look. It is over soon; other sessions that have the job locked are not waited for, and the job is due by then.
     begin
       perform set_config('lock_timeout', '1s', true);
       perform from fairmill.job j where j.id = signal_v1.job_id for no key update;
@@ -61,7 +61,7 @@ begin
     end;
     perform set_config('lock_timeout', v_patience, true);
   end if;
-  -- Looked at after the step is written, by a statement of its own: a settle that had the step before us has put the
+  -- Looked at after the step is written, by a statement of its own: a settle that had the step first has returned the
   -- job back by now.
   update fairmill.job j set run_at = least(j.run_at, clock_timestamp())
   where j.id = signal_v1.job_id and j.state is not distinct from 'scheduled' and j.lease_no = v_step.lease_no
@@ -69,8 +69,8 @@ begin
   if found and alone then
     perform fairmill.finish_transitions(a.queues, a.keys) from fairmill.admit_due(array[signal_v1.job_id]) a;
   elsif not alone and v_step.position is not null then
-    -- Said to those who are awake, too: nobody else would look at that moment. Also where the job runs: it may be put
-    -- back before we commit, and is due then.
+    -- Sent to workers that are awake, too: nothing else makes them look now. Also where the job runs: it may be
+    -- returned before this commits, and is due then.
     perform pg_notify('fairmill', '!due 0')
       where exists (select from fairmill.worker w where w.state = 'alive' and w.lease_until > now());
   end if;

@@ -1,8 +1,8 @@
--- Keeps the result of a step of a running job. Fenced like a settle: only the holder of worker and lease is heard.
+-- Keeps the result of a step of a running job. Fenced like a settle: only the worker with this lease may write.
 --   name      of the step, one per job;  position: the how-manieth call of its run it is
 --   result    what it came to; null: nothing
 --   took_ms   how long it took, for people
---   steps_max, bytes_max  of the job: at most so many steps, with so many bytes of JSON text in all
+--   steps_max, bytes_max  of the job: at most this many steps, with this many bytes of JSON text in all
 -- Result: answer, one of
 --   stored    it is kept
 --   known     a step of this name was kept before: kind and kept say which and what; the new result is not kept
@@ -11,7 +11,7 @@
 --   large     its steps would be larger than they may; nothing was written
 -- Repeating a call is safe: the first write wins.
 -- Locks: 8 job, 9 step (neither for longer than a second). Waits for neither longer than a second (then it fails with
--- 55P03 and may be repeated): a transaction of somebody who cancels the job may be long, and others wait behind this
+-- 55P03 and may be repeated): a transaction that cancels the job may be long, and others wait behind this
 -- call.
 -- Plan expected: the job and its steps by their primary keys.
 create or replace function fairmill.store_step_v1(worker_id text, job_id bigint, lease bigint, name text,
@@ -59,7 +59,7 @@ begin
     answer := 'stored';
     return;
   end if;
-  -- A signal of that name came at this moment.
+  -- A signal of that name came meanwhile.
   select 'known', s.kind, s.result into answer, kind, kept from fairmill.step s where s.job_id = store_step_v1.job_id
     and s.name = store_step_v1.name;
 end

@@ -23,7 +23,7 @@ begin
         v_name);
       -- Whatever the database grants by default: the way to the history is its parent table.
       execute format('revoke all on fairmill.%I from public', v_name);
-      -- Nobody may add to the rest partition between the move and the attach.
+      -- No row may enter the rest partition between the move and the attach.
       lock table fairmill.job_history_rest in access exclusive mode;
       execute format('with moved as (delete from fairmill.job_history_rest where ended_at >= %L and ended_at < %L
                         returning *)
@@ -32,7 +32,7 @@ begin
         v_name, v_day, v_day + 1);
       v_made := v_made + 1;
     exception when lock_not_available then
-      -- Somebody reads the history for long, or makes the partitions at this moment: the rest partition catches today's
+      -- Another session reads the history for long, or makes the partitions now: the rest partition catches today's
       -- rows, the next call tries again. An error here would undo the upkeep around it.
       return v_made;
     end;

@@ -1,6 +1,6 @@
--- Gives back the jobs of dead workers: those whose lease is over, and those that nobody knows. Any living worker calls
--- this, or a database cron. A job whose workers died crashes_max times is poison and ends as dead.
---   jobs_max  at most so many jobs a call: call again while it returns that many
+-- Gives back the jobs of dead workers: those whose lease is over, and those whose worker is not registered. Any living
+-- worker calls this, or a database cron. A job whose workers died crashes_max times is poison and ends as dead.
+--   jobs_max  at most this many jobs a call: call again while it returns that many
 -- Result: how many went back to the queue, how many ended (poison, or asked to be cancelled).
 -- Locks: as recover_rows, then as finish_transitions, then as forget_claim_lists.
 create or replace function fairmill.recover_v1(jobs_max integer default 1000, crashes_max integer default 3,

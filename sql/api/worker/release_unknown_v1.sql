@@ -1,9 +1,9 @@
 -- Releases jobs that the database gave to a worker but the worker does not know of: the answer to its claim was lost on
 -- the way.
---   known  the ids that the worker has in its hands. No attempt is spent.
--- Safe at any moment: should the answer come after all, the fence refuses what is done with it. For that lease_no is
--- raised here as it is by a claim: nothing else would tell a snooze or release that comes too late from one that is
--- repeated.
+--   known  the ids that the worker runs. No attempt is spent.
+-- Safe at any time: should the answer come after all, the fence refuses what is done with it. For that lease_no is
+-- raised here as it is by a claim: nothing else would distinguish a snooze or release that comes too late from one that
+-- is repeated.
 -- Locks: 8 job, 20 queue mark.
 -- Plan expected: the worker's lists, then the rows by the primary key.
 create or replace function fairmill.release_unknown_v1(worker_id text, known bigint[])

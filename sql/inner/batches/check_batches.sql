@@ -1,5 +1,5 @@
--- Looks at the batches whose check_at has come: held open by somebody whose time is up, waiting for more members, or in
--- somebody's hands when they were looked at last. Part of upkeep. Result: how many were looked at, and which are over.
+-- Looks at the batches whose check_at has come: with a hold whose time is up, waiting for more members, or
+-- locked by another session at the last check. Part of upkeep. Result: how many were looked at, and which are over.
 -- Locks: 11 tree (those that are free), then as advance_batches.
 -- Plan expected: a range of batch_to_check, then the primary key of batch.
 create or replace function fairmill.check_batches(batches_max integer default 1000, out checked integer,

@@ -1,5 +1,5 @@
 -- Removes whole trees of batches whose outermost one was over before then, oldest first. Part of retention. Returns how
--- many rows. A tree whose lock somebody has is left for a later call.
+-- many rows. A tree that another session has locked is left for a later call.
 -- Locks: 11 tree (those that are free).
 -- Plan expected: a range of batch_over, then batch_tree and the primary keys.
 create or replace function fairmill.forget_batches(before timestamptz, trees_max integer default 1000)

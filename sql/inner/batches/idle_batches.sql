@@ -1,8 +1,9 @@
--- Which of these batches are over at this moment: no live member, no batch inside that is not over, nobody holds them
--- open, and no new member for as long as their window says. Those that are not for reasons of time get a check_at;
--- holds that ran out are counted as lost.
--- The caller has the trees' locks. Result: the batches that are over, locked: nobody adds a member to them any more.
--- Locks: 13 batch. One to which somebody is adding is left out and looked at again: no settle waits for a caller's
+-- Which of these batches are over now: no live member, no batch inside that is not over, no hold
+-- that is open, and no new member for as long as their window says. Those that are not for reasons of time get a
+-- check_at; holds that ran out are counted as lost.
+-- The caller has the trees' locks. Result: the batches that are over, locked: no session adds a member to them any
+-- more.
+-- Locks: 13 batch. One to which another session is adding is left out and checked again: no settle waits for a caller's
 -- transaction.
 -- Plan expected: per batch the newest entry of job_batch (the oldest ones are the first to end, and their dead entries
 -- are not walked over) and for the same reason batch_inside from its end, batch_hold_batch; then the primary key.
@@ -68,11 +69,11 @@ begin
     v_next := least(v_next, v_now + v_soon);
   end if;
   if v_next < v_now + interval '10 seconds' then
-    -- To those who are awake, too: nobody's claim would tell them.
+    -- To workers that are awake, too: no claim would show it to them.
     perform pg_notify('fairmill', '!due ' || greatest(0, ceil(extract(epoch from v_next - v_now) * 1000)))
     where exists (select from fairmill.worker w where w.state = 'alive' and w.lease_until > v_now);
   end if;
-  -- Whoever was adding until a moment ago has added: look again, now that nobody else can.
+  -- Sessions that were adding have committed: look again, now that no other session can add.
   return array(
     select b.id from fairmill.batch b
     where b.id = any (v_over)

@@ -1,7 +1,7 @@
--- Takes the lock of whole trees of batches: the row of the outermost one. Whoever counts members, ends batches or
--- starts nodes has it, so all of that happens one after the other in a tree, and there is one order of locks: jobs,
+-- Takes the lock of whole trees of batches: the row of the outermost one. A session that counts members, ends batches
+-- or starts nodes has it, so all of that happens one after the other in a tree, and there is one order of locks: jobs,
 -- trees by id, whatever callbacks need.
--- FOR NO KEY UPDATE: whoever adds members is not in the way.
+-- FOR NO KEY UPDATE: a session that adds members does not conflict.
 --   batches  any batches of the trees; refused with FM003 in a transaction that is not READ COMMITTED
 -- Locks: 11 tree.
 -- Plan expected: the primary key of batch.
@@ -11,8 +11,8 @@ language plpgsql
 as $$
 #variable_conflict use_column
 begin
-  -- Whoever looks under the lock must see what the one before him has ended: with an old snapshot each of two last ones
-  -- takes the other for alive, and nobody ends what is around them.
+  -- A session under the lock must see what the session before it has ended: with an old snapshot each of two last
+  -- members takes the other for alive, and no session ends the batch around them.
   if current_setting('transaction_isolation') <> 'read committed' then
     raise exception 'batches need the isolation level READ COMMITTED, this transaction has %',
       current_setting('transaction_isolation')

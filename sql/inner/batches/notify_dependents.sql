@@ -1,6 +1,6 @@
--- Tells the batches around and the nodes behind that these are over. A failure that is not tolerated fails the flow
+-- Notifies the batches around and the nodes behind that these are over. A failure that is not tolerated fails the flow
 -- around it; what waits there for success is skipped.
--- The caller has the trees' locks. Result: the nodes that wait for nobody any more.
+-- The caller has the trees' locks. Result: the nodes that wait for no other node any more.
 -- Plan expected: the primary keys of batch and batch_edge; batch_inside for the nodes of a flow that failed.
 create or replace function fairmill.notify_dependents(batches bigint[])
 returns bigint[]

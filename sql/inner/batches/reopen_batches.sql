@@ -15,7 +15,7 @@ declare
   v_back    jsonb;      -- by batch: how many were dead, how many cancelled
   v_again   bigint[];
 begin
-  -- Not below nothing: a node that was started anew counts its members anew.
+  -- Not below 0: a node that was started again counts its members from 0.
   select jsonb_object_agg(back.batch, jsonb_build_array(back.dead, back.cancelled)) into v_back
   from (select m.one ->> 0 as batch, count(*) filter (where m.one ->> 1 = 'dead') as dead, count(*)
     filter (where m.one ->> 1 = 'cancelled') as cancelled

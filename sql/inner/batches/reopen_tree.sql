@@ -1,5 +1,6 @@
 -- Opens batches that were over, and those around them; nodes that were skipped because of them wait again.
--- The caller has the trees' locks. Result: the nodes that wait again; the caller starts those that wait for nobody.
+-- The caller has the trees' locks. Result: the nodes that wait again; the caller starts those that wait for no other
+-- node.
 -- Plan expected: the primary keys of batch and batch_edge, batch_inside; and as reset_nodes.
 create or replace function fairmill.reopen_tree(batches bigint[])
 returns bigint[]

@@ -1,4 +1,4 @@
--- Starts nodes that wait for nobody any more, or skips them, as their start_when says.
+-- Starts nodes that wait for no other node any more, or skips them, as their start_when says.
 -- The caller has the trees' locks. Result: the nodes that were skipped; those that were started: they may be over at
 -- once; and of these the ones with a job that was refused, and so is dead.
 -- Locks: as store_jobs.
@@ -18,7 +18,7 @@ begin
   skipped := '{}';
   started := '{}';
   died := '{}';
-  -- Level by level: a flow inside a flow starts with the nodes of it that wait for nobody.
+  -- Level by level: a flow inside a flow starts with its nodes without dependencies.
   while cardinality(v_nodes) > 0 loop
     select coalesce(array_agg(d.id) filter (where d.may_start), '{}'),
       coalesce(array_agg(d.id) filter (where not d.may_start), '{}') into v_new, v_not

@@ -1,5 +1,5 @@
 -- The accounts that whatever is enqueued in the trees of these batches may need: by nodes that wait or were skipped,
--- and by callbacks. Those who start several parts of a tree in one transaction lock them all at once, by name.
+-- and by callbacks. A transaction that starts several parts of a tree locks them all at once, by name.
 -- The caller has the trees' locks.
 -- Plan expected: as batches_within_v1.
 create or replace function fairmill.tree_accounts(batches bigint[])

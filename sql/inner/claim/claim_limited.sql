@@ -4,16 +4,17 @@
 --  (room_of_limits).
 --  2. Take candidates lane by lane, as far as the room of their queue and tenant goes; leave out kinds that are closed.
 --  3. Let those go that are too many for a limit they share with others (fit_limits). They stay ready.
---  4. Ask the rates of keys (rates_of_keys): who is over is put back as scheduled for the moment it may start.
+--  4. Ask the rates of keys (rates_of_keys): a job over the rate becomes rate-limited: scheduled for the time it may
+--  start.
 --  5. Spend the rates of limits for the rest and see what is closed now (closed_limits), list them where there are caps
 --  (list_running_ids);
 --     start them.
--- Result: the claimed jobs; and one row with id null if a limit is closed now or a job was put back. Its held_back:
+-- Result: the claimed jobs; and one row with id null if a limit is closed now or a job was rate-limited. Its held_back:
 --   limits     [{"scope", "name", "why": paused | cap | rate, "open_in_ms": when a rate opens}, …]
---   cut        so many candidates were too many for a limit they share: where jobs_max was reached with them, lanes
+--   cut        how many candidates were too many for a limit they share: where jobs_max was reached with them, lanes
 --              were not asked
---   late       [[priority, tenant, count], …] jobs that the rate of a key put back: the lane gave them, but not to the
---              worker
+--   late       [[priority, tenant, count], …] jobs that were rate-limited by their key: the lane gave them, but not to
+--              the worker
 --   due_in_ms  when the first of these falls due
 -- A claim that spends a rate is durable, whatever the caller says.
 -- Locks: 5 limit meter, 8 job (those that are free), 17 key meter, 21 claim list.
@@ -95,8 +96,8 @@ begin
   end if;
 
   if v_limits <> '{}' then
-    -- How many start of each, before they do: they are locked. The lanes tell, unless somebody was let go or kinds have
-    -- limits.
+    -- How many start of each, before they do: they are locked. The lanes give the counts, unless a job was let go or
+    -- kinds have limits.
     if cardinality(v_ctids) = cardinality(v_lanes) and 'kind' <> all (v_scopes) then
       with lane as (select l.n, count(*) as count from unnest(v_lanes) as l (n) group by l.n)
       select jsonb_object_agg(u.name, u.count) into v_used

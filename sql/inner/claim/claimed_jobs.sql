@@ -1,5 +1,5 @@
 -- The running jobs, of one worker or of all, found along the lists of their workers.
---   worker_id  null: all workers;  jobs_max: at most so many
+--   worker_id  null: all workers;  jobs_max: at most this many
 -- Plan expected: the lists by their primary key, then each job by its own.
 create or replace function fairmill.claimed_jobs(worker_id text default null, jobs_max integer default null)
 returns table (id bigint, worker text, queue text, tenant text, kind text)

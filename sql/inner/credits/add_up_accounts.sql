@@ -1,5 +1,5 @@
--- Adds up ended reservations of accounts that nobody locked since, so that they do not pile up. Returns how many
--- accounts.
+-- Adds up ended reservations of accounts that no transaction has locked since, so that they do not pile up. Returns how
+-- many accounts.
 -- Locks: 15 account (those that are free).
 -- Plan expected: a skip-scan of credit_pending_account, empty at most times.
 create or replace function fairmill.add_up_accounts(accounts_max integer default 1000)

@@ -1,6 +1,6 @@
 -- Ends the reservations of jobs that ended: captured where the job is done, given back otherwise. In the transaction
--- that ends the job, whoever ends it. Takes no lock of an account: it waits in credit_pending. A reservation that has
--- its end keeps it: no settle ever fails for it.
+-- that ends the job, for every way a job ends. Takes no lock of an account: it waits in credit_pending. A reservation
+-- that has its end keeps it: no settle ever fails for it.
 --   reservations, states  of the jobs that ended
 -- Plan expected: a probe of the primary key of credit_entry per reservation.
 create or replace function fairmill.end_reservations(reservations bigint[], states text[])

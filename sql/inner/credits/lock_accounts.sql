@@ -10,7 +10,7 @@ as $$
 declare
   v_names text[] := array(select distinct u.name collate "C" from unnest(names) as u (name) order by 1);
 begin
-  -- From here on only those that are locked: one that a grant makes at this moment is not, and is none yet.
+  -- From here on only those that are locked: one that a concurrent grant makes is not, and does not exist yet.
   v_names := array(select locked.name from unnest(v_names) as given (name)
     cross join lateral (select a.name from fairmill.account a where a.name = given.name for update) locked);
   -- A new statement: it sees what was given back before the lock was had.

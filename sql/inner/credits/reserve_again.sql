@@ -1,4 +1,4 @@
--- Holds the units of ended jobs once more, because they are run again, in the order of their ids. A job whose account
+-- Reserves the units of ended jobs again, because they are run again, in the order of their ids. A job whose account
 -- has not enough takes nothing from those behind it.
 --   old_reservations, job_ids  the jobs and what they had reserved
 --   others              accounts that the transaction will need besides: all are locked here, in one order, or two

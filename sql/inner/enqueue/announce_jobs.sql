@@ -1,8 +1,8 @@
--- Tells workers of jobs that were just stored.
---   wake    tell sleeping workers which queues have work, and when the first delayed job falls due
+-- Signals workers about jobs that were just stored.
+--   wake    signal to sleeping workers which queues have work, and when the first delayed job is due
 --   due_ms  in how many milliseconds upkeep has something to do for a job that was replaced; null: nothing
 -- A job that still needs its slot is promoted at once, and only this function knows of it. In a transaction of the
--- caller that is told to workers that are awake, too: when a long transaction commits, its ids are old, and no worker
+-- caller that is sent to workers that are awake, too: when a long transaction commits, its ids are old, and no worker
 -- would look for them.
 create or replace function fairmill.announce_jobs(jobs fairmill.new_job[], wake boolean, alone boolean, due_ms float8)
 returns void

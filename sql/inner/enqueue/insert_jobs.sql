@@ -1,4 +1,4 @@
--- Inserts the jobs that nothing stands against: the only place where new jobs enter the table.
+-- Inserts the jobs that nothing refuses: the only statement that adds new jobs to the table.
 -- Result: how many were inserted. A job whose unique key another one holds is left out.
 -- Plan expected: one insert from the array.
 create or replace function fairmill.insert_jobs(jobs fairmill.new_job[])

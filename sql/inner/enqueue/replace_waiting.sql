@@ -4,7 +4,7 @@
 -- does not wait or does not hold the key any more: look again. due_in_ms: in how many milliseconds upkeep has something
 -- to do; null: nothing.
 -- A ready job that is due at once in the same lane and under the same limit stays where it is, and so does a blocked
--- one. Any other becomes scheduled; its promotion finds its slot and tells the workers of the old id in its new lane.
+-- one. Any other becomes scheduled; its promotion finds its slot and signals to the workers the old id in its new lane.
 -- A job that goes under another key, or waits for a later time, gives up its slot: a new one would not hold it either.
 -- Only kinds that refuse hold theirs from the enqueue on. The next upkeep gives the slot to a blocked job: it looks at
 -- keys that are marked. The mark is a meter of its own, because settles wait for the key's own lock, which no
@@ -28,7 +28,7 @@ begin
   if not found then
     return;
   end if;
-  -- A signal that nobody has asked for yet (no position) is no step of a run.
+  -- A signal that no run has waited for yet (no position) is no step of a run.
   if exists (select from fairmill.step s where s.job_id = old_id and s.position is not null) then
     outcome := 'kept';
     return;

@@ -1,7 +1,7 @@
 -- Stores jobs: the one way into the table. Every check sees the whole list and writes what it finds into the jobs
 -- themselves; what none of them refuses is stored.
 --   jobs     as parse_jobs read them
---   wake     tell sleeping workers
+--   wake     wake sleeping workers
 --   alone    the transaction ends with this statement: slots of keys may be taken at once
 --   refused  what becomes of the list when a job is refused: none (nothing is stored), rest (the others are), buried
 --            (the others are, and the refused ones are stored as dead: they can be looked at and retried, and their

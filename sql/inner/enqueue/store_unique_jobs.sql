@@ -34,7 +34,7 @@ begin
     loop
       v_rounds := v_rounds + 1;
       if v_rounds > 1000 then
-        raise exception 'unique key "%" changes hands all the time', v_job.unique_key using errcode = '40001';
+        raise exception 'unique key "%" keeps changing its holder', v_job.unique_key using errcode = '40001';
       end if;
       v_outcome := null;
       v_owner := v_job.id;
@@ -84,7 +84,7 @@ begin
       continue;
     end if;
     if all_or_none then
-      raise exception 'the unique key of a job of kind "%" changed hands this moment',
+      raise exception 'the unique key of a job of kind "%" has just changed its holder',
         v_job.kind using errcode = '40001', hint = 'Try again.';
     end if;
     jobs[v_job.n].refusal := case v_outcome

@@ -1,4 +1,4 @@
--- Which job holds a unique key at this moment; null: none. Asked without a lock: it may change hands the moment after.
+-- Which job holds a unique key now; null: none. Read without a lock: the holder may change at any time.
 --   for_period  the key is held for a period (unique_period), not by a job that waits or runs
 -- Plan expected: a probe of job_unique, or of unique_period.
 create or replace function fairmill.unique_holder(tenant_name text, kind_name text, key_name text, for_period boolean)

@@ -1,8 +1,8 @@
--- Gives the free slots of keys to whoever is blocked by them, best first: higher priority, then older. Called by
+-- Gives the free slots of keys to the jobs that are blocked by them: highest priority first, then lowest id. Called by
 -- everything that frees a slot, in the same transaction, and by everything that may add to the blocked.
--- Result: the jobs that became ready. The caller sees to it that workers hear of them: their ids are old.
+-- Result: the jobs that became ready. The caller wakes workers for them: their ids are old.
 -- Locks: 17 key meter, 19 waiting job. A key whose free slot found only such jobs is marked, and upkeep looks again.
--- Places of kinds that refuse are given by those who enqueue, under a lock of their own that a long transaction may
+-- Slots of kinds that refuse are given at enqueue, under a lock of its own that a long transaction may
 -- hold. For the few jobs that are blocked there (run again by hand, or from before the rule) that lock is needed too:
 -- it is tried, not waited for.
 -- Plan expected: per key a range of job_slot and a range of job_blocked; then the rows by their ctid (Tid Scan).
@@ -17,8 +17,8 @@ declare
   v_rows  tid[];     -- of the jobs that get a slot
   v_slots integer[];
   v_unsure text[];
-  -- At most so many of one key: the rest is uncertain and has its turn with the next upkeep.
-  v_places_max constant integer := 1000;
+  -- At most this many of one key: the rest is marked for the next upkeep.
+  v_slots_max constant integer := 1000;
 begin
   perform fairmill.lock_meters('start', 'key', keys);
   -- Taken down before looking: what is found to be doubtful again raises it again.
@@ -50,11 +50,11 @@ begin
     select free.name, free.slots,
       array(select b.ctid from fairmill.job b where b.aside = 'blocked' and b.limit_key = free.name
             order by b.priority desc, b.id limit cardinality(free.slots) for update skip locked) as found
-    from fairmill.free_slots(array(select unnest(v_keys) except select unnest(v_unsure)), v_places_max) free)
+    from fairmill.free_slots(array(select unnest(v_keys) except select unnest(v_unsure)), v_slots_max) free)
   select array_agg(chosen.tid) filter (where chosen.tid is not null), array_agg(chosen.slot)
     filter (where chosen.tid is not null),
          v_unsure || array_agg(distinct key.name)
-           filter (where cardinality(key.slots) = v_places_max or cardinality(key.slots) > cardinality(key.found))
+           filter (where cardinality(key.slots) = v_slots_max or cardinality(key.slots) > cardinality(key.found))
     into v_rows, v_slots, v_unsure
   from key left join lateral unnest(key.found, key.slots[1 : cardinality(key.found)]) as chosen (tid, slot) on true;
 
@@ -67,7 +67,7 @@ begin
   end if;
 
   if v_unsure is not null then
-    -- Places are left, or could not be given: is somebody blocked after all?
+    -- Slots are left, or could not be given: is a job still blocked?
     update fairmill.meter m set recheck = true
     where m.use = 'start' and m.scope = 'key' and m.name = any (v_unsure) and not m.recheck
       and (select b.id from fairmill.job b where b.aside = 'blocked' and b.limit_key = m.name limit 1) is not null;

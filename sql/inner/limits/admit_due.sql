@@ -1,5 +1,5 @@
--- Moves scheduled jobs whose time has come on: to ready, or to blocked where they need a slot under their key. Who is
--- blocked gets one by finish_transitions, which the caller calls last, with what this function answers.
+-- Moves scheduled jobs whose time has come on: to ready, or to blocked where they need a slot under their key. A job
+-- that is blocked gets one by finish_transitions, which the caller calls last, with what this function answers.
 -- Each gets its position in its lane from now on, in the order of the ids given: behind what is ready by now, before
 -- what is stored later.
 -- The caller has locked the jobs. Result: the queues in which a job became ready, the keys of which a job became
@@ -14,7 +14,7 @@ begin
   with due as (
     update fairmill.job j
     set turn_no = turn.no, (state, aside) = (
-      -- Who holds a slot keeps it: a rate had put it back, or slots of its kind are held from enqueue to end.
+      -- A job that holds a slot keeps it: it was rate-limited, or slots of its kind are held from enqueue to end.
       select coalesce(must.wait, 'ready'), must.wait
       from (select case when j.limit_key is not null and j.slot is null and exists (
               select from fairmill.key_limit_in_force r where r.kind = j.kind and r.max_running is not null)

@@ -1,16 +1,16 @@
 -- As admit_blocked, for keys of which this very transaction freed a slot: with one slot a key it need not lock the
--- meters of those who have somebody blocked. Part of settle_v1.
---  1. Lock the best of the blocked, for each key of a kind that allows one job at once and lets the others wait.
---  2. If nobody else holds a slot of the key, it gets the slot.
+-- meters of keys with blocked jobs. Part of settle_v1.
+--  1. Lock the first of the blocked, for each key of a kind that allows one job at once and lets the others wait.
+--  2. If no other job holds a slot of the key, it gets the slot.
 --  3. All other keys go the way of admit_blocked, under the locks of their meters.
--- Why no slot is given twice: until we commit, everybody else sees the job that gave up its slot still holding it,
--- whether they hold the meter or not; and nobody has given it before, because then we would see that job. Why nobody is
--- overlooked: who is not seen by us, because his enqueue commits later, has one before him who is started now, and
--- whose end looks again. Where we see nobody blocked that is not so:
--- then the meter's lock is waited for, and under it we look again.
+-- Why no slot is given twice: until this commits, every other session sees the job that gave up its slot still holding
+-- it, whether it holds the meter or not; and no session has given it before, because then that job would be seen here.
+-- Why no job is overlooked: a job that is not seen here, because its enqueue commits later, has one before it that is
+-- started now, and whose end looks again. Where no blocked job is seen, that does not hold: then the meter's lock is
+-- waited for, and the look is repeated under it.
 -- Result: of each lane the first job that became ready.
--- Locks: 19 waiting job (before the meters, and never waited for), then as admit_blocked. Nobody waits for a job while
--- he holds a key's meter.
+-- Locks: 19 waiting job (before the meters, and never waited for), then as admit_blocked. No session waits for a job
+-- while it holds a key's meter.
 -- Plan expected: per key one entry of job_blocked, and one of job_slot; then the rows by their ctid (Tid Scan). In the
 -- order of the keys, because then both indexes, and where keys begin with the tenant that of the lanes too, are written
 -- page by page.
@@ -23,14 +23,14 @@ declare
   v_kind   text;
   v_start  text;
   v_single text[];
-  v_keys   text[];   -- those with somebody blocked, and beside them its ctid
+  v_keys   text[];   -- those with a blocked job, and beside them its ctid
   v_ctids tid[];
   v_held   text[];
   v_rest   text[];
 begin
   -- As lock_meters: what is seen must be what was committed before.
   if current_setting('transaction_isolation') = 'read committed' then
-    -- Whose key begins like the first one is of its kind: the text of a key is its JSON, and a quotation mark ends the
+    -- A key that begins like the first one is of its kind: the text of a key is its JSON, and a quotation mark ends the
     -- kind.
     v_kind := keys[1]::jsonb ->> 0;
     v_start := '[' || to_jsonb(v_kind)::text;
@@ -54,7 +54,7 @@ begin
   end if;
 
   if v_single is not null then
-    -- The inner query is not merged with this one (offset 0), which would ask and lock for each place where its answer
+    -- The inner query is not merged with this one (offset 0), which would ask and lock for each reference to its answer
     -- stands.
     select array_agg(best.name) filter (where best.tid is not null), array_agg(best.tid)
       filter (where best.tid is not null),
@@ -64,7 +64,7 @@ begin
                           order by b.priority desc, b.id limit 1 for update skip locked) as tid
           from (select distinct n.name collate "C" as name from unnest(v_single) as n (name) order by 1) u
             offset 0) best;
-    -- Places above the limit: it was higher when they were given.
+    -- Slots above the limit: it was higher when they were given.
     v_held := array(select j.limit_key from fairmill.job j where j.slot is not null and j.limit_key = any (v_keys));
     if cardinality(v_held) > 0 then
       v_rest := v_rest || v_held;

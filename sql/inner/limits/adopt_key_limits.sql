@@ -1,4 +1,4 @@
--- Takes over what transactions of callers told about one kind (report_key_limits_v1): what was told last comes into
+-- Applies what transactions of callers reported about one kind (report_key_limits_v1): the last report comes into
 -- force, the rest is forgotten.
 -- One kind a transaction: a change locks what others take in another order. Result: the kind; null: there is nothing to
 -- take over.

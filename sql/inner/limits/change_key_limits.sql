@@ -1,11 +1,11 @@
--- Puts a rule of a kind in force that was told at some time, unless another one was told later. Part of
+-- Puts a rule of a kind in force that was reported at some time, unless another one was reported later. Part of
 -- set_key_limits_v1 and adopt_key_limits.
 --   report  the rule, as read_key_limits made it, with its reported_at
 -- Jobs that are enqueued from then on obey it; for those that wait already, only the numbers change. Result: whether it
 -- is new.
--- Who was put back by a rate that is another one now is due at once: to be promoted, to ask the new rate, and to be
--- given a moment by it.
--- Who waits for its time and holds a slot of a kind that refused gives it up when the kind does not refuse any more.
+-- A job that was rate-limited by a rate that has changed is due at once: it is promoted, asks the new rate, and is
+-- given a start time by it.
+-- A delayed job that holds a slot of a kind that refused gives it up when the kind does not refuse any more.
 -- Upkeep does the rest.
 -- Locks: 3 kind, with a cap 5 limit meter, 6 limit setting, 17 key meter, 19 waiting job. So never inside a transaction
 -- of a caller: report_key_limits_v1 is for those.
@@ -32,12 +32,13 @@ declare
   v_cap     constant integer := report.kind_max_running;
   v_old_cap integer;
 begin
-  -- Most who tell a rule tell what is in force.
+  -- Most reports repeat the rule that is in force.
   if fairmill.are_key_limits(report)
     and not exists (select from fairmill.key_limit_report t where t.kind = v_kind and not t.adopted) then
     return false;
   end if;
-  -- One change of a kind at a time, and each looks again: of two that came at once the one that was told last stays.
+  -- One change of a kind at a time, and each looks again: of two that came at once the one that was reported last
+  -- stays.
   perform pg_advisory_xact_lock(hashtext('fairmill.key_limit'), hashtext(v_kind));
   if exists (select from fairmill.key_limit_report t where t.kind = v_kind and t.adopted
     and t.reported_at > report.reported_at) then
@@ -67,8 +68,8 @@ begin
   end if;
   v_is_paced_anew := (v_old.rate_limit, v_old.rate_per_ms, v_old.rate_how, v_old.rate_at)
     is distinct from (v_new.rate_limit, v_new.rate_per_ms, v_new.rate_how, v_new.rate_at);
-  -- All keys are locked first and looked at afterwards, in statements of their own: whoever counted under one of these
-  -- locks by the old rule has committed then, and nothing is overlooked.
+  -- All keys are locked first and looked at afterwards, in statements of their own: a session that counted under one of
+  -- these locks by the old rule has committed then, and nothing is overlooked.
   if v_old.max_running is not null or v_is_paced_anew and v_old.rate_at = 'start' then
     perform fairmill.lock_meters('start', 'key', array(
       select x.name from fairmill.meter x where x.use = 'start' and x.scope = 'key' and x.name >= v_from
@@ -94,7 +95,7 @@ begin
         and h.rate_limited is not true
       order by h.limit_key for update skip locked));
   end if;
-  -- More slots, or none to count: who is blocked is looked at by the next upkeep.
+  -- More slots, or none to count: the next upkeep looks at the blocked jobs.
   if v_old.max_running is not null then
     update fairmill.meter m set recheck = true
     where m.use = 'start' and m.scope = 'key' and m.name >= v_from and m.name < v_to and not m.recheck

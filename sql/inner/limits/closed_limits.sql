@@ -1,6 +1,6 @@
--- Spends the rates of limits for what a claim started, and tells which limits are closed now. Part of claim_limited,
+-- Spends the rates of limits for what a claim started, and returns which limits are closed now. Part of claim_limited,
 -- under its locks.
---   limits  as room_of_limits said;  used: "tenant acme" → how many were started, or null;  at: the moment of the claim
+--   limits  as room_of_limits said;  used: "tenant acme" → how many were started, or null;  at: the time of the claim
 -- Result: the list for the worker, as claim_limited describes it; null: nothing is closed.
 create or replace function fairmill.closed_limits(limits jsonb, used jsonb, at timestamptz)
 returns jsonb

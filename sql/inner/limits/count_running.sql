@@ -1,9 +1,9 @@
 -- Lets running jobs count for caps that were set while they ran already. Returns how many did not count before.
 -- Claims that began before a cap was set do not know it: upkeep calls this for some time after a limit has changed.
---   limit_scope, limit_name  only for this limit: of a caller who has its lock, and must not ask for those before it;
+--   limit_scope, limit_name  only for this limit: for a caller that has its lock, and must not ask for those before it;
 --                            null: for all
 -- Locks: 5 limit meter.
--- Plan expected: a walk along what is in the hands of workers, and a probe of limit_setting and of meter for each name
+-- Plan expected: a walk along the jobs that workers run, and a probe of limit_setting and of meter for each name
 -- among them; only while a cap is young.
 create or replace function fairmill.count_running(limit_scope text default null, limit_name text default null)
 returns integer
@@ -45,7 +45,7 @@ begin
       perform fairmill.lock_meters('start', v_scope, v_names);
     end if;
   end loop;
-  -- Whoever ended meanwhile leaves the list when it is next gone through.
+  -- A job that ended meanwhile leaves the list when the list is next compacted.
   perform fairmill.list_running_ids(v_listed);
   return v_count;
 end

@@ -1,8 +1,8 @@
 -- Of the candidates of a claim, those that fit under the limits they share, in the order in which they came. Part of
 -- claim_limited.
 --   ctids  the candidates, locked;  limits: as room_of_limits said
--- One limit after the other, so that a job which one of them holds back takes no room of the next: whoever is held back
--- is held back by a limit that is full.
+-- One limit after the other, so that a job which one of them holds back takes no room of the next: a job that is held
+-- back is held back by a limit that is full.
 create or replace function fairmill.fit_limits(ctids tid[], limits jsonb)
 returns tid[]
 language plpgsql

@@ -1,5 +1,5 @@
--- The free slots of keys, lowest first, at most slots_max of each. A key without a limit has room for everybody: so
--- many times null.
+-- The free slots of keys, lowest first, at most slots_max of each. A key without a limit has room for every job: null,
+-- slots_max times.
 -- The caller holds the lock under which the slots of these keys are given, and began this statement after it got it.
 -- Result: a row per key: its name, its limit (null: none), its free slots.
 -- Plan expected: a range of job_slot per key.
@@ -12,7 +12,7 @@ begin
   return query
     select k.name, rule.max_running, case
       when rule.max_running is null then array_fill(null::integer, array[slots_max])
-      -- Places above the limit count as well: it was higher when they were given.
+      -- Slots above the limit count as well: it was higher when they were given.
       when cardinality(held.slots) >= rule.max_running then '{}'
       when rule.max_running = 1 then '{1}'
       else array(select generate_series(1, rule.max_running) except select unnest(held.slots)

@@ -9,7 +9,7 @@ language plpgsql
 as $$
 #variable_conflict use_column
 begin
-  -- The hour says that it is in use: whoever removes idle ones at this moment looks at it again under the lock.
+  -- The hour says that it is in use: a session that removes idle meters now looks at it again under the lock.
   update fairmill.meter m set running_ids = m.running_ids || (listed ->> (m.scope || ' ' || m.name))::bigint[],
     used_at = date_trunc('hour', now())
   where m.ctid = any (array(

@@ -1,16 +1,16 @@
--- Takes the locks of limits or keys, in the order of their names, and makes the meters that do not exist yet. Whoever
--- counts what runs under a limit holds its lock first; a statement that begins afterwards sees everything that was
+-- Takes the locks of limits or keys, in the order of their names, and makes the meters that do not exist yet. A session
+-- that counts what runs under a limit holds its lock first; a statement that begins afterwards sees everything that was
 -- committed under it.
---   use    start: for claims, settles, upkeep; enqueue: for those who enqueue, maybe in a long transaction of their own
---   scope  queue | kind | tenant | key: claims lock several scopes in this order; who enqueues goes by the alphabet
---   are_sorted  the caller knows that no name is there twice and that they are sorted (collation C)
+--   use    start: for claims, settles, upkeep; enqueue: for enqueues, perhaps in a long transaction of the caller
+--   scope  queue | kind | tenant | key: claims lock several scopes in this order; enqueues lock in alphabetical order
+--   are_sorted  the caller guarantees that the names are distinct and sorted (collation C)
 -- Result: where the meters stand in the table, in the order of their names, which is true for as long as they are
--- locked; null: nobody knows, because some had to be made (meter_ctids looks for them).
+-- locked; null: unknown, because some had to be made (meter_ctids looks for them).
 -- Locks: 5 limit meter, 16 enqueue meter or 17 key meter. Where some are missing, one insert goes through all of them
--- in their order: its conflict waits for whoever makes the same one, and locks what is there. To lock those that exist
--- and then to make the others would be two orders, and two callers could wait for each other.
--- Plan expected: one range of the primary key along the array of names. Before PostgreSQL 17 nobody makes that plan for
--- sure (see meter_ctids): there the insert is the only way.
+-- in their order: its conflict waits for a session that makes the same one, and locks what is there. To lock those that
+-- exist and then to make the others would be two orders, and two callers could wait for each other.
+-- Plan expected: one range of the primary key along the array of names. PostgreSQL before 17 does not make that plan
+-- for sure (see meter_ctids): there the insert is the only way.
 create or replace function fairmill.lock_meters(use text, scope text, names text[], are_sorted boolean default false)
 returns tid[]
 language plpgsql
@@ -41,7 +41,7 @@ begin
       return v_ctids;
     end if;
   end if;
-  -- The hour is what whoever spends a rate writes there as well: an update that changes no index.
+  -- A session that spends a rate writes the hour there as well: an update that changes no index.
   insert into fairmill.meter as m (use, scope, name, used_at)
   select lock_meters.use, lock_meters.scope, u.name, date_trunc('hour', now()) from unnest(v_names) as u (name)
   on conflict on constraint meter_pkey do update set used_at = m.used_at where false;

@@ -1,6 +1,6 @@
--- How many may start at a moment under a rate, and when so many as are wanted may.
---   spent_at, spent  of the meter;  rate_*: of the limit;  at: the moment, by the database's clock
---   wanted           open_at tells when so many fit; more than the limit never do, then it tells when the limit does
+-- How many jobs may start at a time under a rate, and when the wanted number may.
+--   spent_at, spent  of the meter;  rate_*: of the limit;  at: the time, by the database's clock
+--   wanted           open_at is when this many fit; more than the limit never do, then it is when the limit does
 -- window: what was spent counts until it is older than the period, so no sliding window of that length ever holds more
 -- than the limit.
 -- uniform: one, if the last is long enough ago.

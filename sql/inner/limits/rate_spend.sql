@@ -1,6 +1,6 @@
--- Writes down that so many started at a moment: the new contents of the meter. What no longer counts is dropped.
+-- Records that n jobs started at a time: the new contents of the meter. What no longer counts is dropped.
 -- window: starts of one 256th of the period are added up, so that a meter stays small whatever the limit. They count
--- from the last of them: a start counts a little longer than it must, never shorter. It is a moment that has been, not
+-- from the last of them: a start counts a little longer than it must, never shorter. It is a time in the past, not
 -- the end of the 256th: under a shorter period, which may be set at any time, that would lie far ahead, and the rate
 -- would be closed until then.
 -- uniform: the last start is all there is to know.

@@ -1,5 +1,5 @@
 -- Rates that are kept at enqueue: spends them for the jobs that fit, and refuses those that do not, with the time at
--- which they may come again. Jobs that must all come at once and are more than a rate ever lets in are told no time:
+-- which they may come again. Jobs that must all come at once and are more than a rate ever lets in get no time:
 -- there is none.
 --   all_or_none  if one job is refused, nothing is spent
 --  1. Find the rates, each with the jobs that come under it, and lock their meters.
@@ -19,9 +19,9 @@ declare
   v_rate    record;
   v_room    record;
   v_open_at timestamptz;
-  v_most    integer;    -- so many may come at once
+  v_most    integer;    -- this many may come at once
   v_never   boolean;
-  v_hit     integer[];  -- of its jobs those that nobody has refused yet
+  v_hit     integer[];  -- of its jobs those that are not refused yet
   v_n       integer;
   v_refused boolean := exists (select from unnest(jobs) as j where j.refusal is not null);
   v_at      timestamptz;
@@ -83,8 +83,8 @@ begin
       end loop;
     end if;
     continue when cardinality(v_hit) <= v_room.room;
-    -- Who must come all at once may when there is room for all. Of the others, the first that does not fit may come
-    -- when something is given back, after those that fit have spent what is left.
+    -- Jobs that must come all at once may when there is room for all. Of the others, the first that does not fit may
+    -- come when something is given back, after those that fit have spent what is left.
     select r.open_at into v_open_at
     from (select s.* from fairmill.rate_spend(v_rate.spent_at, v_rate.spent, v_rate.rate_limit, v_rate.per_ms,
       v_rate.how, v_at, v_room.room) s

@@ -1,15 +1,15 @@
--- The rates of keys: who of these jobs may not start now is put back, scheduled for a moment of its own at which it
+-- The rates of keys: a job that may not start now becomes rate-limited: scheduled for a time of its own at which it
 -- may; it keeps its attempt and its slot, and is counted in rate_limited_times. For the others the rate is spent. Part
 -- of claim_limited.
---   ctids  the candidates in the order of their turns, locked;  at: the moment of the claim, as far as it is known
--- Result: at, the moment under the locks; ctids_left, of those that may start; late, what the worker is told of the
+--   ctids  the candidates in the order of their turns, locked;  at: the time of the claim, as far as it is known
+-- Result: at, the time under the locks; ctids_left, of those that may start; late, what the worker learns about the
 -- others, or null; spends, whether a rate was spent.
--- Most keys have room for all their jobs, and nobody waits: spend_key_rates is enough for them. The others are looked
+-- Most keys have room for all their jobs, and no job waits: spend_key_rates is enough for them. The others are looked
 -- at one by one.
--- Moments are given one after the other, so that a thousand jobs of a key do not come back at once to be put back
--- again. They are hints:
--- when a job comes back, the rate is asked again. Who comes back too early goes before all others that wait; newcomers
--- queue up behind them, and start at once only if nobody waits.
+-- Start times are given one after the other, so that a thousand jobs of a key do not come back at once to be
+-- rate-limited again. They are hints:
+-- when a job comes back, the rate is asked again. A job that comes back too early goes before all others that wait; new
+-- jobs queue up behind them, and start at once only if no job waits.
 -- Locks: 17 key meter.
 -- Plan expected: the jobs by their ctids; a look at job_rate_limited for all keys; per key that has too little room a
 -- probe of meter and a backward probe of job_rate_limited.
@@ -25,7 +25,7 @@ declare
   v_counts integer[];
   v_meters tid[];          -- where their meters stand, if that is known
   v_group  record;
-  v_waits  jsonb := '{}';  -- keys of which somebody waits
+  v_waits  jsonb := '{}';  -- keys with a waiting job
   v_tight  jsonb;          -- these, and those that have too little room
   v_left   text[];
   v_late   tid[];
@@ -43,8 +43,8 @@ begin
     return;
   end if;
   v_meters := fairmill.lock_meters('start', 'key', v_names, are_sorted => true);
-  -- Later than all that was spent under these locks before: whoever had them meanwhile forgot what no longer counted at
-  -- its moment.
+  -- Later than all that was spent under these locks before: a session that had them meanwhile dropped what no longer
+  -- counted at its time.
   at := clock_timestamp();
 
   -- Said with an order that no other index has: statistics cannot talk the planner out of job_rate_limited.
@@ -82,7 +82,7 @@ begin
   end if;
 
   -- Everything of a key in one row, found by probes from it: whatever is joined the other way round is quadratic. Of a
-  -- key's jobs those that were put back before go first; who never was stands behind those that still wait.
+  -- key's jobs the rate-limited ones go first; a job that never was goes behind those that still wait.
   with wanted as materialized (
     select j.limit_key, array_agg(p.tid order by j.rate_limited is not true, p.n) as tids, count(*)::integer as count,
       count(*) filter (where j.rate_limited)::integer as again

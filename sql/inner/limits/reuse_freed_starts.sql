@@ -1,13 +1,13 @@
--- Jobs that the rate of their key had put back have ended without a start: the moments they had go to those that wait
+-- Rate-limited jobs of keys have ended without a start: the start times they had go to those that wait
 -- behind them. Part of end_jobs.
---   keys, moments  of the jobs that ended, beside each other
--- Those who would wait longest take the earliest moments, for as long as these are earlier than their own: one write
--- for each moment that became free, however many wait, no moment is left unused, and nobody is put off. Moments are
+--   keys, moments  of the jobs that ended, parallel arrays, the start time of each job
+-- The jobs that would wait longest take the earliest starts, for as long as these are earlier than their own: one write
+-- for each start that became free, however many wait, no start is left unused, and no job is delayed. Starts are
 -- hints, in no promised order: see rates_of_keys.
--- Workers know of these moments already, and sleep no longer than until the first; they are told of those that are
+-- Workers know these times already, and sleep no longer than until the first; they are notified of those that are
 -- over.
 -- Locks: 19 waiting job.
--- Plan expected: per key a backward range of job_rate_limited, as long as there are moments; then the rows by their
+-- Plan expected: per key a backward range of job_rate_limited, as long as there are start times; then the rows by their
 -- ctid (Tid Scan).
 create or replace function fairmill.reuse_freed_starts(keys text[], moments timestamptz[])
 returns void

@@ -4,7 +4,7 @@
 -- open_at (when a rate opens). Only limits that say something are in it.
 --   quanta    beside tenants: how many are wanted of each;  jobs_max: how many in all
 -- What runs under a cap is in the list of its meter, with some that have ended since. Where the list leaves more room
--- than is wanted nobody looks who that is; otherwise it is gone through, and only those stay in it that run.
+-- than is wanted, the list is not checked; otherwise it is compacted to the jobs that still run.
 -- Locks: 5 limit meter.
 -- Plan expected: a probe of limit_setting and of meter per name, and the listed jobs by the primary key. Each limit is
 -- asked for by its name (offset 0), whatever the statistics say: from the side of the limits it would be a walk along

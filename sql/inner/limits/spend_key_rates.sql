@@ -1,7 +1,7 @@
 -- Spends the rate of keys that have room for their jobs, all of them in one statement. Part of rates_of_keys, under the
 -- locks of the meters.
---   names   keys of one kind;  ctids: of their meters, as lock_meters told; null: to be looked for
---   count   so many jobs of each want to start;  rate_*: of the rule;  at: the moment under the locks
+--   names   keys of one kind;  ctids: of their meters, as lock_meters returned; null: to be looked for
+--   count   this many jobs of each want to start;  rate_*: of the rule;  at: the time, read under the locks
 -- Result: the keys that have too little room; nothing is spent for them.
 -- Asks and writes the same as rate_room and rate_spend do, key by key: written out, because to call them for each costs
 -- more than everything else. What is true of most meters is asked first: it has room even if all in its list counts,
@@ -20,7 +20,7 @@ declare
   v_from    constant timestamptz := at - case when v_uniform
     then ceil(rate_per_ms * 1000.0 / rate_limit)::float8 * interval '1 microsecond'
                                          else rate_per_ms * interval '1 millisecond' end;
-  -- The 256th of the period in which we are.
+  -- The 256th of the period that is current.
   v_step    constant float8 := rate_per_ms / 256000.0;
   v_begin   constant timestamptz := to_timestamp((ceil(extract(epoch from at)::float8 / v_step) - 1) * v_step);
   -- What a meter holds that was empty.
@@ -59,7 +59,7 @@ begin
   if v_spent = cardinality(names) then
     return '{}';
   end if;
-  -- Where a meter stands that was written to, nobody sees one any more.
+  -- A meter that was written has a new ctid: those still found here were not spent.
   return array(select m.name from fairmill.meter m where m.ctid = any (v_ctids));
 end
 $$;

@@ -3,7 +3,7 @@
 --   filter    an object; what it does not name is not asked for. state: dead (default) | cancelled; kind, queue,
 --             tenant: the same; error_code: the error's code is this; error_text: its message contains this;
 --             ended_since (and later), ended_until (and not later); ids: only these, at most 10,000
---   jobs_max  picks at most so many;  looks_max: looks at no more than so many, whether they fit or not
+--   jobs_max  picks at most this many;  looks_max: looks at no more than this many, whether they fit or not
 --   after_id  begins behind this id
 -- Result: the jobs and when each ended (together the primary key of the history), how many were looked at, the id of
 -- the last of them:
@@ -44,7 +44,7 @@ begin
       hint = 'Known: ' || array_to_string(v_known, ', ') || '.';
   end if;
   if v_state not in ('dead', 'cancelled') then
-    raise exception 'jobs that are % are not put back', v_state using errcode = 'FM001',
+    raise exception 'jobs that are % are not redriven', v_state using errcode = 'FM001',
       hint = 'Say dead or cancelled.';
   end if;
   if jobs_max is null or jobs_max not between 1 and 10000 or looks_max is null or looks_max not between 1 and 100000

@@ -1,7 +1,7 @@
--- Puts ended jobs back into the queue as new ones of the same id: attempts and crashes counted anew, failures and lease
--- number kept, without their time to live and without their unique key. Each is ready, or blocked where it needs a slot
--- under its key. A job that had had reserved credits reserves them again; where its account has not enough, it stays as
--- it is. So does a delivery job whose message may have arrived: see reopen_messages.
+-- Puts ended jobs back into the queue as new ones of the same id: attempts and crashes counted from 0, failures and
+-- lease number kept, without their time to live and without their unique key. Each is ready, or blocked where it needs
+-- a slot under its key. A job that had had reserved credits reserves them again; where its account has not enough, it
+-- stays as it is. So does a delivery job whose message may have arrived: see reopen_messages.
 --   ids, ends  the jobs and when each ended: together the primary key of the history
 -- A member of a batch is one again: the batch is open again if it was over (reopen_batches).
 -- The caller has locked the rows and decided.

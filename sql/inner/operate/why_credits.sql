@@ -1,4 +1,4 @@
--- The credits of a job, as why_v1 tells them. Part of why_v1.
+-- The credits of a job, as why_v1 reports them. Part of why_v1.
 --   hold     the entry that holds or held its units; null: it never had any
 --   refusal  of a job that its account did not let in: what it was refused with
 --   is_live  whether it has not ended

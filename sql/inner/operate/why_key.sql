@@ -1,7 +1,7 @@
--- The rate and the slots of a waiting job's key, as why_v1 tells them. Part of why_v1.
---   at  the moment that is asked about
--- Result: rate, if there is one at start; key, if there are slots or the job is blocked: who holds them, and how many
--- wait before it.
+-- The rate and the slots of a waiting job's key, as why_v1 reports them. Part of why_v1.
+--   at  the time that is asked about
+-- Result: rate, if there is one at start; key, if there are slots or the job is blocked: the jobs that hold them, and
+-- how many wait before it.
 create or replace function fairmill.why_key(job_id bigint, at timestamptz)
 returns table (check_name text, passed boolean, reason text, detail jsonb)
 language plpgsql stable
@@ -15,9 +15,9 @@ declare
   v_meter  fairmill.meter;
   v_room   record;
   v_name   text;         -- as people read it
-  v_last   timestamptz;  -- the latest moment that the rate has given away
+  v_last   timestamptz;  -- the latest start time that the rate has given
   v_held   integer;
-  v_first  record;       -- who holds the first slot
+  v_first  record;       -- the job that holds the first slot
   v_ahead  bigint := 0;
   v_free   boolean;
   v_iso    constant text := 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';

@@ -1,7 +1,7 @@
--- The caps and rates of a tenant, a queue and a kind, as why_v1 tells them. Gates without a limit are left out. Part of
--- why_v1.
---   at  the moment that is asked about
--- Result: first the caps, with ten of the jobs that hold them, then the rates, with the moment at which they let the
+-- The caps and rates of a tenant, a queue and a kind, as why_v1 reports them. Settings without a cap or rate are left
+-- out. Part of why_v1.
+--   at  the time that is asked about
+-- Result: first the caps, with ten of the jobs that hold them, then the rates, with the time at which they let the
 -- next one start.
 create or replace function fairmill.why_limits(tenant text, queue text, kind text, at timestamptz)
 returns table (check_name text, passed boolean, reason text, detail jsonb)

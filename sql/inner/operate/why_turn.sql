@@ -1,6 +1,7 @@
--- Who would run a waiting job, and when it is its turn, as why_v1 tells it. Part of why_v1.
---   at  the moment that is asked about
--- Result: worker, how many of the living serve its queue and kind and how much they hold; turn, who goes before it.
+-- The workers that can run a waiting job, and when it is its turn, as why_v1 reports it. Part of why_v1.
+--   at  the time that is asked about
+-- Result: worker, how many living workers serve its queue and kind and how many jobs they run; turn, which jobs go
+-- before it.
 create or replace function fairmill.why_turn(job_id bigint, at timestamptz)
 returns table (check_name text, passed boolean, reason text, detail jsonb)
 language plpgsql stable
@@ -13,7 +14,7 @@ declare
   v_workers bigint;
   v_capacity  bigint;
   v_running bigint;
-  v_last    fairmill.worker;   -- who would serve it, if it lived
+  v_last    fairmill.worker;   -- the worker that would serve it, if it lived
   v_ahead   bigint;
   v_beside  bigint;   -- other lanes of its priority
   v_above   bigint;   -- lanes of higher priorities
@@ -36,8 +37,7 @@ begin
     case when v_workers > 0 then v_workers || case when v_workers = 1 then ' living worker serves'
       else ' living workers serve' end
            || ' its queue and kind, with a capacity of ' || v_capacity || '; ' || v_running
-           || case when v_running = 1 then ' job is in ' else ' jobs are in ' end || case when v_workers = 1
-             then 'its hands.' else 'their hands.' end
+           || case when v_running = 1 then ' job runs there.' else ' jobs run there.' end
          when exists (select from fairmill.worker w where w.state = 'alive' and w.lease_until > at
            and v_job.queue = any (w.queues))
            then 'No living worker of the queue "' || v_job.queue || '" handles the kind "' || v_job.kind || '".'
@@ -74,7 +74,7 @@ begin
     into v_beside, v_above from fairmill.lanes_v1(v_job.queue, lanes_max => 1000) l;
   v_next := v_ahead = 0 and v_beside = 0 and v_above = 0;
   return query select 'turn', v_next,
-    case when v_next then 'It is the next: nobody waits before it. A worker takes it as soon as it has free capacity.'
+    case when v_next then 'It is the next: no job waits before it. A worker takes it as soon as it has free capacity.'
          else 'It is ready and waits for its turn: '
            || case v_ahead when 0 then 'it is the first of its tenant' else v_ahead || case when v_ahead >= 1000
              then ' or more' else '' end

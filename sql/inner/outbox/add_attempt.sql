@@ -1,6 +1,6 @@
 -- An entry more in job.failures or outbox.attempts. Both are rewritten with every attempt, so what is kept has a bound:
 -- 50 entries and 64 KiB.
--- What is over it goes from the middle: the first three tell how it began, the last ones how it stands. The entry
+-- What is over it goes from the middle: the first three show how it began, the last ones its current state. The entry
 -- behind the gap says in dropped how many are missing before it. The last entry stays as it is; if it alone fills the
 -- room, of the first the code and the beginning of the message are left.
 --   attempts  the array, or null;  entry: an object
@@ -14,7 +14,7 @@ declare
   v_firsts      constant integer := 3;
   v_all   jsonb := coalesce(attempts, '[]') || jsonb_build_array(entry);
   v_count integer := jsonb_array_length(v_all);
-  v_at    integer;   -- the place of the gap
+  v_at    integer;   -- the index of the gap
   v_gone  integer;
 begin
   while v_count > v_entries_max or v_count > 2 and pg_column_size(v_all) > v_bytes_max loop

@@ -1,5 +1,5 @@
--- Writes into the last entry of outbox.attempts what the attempt came to, if it says so and has not been told before.
--- An attempt without an outcome is one whose worker did not get to tell.
+-- Writes into the last entry of outbox.attempts what the attempt came to, if it is known and not recorded before.
+-- An attempt without an outcome is one whose worker did not report one.
 --   said  what the worker says of it: outcome (sent | refused | uncertain) and error; null: nothing
 create or replace function fairmill.close_attempt(attempts jsonb, said jsonb)
 returns jsonb

@@ -3,7 +3,7 @@
 -- channels.
 -- What the outbox does not check is checked here, not when its turn has come: that is in the settle of another one,
 -- which can do nothing about it.
--- Receivers are away more often than handlers fail: unless it is told otherwise, it tries ten times.
+-- Receivers fail more often than handlers: unless set otherwise, it tries ten times.
 create or replace function fairmill.delivery_job(message jsonb)
 returns jsonb
 language sql stable

@@ -1,8 +1,9 @@
--- Ends the messages of delivery jobs that ended, in the transaction that ends the job, whoever ends it: a message has
--- its end exactly when its job has. sent where the job is done. Where it is not: unknown if an attempt to send may have
--- arrived, else skipped (cancelled) or failed (dead). Then whoever is next in order gets its turn.
+-- Ends the messages of delivery jobs that ended, in the transaction that ends the job, for every way a job ends: a
+-- message has its end exactly when its job has. sent where the job is done. Where it is not: unknown if an attempt to
+-- send may have arrived, else skipped (cancelled) or failed (dead). Then the next message of the order key becomes its
+-- head.
 --   rows, states  of the jobs that ended: job.outbox, and the state each ended in
---   details       null, or an array beside rows: what settle_v1 was told; delivery has outcome (sent | refused |
+--   details       null, or an array beside rows: the details of settle_v1; delivery has outcome (sent | refused |
 --                 uncertain), answer, error
 -- Locks: 10 message (and the next of their order keys). Never waits for a transaction of a caller.
 -- Plan expected: a probe of the primary key of outbox per row.
@@ -21,7 +22,7 @@ begin
     update fairmill.outbox o
     set status = case
           when given.state = 'done' or given.said ->> 'outcome' = 'sent' then 'sent'
-          -- What the attempt itself says goes before what the row says: it was sending until this moment.
+          -- What the attempt itself says goes before what the row says: it was sending until now.
           when coalesce(given.said ->> 'outcome', case when o.status = 'sending' then 'uncertain' end) = 'uncertain'
             then 'unknown'
           when given.state = 'cancelled' then 'skipped' else 'failed' end,

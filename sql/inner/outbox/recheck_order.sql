@@ -1,9 +1,9 @@
--- Looks at messages whose turn may have come without anybody having seen it: published while nobody, or somebody who
+-- Looks at messages whose turn may have come unseen: published while no message, or one that
 -- was just ending, was before them. Part of upkeep.
--- Result: how many were started, how many marks are left for the next time because somebody is busy there.
--- A mark goes away only where something was started, or where the one under way is locked here and found open: then it
--- cannot end before this commits, and whoever ends it sees the row.
--- Locks: 10 message (those that are free). Who is putting back another message of the key is waited for, but not for
+-- Result: how many were started, how many marks are left for the next time because another session has locked rows
+-- there. A mark goes away only where something was started, or where the one under way is locked here and found open:
+-- then it cannot end before this commits, and the transaction that ends it sees the row.
+-- Locks: 10 message (those that are free). A session that reopens another message of the key is waited for, but not for
 -- long and not often: the index outbox_head has room for one.
 -- Plan expected: a walk along outbox_recheck; probes of outbox_head and outbox_waiting per row.
 create or replace function fairmill.recheck_order(rows_max integer, out started integer, out remaining integer)
@@ -15,7 +15,7 @@ declare
   v_row  record;
   v_open boolean;
   v_next bigint;
-  v_late integer := 0;   -- how often somebody was waited for in vain
+  v_late integer := 0;   -- how many waits for another session timed out
 begin
   started := 0;
   remaining := 0;

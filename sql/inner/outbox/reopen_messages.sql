@@ -1,4 +1,4 @@
--- Opens messages that were given up once more, because their jobs are put back. Only those that were certainly not
+-- Opens messages that were given up again, because their jobs are revived. Only those that were certainly not
 -- delivered, failed or skipped: nothing that may have arrived is ever sent again by putting a job back. One in order
 -- stays as it is while another of its key is under way.
 --   rows  job.outbox of the ended jobs
@@ -25,7 +25,7 @@ begin
       update fairmill.outbox o set status = 'pending', ended_at = null where o.id = v_row.id;
       v_again := v_again || v_row.id;
     exception when unique_violation then
-      -- Somebody began another one of its key this moment.
+      -- Another session has just begun another message of its key.
       null;
     end;
   end loop;

@@ -1,5 +1,5 @@
 -- Makes the delivery job of a message whose turn has come. The caller has locked the row.
--- Its time to live counts from the publish, or from the moment for which it was meant: a message that waited too long
+-- Its time to live counts from the publish, or from its send time: a message that waited too long
 -- for its turn is late.
 create or replace function fairmill.start_message(message_id bigint)
 returns void

@@ -1,4 +1,4 @@
--- A job that somebody asked to cancel does not wait for another turn: its verdict becomes cancelled.
+-- A job with a cancel request does not wait for another attempt: its verdict becomes cancelled.
 -- Locks: 8 job.
 create or replace function fairmill.apply_cancel_requests(ids bigint[], verdicts text[])
 returns text[]

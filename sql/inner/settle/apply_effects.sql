@@ -17,7 +17,7 @@ as $$
 declare
   v_jobs     jsonb;
   v_messages jsonb;
-  v_askers   bigint[];   -- beside the jobs, or the messages: who asked for it
+  v_askers   bigint[];   -- beside the jobs, or the messages: the settled job that asked for it
   v_made     bigint[];
   v_refusals jsonb;
 begin

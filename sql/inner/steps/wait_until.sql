@@ -1,10 +1,10 @@
--- Until when does a job wait that has come to these waits? Part of return_jobs, in the transaction that puts the job
--- back, so that no signal is lost between "not there yet" and "put back": the steps are locked here, and whoever sends
--- a signal writes to the step first and looks at the job afterwards.
+-- Until when does a job wait that has come to these waits? Part of return_jobs, in the transaction in which the job is
+-- returned, so that no signal is lost between "not there yet" and "returned": the steps are locked here, and a session
+-- that sends a signal writes to the step first and looks at the job afterwards.
 --   lease   under which the job came to them;  due_at: unless something else is known
 -- Result: due_at; null where a signal has come since: the job does not wait at all; or now, where another transaction
--- is sending one. That may take its time, and a settle does not wait for it: its commit is announced, and whoever looks
--- then finds the job due (signal_v1).
+-- is sending one. That may take its time, and a settle does not wait for it: its commit is announced, and a worker that
+-- looks then finds the job due (signal_v1).
 -- Locks: 9 step (those that are free).
 -- Plan expected: the steps by their primary key.
 create or replace function fairmill.wait_until(job_id bigint, lease bigint, names text[], due_at timestamptz)

@@ -92,7 +92,7 @@ function tableFor(page: readonly Batch[], out: Output): string {
   );
 }
 
-/** The batch or flow with this id; whoever names one of the other kind is told the command for it. */
+/** The batch or flow with this id; for an id of the other kind, the error names the command for it. */
 export async function find(client: Client, role: Role, id: string): Promise<Batch> {
   const found = await client.batches.get(id);
   if (found === undefined) throw new BatchNotFoundError(role, id);
@@ -114,7 +114,7 @@ export function factsOf(batch: Batch, coloured: boolean): string {
     ["jobs", `${done} done, ${dead} dead, ${cancelled} cancelled, ${shownLive(live)} live`],
     ["added", batch.registered > 0 ? `${batch.registered}, the last ${at(batch.lastRegisteredAt)}` : null],
     ["failed", failed > 0 ? `${failed} inside it` : null],
-    ["lost", lost > 0 ? `${lost} who held it open and did not come back` : null],
+    ["lost", lost > 0 ? `${lost} held it open and did not come back` : null],
     ["called", called.length > 0 ? called.join(", ") : null],
     ["created", at(batch.createdAt)],
     ["ended", at(batch.completedAt)],
@@ -134,8 +134,8 @@ export function cancelCommand(role: Role): CliCommand {
     summary: `end what is left of a ${role}`,
     description:
       role === "batch"
-        ? "Jobs that wait end at once, those that run are told, and no more are taken."
-        : "Nodes that have not started never will; jobs that wait end at once, those that run are told.",
+        ? "Jobs that wait end at once, those that run are asked to stop, and no more are taken."
+        : "Nodes that have not started never will; jobs that wait end at once, those that run are asked to stop.",
     examples: [[`fairmill ${plural} cancel 17`, "end what is left of it"]],
     declare: (command) => void command.argument("<id>", `which ${role}`, batchId),
     run: async ({ args: [id], options, out }) => {
@@ -147,7 +147,7 @@ export function cancelCommand(role: Role): CliCommand {
         const words = hadEnded
           ? `had ended before: ${state}.`
           : state === "pending"
-            ? `ends with the jobs that still run, ${shownLive(live ?? 0)}: they were told.`
+            ? `ends with the jobs that still run, ${shownLive(live ?? 0)}: they were asked to stop.`
             : `is over: ${state}.`;
         out.result({ id, state, hadEnded }, `The ${role} ${id} ${words}`);
       });

@@ -22,7 +22,7 @@ export interface PicturedNode {
 
 export interface PictureOptions {
   readonly columns: number;
-  /** Colours a piece of text that tells of this state. */
+  /** Colours a piece of text that shows this state. */
   readonly paint?: (state: BatchState, text: string) => string;
 }
 
@@ -107,11 +107,11 @@ class Painter {
   /** Nodes that wait for the same and that the same wait for, where they are many. */
   #folded(stops: readonly Stop[]): readonly Stop[] {
     const behind = stops.map((): number[] => []);
-    for (const [place, { after }] of stops.entries()) for (const before of after) behind[before]!.push(place);
+    for (const [index, { after }] of stops.entries()) for (const before of after) behind[before]!.push(index);
     const alike = new Map<string, Stop[]>();
-    for (const [place, stop] of stops.entries()) {
+    for (const [index, stop] of stops.entries()) {
       const { id, when, onFailure } = stop.nodes[0]!;
-      const key = this.#inside.has(id) ? id : `${stop.after.join()}>${behind[place]!.join()} ${when} ${onFailure}`;
+      const key = this.#inside.has(id) ? id : `${stop.after.join()}>${behind[index]!.join()} ${when} ${onFailure}`;
       const list = alike.get(key);
       if (list) list.push(stop);
       else alike.set(key, [stop]);
@@ -130,7 +130,7 @@ class Painter {
     const [first] = nodes;
     const rules = nodes.length > 1 ? [] : rulesOf(first!);
     // Rails that meet may be read in two ways: the names may not.
-    if (after.length > 1) rules.push(`after ${namesOf(after.map((place) => stops[place]!.name))}`);
+    if (after.length > 1) rules.push(`after ${namesOf(after.map((index) => stops[index]!.name))}`);
     const told = nodes.length > 1 ? [`${nodes.length} nodes: ${statesIn(nodes)}`] : [state];
     const facts = [...told, ...countsOf(nodes), ...rules].join(", ");
     const plain = `${fitTo(oneLine(name), nameWidth)}  ${facts}`;
@@ -150,13 +150,13 @@ class Painter {
   }
 }
 
-/** Fills in who waits for whom, by the nodes that the stops stand for; a stop does not wait for itself. */
+/** Fills in which stop waits for which, by the nodes that the stops stand for; a stop does not wait for itself. */
 function connected(stops: readonly Stop[]): Stop[] {
   const ordered = inOrder(stops);
-  const places = new Map(ordered.flatMap(({ nodes }, place) => nodes.map(({ id }) => [id, place] as const)));
-  return ordered.map((stop, place) => {
-    const before = stop.nodes.flatMap(({ after }) => after.map((id) => places.get(id)));
-    const after = [...new Set(before)].filter((at): at is number => at !== undefined && at !== place);
+  const indexes = new Map(ordered.flatMap(({ nodes }, index) => nodes.map(({ id }) => [id, index] as const)));
+  return ordered.map((stop, index) => {
+    const before = stop.nodes.flatMap(({ after }) => after.map((id) => indexes.get(id)));
+    const after = [...new Set(before)].filter((at): at is number => at !== undefined && at !== index);
     return { ...stop, after: after.toSorted((a, b) => a - b) };
   });
 }
@@ -167,14 +167,14 @@ const inOrder = (stops: readonly Stop[]): Stop[] =>
 
 const compareIds = (a: string, b: string) => a.length - b.length || (a < b ? -1 : a > b ? 1 : 0);
 
-/** A line a level; where even these are too many, a line for so many levels. */
+/** A line a level; where even these are too many, a line for several levels. */
 function byLevel(stops: readonly Stop[]): Stop[] {
   const levels = levelsOf(stops);
   const deepest = levels.reduce((a, b) => Math.max(a, b), 0);
   const each = Math.ceil((deepest + 1) / LINES_MAX);
   const bands: PicturedNode[][] = [];
-  for (const [place, { nodes }] of stops.entries()) {
-    const band = Math.floor(levels[place]! / each);
+  for (const [index, { nodes }] of stops.entries()) {
+    const band = Math.floor(levels[index]! / each);
     bands[band] ??= [];
     bands[band].push(...nodes);
   }
@@ -192,7 +192,7 @@ function byLevel(stops: readonly Stop[]): Stop[] {
 
 const COUNTED = ["failed", "cancelled", "pending", "waiting", "skipped", "succeeded"] as const;
 
-/** Of many the one that somebody has to know about. */
+/** Of many the state that matters most to an operator. */
 const stateOf = ({ nodes }: Pick<Stop, "nodes">): BatchState =>
   COUNTED.find((state) => nodes.some((node) => node.state === state)) ?? "waiting";
 

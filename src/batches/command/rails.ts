@@ -9,7 +9,7 @@
 //   ●
 
 export interface Stop {
-  /** Places of the nodes before it, in the list: all of them lower than its own. */
+  /** Indexes of the nodes before it, in the list: all of them lower than its own. */
   readonly after: readonly number[];
 }
 
@@ -26,7 +26,7 @@ const UP = 1;
 const DOWN = 2;
 const LEFT = 4;
 const RIGHT = 8;
-/** By the directions in which a line leaves the place. */
+/** By the directions in which a line leaves the cell. */
 const STROKES: Readonly<Record<number, string>> = {
   [UP | DOWN]: "│",
   [LEFT | RIGHT]: "─",
@@ -41,7 +41,7 @@ const STROKES: Readonly<Record<number, string>> = {
   [DOWN | LEFT | RIGHT]: "┬",
 };
 
-/** Marks a node's own place in a line; replaced by whoever writes it. */
+/** Marks a node's own cell in a line; replaced when the line is written. */
 export const HERE = "\u0000";
 
 /** How far each node is from the start: one more than the farthest of those before it. */
@@ -84,7 +84,7 @@ class Rails {
     const levels = levelsOf(this.#stops);
     const groups = new Map<string, number[]>();
     for (const [node, { after }] of this.#stops.entries()) {
-      // Who waits for nobody has nothing in common with others.
+      // A node without dependencies shares no rail with others.
       const key = after.length === 0 ? `0 ${node}` : `${levels[node]} ${after.join()}`;
       const group = groups.get(key);
       if (group) group.push(node);
@@ -93,7 +93,7 @@ class Rails {
     return [...groups.values()].toSorted((a, b) => levels[a[0]!]! - levels[b[0]!]! || a[0]! - b[0]!);
   }
 
-  /** Leads the rails of the nodes before a group to the places of the group. Returns those. */
+  /** Leads the rails of the nodes before a group to the cells of the group. Returns those. */
   #connect(group: readonly number[]): number[] {
     const { after } = this.#stops[group[0]!]!;
     for (const before of after) this.#left[before]! -= group.length;

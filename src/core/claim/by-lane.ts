@@ -3,7 +3,7 @@
 import { compareIds, isSortedById } from "../../base/job-id.js";
 import type { Claim } from "../job/claim.js";
 import type { Probe } from "./claim-statements.js";
-import type { PutBack } from "./closed-limit.js";
+import type { RateLimited } from "./closed-limit.js";
 
 /** The claims of each probe, oldest first. */
 export function byLane(probes: readonly Probe[], claims: Claim[]): Claim[][] {
@@ -20,8 +20,8 @@ export function byLane(probes: readonly Probe[], claims: Claim[]): Claim[][] {
   return lanes;
 }
 
-/** By probe, how many jobs of its lane were put back. */
-export function lateOf(probes: readonly Probe[], late: readonly PutBack[]): number[] {
+/** By probe, how many jobs of its lane were rate-limited. */
+export function lateOf(probes: readonly Probe[], late: readonly RateLimited[]): number[] {
   if (late.length === 0) return probes.map(() => 0);
   const counts = new Map(late.map(({ priority, tenant, count }) => [`${priority} ${tenant}`, count]));
   return probes.map(({ priority, tenant }) => counts.get(`${priority} ${tenant}`) ?? 0);

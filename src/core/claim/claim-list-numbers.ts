@@ -1,7 +1,7 @@
-// The numbers of a worker's lists: with every claim the database writes down what the worker takes in hand, in a list of this number. A number
-// is used again when all jobs of its list are settled. One whose claim was not answered is not: nobody knows what is in its list.
+// The numbers of a worker's claim lists: every claim records its jobs in the list of one number. A number
+// is used again when all jobs of its list are settled. One whose claim was not answered is not: the contents of its list are unknown.
 
-export class HandNumbers {
+export class ClaimListNumbers {
   #highest = 0;
   readonly #free: number[] = [];
   /** By number, how many jobs of the list are not settled. */
@@ -11,7 +11,7 @@ export class HandNumbers {
     return this.#free.pop() ?? ++this.#highest;
   }
 
-  /** So many jobs came with the claim of this number. */
+  /** This many jobs came with the claim of this number. */
   fill(no: number, count: number): void {
     if (count === 0) this.#free.push(no);
     else this.#unsettled.set(no, count);

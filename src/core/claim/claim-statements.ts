@@ -2,7 +2,7 @@
 
 import type { Database, Statement } from "../../db/database.js";
 import type { Claim } from "../job/claim.js";
-import type { Held, PutBack } from "./closed-limit.js";
+import type { ClosedLimit, RateLimited } from "./closed-limit.js";
 
 export interface LaneName {
   readonly priority: number;
@@ -27,16 +27,16 @@ export interface News {
   readonly tail: string;
   /** More came in than was looked at: ask for all lanes. */
   readonly isFull: boolean;
-  /** A job that came in waits for upkeep to find its place. */
+  /** A job that came in waits for upkeep to give it a slot. */
   readonly isDue: boolean;
 }
 
 /** What a claim came to. */
 export interface ClaimAnswer {
   readonly claims: Claim[];
-  readonly held: Held[];
+  readonly held: ClosedLimit[];
   /** Their lane gave them, but not to the worker. */
-  readonly late: PutBack[];
+  readonly late: RateLimited[];
   /** Candidates that a limit held back after they had been counted: the claim may have stopped because of them. */
   readonly cut: number;
   /** When the first of the late ones falls due. */
@@ -97,14 +97,14 @@ const HELD_BACK = 13;
 
 /** What limits held back: given in the last row alone, which is no job. */
 interface HeldBack {
-  limits: { scope: Held["scope"]; name: string; why: Held["why"]; open_in_ms: number | null }[];
+  limits: { scope: ClosedLimit["scope"]; name: string; why: ClosedLimit["why"]; open_in_ms: number | null }[];
   cut?: number;
   late?: [priority: number, tenant: string, count: number][];
   due_in_ms?: number;
 }
 
 /** The lane of the first probe, the worker's first kind, and what is the same for all rows. */
-type Asked = Pick<Claim, "worker" | "queue" | "priority" | "tenant" | "kind" | "hand">;
+type Asked = Pick<Claim, "worker" | "queue" | "priority" | "tenant" | "kind" | "listNo">;
 
 /** What a row leaves out is as it was asked for, or as usual. */
 function toClaim(row: ClaimRow, asked: Asked): Claim {
@@ -126,7 +126,7 @@ function toClaim(row: ClaimRow, asked: Asked): Claim {
     batch,
     timeoutMs: timeoutMs === null ? null : Number(timeoutMs),
     trace,
-    hand: asked.hand,
+    listNo: asked.listNo,
   };
 }
 
@@ -141,7 +141,7 @@ export async function claimAlong(
   kinds: readonly string[],
   jobsMax: number,
   tail: string,
-  hand: number,
+  listNo: number,
 ): Promise<ClaimAnswer> {
   const claim: Statement = [
     CLAIM,
@@ -154,7 +154,7 @@ export async function claimAlong(
       probes.map((probe) => probe.quantum),
       kinds,
       jobsMax,
-      hand,
+      listNo,
     ],
     "texts",
   ];
@@ -163,7 +163,7 @@ export async function claimAlong(
   const rows = claimed!.value as ClaimRow[];
   const told = heldBackOf(rows);
   const [{ priority, tenant }] = probes as readonly [Probe];
-  const asked: Asked = { worker, queue, priority, tenant, kind: kinds[0]!, hand };
+  const asked: Asked = { worker, queue, priority, tenant, kind: kinds[0]!, listNo };
   return {
     claims: rows.map((row) => toClaim(row, asked)),
     held: told.limits.map(({ scope, name, why, open_in_ms: openInMs }) => ({ scope, name, why, openInMs })),

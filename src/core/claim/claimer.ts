@@ -2,16 +2,16 @@
 //
 //  1. Scan the lanes of a queue when its ring may be wrong: at start, when woken, when its rescan mark moved, and every few seconds.
 //  2. Take probes off the rings, claim along them, look for news in the same round trip.
-//  3. Tell the rings what came of it and what limits held back, and hand out the claims interleaved by lane.
+//  3. Report the outcome and closed limits to the rings, and return the claims interleaved by lane.
 
 import type { Clock } from "../../base/clock.js";
 import type { Database } from "../../db/database.js";
 import type { Claim } from "../job/claim.js";
 import type { Returned } from "../settle/settle-statements.js";
 import { byLane, lateOf } from "./by-lane.js";
-import { HandNumbers } from "./claim-list-numbers.js";
+import { ClaimListNumbers } from "./claim-list-numbers.js";
 import { type ClaimAnswer, claimAlong, type Probe, readLanes } from "./claim-statements.js";
-import type { Held, Throttled } from "./closed-limit.js";
+import type { ClosedLimit, Throttled } from "./closed-limit.js";
 import { type Closing, toClosing } from "./closed-limits.js";
 import { interleave } from "./interleave.js";
 import { LaneRing } from "./lane-ring.js";
@@ -21,7 +21,7 @@ export interface ClaimerOptions {
   readonly queues: readonly string[];
   readonly kinds: readonly string[];
   readonly lowerShare: number;
-  /** While busy, look at all lanes this often: finds what arrivals and marks do not tell, such as late commits with lower ids. */
+  /** While busy, look at all lanes this often: finds what arrivals and marks do not show, such as late commits with lower ids. */
   readonly rescanMs: number;
   /** Jobs taken by one claim from a queue. */
   readonly jobsMax: number;
@@ -29,7 +29,7 @@ export interface ClaimerOptions {
   readonly tenantJobsMax: number | undefined;
 }
 
-/** What a claim finds out beside its jobs: for upkeep, and for whoever watches limits. */
+/** What a claim finds out beside its jobs: for upkeep, and for events about limits. */
 export interface ClaimNews {
   /** A job waits for its time, or for upkeep to find its slot: something falls due in this many milliseconds. */
   due: number;
@@ -45,7 +45,7 @@ export interface ClaimContext {
 }
 
 /** A job that has ended: in which list it was, and which limits it may have made room in. */
-type Ended = Pick<Claim, "queue" | "tenant" | "kind" | "hand">;
+type Ended = Pick<Claim, "queue" | "tenant" | "kind" | "listNo">;
 
 /** Lanes read by one statement; a longer list is read page by page, one page a turn. */
 const SCAN_PAGE_LANES = 5_000;
@@ -56,7 +56,7 @@ export class Claimer {
   readonly #bus: ClaimContext["bus"];
   readonly #options: ClaimerOptions;
   readonly #views: QueueView[];
-  readonly #hands = new HandNumbers();
+  readonly #listNumbers = new ClaimListNumbers();
   /** What became free while a claim is under way: its answer may not know of it. */
   #freedMeanwhile: Ended[] | undefined;
 
@@ -75,13 +75,13 @@ export class Claimer {
     for (const view of this.#views) if (queue === undefined || view.name === queue) view.markStale();
   }
 
-  /** Whether another claim from this queue, or from any, may bring something without anybody's news. */
+  /** Whether another claim from this queue, or from any, may bring something without news. */
   hasWork(queue?: string): boolean {
     const nowMs = this.#clock.monotonic();
     return this.#views.some((view) => (queue === undefined || view.name === queue) && view.hasWork(nowMs));
   }
 
-  /** How long until something that limits hold back in these queues, or in any, is worth a try; infinite: nobody knows. */
+  /** How long until something that limits hold back in these queues, or in any, is worth a try; infinite: unknown. */
   opensInMs(queues?: Iterable<string>): number {
     const asked = queues && new Set(queues);
     let firstMs = Number.POSITIVE_INFINITY;
@@ -95,17 +95,17 @@ export class Claimer {
     for (const job of jobs) {
       const { queue, tenant, kind } = job;
       this.#freedMeanwhile?.push(job);
-      this.#hands.settled(job.hand);
+      this.#listNumbers.settled(job.listNo);
       for (const view of this.#views) {
         // The limits of a tenant or a kind may span queues.
         if (view.ring.freed(tenant, kind)) isOpen = true;
-        if (view.name === queue && view.gate.freed()) isOpen = true;
+        if (view.name === queue && view.closed.freed()) isOpen = true;
       }
     }
     return isOpen;
   }
 
-  /** These old ids became ready because jobs of ours ended: nobody else is told where to look. */
+  /** These old ids became ready because jobs of ours ended: no other worker knows where to look. */
   returned(jobs: Iterable<Returned>): void {
     for (const { queue, priority, tenant, id } of jobs)
       for (const view of this.#views) if (view.name === queue) view.ring.returned({ priority, tenant }, id);
@@ -129,7 +129,7 @@ export class Claimer {
     );
 
     const parts = wanting
-      .filter((view) => view.gate.opensAtMs <= nowMs)
+      .filter((view) => view.closed.opensAtMs <= nowMs)
       .map((view) => {
         const jobsMax = Math.min(this.#options.jobsMax, demand.get(view.name)!);
         view.ring.letOut(nowMs, jobsMax);
@@ -155,12 +155,21 @@ export class Claimer {
     }
   }
 
-  /** Claims along the probes, and tells the ring what came of it. */
+  /** Claims along the probes, and reports the outcome to the ring. */
   async #claimFrom(worker: string, view: QueueView, jobsMax: number, probes: readonly Probe[]): Promise<Claim[]> {
-    const hand = this.#hands.take();
-    const answer = await claimAlong(this.#db, worker, view.name, probes, this.#options.kinds, jobsMax, view.tail, hand);
+    const listNo = this.#listNumbers.take();
+    const answer = await claimAlong(
+      this.#db,
+      worker,
+      view.name,
+      probes,
+      this.#options.kinds,
+      jobsMax,
+      view.tail,
+      listNo,
+    );
     const { claims, cut, news, dueInMs } = answer;
-    this.#hands.fill(hand, claims.length);
+    this.#listNumbers.fill(listNo, claims.length);
     const closings = answer.held.map((held) => this.#toClosing(held));
     const lanes = byLane(probes, claims);
     const late = lateOf(probes, answer.late);
@@ -188,8 +197,8 @@ export class Claimer {
       this.#bus.tell("throttled", { worker, queue, held: limits, putBack: late });
   }
 
-  /** A job that ended while the claim was under way is heard of once: what it freed is worth a try at once. */
-  #toClosing(held: Held): Closing {
+  /** A job that ended while the claim was under way is reported once: what it freed is worth a try at once. */
+  #toClosing(held: ClosedLimit): Closing {
     const nowMs = this.#clock.monotonic();
     const closing = toClosing(held, nowMs);
     const isOver = closing.isFreeable && this.#freedMeanwhile?.some((job) => job[held.scope] === held.name);

@@ -1,16 +1,16 @@
-// What a limit held back from a claim: the claim tells, so that nobody asks again before it is worth it.
+// What a limit held back from a claim, so that the worker does not ask again too early.
 
-export interface Held {
+export interface ClosedLimit {
   readonly scope: "queue" | "kind" | "tenant";
   /** Of the queue, the kind or the tenant. */
   readonly name: string;
   readonly why: "paused" | "cap" | "rate";
-  /** When it is worth asking again; null where nobody can know. */
+  /** When it is worth asking again; null: unknown. */
   readonly openInMs: number | null;
 }
 
-/** Jobs that the rate of a key put back, each to a time of its own: they lose no attempt. */
-export interface PutBack {
+/** Jobs that were rate-limited by their key, each until a time of its own: they lose no attempt. */
+export interface RateLimited {
   readonly priority: number;
   readonly tenant: string;
   readonly count: number;
@@ -20,6 +20,6 @@ export interface PutBack {
 export interface Throttled {
   readonly queue: string;
   /** Limits of the queue, of kinds and of tenants that are closed: their jobs stay ready. */
-  readonly held: readonly Held[];
-  readonly putBack: readonly PutBack[];
+  readonly held: readonly ClosedLimit[];
+  readonly putBack: readonly RateLimited[];
 }

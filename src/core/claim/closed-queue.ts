@@ -1,7 +1,7 @@
 // Whether a queue as a whole is held back, by its own limit or because it is paused: then nothing is claimed from it.
 import type { Closing } from "./closed-limits.js";
 
-export class QueueGate {
+export class ClosedQueue {
   #opensAtMs = Number.NEGATIVE_INFINITY;
   #isFreeable = false;
 

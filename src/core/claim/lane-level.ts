@@ -2,8 +2,8 @@
 // it served. That is weighted fair queueing rather than deficit round robin: turns of `weight` jobs would come in bursts of a thousand for
 // one tenant, and in a hundred empty rounds for another.
 //
-// There is no credit for the past: who comes, or comes back, stands one job behind the level; and a share that a lane cannot use goes to
-// the others, who move on without it.
+// There is no credit for the past: a lane that comes, or comes back, stands one job behind the level; and a share that a lane cannot use goes to
+// the others, which move on without it.
 
 import { Heap } from "../../base/heap.js";
 import type { Probe, WaitingLane } from "./claim-statements.js";
@@ -43,15 +43,15 @@ export class LaneLevel {
       floor: "0",
       round: 0,
       order: 0,
-      gate: undefined,
+      parkedAt: undefined,
       isCut: false,
-      place: -1,
+      index: -1,
     };
     this.#lanes.set(tenant, lane);
     this.enter(lane);
   }
 
-  /** The lane has a turn from now on, behind everybody who waits for the same round. */
+  /** The lane has a turn from now on, behind all lanes of the same round. */
   enter(lane: Lane): void {
     this.#catchUp(lane);
     this.stay(lane);
@@ -64,7 +64,7 @@ export class LaneLevel {
     this.#turns.push(lane);
   }
 
-  /** No turn for now: it is parked, or about to be placed anew. */
+  /** No turn for now: it is parked, or about to be placed again. */
   leave(lane: Lane): void {
     this.#turns.remove(lane);
   }
@@ -76,7 +76,7 @@ export class LaneLevel {
     if (this.#lanes.size === 0) this.#round = 0;
   }
 
-  /** Jobs of this lane, which has left its place, were claimed. */
+  /** Jobs of this lane, which has left the heap, were claimed. */
   serve(lane: Lane, count: number): void {
     if (count === 0) return;
     lane.round += count / lane.weight;
@@ -87,15 +87,15 @@ export class LaneLevel {
     if (lane.weight === weight) return;
     lane.round += 1 / weight - 1 / lane.weight;
     lane.weight = weight;
-    if (!lane.gate) this.#turns.moved(lane);
+    if (!lane.parkedAt) this.#turns.moved(lane);
   }
 
-  /** Splits the jobs over those whose turn it is, at most `probesMax` lanes. Nobody has moved yet: only a report does that. */
+  /** Splits the jobs over the lanes whose turn it is, at most `probesMax`. No lane has moved yet: only a report does that. */
   propose(jobs: number, probesMax: number, quota: TenantQuota): Probe[] {
     const looked: Lane[] = [];
     const parts: Part[] = [];
     let left = jobs;
-    // Once around, unless tenants who have enough leave jobs to those who stand behind them.
+    // Once around, unless tenants that have enough leave jobs to those behind them.
     while (left > 0 && parts.length < probesMax && this.#turns.size > 0) {
       const some: Part[] = [];
       for (let room = Math.min(left, probesMax - parts.length); room > 0 && this.#turns.size > 0; room--) {

@@ -5,10 +5,10 @@
 //  2. `take` proposes probes for a number of jobs: every waiting lane its part by weight, higher priorities first, lower ones their
 //     guaranteed share.
 //  3. `report` says what the probes brought: a lane that gave all it was asked for waits for its next turn, one that gave less leaves,
-//     or is parked at a gate where a limit held its jobs back.
+//     or is parked under the limit that held its jobs back.
 import { compareIds } from "../../base/job-id.js";
 import type { LaneName, Probe, WaitingLane } from "./claim-statements.js";
-import { type Closing, Gates } from "./closed-limits.js";
+import { ClosedLimits, type Closing } from "./closed-limits.js";
 import type { Lane } from "./lane.js";
 import { LaneLevel } from "./lane-level.js";
 import { TenantQuota } from "./tenant-quota.js";
@@ -27,7 +27,7 @@ export class LaneRing {
   readonly #taken: ReadonlyMap<string, number> | undefined;
   /** Highest priority first. */
   #levels: LaneLevel[] = [];
-  #gates = new Gates();
+  #limits = new ClosedLimits();
 
   constructor(lowerShare: number, tenantJobsMax = Number.POSITIVE_INFINITY, taken?: ReadonlyMap<string, number>) {
     this.#lowerShare = lowerShare;
@@ -42,17 +42,17 @@ export class LaneRing {
 
   /** Lanes that are parked. */
   get parked(): number {
-    return this.#gates.size;
+    return this.#limits.size;
   }
 
   /** When parked lanes may be tried again. */
   get opensAtMs(): number {
-    return this.#gates.opensAtMs;
+    return this.#limits.opensAtMs;
   }
 
   /**
    * A lane in which jobs wait. One that is known keeps its turn. `isScan`: the whole lane was looked at, so its floor is forgotten, and a
-   * gate at which it is parked is tried. News leave both alone: of a tenant at its limit they come all the time.
+   * limit under which it is parked is tried. News leave both alone: of a tenant at its limit they come all the time.
    */
   add(name: WaitingLane, isScan: boolean): void {
     const level = this.#level(name.priority);
@@ -65,7 +65,7 @@ export class LaneRing {
     level.reweigh(known, name.weight);
     if (!isScan) return;
     known.floor = "0";
-    if (known.gate) this.#gates.tryNow(known, known.gate);
+    if (known.parkedAt) this.#limits.tryNow(known, known.parkedAt);
   }
 
   /** An old id of this lane is ready again: the lane has a turn, and looks low enough. */
@@ -79,19 +79,20 @@ export class LaneRing {
 
   clear(): void {
     this.#levels = [];
-    this.#gates = new Gates();
+    this.#limits = new ClosedLimits();
   }
 
-  /** Gives lanes whose gates may be tried by now a turn, as many as a claim of so many jobs can need. */
+  /** Gives lanes whose limits may be tried by now a turn, as many as a claim of this size can need. */
   letOut(nowMs: number, jobsMax: number): void {
-    for (const lane of this.#gates.letOut(nowMs, Math.min(jobsMax, PROBES_MAX))) this.#level(lane.priority).enter(lane);
+    for (const lane of this.#limits.letOut(nowMs, Math.min(jobsMax, PROBES_MAX)))
+      this.#level(lane.priority).enter(lane);
   }
 
   /** A job of this tenant and kind has ended. True when lanes may be tried because of that. */
   freed(tenant: string, kind: string): boolean {
-    if (this.#gates.size === 0) return false;
-    const isTenantFreed = this.#gates.freed("tenant", tenant);
-    return this.#gates.freed("kind", kind) || isTenantFreed;
+    if (this.#limits.size === 0) return false;
+    const isTenantFreed = this.#limits.freed("tenant", tenant);
+    return this.#limits.freed("kind", kind) || isTenantFreed;
   }
 
   /** Probes for up to `jobsMax` jobs, in the order of preference. Together they may ask for more: the claim stops at `jobsMax`. */
@@ -99,7 +100,7 @@ export class LaneRing {
     const probes: Probe[] = [];
     const quota = new TenantQuota(this.#tenantJobsMax, this.#taken);
     const waiting = this.#levels.filter((level) => level.size > 0);
-    // First what the lower levels are owed, then everybody from the top: so a short lane above never leaves slots empty.
+    // First what the lower levels are owed, then all levels from the top: so a short lane above never leaves capacity empty.
     let free = jobsMax;
     for (const level of waiting.slice(1)) {
       const owed = Math.min(Math.floor(level.credit), free);
@@ -119,7 +120,7 @@ export class LaneRing {
 
   /**
    * What came of the probes: `counts` and `floors` by probe, whether the claim stopped because it had enough, what was held back by
-   * limits, and how many jobs of each lane were put back: it gave them, but they are no service.
+   * limits, and how many jobs of each lane were rate-limited: it gave them, but they are no service.
    */
   report(
     probes: readonly Probe[],
@@ -132,13 +133,13 @@ export class LaneRing {
     const gave = (i: number) => counts[i]! + (late[i] ?? 0);
     const lastServed = isFull ? counts.findLastIndex((_, i) => gave(i) > 0) : probes.length;
     const isKindHeld = closings.some(({ scope }) => scope === "kind");
-    for (const closing of closings) this.#gates.close(closing);
-    // First everybody's part is counted, then everybody is placed: who was cut short is lifted to where the others have come.
+    for (const closing of closings) this.#limits.close(closing);
+    // First all parts are counted, then all lanes are placed: a lane that was cut short is lifted to where the others have come.
     const asked: { level: LaneLevel; lane: Lane; isShort: boolean }[] = [];
     probes.forEach((probe, i) => {
       const level = this.#level(probe.priority);
       const lane = level.find(probe.tenant);
-      // Behind the last lane that was served, nobody was asked: they keep their turn.
+      // Behind the last lane that was served, no lane was asked: those keep their turn.
       if (!lane || i > lastServed) return;
       level.leave(lane);
       const isShort = gave(i) < probe.quantum && i !== lastServed;
@@ -152,7 +153,7 @@ export class LaneRing {
     for (const { level, lane, isShort } of asked) {
       const where = isShort ? placing(lane.tenant) : "turn";
       if (where === "gone") level.forget(lane);
-      else if (where !== "turn") this.#gates.park(lane, where);
+      else if (where !== "turn") this.#limits.park(lane, where);
       // What the tenant could not take of its turn, others did: it is no credit.
       else if (lane.isCut) level.enter(lane);
       else level.stay(lane);
@@ -182,7 +183,7 @@ export class LaneRing {
 
   /** What is parked makes room for what can be served: a kind that is held back for days would park lanes that are long empty. */
   #evict(): boolean {
-    const lane = this.#gates.evict();
+    const lane = this.#limits.evict();
     if (lane) this.#level(lane.priority).forget(lane);
     return lane !== undefined;
   }
@@ -199,7 +200,7 @@ export class LaneRing {
 
 /** Where a lane goes that gave less than it was asked for. */
 function placer(closings: readonly Closing[]): (tenant: string) => Closing | "turn" | "gone" {
-  // Nobody knows whether a lane of a closed queue has more.
+  // It is unknown whether a lane of a closed queue has more.
   if (closings.some(({ scope }) => scope === "queue")) return () => "turn";
   const tenants = new Map(closings.filter(({ scope }) => scope === "tenant").map((closing) => [closing.name, closing]));
   // Whatever is not of a held kind was given: the first kind that opens is the first that can bring something.

@@ -1,8 +1,8 @@
-// A lane as the ring remembers it, and the gate at which it may be parked.
+// A lane as the ring remembers it, and the closed limit under which it may be parked.
 
 import type { Heap, Placed } from "../../base/heap.js";
 import type { WaitingLane } from "./claim-statements.js";
-import type { Held } from "./closed-limit.js";
+import type { ClosedLimit } from "./closed-limit.js";
 
 export interface Lane extends Placed, WaitingLane {
   weight: number;
@@ -10,18 +10,18 @@ export interface Lane extends Placed, WaitingLane {
   floor: string;
   /** In which round of its level the next job is due; a job costs 1/weight of a round. */
   round: number;
-  /** Between lanes of one round: who came, or was served, earlier goes first. */
+  /** Between lanes of one round: the one that came, or was served, earlier goes first. */
   order: number;
   /** Where it is parked; without one it has its turn. */
-  gate: Gate | undefined;
+  parkedAt: ParkedLanes | undefined;
   /** The last claim asked for less than its turn would have been, because its tenant had enough. */
   isCut: boolean;
 }
 
-/** What holds lanes back, with those that it holds. */
-export interface Gate extends Placed {
+/** A closed limit, with the lanes that it holds back. */
+export interface ParkedLanes extends Placed {
   readonly key: string;
-  readonly scope: Held["scope"];
+  readonly scope: ClosedLimit["scope"];
   untilMs: number;
   isFreeable: boolean;
   /** Lanes to let out at the next try. */

@@ -2,13 +2,13 @@
 import { compareIds } from "../../base/job-id.js";
 import type { LaneName, News, WaitingLane } from "./claim-statements.js";
 import type { Closing } from "./closed-limits.js";
-import { QueueGate } from "./closed-queue.js";
+import { ClosedQueue } from "./closed-queue.js";
 import type { LaneRing } from "./lane-ring.js";
 
 export class QueueView {
   readonly name: string;
   readonly ring: LaneRing;
-  readonly gate = new QueueGate();
+  readonly closed = new ClosedQueue();
   /** Something may be waiting that the ring does not know. */
   #isStale = true;
   #scannedAtMs = Number.NEGATIVE_INFINITY;
@@ -36,24 +36,24 @@ export class QueueView {
     this.#isStale = true;
   }
 
-  /** Whether another claim may bring something without anybody's news. */
+  /** Whether another claim may bring something without news. */
   hasWork(nowMs: number): boolean {
     if (this.#isStale) return true;
-    if (this.gate.opensAtMs > nowMs) return false;
+    if (this.closed.opensAtMs > nowMs) return false;
     return this.#cursor !== undefined || this.ring.size > 0 || this.ring.opensAtMs <= nowMs;
   }
 
   /** When something that is held back may be tried again; what has no lanes waits for nothing. */
   get opensAtMs(): number {
     const lanesAtMs = this.ring.size > 0 || this.#cursor ? Number.NEGATIVE_INFINITY : this.ring.opensAtMs;
-    return Math.max(this.gate.opensAtMs, lanesAtMs);
+    return Math.max(this.closed.opensAtMs, lanesAtMs);
   }
 
   needsScan(nowMs: number, rescanMs: number): boolean {
     if (this.#isStale) return true;
-    // A queue that ran dry or is held back is looked at as well: while another one keeps the worker busy, nobody polls for it.
+    // A queue that ran dry or is held back is looked at as well: while another one keeps the worker busy, no poll looks for it.
     if (nowMs - this.#scannedAtMs >= rescanMs) return true;
-    return this.#cursor !== undefined && this.gate.opensAtMs <= nowMs;
+    return this.#cursor !== undefined && this.closed.opensAtMs <= nowMs;
   }
 
   /** A scan is asked for. Taken down before the answer is there: news that come in meanwhile raise it again. */
@@ -67,11 +67,11 @@ export class QueueView {
     this.#cursor = isLast ? undefined : lanes.at(-1);
     if (isLast) this.#scannedAtMs = nowMs;
     // What held the queue back may be over: one try.
-    this.gate.open();
+    this.closed.open();
   }
 
   hold(closings: readonly Closing[]): void {
-    for (const closing of closings) if (closing.scope === "queue") this.gate.close(closing);
+    for (const closing of closings) if (closing.scope === "queue") this.closed.close(closing);
   }
 
   hear(news: News): void {

@@ -1,4 +1,4 @@
-// Divides a claim's jobs over lanes by their weights. A job of a lane costs 1/weight of a round; whoever's next job is due in the lowest
+// Divides a claim's jobs over lanes by their weights. A job of a lane costs 1/weight of a round; the lane whose next job is due in the lowest
 // round is served next. Whole rounds are computed, only what is left of them is dealt out one by one.
 import { Heap, type Placed } from "../../base/heap.js";
 import type { Lane } from "./lane.js";
@@ -10,7 +10,7 @@ export interface Part extends Placed {
   quantum: number;
   /** In which round the next job after these would be due. */
   round: number;
-  /** Between parts of one round: who has been given less goes first. */
+  /** Between parts of one round: the one that got less goes first. */
   order: number;
 }
 
@@ -19,10 +19,10 @@ export const newPart = (lane: Lane, order: number): Part => ({
   quantum: 0,
   round: lane.round,
   order,
-  place: -1,
+  index: -1,
 });
 
-/** Gives the jobs to the parts, each within its tenant's quota; returns how many nobody could take. */
+/** Gives the jobs to the parts, each within its tenant's quota; returns how many no part could take. */
 export function share(jobs: number, parts: readonly Part[], quota: TenantQuota): number {
   let left = jobs;
   let order = parts.length;

@@ -16,7 +16,7 @@ export interface ClientContext extends JobMakers, Session {
   /** `call` in two parts, for calls in which code of the caller runs: what that throws is not explained. */
   readonly during: <T>(work: () => Promise<T>) => Promise<T>;
   readonly explained: <T>(work: () => Promise<T>) => Promise<T>;
-  /** `during` without a function, for the call that is made most: whoever begins ends. */
+  /** `during` without a function, for the call that is made most: the caller that begins also ends it. */
   begin(): void;
   end(): void;
   /** Throws where the schema does not fit this library. Undefined: nothing is left to wait for. */

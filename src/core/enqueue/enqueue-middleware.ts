@@ -28,7 +28,7 @@ export type EnqueueChain = (job: JobDraft) => JobDraft | Promise<JobDraft>;
 
 type Step = EnqueueMiddleware & Required<Pick<EnqueueMiddleware, "enqueue">>;
 
-/** All that have a part at enqueue; undefined when there are none, so that nobody pays for them. */
+/** All that have a part at enqueue; undefined when there are none, so that enqueues do not pay for them. */
 export function enqueueChain(middlewares: Iterable<EnqueueMiddleware> | undefined): EnqueueChain | undefined {
   const steps = [...(middlewares ?? [])].filter((one): one is Step => one.enqueue !== undefined);
   return steps.length === 0 ? undefined : (job) => fold(steps, 0, freeze(job));
@@ -60,5 +60,5 @@ function changed(name: string, job: JobDraft, change: unknown): JobDraft {
   return freeze(next);
 }
 
-/** The caller's own objects are copied: who wants a change returns it. */
+/** The caller's own objects are copied: a middleware that changes them returns a copy. */
 const freeze = (job: JobDraft): JobDraft => Object.freeze({ ...job, options: Object.freeze({ ...job.options }) });

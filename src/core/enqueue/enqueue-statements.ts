@@ -25,7 +25,7 @@ const WAKE = "select fairmill.wake_v1($1, $2)";
 /** Workers look for what falls due this often by themselves. */
 const DUE_SOON_MS = 10_000;
 
-/** Jobs of one statement, and letters of their payloads. More are sent as several: a statement must not grow without bound. */
+/** Jobs of one statement, and characters of their payloads. More are sent as several: a statement must not grow without bound. */
 export const STATEMENT_ROWS_MAX = 5_000;
 export const STATEMENT_CHARS_MAX = 16 * 1024 * 1024;
 
@@ -104,7 +104,8 @@ function alikeOf(jobs: readonly NewJob[]): AlikeJobs {
   };
 }
 
-/** Has nothing of its own but a payload, and nothing that the short way hands on to the long one. Written out: this is asked of every job, and a loop over names costs more than all the rest. */
+/** Has nothing of its own but a payload, and nothing that the short way passes to the long one. Written out: this is asked of every job, and a loop
+ * over names costs more than all the rest. */
 const isPlain = (job: NewJob) =>
   job.key === undefined &&
   job.runAt === undefined &&
@@ -217,7 +218,7 @@ function toStored(rows: readonly unknown[], count: number): Stored[] {
   return stored;
 }
 
-/** Whom to wake: the queues of jobs that are ready now, and whoever looks after those that fall due soon. */
+/** What to wake: the queues of jobs that are ready now, and the upkeep for those that are due soon. */
 function wakeStatement(jobs: JobList, nowMs: number): Statement | undefined {
   if ("payloads" in jobs) return [WAKE, [[jobs.queue], null]];
   const queues = new Set<string>();

@@ -43,7 +43,7 @@ export async function enqueueStream<In>(
       chars = 0;
     }
   } catch (error) {
-    // What was stored before the error is stored when the caller hears of it, not some time later.
+    // What was stored before the error is stored when the caller sees it, not some time later.
     await sending.catch(() => {});
     throw error;
   }

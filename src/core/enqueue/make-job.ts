@@ -19,9 +19,9 @@ export type { EnqueueOptions };
 
 export type EnqueueItem<In> = EnqueueOptions & { readonly input: In };
 
-/** Tells the database what a definition says of its kind, before the first job: over a client's connections, or in a caller's transaction. */
+/** Reports to the database what a definition says of its kind, before the first job: over a client's connections, or in a caller's transaction. */
 export interface RuleTeller {
-  /** True: there is nothing to tell. */
+  /** True: there is nothing to report. */
   knows(definition: Pick<JobDefinition, "kind" | "limits">): boolean;
   tell(definition: Pick<JobDefinition, "kind" | "limits">): Promise<void>;
 }
@@ -74,7 +74,7 @@ function validJob<In>(
     : build(definition, input, options, codec, known);
 }
 
-/** A job of a list. Where nobody else sees the options, they are read where they stand: a copy of each would cost more than reading it. */
+/** A job of a list. Where no middleware sees the options, they are read where they stand: a copy of each would cost more than reading it. */
 export function newJobOf<In>(
   definition: JobDefinition<In, unknown>,
   item: EnqueueItem<In>,

@@ -21,7 +21,7 @@ const TRIES_MAX = 5;
 const RETRY = { firstMs: 100, maxMs: 1_600 };
 const ITEMS_MAX = 1_000;
 
-/** Of the names in a group that had to wait, so many are sent at a time. */
+/** Of the names in a group that had to wait, this many are sent at a time. */
 const NAMES_AT_A_TIME = 3;
 
 /** The refusal of a job whose account is empty (NewJob.account): what its neighbours in the statement took may be the reason. */
@@ -84,7 +84,7 @@ export class Sender {
     });
   }
 
-  /** One job, together with whatever else this process enqueues at this moment. */
+  /** One job, together with whatever else this process enqueues at this time. */
   one(job: NewJob): Promise<Enqueued> {
     const stored = (job.unique === undefined ? this.#batcher : this.#inTurn).add(job);
     return this.#watcher?.concerns(job) ? this.#watched(this.#watcher, job, stored) : stored;
@@ -125,20 +125,20 @@ export class Sender {
 
   /** Those of one name together, a few names at a time. */
   async #sendByName(jobs: readonly NewJob[]): Promise<(Answer | Waits)[]> {
-    const places = new Map<string, number[]>();
+    const indexes = new Map<string, number[]>();
     jobs.forEach((job, i) => {
       const name = nameOf(job);
-      const own = places.get(name);
+      const own = indexes.get(name);
       if (own) own.push(i);
-      else places.set(name, [i]);
+      else indexes.set(name, [i]);
     });
     const answers: (Answer | Waits)[] = [];
-    const names = places.values();
+    const names = indexes.values();
     const sendNext = async () => {
       for (const own of names) {
         const sent = await this.#sendAlike(own.map((i) => jobs[i]!));
-        own.forEach((place, i) => {
-          answers[place] = sent[i]!;
+        own.forEach((index, i) => {
+          answers[index] = sent[i]!;
         });
       }
     };
@@ -162,7 +162,7 @@ export class Sender {
     return new Waits(this.#waitingLines.add(nameOf(job), job));
   }
 
-  /** Callers who were put together by chance must not share each other's errors. Rejects for all of them where they are held up. */
+  /** Callers that were grouped by chance must not share each other's errors. Rejects for all of them where they are held up. */
   async #sendEach(jobs: readonly NewJob[], failsOnLock: boolean): Promise<(Answer | Waits)[]> {
     try {
       return await this.#sendUnpaid(jobs, await this.#store(jobs, failsOnLock), failsOnLock);

@@ -1,4 +1,4 @@
-// What was sent and not answered: whoever cannot repeat it safely must say so, because nobody knows whether it was stored.
+// What was sent and not answered: a call that cannot be repeated safely must say so, because it is unknown whether it was stored.
 import { DatabaseError } from "../../base/errors.js";
 import { NotSentError } from "../../db/database.js";
 import { isConnectionLoss } from "../../db/failures.js";

@@ -21,5 +21,5 @@ export interface Claim {
   /** The traceparent of the span that enqueued it. */
   readonly trace: string | null;
   /** The number of the worker's list in which it is noted. */
-  readonly hand: number;
+  readonly listNo: number;
 }

@@ -1,6 +1,6 @@
 // Jobs of which a settle says that they are ready now, in the database's form and in ours.
 
-/** An id that is ready because of a settled job: it gave up its place, or asked for this one. */
+/** An id that is ready because of a settled job: it gave up its slot, or asked for this one. */
 export interface Returned {
   readonly queue: string;
   readonly priority: number;

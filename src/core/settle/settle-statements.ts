@@ -51,7 +51,7 @@ export async function settleJobs(
     ? settlements
     : settlements.toSorted((a, b) => compareIds(a.claim.id, b.claim.id));
   const details = sorted.map(({ claim, verdict, effects }) => withEffects(detailOf(claim, verdict, format), effects));
-  // Array literals are written by hand: ids, numbers and verdicts contain nothing that would have to be quoted.
+  // Array literals are built here: ids, numbers and verdicts contain nothing that would have to be quoted.
   const values = [
     worker,
     `{${sorted.map(({ claim }) => claim.id).join()}}`,

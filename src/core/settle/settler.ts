@@ -81,7 +81,7 @@ export class Settler<Item extends Settlement> {
     });
   }
 
-  /** Takes a verdict; `SettleEnds` hears what became of it. */
+  /** Takes a verdict; `SettleEnds` gets its outcome. */
   add(item: Item): void {
     this.#grouper.add(item);
   }
@@ -162,7 +162,7 @@ export class Settler<Item extends Settlement> {
     } else if (items.length === 1 && isRefused && items[0]!.effects)
       this.#ends.onEffectsRefused(items[0]!, new EffectsFailedError(error));
     // Alone, and still refused: the job's fate matters more than what its handler said about it. After that only time helps
-    // (somebody may be changing the schema or the rights).
+    // (another session may be changing the schema or the rights).
     else {
       const pause = group.pause ?? new RetryPause(this.#context.clock, RETRY);
       void this.#rest({ items, failures, isBare: group.isBare || isRefused, pause }, pause, error);

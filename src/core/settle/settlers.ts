@@ -18,7 +18,7 @@ export class Settlers<Item extends Settlement> {
     this.#waiting = new Settler(context, format, ends, WAITING);
   }
 
-  /** Takes a verdict; `SettleEnds` hears what became of it. */
+  /** Takes a verdict; `SettleEnds` gets its outcome. */
   add(item: Item, mayWait: boolean): void {
     (mayWait ? this.#waiting : this.#plain).add(item);
   }

@@ -67,7 +67,7 @@ const grant = defineCommand<GrantOptions, [account: string, amount: number]>({
   ],
   declare: (command) =>
     void command
-      .argument("<account>", "to whom", name("account"))
+      .argument("<account>", "the account to grant to", name("account"))
       .argument("<amount>", "how many, a whole number", whole("amount", 1, AMOUNT_MAX))
       .option("--idempotency-key <text>", "the same text grants once")
       .option("--reason <text>", "why, for the statement"),

@@ -6,7 +6,7 @@ import type { Queryable } from "../database.js";
 export type Objects = Readonly<Record<string, string>>;
 
 /**
- * One row per object. Names come out qualified or not by the search path of the session: whoever asks pins it first (PIN_PATH).
+ * One row per object. Names come out qualified or not by the search path of the session: the caller pins it first (PIN_PATH).
  * Reads the catalog only and takes no lock that waits.
  */
 export const SNAPSHOT = `with relation as (

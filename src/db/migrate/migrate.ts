@@ -4,7 +4,7 @@
 //  1. Look: what the ledger says, what the catalog says, and whether this package may migrate at all.
 //  2. Migrations: lock every table first, then apply them in order.
 //  3. Functions: create all, drop what is left of others.
-//  4. Take down what is there now, so that the next look can tell what was changed by others.
+//  4. Take down what is there now, so that the next look finds what others changed.
 import { type Clock, systemClock } from "../../base/clock.js";
 import type { Database, Queryable } from "../database.js";
 import { checkSchemaName, qualify } from "../schema-name.js";
@@ -22,7 +22,7 @@ export interface MigrateOptions {
   readonly onWait?: (wait: MigrationWait) => void;
 }
 
-/** What tests put in place of the package's own. */
+/** What tests use instead of the package's own. */
 interface Surroundings {
   readonly shipped?: Shipped;
   readonly clock?: Clock;
@@ -52,7 +52,7 @@ create table if not exists fairmill.schema_state (
   objects        jsonb,                 -- what the migration left, by the catalog; null: whatever is there is right
   migrated_at    timestamptz not null default now());`;
 
-/** Nobody but the owner may do anything: not even call a function. Rights are granted on purpose, never by default. */
+/** Only the owner may do anything: not even call a function. Rights are granted on purpose, never by default. */
 const CLOSE = `do $$
 declare
   v_open text;
@@ -82,7 +82,7 @@ export async function migrate(db: Database, options: MigrateOptions & Surroundin
   const { onWait, waitMsMax, clock = systemClock } = options;
   const shipped = options.shipped ?? (await readShipped());
   if ((await pendingMigrations(db, { shipped })).length === 0) return [];
-  // Patient: an index of a large table takes its time, and so does another process that migrates.
+  // Waits for locks: an index of a large table takes its time, and so does another process that migrates.
   const run = (isLong: boolean) =>
     db.transaction((tx) => apply(tx, shipped, db.schema, isLong), { waitsForLocks: true });
   return repeatWhileBusy(db, { clock, onWait, waitMsMax }, run);
@@ -142,9 +142,9 @@ async function storeState(tx: Queryable, shipped: Shipped, objects: Objects): Pr
   await tx.query(STORE, [version, generation, librariesFrom, digest, JSON.stringify(objects)]);
 }
 
-/** The whole schema as one SQL script, for those who review it or apply it to an empty database by hand. */
+/** The whole schema as one SQL script, to review it or apply it to an empty database with psql. */
 export async function printMigrations(schema: string): Promise<string> {
-  // The name becomes part of a script that somebody runs: it must be a name and nothing else.
+  // The name becomes part of a script that is run: it must be a name and nothing else.
   checkSchemaName(schema);
   const { version, generation, librariesFrom, digest, migrations, functions } = await readShipped();
   const parts = [...migrations, ...functions].map(

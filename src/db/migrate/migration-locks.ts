@@ -1,12 +1,12 @@
 // How a migration gets its tables while workers are busy: all of them at once, in one order, before it changes anything. It does not stand in
-// line for long, because everybody else stands behind it: it gives up, lets the workers go on, and comes again.
+// line for long, because every other session stands behind it: it gives up, lets the workers go on, and comes again.
 import { type Clock, sleep } from "../../base/clock.js";
 import { DatabaseError } from "../../base/errors.js";
 import type { Database, Queryable } from "../database.js";
 
 /** What keeps a migration waiting. */
 export interface MigrationWait {
-  /** So many times it has come in vain. */
+  /** How many attempts have failed. */
   readonly attempts: number;
   readonly waitedMs: number;
   /** The session in the way that began its transaction first, where one can be seen. */
@@ -26,7 +26,7 @@ class TablesBusyError extends Error {}
 
 /**
  * First the tables that calls read before they touch a job: claims, settles and heartbeats begin with worker, enqueues with limit_setting. New calls
- * then wait there with nothing in their hands that the migration needs. The others by name; the parts of the history come with their parent.
+ * then wait there without locks that the migration needs. The others by name; the parts of the history come with their parent.
  */
 const TABLES = `select string_agg(format('fairmill.%I', c.relname), ', '
     order by array_position('{worker,limit_setting}', c.relname::text), c.relname) as tables,
@@ -83,8 +83,8 @@ export async function repeatWhileBusy<T>(
       // Not from the start on: the first attempt may have waited for another process that migrates, for as long as that takes.
       beganMs ??= clock.monotonic();
       const waitedMs = clock.monotonic() - beganMs;
-      const { blocker, isVacuum } = await findBlocker(db).catch(() => NOBODY);
-      // Most vacuums are over in a moment, and a long attempt may cost a worker a deadlock, after which it tries again.
+      const { blocker, isVacuum } = await findBlocker(db).catch(() => NO_BLOCKER);
+      // Most vacuums are over soon, and a long attempt may cost a worker a deadlock, after which it tries again.
       isLong = isVacuum && attempts >= VACUUM_ATTEMPTS;
       if (waitedMs >= waitMsMax) throw blocked(db.schema, waitedMs, blocker, error);
       onWait?.({ attempts, waitedMs, blocker });
@@ -99,7 +99,7 @@ interface Blocker {
   readonly isVacuum: boolean;
 }
 
-const NOBODY: Blocker = { blocker: undefined, isVacuum: false };
+const NO_BLOCKER: Blocker = { blocker: undefined, isVacuum: false };
 
 /** Of sessions of other roles only the process is seen, unless the role may read all statistics. A vacuum is known by its kind of lock. */
 const BLOCKER = `with holder as (
@@ -113,7 +113,7 @@ select concat_ws(', in a transaction for ', format('process %s (%s)', h.pid, con
 from holder h join pg_stat_activity a on a.pid = h.pid
 order by a.xact_start limit 1`;
 
-const findBlocker = async (db: Database): Promise<Blocker> => (await db.query<Blocker>(BLOCKER))[0] ?? NOBODY;
+const findBlocker = async (db: Database): Promise<Blocker> => (await db.query<Blocker>(BLOCKER))[0] ?? NO_BLOCKER;
 
 const blocked = (schema: string, waitedMs: number, blocker: string | undefined, cause: unknown) =>
   new DatabaseError(

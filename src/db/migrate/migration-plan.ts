@@ -23,13 +23,13 @@ export interface Plan {
   /** Names that a function of ours has or had. */
   readonly ours: ReadonlySet<string>;
   readonly now: Objects;
-  /** What the last migration left; undefined: nobody knows. */
+  /** What the last migration left; undefined: unknown. */
   readonly expected: Objects | undefined;
 }
 
 type Stored = SchemaState & StoredObjects;
 
-/** In the ledger's place while the ledger has none: the row that says what the last migration left. */
+/** Instead of the ledger while the ledger has none: the row that says what the last migration left. */
 const STATE = "schema_state";
 /** The trigger that keeps older packages out. It is made again by every migration. */
 const GUARD = "trigger migration.migration_guard";

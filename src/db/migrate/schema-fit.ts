@@ -28,14 +28,14 @@ export class SchemaFit {
     if (misfit) throw misfit;
   }
 
-  /** For those who may not wait for a connection of ours: throws what is known, and asks beside the call. */
+  /** For calls that must not wait for one of our connections: throws what is known, and asks beside the call. */
   checkBeside(): void {
     if (this.#isKnown) return;
     this.#ask().catch(() => {});
     if (this.#misfit) throw this.#misfit;
   }
 
-  /** It did fit, and something is missing now. Tells once that it does not fit any more. */
+  /** It did fit, and something is missing now. Reports once that it does not fit any more. */
   async retell(tell: (misfit: DatabaseError) => void): Promise<void> {
     if (this.#isRetold) return;
     const misfit = await this.#ask().catch(() => undefined);
@@ -59,7 +59,7 @@ export class SchemaFit {
     } catch (error) {
       // A login that is refused would be refused again.
       if (error instanceof NotSentError && !isWorthRepeating(error)) throw error;
-      // What else keeps the database from answering is told by the call itself, which has its own way to repeat.
+      // What else keeps the database from answering is reported by the call itself, which has its own way to repeat.
       if (!isMisfit(error)) return undefined;
       this.#misfit = error;
     }

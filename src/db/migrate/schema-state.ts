@@ -57,7 +57,7 @@ export function misfit(state: SchemaState | undefined, shipped: Shipped, schema:
   );
 }
 
-/** Throws where the schema does not fit this library. A role that may not read the state is not stopped: others will tell. */
+/** Throws where the schema does not fit this library. A role that may not read the state is not stopped: others report it. */
 export async function checkFit(db: Database, shipped?: Shipped): Promise<void> {
   const [state, mine] = await Promise.all([readState(db), shipped ?? readShipped()]);
   if (state === "hidden") return;

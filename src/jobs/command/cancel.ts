@@ -1,4 +1,4 @@
-// `fairmill cancel`: jobs that wait end at once, jobs that run are told to stop.
+// `fairmill cancel`: jobs that wait end at once, jobs that run are asked to stop.
 
 import { jobIds } from "../../cli/arguments.js";
 import { defineCommand } from "../../cli/command.js";
@@ -24,7 +24,7 @@ export const cancel = defineCommand<object, [ids: readonly string[]]>({
 
 const MEANING: Record<CancelAnswer, Answered> = {
   cancelled: { words: "is cancelled.", ok: true },
-  requested: { words: "is running; its handler is told to stop.", ok: true },
+  requested: { words: "is running; its handler is asked to stop.", ok: true },
   ended: { words: "had ended before; nothing was changed.", ok: true },
   not_found: { words: "does not exist: the id is wrong, or retention removed the job.", ok: false },
 };

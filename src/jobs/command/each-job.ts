@@ -1,4 +1,4 @@
-// Does the same to several jobs and tells what became of each.
+// Does the same to several jobs and reports the outcome of each.
 
 import type { GlobalOptions } from "../../cli/command.js";
 import type { ExitCode } from "../../cli/failure.js";

@@ -40,7 +40,7 @@ payload must fit its schema, and its queue, priority and limits apply.`,
       .option("--queue <name>", "queue (default: the definition's)", name("--queue"))
       .option("--priority <n>", "-1000 to 1000, higher goes first", whole("--priority", -1000, 1000))
       .option("--delay <duration>", "not before this long from now, like 10m", duration("--delay"))
-      .option("--run-at <moment>", "not before this moment, like 2030-01-31T09:00:00Z", moment("--run-at"))
+      .option("--run-at <time>", "not before this time, like 2030-01-31T09:00:00Z", moment("--run-at"))
       .option("--idempotency-key <text>", "a second enqueue with the same text returns the first job")
       .option("--key <name>", "a finer key inside the tenant", name("--key"))
       .option("--attempts <n>", "how often it may be tried, 1 to 1000", whole("--attempts", 1, 1000))

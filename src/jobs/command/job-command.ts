@@ -134,7 +134,7 @@ function attemptsOf(job: Job, cut: Cut): string[] {
     `  ${headOf(failure)}`,
     ...errorOf(failure.error, cut),
   ]);
-  // What ended the job may be no attempt of its own: it expired, or somebody cancelled it with a reason.
+  // What ended the job may be no attempt of its own: it expired, or it was cancelled with a reason.
   const isNews = job.error !== null && job.error.message !== job.failures.at(-1)?.error?.message;
   return [
     ...(lines.length > 0 ? ["", "Failed attempts", ...lines] : []),
@@ -156,7 +156,7 @@ function fateOf(
   const until = wakeAt ? ` until ${wakeAt.toISOString()} (${relative(wakeAt, nowMs)})` : "";
   if (kind === "run") return `done in ${span(finishedAt!)}, attempt ${attempt}`;
   if (kind === "sleep") return finishedAt ? `slept ${span(finishedAt)}` : `sleeps${until}`;
-  if (position === null) return `signal came ${relative(startedAt, nowMs)}, nobody has waited for it yet`;
+  if (position === null) return `signal came ${relative(startedAt, nowMs)}, no run has waited for it yet`;
   if (signalledAt) return `signal came ${relative(signalledAt, nowMs)}`;
   return finishedAt ? `no signal came in ${span(finishedAt)}` : `waits for a signal${until}`;
 }
@@ -175,7 +175,7 @@ const section = (title: string, value: unknown, cut: Cut): string[] =>
     ? []
     : ["", title, indented(isSealed(value) ? sealedBy(value) : cut(toJson(value, 2)))];
 
-/** Ciphertext tells nobody anything; which key is missing does. */
+/** Ciphertext is of no use to the reader; the name of the missing key is. */
 const sealedBy = (value: unknown) => `(sealed, key ${keyIdOf(value) ?? "unknown"})`;
 
 function nextStep(job: Job): string[] {

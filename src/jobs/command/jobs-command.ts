@@ -43,8 +43,8 @@ export const jobs = defineCommand<Options>({
       .option("--batch <id>", "only members of this batch or node", jobId)
       .option("--error-code <code>", "only ended jobs whose error has this code", text("--error-code"))
       .option("--error-text <text>", "only ended jobs whose error message contains this", text("--error-text"))
-      .option("--since <moment>", "ended then or later: a moment, or how long ago, like 2h", momentOrAgo("--since"))
-      .option("--until <moment>", "ended then or earlier", momentOrAgo("--until"))
+      .option("--since <time>", "ended then or later: a time, or how long ago, like 2h", momentOrAgo("--since"))
+      .option("--until <time>", "ended then or earlier", momentOrAgo("--until"))
       .option("--limit <n>", `how many, at most ${PAGE_ROWS_MAX}`, whole("--limit", 1, PAGE_ROWS_MAX), 50)
       .option("--before <id>", "only jobs with a lower id", jobId),
   run: async ({ options, out }) => {

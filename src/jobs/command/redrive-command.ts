@@ -34,8 +34,8 @@ interface Options {
 export const redrive = defineCommand<Options>({
   name: "redrive",
   summary: "run all dead jobs again that fit a filter",
-  description: `Shows what fits, asks, and puts it back in batches: each is a transaction of its own. Ctrl-C stops between two batches; what
-was put back stays. Without a terminal to ask in, --yes is needed. Exit code 1 when it was stopped before its end.`,
+  description: `Shows what fits, asks, and returns it to the queue in batches: each is a transaction of its own. Ctrl-C stops between two batches; what
+was redriven stays. Without a terminal to ask in, --yes is needed. Exit code 1 when it was stopped before its end.`,
   examples: [
     ["fairmill redrive --dry-run", "what is dead, by kind and error"],
     ["fairmill redrive --kind mail.send --since 2h", "mails that died in the last two hours"],
@@ -48,13 +48,13 @@ was put back stays. Without a terminal to ask in, --yes is needed. Exit code 1 w
       .option("--tenant <name>", "only jobs of this tenant", name("--tenant"))
       .option("--error-code <code>", "only jobs whose error has this code", text("--error-code"))
       .option("--error-text <text>", "only jobs whose error message contains this", text("--error-text"))
-      .option("--since <moment>", "ended then or later: a moment, or how long ago, like 2h", momentOrAgo("--since"))
-      .option("--until <moment>", "ended then or earlier", momentOrAgo("--until"))
+      .option("--since <time>", "ended then or later: a time, or how long ago, like 2h", momentOrAgo("--since"))
+      .option("--until <time>", "ended then or earlier", momentOrAgo("--until"))
       .addOption(new Option("--state <state>", "which jobs").choices(["dead", "cancelled"]).default("dead"))
       .option("--batch <n>", "jobs of one transaction, at most 5000", whole("--batch", 1, 5_000), 500)
-      .option("--rate <rate>", "no more than so many in a time, like 100/1m", rate("--rate"))
+      .option("--rate <rate>", "no more than this many in a period, like 100/1m", rate("--rate"))
       .option("--after <id>", "only jobs with a higher id: go on where a redrive was stopped", jobId)
-      .option("--dry-run", "only show what would be put back")
+      .option("--dry-run", "only show what would be redriven")
       .option("--yes", "do not ask"),
   run: async ({ options, out }) => {
     const asks = !options.dryRun && !options.yes;
@@ -83,12 +83,12 @@ was put back stays. Without a terminal to ask in, --yes is needed. Exit code 1 w
           return 1;
         }
       }
-      return putBack(client, filter, options, out);
+      return runRedrive(client, filter, options, out);
     });
   },
 });
 
-async function putBack(
+async function runRedrive(
   client: Client,
   filter: RedriveFilter,
   options: Options & GlobalOptions,
@@ -105,16 +105,16 @@ async function putBack(
       signal: stop.signal,
       onProgress: (progress) => {
         last = progress;
-        line.show(`${jobs(progress.redriven)} put back, ${progress.seen} looked at`);
+        line.show(`${jobs(progress.redriven)} redriven, ${progress.seen} looked at`);
       },
     });
     line.end();
-    const said = `${jobs(done.redriven)} put back into the queue, ${done.seen} looked at.`;
+    const said = `${jobs(done.redriven)} returned to the queue, ${done.seen} looked at.`;
     out.result(done, done.complete ? said : `Stopped: ${said} ${goOn(done)}`);
     return done.complete ? 0 : 1;
   } catch (error) {
     line.end();
-    if (last !== undefined) out.note(`${jobs(last.redriven)} were put back before this. ${goOn(last)}`);
+    if (last !== undefined) out.note(`${jobs(last.redriven)} were redriven before this. ${goOn(last)}`);
     throw error;
   } finally {
     signals.release();
@@ -125,7 +125,7 @@ const goOn = ({ after }: Redriven) => `Go on: the same command with --after ${af
 const jobs = (count: number) => `${count} ${count === 1 ? "job" : "jobs"}`;
 const countOf = ({ count, more }: RedrivePreview) => (more ? `${count} jobs and more` : jobs(count));
 
-/** One line that is written over, where somebody watches. */
+/** One line that is written over, on a terminal. */
 function progressLine(out: Output): { show(text: string): void; end(): void } {
   if (out.json || !process.stderr.isTTY) return { show: () => {}, end: () => {} };
   let shown = false;

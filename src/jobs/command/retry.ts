@@ -34,7 +34,7 @@ const MEANING: Record<RetryAnswer, Answered> = {
   scheduled: { words: "is scheduled already.", ok: true },
   done: { words: "succeeded before and is not run again.", ok: false },
   order_busy: {
-    words: "was not put back: its message may have arrived, or another of its order is under way (fairmill outbox)",
+    words: "was not run again: its message may have arrived, or another of its order is under way (fairmill outbox)",
     ok: false,
   },
   no_credits: {

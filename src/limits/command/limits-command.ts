@@ -120,9 +120,9 @@ function declareSet(command: Command, scope: LimitScope): void {
   if (scope === "tenant")
     command.option("--weight <n>", "its part of the service, 0.01 to 1000; 1 is usual", weight("--weight"));
   command
-    .option("--max-running <n>", "at most so many at once, across the fleet", whole("--max-running", 0, 1_000_000))
+    .option("--max-running <n>", "at most n at once, across the fleet", whole("--max-running", 0, 1_000_000))
     .option("--no-max-running", "no such cap any more")
-    .option("--rate <rate>", "at most so many in a time, like 100/1m", rate("--rate"))
+    .option("--rate <rate>", "at most this many in a period, like 100/1m", rate("--rate"))
     .option("--no-rate", "no such rate any more")
     .addOption(
       new Option("--rate-how <how>", "window: never more in any window; uniform: evenly spaced").choices([
@@ -131,7 +131,7 @@ function declareSet(command: Command, scope: LimitScope): void {
       ]),
     )
     .addOption(
-      new Option("--rate-at <moment>", "start: jobs wait; enqueue: they are refused").choices(["start", "enqueue"]),
+      new Option("--rate-at <when>", "start: jobs wait; enqueue: they are refused").choices(["start", "enqueue"]),
     );
 }
 

@@ -5,23 +5,23 @@ import { UsageError } from "../../cli/failure.js";
 import { oneLine } from "../../cli/text.js";
 import type { LimitScope, PauseTarget } from "../limit-settings.js";
 
-export interface GateOptions {
+export interface ScopeOptions {
   readonly queue?: string;
   readonly kind?: string;
   readonly tenant?: string;
 }
 
-export const declareGate = (command: Command): void =>
+export const declareScope = (command: Command): void =>
   void command
     .option("--queue <name>", "this queue", name("--queue"))
     .option("--kind <kind>", "this kind of jobs", name("--kind"))
     .option("--tenant <name>", "this tenant", name("--tenant"));
 
 /** As the client takes it, and as people read it. */
-export function oneGate({ queue, kind, tenant }: GateOptions, verb: string): { gate: PauseTarget; words: string } {
-  const gate = given({ queue, kind, tenant });
-  const [[scope, value] = [], ...others] = Object.entries(gate) as [LimitScope, string][];
+export function oneScope({ queue, kind, tenant }: ScopeOptions, verb: string): { target: PauseTarget; words: string } {
+  const target = given({ queue, kind, tenant });
+  const [[scope, value] = [], ...others] = Object.entries(target) as [LimitScope, string][];
   if (scope === undefined || others.length > 0)
     throw new UsageError(`Say what to ${verb}: --queue, --kind or --tenant, one of them.`);
-  return { gate: gate as PauseTarget, words: `${scope} "${oneLine(value!)}"` };
+  return { target: target as PauseTarget, words: `${scope} "${oneLine(value!)}"` };
 }

@@ -1,9 +1,9 @@
 // `fairmill pause`: starts no more jobs of a queue, a kind or a tenant.
 import { defineCommand } from "../../cli/command.js";
 import { findTarget, withClient } from "../../cli/target.js";
-import { declareGate, type GateOptions, oneGate } from "./one-scope.js";
+import { declareScope, oneScope, type ScopeOptions } from "./one-scope.js";
 
-export const pause = defineCommand<GateOptions>({
+export const pause = defineCommand<ScopeOptions>({
   name: "pause",
   summary: "start no more jobs of a queue, a kind or a tenant",
   description: "What runs goes on; what is enqueued waits. Name one of --queue, --kind and --tenant.",
@@ -12,11 +12,11 @@ export const pause = defineCommand<GateOptions>({
     ["fairmill pause --kind report.make", "one kind of jobs, in all queues"],
     ["fairmill pause --tenant acme", "one tenant"],
   ],
-  declare: declareGate,
+  declare: declareScope,
   run: async ({ options, out }) => {
-    const { gate, words } = oneGate(options, "pause");
-    await withClient(await findTarget(options), (client) => client.pause(gate));
-    const [scope, name] = Object.entries(gate)[0]!;
+    const { target, words } = oneScope(options, "pause");
+    await withClient(await findTarget(options), (client) => client.pause(target));
+    const [scope, name] = Object.entries(target)[0]!;
     out.result({ scope, name, paused: true }, `The ${words} is paused: nothing of it is started until it is resumed.`);
     return 0;
   },

@@ -1,4 +1,4 @@
-// `fairmill tenants`: who has jobs or settings.
+// `fairmill tenants`: tenants that have jobs or settings.
 import type { TenantOverview } from "../overview-statements.js";
 import { limitsCommand, shownCount } from "./limits-command.js";
 
@@ -6,7 +6,7 @@ export const tenants = limitsCommand<TenantOverview>({
   scope: "tenant",
   summary: "tenants: list them with what waits and runs, show one, or set its weight and limits",
   lists: "Lists tenants that have settings, or jobs that are ready or running. Counts stop at a bound: 1000+.",
-  examples: [["fairmill tenants", "who waits, who runs, who is limited"]],
+  examples: [["fairmill tenants", "what each has waiting and running, and its limits"]],
   examplesOfSet: [
     ["fairmill tenants set acme --weight 2 --max-running 20", "twice the service, 20 at once"],
     ["fairmill tenants set acme --rate 100/1m --rate-at enqueue", "more than 100 a minute are refused"],

@@ -140,7 +140,7 @@ const resolve = defineCommand<ResolveOptions, [id: string]>({
       .addOption(
         new Option("--as <what>", "what became of it").choices(["sent", "failed", "resend"]).makeOptionMandatory(),
       )
-      .option("--by <name>", "who says so (default: the database's user)")
+      .option("--by <name>", "the name on record (default: the database's user)")
       .option("--reason <text>", "how they know"),
   run: async ({ args: [id], options, out }) => {
     const { as: verdict, by, reason } = options;

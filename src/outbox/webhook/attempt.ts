@@ -8,7 +8,7 @@ export class Attempt {
   readonly #origin: string;
   readonly #clock: Clock;
   readonly #signal: AbortSignal | undefined;
-  readonly #onAbort = () => this.#stop("it was told to stop", this.#signal?.reason);
+  readonly #onAbort = () => this.#stop("it was asked to stop", this.#signal?.reason);
   readonly #timers: (() => void)[] = [];
   #request: ClientRequest | undefined;
   #response: IncomingMessage | undefined;
@@ -97,7 +97,7 @@ export class Attempt {
   }
 }
 
-/** The code says it; messages of the system name addresses, which are nobody's business. */
+/** The code says it; messages of the system name addresses, which must not leak. */
 function describe(error: Error | undefined): string {
   const code = (error as { code?: unknown } | undefined)?.code;
   return typeof code === "string" ? `the connection failed (${code})` : (error?.message ?? "the connection failed");

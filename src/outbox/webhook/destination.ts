@@ -1,5 +1,5 @@
 // Where a webhook goes: the address is checked as it is written, then every address that its name leads to. The name is resolved
-// once, and the connection goes to what was checked: who answers differently the next time gains nothing.
+// once, and the connection goes to what was checked: a name that resolves differently the next time gains nothing.
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { whyNotPublic } from "./public-address.js";
@@ -36,7 +36,7 @@ export interface Destination {
 const ADDRESSES_MAX = 64;
 const URL_CHARS_MAX = 8_192;
 
-/** Checks what can be checked without asking anybody. */
+/** Checks what can be checked without a lookup. */
 export function destinationOf(address: string | URL, rules: DestinationRules): Destination {
   const url = parse(address);
   const isSecure = url.protocol === "https:";
@@ -49,7 +49,7 @@ export function destinationOf(address: string | URL, rules: DestinationRules): D
   if (url.username !== "" || url.password !== "")
     throw new WebhookDestinationError(`${origin}: name and password do not belong into an address; use headers.`);
   if (!isSecure && !rules.allowHttp)
-    throw new WebhookDestinationError(`${origin}: everybody on the way reads http; use https, or set allowHttp.`);
+    throw new WebhookDestinationError(`${origin}: http can be read on the way; use https, or set allowHttp.`);
   if (!isAllowedPort(port, rules.ports))
     throw new WebhookDestinationError(`${origin}: port ${port} is none that webhooks may use; set ports.`);
   if (isIP(hostname) !== 0) checkAddresses(origin, [{ address: hostname, family: 0 }], rules);
@@ -96,7 +96,7 @@ function checkAddresses(origin: string, addresses: readonly Address[], rules: De
     if (isIP(address) === 0) throw new WebhookDestinationError(`${origin}: its name leads to what is no address.`);
     const why = rules.allowPrivate ? undefined : whyNotPublic(address);
     if (why !== undefined)
-      // The address itself is not shown: it would tell who asks what our names lead to.
+      // The address itself is not shown: it would show the caller what our names resolve to.
       throw new WebhookDestinationError(`${origin}: its address is not in the open internet (${why}).`);
   }
 }

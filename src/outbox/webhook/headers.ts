@@ -1,4 +1,4 @@
-// The headers of a webhook: the caller's, without those that would change whom it is for or what was signed.
+// The headers of a webhook: the caller's, without those that would change the receiver or what was signed.
 import { validateHeaderName, validateHeaderValue } from "node:http";
 import { ConfigError } from "../../base/errors.js";
 import { VERSION } from "../../base/version.js";

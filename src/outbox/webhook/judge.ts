@@ -1,8 +1,8 @@
-// What an answer means for the message: taken, not taken, or nobody knows.
+// What an answer means for the message: taken, not taken, or unknown.
 import type { WebhookAnswer } from "./answer.js";
 import { WebhookRefusedError, WebhookUncertainError } from "./webhook-errors.js";
 
-/** Longer than this nobody is asked to wait. */
+/** The longest wait that a receiver can ask for. */
 const RETRY_AFTER_MS_MAX = 86_400_000;
 
 /** Seconds, or a date. */
@@ -21,7 +21,7 @@ const LATER = new Map([
 ]);
 
 /**
- * Throws unless the receiver took the message. Who answers with 5xx may have taken it before it failed, or something in front of it
+ * Throws unless the receiver took the message. A receiver that answers with 5xx may have taken it before it failed, or something in front of it
  * answered: that is uncertain.
  */
 export function judge(origin: string, answer: WebhookAnswer, retryAfterMs: number | undefined): void {

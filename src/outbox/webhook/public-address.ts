@@ -1,4 +1,4 @@
-// Which addresses of the internet protocol lie in the open internet. Everything else is somebody's inside: a webhook must not reach it
+// Which addresses of the internet protocol lie in the open internet. Everything else is a private network: a webhook must not reach it
 // because a customer wrote its address, or a name that leads to it, into a form.
 import { isIP } from "node:net";
 
@@ -49,7 +49,7 @@ const TRANSLATED: Range = ["64:ff9b::", 96, "translated"];
 
 /** What kind of address this is when it is not public; undefined when it is. What is no address at all is not public. */
 export function whyNotPublic(address: string): string | undefined {
-  // A zone (fe80::1%eth0) says which cable: nobody outside has one.
+  // A zone (fe80::1%eth0) names a network interface: public addresses have none.
   if (address.includes("%")) return "bound to an interface";
   const bytes = bytesOf(address);
   if (bytes === undefined) return "no address";

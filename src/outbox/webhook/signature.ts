@@ -98,7 +98,7 @@ export interface VerifiedWebhook {
   readonly sentAt: Date;
 }
 
-/** For receivers: throws a WebhookSignatureError unless who sent this has one of the secrets, and sent it just now. */
+/** For receivers: throws a WebhookSignatureError unless the sender has one of the secrets, and sent it just now. */
 export const verifyWebhook = (options: VerifyOptions): VerifiedWebhook =>
   readable("options", "verifyWebhook", () => verify(options));
 

@@ -1,4 +1,4 @@
-// A channel whose receivers are webhooks: messages leave signed, and what is certain of a failure is told as channels want it.
+// A channel whose receivers are webhooks: messages leave signed, and what is certain of a failure is reported as channels expect it.
 
 import { recordError } from "../../base/error-record.js";
 import { ConfigError } from "../../base/errors.js";
@@ -22,7 +22,7 @@ export interface WebhookChannelOptions<Schema extends StandardSchema | undefined
     Sending {
   /** Where to, or where this message goes. */
   readonly url: string | URL | OfMessage<Output, string | URL>;
-  /** Who signs, or who signs this message: a tenant's own secret, say. */
+  /** The secret that signs, or the one for this message: a tenant's own secret, say. */
   readonly secret: Secrets | OfMessage<Output, Secrets>;
   /** What is sent; default: the message as JSON. */
   readonly body?: (message: Output) => string | Uint8Array;

@@ -11,7 +11,7 @@ interface Facts {
   readonly cause?: unknown;
 }
 
-/** A webhook was not sent, or nobody knows. The classes below say why; `delivered` and `retryable` say what to do. */
+/** A webhook was not sent, or it is unknown. The classes below say why; `delivered` and `retryable` say what to do. */
 export abstract class WebhookError extends FairmillError {
   readonly delivered: false | "unknown";
   readonly retryable: boolean;
@@ -91,7 +91,7 @@ export class WebhookUncertainError extends WebhookError {
   }
 }
 
-/** A received webhook is not from who has the secret, was changed on its way, or is too old. */
+/** A received webhook is not from a holder of the secret, was changed on its way, or is too old. */
 export class WebhookSignatureError extends FairmillError {
   override readonly name = "WebhookSignatureError";
   readonly reason: "missing" | "malformed" | "time" | "signature";

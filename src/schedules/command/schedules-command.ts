@@ -153,7 +153,7 @@ const resume = defineCommand<object, [schedule: string]>({
 const run = defineCommand<object, [schedule: string]>({
   name: "run",
   summary: "enqueue the job of a schedule now; its ticks stay as they are",
-  examples: [["fairmill schedules run nightly", "now, by hand"]],
+  examples: [["fairmill schedules run nightly", "now, without a tick"]],
   declare: (command) => void command.argument("<schedule>", "which one"),
   run: async ({ args: [schedule], options, out }) => {
     const { id, created } = await asked(options, (client) => client.schedules.run(schedule));

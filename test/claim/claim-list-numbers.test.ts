@@ -1,9 +1,9 @@
 // A number is used again when nothing of its list is left, and never before.
 import { expect, test } from "vitest";
-import { HandNumbers } from "../../src/core/claim/claim-list-numbers.js";
+import { ClaimListNumbers } from "../../src/core/claim/claim-list-numbers.js";
 
 test("a number is free again when the last job of its list is settled, not before", () => {
-  const numbers = new HandNumbers();
+  const numbers = new ClaimListNumbers();
   const first = numbers.take();
   numbers.fill(first, 2);
   const second = numbers.take();
@@ -15,7 +15,7 @@ test("a number is free again when the last job of its list is settled, not befor
 });
 
 test("whatever is said twice, a number is never given to two claims", () => {
-  const numbers = new HandNumbers();
+  const numbers = new ClaimListNumbers();
   const first = numbers.take();
   numbers.fill(first, 1);
   numbers.settled(first);
@@ -25,7 +25,7 @@ test("whatever is said twice, a number is never given to two claims", () => {
 });
 
 test("a claim that brought nothing gives its number back; one that was not answered keeps it for good", () => {
-  const numbers = new HandNumbers();
+  const numbers = new ClaimListNumbers();
   const unanswered = numbers.take();
   const empty = numbers.take();
   numbers.fill(empty, 0);
