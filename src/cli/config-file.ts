@@ -82,7 +82,7 @@ async function importTypeScript(path: string, onFile: (file: string) => void): P
     "fairmill/errors": await import("../errors.js"),
     "fairmill/webhooks": await import("../webhooks.js"),
   };
-  // A cache in a shared temporary folder could be filled by somebody else.
+  // A cache in a shared temporary folder could be filled by another user.
   const options = { fsCache: false, interopDefault: false };
   const compiler = createJiti(pathToFileURL(path).href, options);
   const jiti = createJiti(pathToFileURL(path).href, {

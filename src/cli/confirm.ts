@@ -11,7 +11,7 @@ export async function confirm(
   const ended = new Promise<undefined>((resolve) => lines.once("close", () => resolve(undefined)));
   try {
     const answer = await Promise.race([lines.question(`${question} [y/N] `), ended]);
-    // Nobody pressed return: what comes next begins on a line of its own.
+    // Return was not pressed: what comes next begins on a line of its own.
     if (answer === undefined) output.write("\n");
     return answer !== undefined && /^\s*y(es)?\s*$/i.test(answer);
   } finally {

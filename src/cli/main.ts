@@ -3,7 +3,7 @@
 import { flushed } from "./output.js";
 import { run } from "./program.js";
 
-/** Whoever reads our output may have heard enough: `fairmill jobs | head -1`. */
+/** The reader of the output may close it early: `fairmill jobs | head -1`. */
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   process.exit(error.code === "EPIPE" ? 0 : 1);
 });
@@ -12,5 +12,5 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 process.exitCode = 1;
 const exitCode = await run(process.argv.slice(2));
 await flushed();
-// Not left to the event loop: a config may have opened connections of its own, and nobody closes them.
+// Not left to the event loop: a config may have opened connections of its own, that are never closed.
 process.exit(exitCode);

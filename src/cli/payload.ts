@@ -53,7 +53,7 @@ export function redactorOf({ config, isConfigBroken }: Pick<Target, "config" | "
 export const definitionOf = (config: Config | undefined, kind: string): JobDefinition | undefined =>
   definitionsOf(config).find((definition) => definition.kind === kind);
 
-/** A misspelt kind is stored all the same, and then nobody runs it: worth a word. */
+/** A misspelt kind is stored all the same, and then no worker runs it: worth a warning. */
 export function unknownKind(config: Config, kind: string): string {
   const near = definitionsOf(config).find((definition) => distance(definition.kind, kind) <= 3);
   const hint = near === undefined ? "" : ` Did you mean ${oneLine(JSON.stringify(near.kind))}?`;

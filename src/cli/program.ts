@@ -120,7 +120,7 @@ function programOf(out: Output, ended: (code: ExitCode) => void): Command {
     .option("--json", "print one JSON value and nothing else")
     .option("--by <name>", "who acts, for the record (default: the user of the operating system)", name("--by"))
     .configureHelp({ showGlobalOptions: true })
-    // Whoever calls this decides what is printed and when the process ends.
+    // The caller decides what is printed and when the process ends.
     .configureOutput({
       outputError: () => {},
       writeErr: () => {},

@@ -45,7 +45,7 @@ export function catchSignals(onFirst: () => void = () => {}): Signals {
   };
   process.on("SIGINT", heard);
   process.on("SIGTERM", heard);
-  // Started by a parent with a channel to us: when that parent is gone, or lets go of us, there is nobody left to work for.
+  // Started by a parent with a channel to us: when that parent is gone, or lets go of us, there is no caller left to work for.
   process.on("disconnect", parentLeft);
   if (process.send !== undefined && !process.connected) parentLeft();
   // npm runs us below a shell, and a SIGTERM to npm may end that shell without reaching us. Without npm, a parent that ends says nothing:

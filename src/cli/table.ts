@@ -1,7 +1,7 @@
 // A table for a terminal: columns in line, no row wider than the terminal, long cells cut.
 import { fitTo, oneLine, widthOf } from "./text.js";
 
-/** Longer cells are cut even where nobody limits the width: an error text can have thousands of characters. */
+/** Longer cells are cut even where the width is not limited: an error text can have thousands of characters. */
 const CELL_WIDTH_MAX = 120;
 const CELL_WIDTH_MIN = 4;
 const GAP = "  ";

@@ -17,7 +17,7 @@ export const EMBEDDED_FOLDER = join(".fairmill", "postgres");
 export interface Target {
   readonly databaseUrl: string;
   readonly schema: string | undefined;
-  /** Undefined when there is none, or when nobody needed it. */
+  /** Undefined when there is none, or when it was not needed. */
   readonly config: LoadedConfig | undefined;
   /** There is a config, and it could not be loaded: what it says must not be shown is not known. */
   readonly isConfigBroken: boolean;

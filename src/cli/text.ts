@@ -12,13 +12,13 @@ export const oneLine = (text: string): string => visible(text).replace(TRICKSTER
 /** Keeps line ends and nothing else that controls the terminal. */
 export const manyLines = (text: string): string => visible(text, true).replace(TRICKSTERS, escaped);
 
-/** JSON leaves some control characters as they are; written as \u…, they mean the same and harm nobody. */
+/** JSON leaves some control characters as they are; written as \u…, they mean the same and do no harm. */
 export const toJson = (value: unknown, indent?: number): string =>
   JSON.stringify(value, null, indent)
     .replace(/[\u007f-\u009f]/g, escaped)
     .replace(TRICKSTERS, escaped);
 
-/** The text as one word of a POSIX shell, in a command that somebody may copy. What controls a terminal stands there as an escape ($'…'). */
+/** The text as one word of a POSIX shell, in a command that may be copied. What controls a terminal stands there as an escape ($'…'). */
 export function shellWord(text: string): string {
   if (/^[\w@%+:,./-][\w@%+=:,./-]*$/.test(text)) return text;
   if (oneLine(text) === text) return `'${text.replaceAll("'", String.raw`'\''`)}'`;

@@ -34,7 +34,7 @@ export async function openListener(
 
 /** A pooler names a process of its own making when a client connects, because it does not know yet which one will answer. */
 export async function isPooled(connection: DedicatedConnection): Promise<boolean> {
-  // Compared there, because what an application told the driver about numbers holds for this connection, too.
+  // Compared there, because what an application set in the driver about numbers holds for this connection, too.
   const { rows } = await connection.query(
     "select case when pg_backend_pid() = $1 then 'direct' else 'pooled' end as way",
     [connection.processID],

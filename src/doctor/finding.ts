@@ -29,7 +29,7 @@ export interface Patient {
   readonly limits: DoctorLimits;
   /** What a stop of the configured worker may take; undefined: there is no config. */
   readonly stopMs: number | undefined;
-  /** How long the platform waits before it kills; undefined: nobody says. */
+  /** How long the platform waits before it kills; undefined: unknown. */
   readonly platformGraceMs: number | undefined;
 }
 
@@ -47,7 +47,7 @@ export interface DoctorLimits {
   readonly deadTuplesMax: number;
   /** Of the connections that there may be. */
   readonly connectionsShareMax: number;
-  /** A lease, a tick or a due job that is older has nobody who does upkeep. */
+  /** A lease, a tick or a due job that is older shows that upkeep does not run. */
   readonly overdueMsMax: number;
 }
 

@@ -1,4 +1,4 @@
-// Of the fleet: queues and kinds that no worker serves, workers of another version, upkeep and ticks that nobody does.
+// Of the fleet: queues and kinds that no worker serves, workers of another version, upkeep and ticks that do not happen.
 import { VERSION } from "../base/version.js";
 import { qualify } from "../db/schema-name.js";
 import type { Check } from "./finding.js";
@@ -72,7 +72,7 @@ export const FLEET_CHECKS: readonly Check[] = [
         {
           level: "error",
           what: `${said.join(", and ")}.`,
-          why: "Nobody does upkeep: jobs of dead workers are not taken over, delayed jobs do not start, nothing old is removed.",
+          why: "Upkeep does not run: jobs of dead workers are not taken over, delayed jobs do not start, nothing old is removed.",
           fix: qualify(
             "Start a worker, or call it by a database cron: select * from fairmill.tick_upkeep_v1();",
             db.schema,

@@ -87,7 +87,7 @@ export const TABLE_CHECKS: readonly Check[] = [
       const [rest] = await ask<{ rows: number }>(REST);
       const fix = qualify("select fairmill.history_partitions_v1();", db.schema);
       const why =
-        "Ended jobs fall into the rest partition, whose rows are removed one by one: nobody does upkeep, or it fails.";
+        "Ended jobs fall into the rest partition, whose rows are removed one by one: upkeep does not run, or it fails.";
       if (missing.length > 0)
         return [
           {

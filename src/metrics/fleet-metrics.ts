@@ -1,5 +1,5 @@
 // The metrics of a fleet: the latest figures as gauges, and running totals. Tenants are named only where that is asked for: a label has as many values
-// as there are tenants, and their names are nobody else's business.
+// as there are tenants, and their names must not leak.
 import type { Database } from "../db/database.js";
 import { Counters } from "./counters.js";
 import { type Figures, readFigures, WINDOW_MS } from "./figures.js";

@@ -1,4 +1,4 @@
-// What a metric is, whoever shows it: a family of samples with labels. Renderers (Prometheus text) and exporters read families and nothing else.
+// What a metric is, whatever shows it: a family of samples with labels. Renderers (Prometheus text) and exporters read families and nothing else.
 
 export interface Sample {
   readonly labels: Readonly<Record<string, string>>;

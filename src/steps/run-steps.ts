@@ -119,7 +119,7 @@ export class Steps implements RunAttachment {
     });
   }
 
-  /** The run was told to stop: nobody waits for a pause any more. */
+  /** The run was asked to stop: nothing waits for a pause any more. */
   abort(reason: unknown): void {
     for (const reject of this.#stuck.splice(0)) reject(reason);
   }
@@ -189,7 +189,7 @@ export class Steps implements RunAttachment {
       case "large":
         throw new StepLimitError(name, "the results of the job's steps are larger together than they may be");
       case "known":
-        // Somebody was here before: a signal of this name, or this very call, whose answer was lost on the way.
+        // The step has a row already: a signal of this name, or this very call, whose answer was lost on the way.
         if (kind !== "run") throw new StepChangedError(name, `it was a ${kind} and is a run now`);
         return this.#hand(name, () => result as Jsonify<T>);
       case "stored":
@@ -320,7 +320,7 @@ const rethrow = (error: unknown): never => {
   throw error;
 };
 
-/** A step that nobody awaits must not end the process when it fails. */
+/** A step that is not awaited must not end the process when it fails. */
 function quiet<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;

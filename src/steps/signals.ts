@@ -21,7 +21,7 @@ export function checkSignal(jobId: string, name: string, value: unknown): Signal
   const checked = nameOf(name, "signal");
   const { json, problem } = serializeResult(value);
   if (problem !== undefined) throw new StepResultError(checked, problem);
-  // Whoever sends it stands here, and can send something else: nothing is changed in silence.
+  // The sender gets the error here, and can send something else: nothing is changed in silence.
   const [change] = changesIn(value);
   if (change !== undefined) throw new StepResultError(checked, `${change.path || "the value"}: in JSON ${change.what}`);
   return { jobId: checkJobId(jobId), name: checked, json };

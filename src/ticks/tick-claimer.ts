@@ -1,7 +1,7 @@
 // Claims for one tick: reads all lanes once, in a random order, because a tick remembers nothing of the ones before it, and claims along
 // them within what one tick may take of a tenant. Lanes that limits hold back are left alone for the rest of the tick.
 import { byLane, lateOf } from "../core/claim/by-lane.js";
-import { HandNumbers } from "../core/claim/claim-list-numbers.js";
+import { ClaimListNumbers } from "../core/claim/claim-list-numbers.js";
 import { claimAlong, readLanes, type WaitingLane } from "../core/claim/claim-statements.js";
 import type { Closing } from "../core/claim/closed-limits.js";
 import { interleave } from "../core/claim/interleave.js";
@@ -36,7 +36,7 @@ export class TickClaimer {
   readonly #context: TickClaimContext;
   readonly #options: TickClaimerOptions;
   readonly #rings = new Map<string, QueueRing>();
-  readonly #numbers = new HandNumbers();
+  readonly #numbers = new ClaimListNumbers();
   readonly #taken = new Map<string, number>();
 
   constructor(context: TickClaimContext, options: TickClaimerOptions) {
@@ -44,7 +44,7 @@ export class TickClaimer {
     this.#options = options;
     // A job has ended: its number in the worker's lists may be used again.
     context.bus.on("freed", (claims) => {
-      for (const { hand } of claims) this.#numbers.settled(hand);
+      for (const { listNo } of claims) this.#numbers.settled(listNo);
     });
   }
 
@@ -70,11 +70,11 @@ export class TickClaimer {
     if (probes.length === 0) return [];
     const { bus, db, identity } = this.#context;
     const worker = identity.id;
-    const hand = this.#numbers.take();
+    const listNo = this.#numbers.take();
     // No news: what comes in during a tick is the next one's, unless all lanes are read again.
-    const answer = await claimAlong(db, worker, queue, probes, kinds, jobsMax, NO_NEWS, hand);
+    const answer = await claimAlong(db, worker, queue, probes, kinds, jobsMax, NO_NEWS, listNo);
     const { claims, cut, held } = answer;
-    this.#numbers.fill(hand, claims.length);
+    this.#numbers.fill(listNo, claims.length);
     const closings = held.map(
       ({ scope, name }): Closing => ({ scope, name, untilMs: Number.POSITIVE_INFINITY, isFreeable: false }),
     );

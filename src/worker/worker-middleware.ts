@@ -9,7 +9,7 @@ export interface Middleware<out Added = unknown> extends RunMiddleware<Added> {
   readonly enqueue?: NonNullable<EnqueueMiddleware["enqueue"]>;
 }
 
-/** What `middleware` takes. Whoever promises to add something has a part at run that does, under names that the context does not have. */
+/** What `middleware` takes. A middleware that promises to add something has a part at run that does, under names that the context does not have. */
 export type MiddlewareOptions<Added> = Pick<Middleware, "name" | "enqueue"> &
   (unknown extends Added
     ? { readonly run?: RunPart }

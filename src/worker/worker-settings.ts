@@ -45,7 +45,7 @@ export interface WorkerOptions<Used extends Use = Use> {
   readonly heartbeat?: Duration;
   /** Stop the heartbeats when the process hangs for longer than this; default: the lease. */
   readonly stall?: Duration;
-  /** How often an idle worker looks for work although nobody woke it; default "10s", or "1s" where notifications do not arrive. */
+  /** How often an idle worker looks for work without a wake-up; default "10s", or "1s" where notifications do not arrive. */
   readonly poll?: Duration;
   /** How long `stop()` lets running jobs go on; default "25s". */
   readonly grace?: Duration;

@@ -75,7 +75,7 @@ async function drain(lanes: readonly Lane[], verdict: "done" | "mixed" = "done")
 }
 
 describe("a cap", () => {
-  test("F8 P6 I6: sixteen claimers, cap 2 of a tenant over two queues and two priorities: nobody ever sees three, and all jobs are done", async () => {
+  test("F8 P6 I6: sixteen claimers, cap 2 of a tenant over two queues and two priorities: no session ever sees three, and all jobs are done", async () => {
     await setLimits(db, "tenant", "capped", { max_running: 2 });
     for (const queue of ["a", "b"])
       for (const priority of [0, 1]) await fill(db, 50, { tenant: "capped", queue, priority });

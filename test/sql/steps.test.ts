@@ -127,7 +127,7 @@ describe("a step", () => {
     expect(await store(db, "second", again!, "a", 0, "mine")).toMatchObject({ answer: "stored" });
   });
 
-  test("P3: a recovery at the same moment: whoever has the job first decides", async () => {
+  test("P3: a recovery at the same time: the first to lock the job decides", async () => {
     const job = await running();
     await endLease(db, "w");
     const [recovering, storing] = [await open(), await open()];

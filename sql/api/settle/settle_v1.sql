@@ -12,7 +12,7 @@
 --              These are written if the fence holds and this very call settles the job. If they are refused, nothing is
 --              settled, and error FM020 says whose
 -- Result: how many were accepted, and the ids that were not: their lease was lost. Repeating a call is safe: what it
--- settled before counts as accepted. A job that somebody asked to cancel does not wait again: it ends as cancelled.
+-- settled before counts as accepted. A job with a cancel request does not wait again: it ends as cancelled.
 -- admitted: of the jobs that got a slot under a key because one of these gave it up the first of each lane, as [queue,
 -- priority, tenant, id]; null: none. Their ids are old: a worker that keeps floors looks below them. Who sleeps is
 -- woken; all others find them by their next scan. With effects, also the first new job of each lane.
@@ -50,7 +50,7 @@ begin
   end if;
   v_verdicts := verdicts;
   if details is not null and jsonb_path_exists(details, '$[*].effects') then
-    -- From here on nobody can take these jobs away: what they asked for is theirs to write.
+    -- From here on no other session can take these jobs: their effects may be written.
     v_mine := array(select j.id from unnest(ids, leases) as v (id, lease_no)
                     join fairmill.job j on j.id = v.id and j.lease_no = v.lease_no and j.worker is not distinct
                       from worker_id

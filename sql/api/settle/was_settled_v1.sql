@@ -1,7 +1,7 @@
 -- Was this very lease settled before by this worker, with this verdict? Asked only for jobs that a settle did not find,
 -- so that a settle repeated after its answer was lost on the way is told the truth. The proof of an end is the history;
 -- of a retry, the failure it recorded. A snooze or release leaves no trace but the waiting job itself, not even whose
--- it was: there a wrong yes to somebody who never held it costs nothing, because the job waits either way.
+-- it was: there a wrong yes to a worker that never held it costs nothing, because the job waits either way.
 -- The proof of a crash is the failure that it recorded.
 -- No is the answer where recovery was first: it recorded the crash of this lease. And where release_unknown_v1 was: it
 -- raised lease_no.
@@ -11,7 +11,7 @@ language sql stable
 as $$
   select exists (
       select from fairmill.job_history h where h.id = job_id and h.lease_no = lease and h.worker = worker_id
-        -- A job that somebody asked to cancel does not wait again: there the verdict became cancelled.
+        -- A job with a cancel request does not wait again: there the verdict became cancelled.
         and h.state = case when verdict in ('retry', 'snooze', 'release') then 'cancelled' else verdict end
         and (h.failures -> -1 -> 'error' ->> 'code' = 'FAIRMILL_WORKER_LOST'
           and (h.failures -> -1 ->> 'lease_no')::bigint = lease) is not true)

@@ -1,7 +1,7 @@
 -- All upkeep in one bounded call: what workers do now and then, and what a database cron can do alone.
 -- Result: what was done, and when the next thing falls due (a scheduled job, a lease that ends, a time to live, a batch
 -- to look at, the tick of a schedule): call again then. Ticks are reckoned by workers, see tick_schedule_v1.
--- batches: those that are over because nobody holds them any more and no member was added for long enough.
+-- batches: those that are over because they have no hold any more and no member was added for long enough.
 -- A rule that a caller's transaction told (report_key_limits_v1) is taken over by a call of its own, which does nothing
 -- else and asks to be called again at once: a change of a rule locks what the rest takes in another order.
 -- Locks: 4 worker, 8 job, 10 message (those that are free), then as finish_transitions, then as forget_claim_lists.
@@ -37,11 +37,11 @@ begin
   select * into v_held from fairmill.recover_rows(jobs_max, crashes_max);
   perform fairmill.count_running();
   select * into v_turns from fairmill.recheck_order(jobs_max);
-  -- Somebody said that a job may be blocked by these although a slot is free.
+  -- These keys are marked: a job may be blocked although a slot is free.
   select array_agg(m.name), array_agg(m.tid) filter (where m.use = 'freed') into v_marked, v_freed
   from (select x.name, x.use, x.ctid as tid from fairmill.meter x where x.recheck order by x.name limit jobs_max) m;
   if v_freed is not null then
-    -- Marks of slots that were given up (replace_waiting) have done their work, but for those that somebody is just
+    -- Marks of slots that were given up (replace_waiting) have done their work, but for those another session is
     -- making again. Asked in this way no index fits, and they are found by their ctids.
     delete from fairmill.meter m where m.ctid = any (array(
       select x.ctid from fairmill.meter x where x.ctid = any (v_freed) and x.use is not distinct from 'freed'
@@ -62,12 +62,12 @@ begin
     perform fairmill.history_partitions_v1();
     removed := fairmill.retention(history_keep);
   end if;
-  -- Late, because whoever enqueues for these accounts waits from here on.
+  -- Late, because enqueues for these accounts wait from here on.
   v_accounts := fairmill.add_up_accounts(jobs_max);
   perform fairmill.forget_claim_lists();
   next_in_ms := case when greatest(promoted, expired, recovered + ended, v_accounts, v_turns.started,
     v_batches.checked) >= jobs_max then 0
-    -- Somebody was busy with a message that waits for its turn: look again when he is done.
+    -- Another session has locked the next message of an order key: look again later.
     when v_turns.remaining > 0 then 1000 else
     extract(epoch from least(
       (select s.run_at from fairmill.job s where s.aside = 'scheduled' order by s.run_at limit 1),

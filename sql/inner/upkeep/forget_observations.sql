@@ -12,7 +12,7 @@ declare
   v_removed integer := 0;
   v_alerts  bigint[];
 begin
-  -- Whoever makes partitions of the history is in the way: a later call removes them.
+  -- A session that makes partitions of the history holds the lock: a later call removes them.
   begin
     delete from fairmill.job_log l where l.ctid = any (array(
       select x.ctid from fairmill.job_log x

@@ -1,6 +1,6 @@
 -- Removes what is old: whole days of history by dropping their partition, rows of the rest partition, idempotency keys
 -- of jobs that ended, ticks of schedules, steps of jobs that are gone, messages that were sent or given up, batches
--- that are over, unique keys whose period is over, meters that nobody uses, figures of workers, logs, alerts
+-- that are over, unique keys whose period is over, unused meters, figures of workers, logs, alerts
 -- that are over, and workers that are gone, in bounded portions. Never waits long for a lock: what is busy now is
 -- removed by a later call.
 -- Locks: 4 worker, 7 ended job, 9 step, 10 message, 11 tree, 23 observation (of each those that are free).
@@ -33,8 +33,8 @@ begin
     end;
   end loop;
 
-  -- An error here would undo the upkeep around it: a row that somebody holds is left out, and so is all of it while
-  -- somebody makes partitions of the rest.
+  -- An error here would undo the upkeep around it: a locked row is left out, and so is all of it while
+  -- another session makes partitions of the rest.
   begin
     delete from fairmill.job_history_rest r where r.ctid = any (array(
       select x.ctid from fairmill.job_history_rest x where x.ended_at < v_before
@@ -60,7 +60,7 @@ begin
   get diagnostics v_count = row_count;
   v_removed := v_removed + v_count;
 
-  -- Meters of keys that nobody used for a day; a rate that counts for longer is older than its window by then, or is
+  -- Meters of keys that were not used for a day; a rate that counts for longer is older than its window by then, or is
   -- asked for again.
   delete from fairmill.meter m where m.ctid = any (array(
     select x.ctid from fairmill.meter x
@@ -87,7 +87,7 @@ begin
   -- A batch goes with everything inside it, when the outermost one was over for so long.
   v_removed := v_removed + fairmill.forget_batches(v_before, rows_max);
 
-  -- Their keys are free from then on. A message whose fate nobody knows stays until somebody says it.
+  -- Their keys are free from then on. A message that needs review stays until it is resolved.
   delete from fairmill.outbox o where o.ctid = any (array(
     select x.ctid from fairmill.outbox x where x.ended_at < v_before and x.status <> 'unknown'
     order by x.ended_at limit rows_max for update skip locked));

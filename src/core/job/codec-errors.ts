@@ -49,7 +49,7 @@ export class NotSealedError extends FairmillError {
   constructor(what: string) {
     super(
       "FAIRMILL_NOT_SEALED",
-      `The ${what} is not sealed, and the codec has acceptPlain: false. Whoever stored it has no codec set.`,
+      `The ${what} is not sealed, and the codec has acceptPlain: false. The process that stored it has no codec set.`,
     );
   }
 }

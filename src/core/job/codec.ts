@@ -17,7 +17,7 @@ export interface Codec {
   encode(json: string, context: SealContext): string;
   /** From what is stored, parsed, to the value that was encoded. Throws when it cannot be had. */
   decode(stored: unknown, context: SealContext): unknown;
-  /** A text that is the same for the same input and tells nobody what it was: the unique key by whole input. Default: SHA-256. */
+  /** A text that is the same for the same input and does not reveal what it was: the unique key by whole input. Default: SHA-256. */
   fingerprint?(canonicalJson: string, context: Pick<SealContext, "kind" | "tenant">): string;
 }
 
@@ -64,7 +64,7 @@ export function openJson(codec: Codec | undefined, stored: unknown, of: Owner, w
 
 type Owner = Pick<SealContext, "kind" | "tenant">;
 
-/** Throws unless the value is a codec. Never shows it: whoever passes keys instead of a codec must not read them in a log. */
+/** Throws unless the value is a codec. Never shows it: a caller that passes keys instead of a codec must not find them in a log. */
 export function checkCodec(codec: unknown): Codec | undefined {
   if (codec === undefined) return undefined;
   if (readable("codec", "codec", () => isCodec(codec))) return codec as Codec;

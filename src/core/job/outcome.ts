@@ -171,7 +171,7 @@ function delayOf(backoff: Backoff, failedAttempts: number, random: number): numb
   let delayMs: unknown;
   try {
     delayMs = backoff(failedAttempts, random);
-    // One that is asynchronous is no better: nobody waits for it, and what it rejects with must not end the process.
+    // One that is asynchronous is no better: nothing waits for it, and what it rejects with must not end the process.
     if (isThenable(delayMs)) delayMs.then(undefined, () => {});
   } catch {}
   return typeof delayMs === "number" && delayMs >= 0 && delayMs <= DURATION_MS_MAX

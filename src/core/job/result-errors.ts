@@ -1,4 +1,4 @@
-// Why a result is not to be had: the errors of whoever waits for one, and of a handler that returned one that does not fit.
+// Why a result is not to be had: the errors of a caller that waits for one, and of a handler that returned one that does not fit.
 import type { ErrorRecord } from "../../base/error-record.js";
 import { FairmillError, type InputIssue } from "../../base/errors.js";
 

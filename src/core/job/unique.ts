@@ -1,5 +1,5 @@
 // When two jobs of a kind count as the same, for how long, and what becomes of the second one. `unique` says it piece by piece;
-// `debounce` and `throttle` are the two combinations that everybody needs.
+// `debounce` and `throttle` are the two combinations that are needed most.
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../../base/canonical-json.js";
 import { type Duration, toMs } from "../../base/duration.js";
@@ -20,7 +20,7 @@ export interface UniqueOptions<Input> {
 
 export interface DebounceOptions<Input> {
   readonly by?: (input: Input) => string;
-  /** The job runs when nobody enqueued it for this long, with the last input. */
+  /** The job runs when it was not enqueued for this long, with the last input. */
   readonly wait: Duration;
   /** But no later than this long after the first enqueue. Default: no bound. */
   readonly max?: Duration;

@@ -116,7 +116,7 @@ export class RunEffects {
       this.#completion = { result, returned };
       return completed;
     } catch (error) {
-      // Unless another try succeeds: who goes on after this has not done what he said.
+      // Unless another try succeeds: a handler that goes on after this has not done what it said.
       this.#uncompleted = error;
       throw error;
     }
@@ -172,7 +172,7 @@ interface List {
   readonly effects: (Effect | undefined)[];
 }
 
-/** A promise that may be left alone: a refusal that nobody awaits must not end the process. */
+/** A promise that may be left alone: a refusal that is not awaited must not end the process. */
 export function rejected(reason: Error): Promise<never> {
   const promise = Promise.reject(reason);
   promise.catch(() => {});

@@ -253,7 +253,7 @@ export class Runner implements RunControl {
     return decide(claim, outcome, backoff, this.#options.clock.random());
   }
 
-  /** As an error, each time: nothing is lost, but nothing goes on either until somebody gives this worker the key. */
+  /** As an error, each time: nothing is lost, but nothing goes on either until this worker gets the key. */
   #sayUnopened(claim: Claim, error: unknown, { delayMs }: { delayMs: number }): void {
     const { worker, id: job, kind, tenant } = claim;
     const { code, message } = error as FairmillError;

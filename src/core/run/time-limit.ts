@@ -26,7 +26,7 @@ export class TimeLimit<Run extends TimedRun> {
 
   delete(run: Run): void {
     if (!this.#runs.delete(run) || this.#runs.size > 0) return;
-    // A timer that nobody needs would keep the process alive.
+    // An unneeded timer would keep the process alive.
     this.#forget?.();
     this.#forget = undefined;
   }

@@ -7,7 +7,7 @@ export interface UpkeepReport {
   readonly recovered: number;
   readonly ended: number;
   readonly removed: number;
-  /** Batches that are over because nobody holds them open any more, and their registrations are stable. */
+  /** Batches that are over because they have no hold any more, and their registrations are stable. */
   readonly batches: readonly string[];
   /** Milliseconds until the next thing falls due; undefined when nothing will. */
   readonly nextInMs: number | undefined;

@@ -1,4 +1,4 @@
-// What a worker announces while it works. Tests, metrics and dashboards listen; nobody has to.
+// What a worker announces while it works. Tests, metrics and dashboards listen; listening is optional.
 import { EventEmitter } from "node:events";
 import type { ContentChange } from "../../base/content-changes.js";
 import type { Throttled } from "../claim/closed-limit.js";
@@ -26,7 +26,7 @@ export interface WorkerEvents {
   changed: [{ claim: Claim; what: string; changes: readonly ContentChange[] }];
   /** The fate of these jobs is written, durably. */
   settled: [{ worker: string; ids: readonly string[] }];
-  /** Settles that were refused: somebody else holds or ended these jobs. */
+  /** Settles that were refused: another worker holds or ended these jobs. */
   refused: [{ worker: string; ids: readonly string[] }];
   /** The database declared this incarnation dead, or it could not renew its lease in time. */
   lost: [{ worker: string }];

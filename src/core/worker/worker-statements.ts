@@ -49,7 +49,7 @@ export async function stopWorker(db: Database, worker: string): Promise<number> 
   return row!.released;
 }
 
-/** Ids of this worker's running jobs that somebody asked to cancel. */
+/** Ids of this worker's running jobs with a cancel request. */
 export async function cancelRequests(db: Database, worker: string): Promise<string[]> {
   const rows = await db.query<{ id: string }>(
     "select id from fairmill.job where cancel_requested_at is not null and worker = $1",

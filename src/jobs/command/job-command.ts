@@ -77,7 +77,7 @@ function logText(id: string, lines: readonly LogLine[], next: string | null): st
   return [...shown, ...(next === null ? [] : [`More of them: the same command with --after ${next}`])].join("\n");
 }
 
-/** A terminal is no place for a megabyte. */
+/** A terminal cannot show a megabyte. */
 const TEXT_CHARS_MAX = 2_000;
 
 type Cut = (text: string) => string;

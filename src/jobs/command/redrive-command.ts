@@ -69,7 +69,7 @@ was redriven stays. Without a terminal to ask in, --yes is needed. Exit code 1 w
     const target = await findTarget(options, isLooking ? "codec" : "nothing");
     const { job: shown } = redactorOf(target);
     return withClient(target, async (client) => {
-      // Without a question nobody reads it: then the look is left out.
+      // Without a question it is not shown: then the look is left out.
       const found = isLooking ? await client.dead.preview(filter, given({ after })) : undefined;
       const preview = found && { ...found, samples: found.samples.map((job) => shown(job)) };
       if (preview !== undefined && (options.dryRun || preview.count === 0)) {
