@@ -112,7 +112,7 @@ const failure = (error_code: number, description: string, parameters?: object): 
   json(error_code, { ok: false, error_code, description, ...(parameters && { parameters }) });
 const tooMany = (seconds: number): Answer =>
   failure(429, `Too Many Requests: retry after ${seconds}`, { retry_after: seconds });
-const textOf = (value: FormDataEntryValue | null): string | undefined =>
+const textOf = (value: ReturnType<FormData["get"]>): string | undefined =>
   typeof value === "string" ? value : undefined;
 
 /** Parameters come as JSON or as a form. */
