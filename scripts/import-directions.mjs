@@ -5,24 +5,6 @@ import { dirname, join, relative, resolve, sep } from "node:path";
 import { root } from "./ensure.mjs";
 import { MAY_IMPORT } from "./rooms.mjs";
 
-/** Imports that still go the wrong way, by file and room. The list only gets shorter: what it names and does not happen any more is a fault, too. */
-const STILL = {
-  "core/enqueue/make-job.ts": ["limits"],
-  "core/enqueue/refusal.ts": ["limits"],
-  "core/enqueue/sender.ts": ["batches"],
-  "core/job/effects.ts": ["outbox"],
-  "core/job/job-definition.ts": ["limits"],
-  "core/job/outcome.ts": ["outbox", "steps"],
-  "core/run/context.ts": ["batches", "outbox", "schedules", "steps"],
-  "core/run/handler.ts": ["outbox"],
-  "core/run/run-effects.ts": ["outbox"],
-  "core/run/run.ts": ["outbox"],
-  "core/run/runner.ts": ["batches", "schedules", "steps"],
-  "core/settle/effect-statements.ts": ["outbox"],
-  "core/upkeep/upkeep.ts": ["schedules"],
-  "core/worker/worker-context.ts": ["worker"],
-  "db/explain-failure.ts": ["core"],
-};
 /** The database driver is known to one room only, and so are the others. */
 const ONLY_IN = { pg: ["db"], commander: ["cli", "command"], jiti: ["cli"], pino: ["base"] };
 
@@ -39,7 +21,6 @@ const roomOf = (file) => {
 
 const faults = [];
 const imports = new Map();
-const forgiven = new Set();
 for (const file of files) {
   const from = roomOf(file);
   if (!(from in MAY_IMPORT)) faults.push(`src/${from}: not in the map of scripts/import-directions.mjs`);
@@ -53,18 +34,13 @@ for (const file of files) {
       targets.push(target);
       const to = roomOf(target);
       if (to === from || MAY_IMPORT[from]?.includes(to)) continue;
-      if (STILL[nameOf(file)]?.includes(to)) forgiven.add(`${nameOf(file)} ${to}`);
-      else faults.push(`${relative(root, file)} imports ${relative(root, target)}: ${from} may not import ${to}`);
+      faults.push(`${relative(root, file)} imports ${relative(root, target)}: ${from} may not import ${to}`);
     } else if (ONLY_IN[name] && !ONLY_IN[name].includes(from)) {
       faults.push(`${relative(root, file)} imports ${name}: only ${ONLY_IN[name].join(", ")} may`);
     }
   }
   imports.set(file, targets);
 }
-for (const [file, rooms] of Object.entries(STILL))
-  for (const room of rooms)
-    if (!forgiven.has(`${file} ${room}`))
-      faults.push(`scripts/import-directions.mjs: src/${file} does not import ${room} any more; take it off the list`);
 
 /** Import cycles, found by a depth-first walk. */
 const state = new Map();
@@ -86,4 +62,4 @@ if (faults.length > 0) {
   console.error(faults.join("\n"));
   process.exit(1);
 }
-console.log(`Import directions: ${files.length} files, no new fault, ${forgiven.size} known ones.`);
+console.log(`Import directions: ${files.length} files, no fault.`);

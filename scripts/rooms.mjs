@@ -13,13 +13,15 @@ export const MAY_IMPORT = {
   schedules: [...below, "limits"],
   batches: [...below, "limits"],
   // Looking at jobs shows what features keep of them.
-  jobs: [...below, "limits", "steps", "outbox", "schedules"],
+  jobs: [...below, "limits", "batches", "steps", "outbox", "schedules"],
   client: [...below, ...features],
   worker: [...below, ...features, "client"],
   embedded: ["base"],
   adapters: ["base", "db"],
   storage: ["base"],
   command: [...below, ...features, "client", "worker", "cli"],
-  cli: [...below, ...features, "client", "worker", "embedded", "command", "index"],
+  cli: [...below, ...features, "client", "worker", "embedded", "command", "index", "errors", "webhooks"],
   index: [...below, ...features, "client", "worker"],
+  errors: [...below, ...features],
+  webhooks: ["outbox"],
 };

@@ -1,19 +1,25 @@
 // The SQL functions keep house rules, too: calls form no cycle and are at most seven deep; public functions (sql/api) carry a version, inner
-// ones (sql/inner) none; and a function lies in a file of its name.
+// ones (sql/inner) none; a function lies in a file of its name; lines have at most 120 columns; and headers tell the truth about locks, by the
+// one list of docs/explanation/lock-order.md.
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { root } from "./ensure.mjs";
+import { lockFaults, locksOf, readLockOrder, takesLocks } from "./lock-order.mjs";
 
 const DEPTH_MAX = 7;
+const COLUMNS_MAX = 120;
 
 const sql = join(root, "sql");
 const faults = [];
 /** By name: the text without comments, and the names it calls. */
 const functions = new Map();
+/** By name: file, and what stands before the function. */
+const headers = new Map();
 for (const floor of ["api", "inner"])
   for (const file of readdirSync(join(sql, floor), { recursive: true })) {
     if (!file.endsWith(".sql")) continue;
-    const text = readFileSync(join(sql, floor, file), "utf8").replace(/--.*$/gm, "");
+    const whole = readFileSync(join(sql, floor, file), "utf8");
+    const text = whole.replace(/--.*$/gm, "");
     const created = [...text.matchAll(/create (?:or replace )?function fairmill\.(\w+)/g)].map(([, name]) => name);
     const name = basename(file, ".sql");
     if (created.length !== 1 || created[0] !== name)
@@ -23,6 +29,10 @@ for (const floor of ["api", "inner"])
         `sql/${floor}/${file}: ${floor === "api" ? "a public function carries a version (_v1)" : "an inner function carries no version"}`,
       );
     functions.set(name, text);
+    headers.set(name, {
+      file: `sql/${floor}/${file}`,
+      header: whole.slice(0, whole.indexOf("create or replace function")),
+    });
   }
 
 const calls = new Map();
@@ -52,6 +62,23 @@ function chainOf(name, path = []) {
 for (const name of functions.keys()) {
   const chain = chainOf(name);
   if (chain.length > DEPTH_MAX) faults.push(`calls ${chain.length} deep: ${chain.join(" → ")}`);
+}
+
+const order = readLockOrder(readFileSync(join(root, "docs/explanation/lock-order.md"), "utf8"));
+for (const [name, { file, header }] of headers) {
+  const locks = locksOf(header);
+  if (locks !== undefined)
+    faults.push(...lockFaults(locks, order, functions).map((fault) => `${file}: Locks: ${fault}`));
+  if ((locks === undefined || locks.startsWith("none")) && takesLocks(functions.get(name)))
+    faults.push(`${file}: it takes locks, and its header names none (Locks: …)`);
+}
+
+for (const file of readdirSync(sql, { recursive: true })) {
+  if (!file.endsWith(".sql")) continue;
+  const lines = readFileSync(join(sql, file), "utf8").split("\n");
+  for (const [i, line] of lines.entries())
+    if (line.length > COLUMNS_MAX)
+      faults.push(`sql/${file}:${i + 1}: ${line.length} columns, more than ${COLUMNS_MAX}`);
 }
 
 if (faults.length > 0) {

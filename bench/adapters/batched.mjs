@@ -7,7 +7,7 @@ const noop = defineJob({ kind: "noop" });
 
 export async function producer(ctx) {
   const client = createClient({ databaseUrl: ctx.url, connectionsMax: 20 });
-  const batch = await client.openBatch({ hold: "1h", stability: false });
+  const batch = await client.batches.open({ hold: "1h", stability: false });
   return {
     enqueue: (job) => client.enqueue(noop, job, { tenant: `t${job.tenant}`, batch: batch.id }),
     enqueueBulk: (jobs) =>

@@ -16,7 +16,7 @@ export async function setup(ctx, { limits: { tenants } = {} }) {
   await client.migrate();
   for (let i = 0; i < (tenants?.count ?? 0); i++) {
     const weight = tenants.weights && { weight: tenants.weights[i % tenants.weights.length] };
-    await client.setTenant(`t${i}`, { ...tenants.settings, ...weight });
+    await client.tenants.set(`t${i}`, { ...tenants.settings, ...weight });
   }
   await client.close();
 }

@@ -113,7 +113,7 @@ If it does not run, remove it: drop schema ${GUEST_SCHEMA} cascade`);
 /** What an interrupted run left waiting would only blur the picture. */
 async function cancelLeftovers(client) {
   for (;;) {
-    const left = await client.jobs({ kind: drawPicture.kind, state: "ready", limit: 200 });
+    const left = await client.jobs.list({ kind: drawPicture.kind, state: "ready", limit: 200 });
     if (left.length === 0) return;
     await Promise.all(left.map(({ id }) => client.cancel(id)));
   }

@@ -54,3 +54,13 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
     signal?.addEventListener("abort", end, { once: true });
   });
 }
+
+/** Waits for the work, but not longer than this. True: it was done. */
+export async function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> {
+  const nap = new AbortController();
+  try {
+    return await Promise.race([work.then(() => true), sleep(clock, ms, nap.signal).then(() => false)]);
+  } finally {
+    nap.abort();
+  }
+}

@@ -126,7 +126,7 @@ export class ScheduleNotFoundError extends FairmillError {
   constructor(schedule: string) {
     super(
       "FAIRMILL_SCHEDULE_NOT_FOUND",
-      `There is no schedule "${schedule}". Declare it: client.schedule("${schedule}", …).`,
+      `There is no schedule "${schedule}". Declare it: client.schedules.set("${schedule}", …).`,
     );
     this.schedule = schedule;
   }

@@ -1,10 +1,13 @@
 // The statements about batches: opening them, holding them open, cancelling, reading.
 
+import type { Queryable } from "../base/queryable.js";
+import type { ClientContext } from "../core/enqueue/client-context.js";
 import { jobsText, jobText, storeJobsIn } from "../core/enqueue/enqueue-statements.js";
-import { type Refusal, toError } from "../core/enqueue/refusal.js";
 import type { NewJob } from "../core/job/enqueue-options.js";
-import type { Database, Queryable } from "../db/database.js";
+import type { Database } from "../db/database.js";
+import { type Refusal, toError } from "../db/refusals.js";
 import { qualify } from "../db/schema-name.js";
+import { idOf, idOrNull, type RowId, type RowTime, type Session, timeOf, timeOrNull } from "../db/session.js";
 import type { BatchCall, BatchState, Window } from "./batch.js";
 
 /** A batch that is to be opened. */
@@ -58,7 +61,7 @@ export interface Batch {
   };
   readonly createdAt: Date;
   readonly startedAt: Date | null;
-  readonly endedAt: Date | null;
+  readonly completedAt: Date | null;
   readonly cancelRequestedAt: Date | null;
 }
 
@@ -73,8 +76,8 @@ export interface BatchFilter {
 }
 
 const OPEN =
-  "select id::text as id, hold::text as hold, refused::text as refused from fairmill.open_batch_v1($1, $2, '{}', $3, $4)";
-const HOLD = "select fairmill.hold_batch_v1($1, $2, $3) as hold";
+  "select id::text as id, hold::text as hold, refused::text as refused from fairmill.open_batch_v1($1, $2, '{}', true, $3)";
+const HOLD = "select fairmill.hold_batch_v1($1, $2, $3)::text as hold";
 const RELEASE = "select fairmill.release_batch_v1($1) as state";
 const CANCEL = "select fairmill.cancel_batch_v1($1) as state";
 const CANCEL_MEMBERS = 'select cancelled, is_more as "isMore" from fairmill.cancel_members_v1($1, 1000)';
@@ -82,7 +85,7 @@ const CANCEL_MEMBERS = 'select cancelled, is_more as "isMore" from fairmill.canc
 export const LIVE_COUNTED_MAX = 10_000;
 export const BATCH = `b.id, b.role, b.name, b.tenant, b.state, b.parent, c.done, c.dead, c.cancelled, c.live, c.done + c.dead + c.cancelled + c.live as registered, c.last_at as "lastRegisteredAt", b.failed, b.lost,
   json_build_object('success', b.success_job::text, 'complete', b.complete_job::text, 'death', b.death_job::text) as callbacks,
-  b.created_at as "createdAt", b.started_at as "startedAt", b.ended_at as "endedAt", b.cancel_requested_at as "cancelRequestedAt"`;
+  b.created_at as "createdAt", b.started_at as "startedAt", b.ended_at as "completedAt", b.cancel_requested_at as "cancelRequestedAt"`;
 /** Of a flow everything in it counts: its jobs are members of its nodes. */
 export const COUNTS = `cross join lateral (
     select sum(n.done)::integer as done, sum(n.dead)::integer as dead, sum(n.cancelled)::integer as cancelled, least(sum(n.live), ${LIVE_COUNTED_MAX})::integer as live,
@@ -137,22 +140,27 @@ function toOpened(row: OpenRow): OpenedBatch {
   return { id: row.id!, hold: row.hold };
 }
 
-/** Opens a batch with its first members, in a transaction of its own. */
-export async function openBatch(db: Database, batch: NewBatch, jobs: readonly NewJob[]): Promise<OpenedBatch> {
-  if (jobs.length > FIRST_JOBS_MAX) return db.transaction((tx) => openBatchIn(tx, db.schema, batch, jobs));
-  const [row] = await db.query<OpenRow>(OPEN, [specText(batch), jobsText(jobs), true, true]);
+/** Opens a batch with its first members, all or none. */
+export async function openBatch(
+  context: ClientContext,
+  batch: NewBatch,
+  jobs: readonly NewJob[],
+): Promise<OpenedBatch> {
+  const { schema, isAlone } = context;
+  if (!isAlone || jobs.length > FIRST_JOBS_MAX) return context.atomically((tx) => openBatchIn(tx, schema, batch, jobs));
+  const [row] = await context.query<OpenRow>(OPEN, [specText(batch), jobsText(jobs), true]);
   return toOpened(row!);
 }
 
-/** The same inside the caller's transaction: the batch is there when it commits. */
-export async function openBatchIn(
+/** In a transaction that goes on behind it: the batch is there when that commits. */
+async function openBatchIn(
   tx: Queryable,
   schema: string,
   batch: NewBatch,
   jobs: readonly NewJob[],
 ): Promise<OpenedBatch> {
   const first = jobs.slice(0, FIRST_JOBS_MAX);
-  const { rows } = await tx.query(qualify(OPEN, schema), [specText(batch), jobsText(first), true, false]);
+  const { rows } = await tx.query(qualify(OPEN, schema), [specText(batch), jobsText(first), false]);
   const opened = toOpened(rows[0] as OpenRow);
   const rest = jobs.slice(FIRST_JOBS_MAX).map((job) => ({ ...job, batch: opened.id }));
   await storeJobsIn(tx, schema, rest);
@@ -160,24 +168,24 @@ export async function openBatchIn(
 }
 
 /** Holds a batch open, or holds it for longer; undefined: it is over. */
-export async function holdBatch(db: Database, id: string, holdMs: number, hold?: string): Promise<string | undefined> {
+export async function holdBatch(db: Session, id: string, holdMs: number, hold?: string): Promise<string | undefined> {
   const [row] = await db.query<{ hold: string | null }>(HOLD, [id, holdMs, hold ?? null]);
   return row!.hold ?? undefined;
 }
 
 /** Ends a hold; undefined: it had run out. */
-export async function releaseBatch(db: Database, hold: string): Promise<BatchState | undefined> {
+export async function releaseBatch(db: Session, hold: string): Promise<BatchState | undefined> {
   const [row] = await db.query<{ state: BatchState | null }>(RELEASE, [hold]);
   return row!.state ?? undefined;
 }
 
 /** The batch's state after it was asked to end; undefined: there is none. */
-export async function cancelBatch(db: Database, id: string): Promise<BatchState | undefined> {
+export async function cancelBatch(db: Session, id: string): Promise<BatchState | undefined> {
   const [row] = await db.query<{ state: BatchState | null }>(CANCEL, [id]);
   return row!.state ?? undefined;
 }
 
-export async function cancelMembers(db: Database, id: string): Promise<{ cancelled: number; isMore: boolean }> {
+export async function cancelMembers(db: Session, id: string): Promise<{ cancelled: number; isMore: boolean }> {
   const [row] = await db.query<{ cancelled: number; isMore: boolean }>(CANCEL_MEMBERS, [id]);
   return row!;
 }
@@ -188,13 +196,33 @@ export async function readCaller(db: Database, jobId: string): Promise<BatchCall
   return row;
 }
 
-export async function readBatch(db: Database, id: string): Promise<Batch | undefined> {
-  const [row] = await db.query<Batch>(READ, [id]);
-  return row;
+type Times = "lastRegisteredAt" | "startedAt" | "completedAt" | "cancelRequestedAt";
+
+/** A batch as a session's row has it. */
+export type BatchRow = Omit<Batch, "id" | "parent" | "createdAt" | Times> & { [Name in Times]: RowTime | null } & {
+  id: RowId;
+  parent: RowId | null;
+  createdAt: RowTime;
+};
+
+export const batchOf = (row: BatchRow): Batch => ({
+  ...row,
+  id: idOf(row.id),
+  parent: idOrNull(row.parent),
+  lastRegisteredAt: timeOrNull(row.lastRegisteredAt),
+  createdAt: timeOf(row.createdAt),
+  startedAt: timeOrNull(row.startedAt),
+  completedAt: timeOrNull(row.completedAt),
+  cancelRequestedAt: timeOrNull(row.cancelRequestedAt),
+});
+
+export async function readBatch(db: Session, id: string): Promise<Batch | undefined> {
+  const [row] = await db.query<BatchRow>(READ, [id]);
+  return row && batchOf(row);
 }
 
 /** Which of these batches exist, and whether each is over. */
-export async function readBatchEnds(db: Database, ids: readonly string[]): Promise<Map<string, { isOver: boolean }>> {
+export async function readBatchEnds(db: Session, ids: readonly string[]): Promise<Map<string, { isOver: boolean }>> {
   const rows = await db.query<{ id: string; isOver: boolean }>(ENDS, [ids]);
   return new Map(rows.map(({ id, isOver }) => [id, { isOver }]));
 }
@@ -210,7 +238,8 @@ export function readStable(db: Database, ids: readonly string[]): Promise<Stable
   return db.query<Stable>(STABLE, [ids]);
 }
 
-export function readBatches(db: Database, filter: BatchFilter & { limit: number }): Promise<Batch[]> {
+export async function readBatches(db: Session, filter: BatchFilter & { limit: number }): Promise<Batch[]> {
   const { role, state, tenant, before, limit } = filter;
-  return db.query<Batch>(LIST, [role ?? null, state ?? null, tenant ?? null, before ?? null, limit]);
+  const values = [role ?? null, state ?? null, tenant ?? null, before ?? null, limit];
+  return (await db.query<BatchRow>(LIST, values)).map(batchOf);
 }

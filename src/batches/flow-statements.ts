@@ -1,12 +1,20 @@
 // The statements about flows: starting them, reading their nodes and what these returned, running them again.
 
 import { jobsText } from "../core/enqueue/enqueue-statements.js";
-import { type Refusal, toError } from "../core/enqueue/refusal.js";
 import type { NewJob } from "../core/job/enqueue-options.js";
-import type { Database, Queryable } from "../db/database.js";
-import { qualify } from "../db/schema-name.js";
+import type { Database } from "../db/database.js";
+import { type Refusal, toError } from "../db/refusals.js";
+import { idOrNull, type RowId, type Session } from "../db/session.js";
 import type { BatchState } from "./batch.js";
-import { BATCH, type Batch, COUNTS, callbacksText, type NewCallbacks } from "./batch-statements.js";
+import {
+  BATCH,
+  type Batch,
+  type BatchRow,
+  batchOf,
+  COUNTS,
+  callbacksText,
+  type NewCallbacks,
+} from "./batch-statements.js";
 
 /** A node that is to be made. Positions are those of the flow's list. */
 export interface NewNode {
@@ -81,22 +89,21 @@ function toId(row: { id: string | null; refused: string | null }): string {
 }
 
 /** Makes a flow with all its nodes and starts those that wait for nobody, in one transaction. */
-export async function createFlow(db: Database, flow: NewFlow): Promise<string> {
+export async function createFlow(db: Session, flow: NewFlow): Promise<string> {
   const [row] = await db.query<{ id: string | null; refused: string | null }>(CREATE, [flowText(flow)]);
   return toId(row!);
 }
 
-export async function createFlowIn(tx: Queryable, schema: string, flow: NewFlow): Promise<string> {
-  const { rows } = await tx.query(qualify(CREATE, schema), [flowText(flow)]);
-  return toId(rows[0] as { id: string | null; refused: string | null });
-}
-
-export async function retryFlow(db: Database, id: string, from: string | undefined): Promise<RetryFlowAnswer> {
+export async function retryFlow(db: Session, id: string, from: string | undefined): Promise<RetryFlowAnswer> {
   const [row] = await db.query<RetryFlowAnswer>(RETRY, [id, from ?? null]);
   return row!;
 }
 
-export const readNodes = (db: Database, flow: string): Promise<FlowNodeInfo[]> => db.query<FlowNodeInfo>(NODES, [flow]);
+export async function readNodes(db: Session, flow: string): Promise<FlowNodeInfo[]> {
+  type Row = BatchRow & Pick<FlowNodeInfo, "name" | "when" | "onFailure" | "after"> & { job: RowId | null };
+  const rows = await db.query<Row>(NODES, [flow]);
+  return rows.map(({ job, ...row }) => ({ ...row, ...batchOf(row), name: row.name, job: idOrNull(job) }));
+}
 
 /** What the first job of a node came to, seen from the node `batch`; undefined: there is no such node. */
 export async function readNodeResult(db: Database, batch: string, name: string): Promise<NodeResult | undefined> {

@@ -7,7 +7,7 @@ import { checkBatchId } from "../base/job-id.js";
 import { nameOf, wholeNumber } from "../base/settings.js";
 import { parseIso } from "../base/time.js";
 import { checkSchemaName } from "../db/schema-name.js";
-import { checkGateSettings, checkRate, type Rate } from "../limits/limit-settings.js";
+import { checkLimits, checkRate, type RateLimit } from "../limits/limit-settings.js";
 import { Cron } from "../schedules/cron.js";
 import { UsageError } from "./failure.js";
 
@@ -47,7 +47,7 @@ export const duration =
 
 /** "100/1m": so many in that time. */
 export const rate =
-  (option: string): Parser<Pick<Rate, "limit" | "per">> =>
+  (option: string): Parser<Pick<RateLimit, "limit" | "per">> =>
   (text) => {
     const [, limit, per] = /^(\d+)\/(.+)$/.exec(text) ?? [];
     if (limit === undefined)
@@ -67,7 +67,7 @@ export const weight =
   (option: string): Parser<number> =>
   (text) => {
     const value = text.trim() === "" ? Number.NaN : Number(text);
-    asUsage(() => checkGateSettings({ weight: value }, "tenant", option));
+    asUsage(() => checkLimits({ weight: value }, "tenant", option));
     return value;
   };
 

@@ -75,14 +75,18 @@ async function defaultExport(path: string, onFile: (file: string) => void): Prom
 
 async function importTypeScript(path: string, onFile: (file: string) => void): Promise<unknown> {
   const { createJiti } = await import("jiti");
-  const fairmill = await import("../index.js");
+  // The config's "fairmill" is this very package: an error class of another copy would not be recognised.
+  const virtualModules = {
+    fairmill: await import("../index.js"),
+    "fairmill/errors": await import("../errors.js"),
+    "fairmill/webhooks": await import("../webhooks.js"),
+  };
   // A cache in a shared temporary folder could be filled by somebody else.
   const options = { fsCache: false, interopDefault: false };
   const compiler = createJiti(pathToFileURL(path).href, options);
   const jiti = createJiti(pathToFileURL(path).href, {
     ...options,
-    // The config's "fairmill" is this very package: an error class of another copy would not be recognised.
-    virtualModules: { fairmill },
+    virtualModules,
     transform: (file) => {
       if (file.filename !== undefined) onFile(file.filename);
       const code = compiler.transform(file);

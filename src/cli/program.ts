@@ -1,5 +1,6 @@
 // The command line: reads what was typed, finds the command, runs it, and turns whatever happens into an exit code.
 import { Command, CommanderError } from "commander";
+import { distance } from "../base/settings.js";
 import { VERSION } from "../base/version.js";
 import { batches } from "../batches/command/batches-command.js";
 import { flows } from "../batches/command/flows-command.js";
@@ -18,9 +19,9 @@ import { queues } from "../limits/command/queues.js";
 import { resume } from "../limits/command/resume.js";
 import { tenants } from "../limits/command/tenants.js";
 import { outbox } from "../outbox/command/outbox-command.js";
-import { cron } from "../schedules/command/schedules-command.js";
+import { schedules } from "../schedules/command/schedules-command.js";
 import { databaseUrl, schemaName } from "./arguments.js";
-import type { CliCommand, GlobalOptions } from "./command.js";
+import type { CliCommand, CommandGroup, GlobalOptions } from "./command.js";
 import { dev } from "./commands/dev.js";
 import { devWorker } from "./commands/dev-worker.js";
 import { migrate } from "./commands/migrate-command.js";
@@ -28,7 +29,7 @@ import { work } from "./commands/work.js";
 import { type ExitCode, reportFailure, UsageError } from "./failure.js";
 import { Output } from "./output.js";
 
-const COMMANDS: readonly CliCommand[] = [
+const COMMANDS: readonly (CliCommand | CommandGroup)[] = [
   dev,
   devWorker,
   migrate,
@@ -50,8 +51,10 @@ const COMMANDS: readonly CliCommand[] = [
   kinds,
   credits,
   outbox,
-  cron,
+  schedules,
 ];
+
+const isGroup = (spec: CliCommand | CommandGroup): spec is CommandGroup => "verbs" in spec;
 
 export async function run(argv: readonly string[]): Promise<ExitCode> {
   const out = new Output(wantsJson(argv));
@@ -107,20 +110,73 @@ function programOf(out: Output, ended: (code: ExitCode) => void): Command {
         ["fairmill why 17", "why a job does not run"],
       ]),
     );
-  for (const spec of COMMANDS) {
-    // `program.command` hands the settings above down to the command.
-    const command = program.command(spec.name, { hidden: spec.hidden === true }).summary(spec.summary);
-    command
-      .description(descriptionOf(spec))
-      .helpOption("-h, --help", "show this help")
-      .addHelpText("after", examplesOf(spec.examples));
-    spec.declare(command);
-    command.action(async () => {
-      const options = command.optsWithGlobals<GlobalOptions>();
-      ended(await spec.run({ args: command.processedArgs, options, out }));
-    });
-  }
+  for (const spec of COMMANDS)
+    if (isGroup(spec)) addGroup(program, spec, out, ended);
+    else addCommand(program, spec, out, ended);
   return program;
+}
+
+type Ended = (code: ExitCode) => void;
+
+function addCommand(parent: Command, spec: CliCommand, out: Output, ended: Ended, isDefault = false): Command {
+  // `parent.command` hands the settings of the program down to the command.
+  const command = parent.command(spec.name, { hidden: spec.hidden === true, isDefault });
+  describe(command, spec);
+  spec.declare(command);
+  command.action(async () => {
+    const options = command.optsWithGlobals<GlobalOptions>();
+    ended(await spec.run({ args: command.processedArgs, options, out }));
+  });
+  return command;
+}
+
+function addGroup(program: Command, group: CommandGroup, out: Output, ended: Ended): void {
+  const parent = program.command(group.name).helpCommand(false);
+  describe(parent, group);
+  for (const spec of group.verbs) {
+    const isUsual = spec.name === group.usual;
+    const command = addCommand(
+      parent,
+      isUsual ? { ...spec, summary: `${spec.summary} (default)` } : spec,
+      out,
+      ended,
+      isUsual,
+    );
+    // What is no verb comes to the usual one, which takes no words: then the word was meant as a verb.
+    if (isUsual)
+      command.allowExcessArguments(true).hook("preAction", () => {
+        const [word] = command.args;
+        if (word !== undefined) throw unknownVerb(group, word);
+      });
+  }
+  if (group.usual !== undefined) return;
+  parent.allowExcessArguments(true).action(() => {
+    const [word] = parent.args;
+    if (word !== undefined) throw unknownVerb(group, word);
+    if (out.json) throw new UsageError(`What about ${group.name}? Write ${verbsOf(group)}.`);
+    parent.outputHelp();
+  });
+}
+
+const verbsOf = ({ name, verbs }: CommandGroup) => verbs.map((verb) => `"fairmill ${name} ${verb.name}"`).join(", ");
+
+function unknownVerb(group: CommandGroup, word: string): UsageError {
+  if (group.verbs.some(({ name }) => name === word))
+    return new UsageError(`Write "${word}" right behind "fairmill ${group.name}", and options behind it.`);
+  const nearest = group.verbs.toSorted((a, b) => distance(a.name, word) - distance(b.name, word))[0]!;
+  const hint =
+    distance(nearest.name, word) <= 2
+      ? `Did you mean "fairmill ${group.name} ${nearest.name}"?`
+      : `Known: ${verbsOf(group)}.`;
+  return new UsageError(`"fairmill ${group.name}" has no subcommand ${JSON.stringify(word)}. ${hint}`);
+}
+
+function describe(command: Command, spec: CliCommand | CommandGroup): void {
+  command
+    .summary(spec.summary)
+    .description(descriptionOf(spec))
+    .helpOption("-h, --help", "show this help")
+    .addHelpText("after", examplesOf(spec.examples));
 }
 
 function examplesOf(examples: CliCommand["examples"]): string {
@@ -139,7 +195,7 @@ function asUsage(error: unknown): unknown {
 const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.)]$/.test(text) ? "" : "."}`;
 
 /** The help wraps its lines itself. */
-const descriptionOf = ({ summary, description }: CliCommand) =>
+const descriptionOf = ({ summary, description }: CliCommand | CommandGroup) =>
   description === undefined ? sentence(summary) : `${sentence(summary)}\n\n${description.replaceAll("\n", " ")}`;
 
 /** Asked of the raw words: the answer is needed even when they cannot be parsed. */
@@ -149,6 +205,9 @@ const wantsJson = (argv: readonly string[]): boolean => {
 };
 
 function helpLine(argv: readonly string[]): string {
-  const command = argv.find((word) => COMMANDS.some(({ name }) => name === word));
-  return command === undefined ? "fairmill --help" : `fairmill ${command} --help`;
+  const spec = argv.map((word) => COMMANDS.find(({ name }) => name === word)).find((found) => found !== undefined);
+  if (spec === undefined) return "fairmill --help";
+  const next = argv[argv.indexOf(spec.name) + 1];
+  const verb = isGroup(spec) && spec.verbs.some(({ name }) => name === next) ? ` ${next}` : "";
+  return `fairmill ${spec.name}${verb} --help`;
 }

@@ -1,116 +1,110 @@
-// What a client offers inside a transaction of the caller: what it does is done when that commits, and never was when it does not. All of
-// it goes over the caller's connection: the client's pool may be the caller's, and all its connections may be in such transactions.
-import { type BatchOptions, checkBatchOptions } from "../batches/batch.js";
-import { tellRegistrations } from "../batches/batch-coordination.js";
-import { openBatchIn } from "../batches/batch-statements.js";
-import { type BatchAdder, BatchFiller, checkFill, newBatch, type StoredBatch } from "../batches/batches.js";
-import type { FlowDefinition } from "../batches/flow.js";
-import { createFlowIn } from "../batches/flow-statements.js";
-import { newFlow, type StartFlowOptions } from "../batches/flows.js";
-import { storeJobsIn } from "../core/enqueue/enqueue-statements.js";
-import { newJobs } from "../core/enqueue/job-list.js";
-import { type EnqueueItem, type EnqueueOptions, newJob } from "../core/enqueue/make-job.js";
-import type { Enqueued, JobList } from "../core/job/enqueue-options.js";
-import type { JobDefinition } from "../core/job/job-definition.js";
-import type { Balance } from "../credits/credit-statements.js";
-import { Credits, type Granted, type GrantOptions } from "../credits/credits.js";
-import { explainedTransaction } from "../db/callers-transaction.js";
-import type { Queryable } from "../db/database.js";
-import { qualify } from "../db/schema-name.js";
-import type { Ruled } from "../limits/limit-statements.js";
-import type { ChannelTarget } from "../outbox/channel-target.js";
-import { publishMessages } from "../outbox/outbox-statements.js";
-import { newMessage, type PublishOptions } from "../outbox/publish.js";
-import type { Published } from "../outbox/publish-options.js";
-import { checkSignal, sealSignal } from "../steps/signals.js";
-import { type SignalAnswer, sendSignalIn } from "../steps/step-statements.js";
-import type { ClientTools } from "./base-client.js";
+// What a client offers over its own connections and inside a transaction of the caller alike: the parts that the features bring, put together.
 
-/** Enqueues inside a transaction of the caller: the jobs exist when it commits, and never did when it does not. */
-export interface TransactionClient {
-  enqueue<In, Result>(
-    definition: JobDefinition<In, unknown, Result>,
-    input: In,
-    options?: EnqueueOptions,
-  ): Promise<Enqueued<Result>>;
-  enqueueMany<In, Result>(
-    definition: JobDefinition<In, unknown, Result>,
-    items: Iterable<EnqueueItem<In>>,
-  ): Promise<Enqueued<Result>[]>;
-  /** Stores a batch with everything that `fill` adds. */
-  batch<Success, Complete, Death>(
-    options: BatchOptions<Success, Complete, Death>,
-    fill: (batch: BatchAdder) => unknown,
-  ): Promise<StoredBatch>;
-  /** Starts a flow: it begins when the transaction commits. */
-  flow<In>(definition: FlowDefinition<In>, input: In, options?: StartFlowOptions): Promise<{ readonly id: string }>;
-  /** Publishes a message: it is sent when the transaction has committed, and never was when it does not. */
-  publish<In>(channel: string | ChannelTarget<In>, message: In, options: PublishOptions): Promise<Published>;
-  /** Sends a signal: it is there when the transaction commits. */
-  signal(id: string, name: string, value?: unknown): Promise<SignalAnswer>;
-  grant(account: string, amount: number, options?: GrantOptions): Promise<Granted>;
-  balance(account: string): Promise<Balance>;
+import type { Window } from "../batches/batch.js";
+import type { BatchEnds } from "../batches/batch-ends.js";
+import { Batches } from "../batches/batches-client.js";
+import { Flows } from "../batches/flows-client.js";
+import type { ClientContext } from "../core/enqueue/client-context.js";
+import { type EnqueueCalls, enqueueCalls } from "../core/enqueue/enqueue-calls.js";
+import { Credits } from "../credits/credits-client.js";
+import { Dead } from "../jobs/dead-client.js";
+import { type JobCalls, jobCalls } from "../jobs/job-calls.js";
+import { Jobs } from "../jobs/jobs-client.js";
+import { Kinds, Queues, Tenants } from "../limits/limits-client.js";
+import { type PauseCalls, pauseCalls } from "../limits/pause-calls.js";
+import { Outbox } from "../outbox/outbox-client.js";
+import { type PublishCalls, publishCalls } from "../outbox/publish-calls.js";
+import { Schedules } from "../schedules/schedules-client.js";
+import { type SignalCalls, signalCalls } from "../steps/signal-calls.js";
+
+/**
+ * The calls of a client inside a transaction of the caller, over the caller's connection alone: what they write exists when the transaction
+ * commits, and never did when it does not.
+ */
+export interface TransactionClient extends EnqueueCalls, PublishCalls, JobCalls, SignalCalls, PauseCalls {
+  readonly jobs: Jobs;
+  readonly dead: Dead;
+  /** Without `wait`: what a transaction waits for may wait for the transaction. */
+  readonly batches: Omit<Batches, "wait">;
+  readonly flows: Omit<Flows, "wait">;
+  readonly schedules: Schedules;
+  readonly outbox: Outbox;
+  readonly credits: Credits;
+  readonly tenants: Tenants;
+  readonly queues: Queues;
+  readonly kinds: Kinds;
 }
 
-export function transactionClient(
-  given: Queryable,
-  tools: Pick<ClientTools, "db" | "fit" | "rules" | "codec" | "chain" | "registrar" | "during">,
-): TransactionClient {
-  const { codec, chain, during } = tools;
-  const { schema } = tools.db;
-  const tx = explainedTransaction(given, schema, "client.in(tx)");
-  const rules = tools.rules.within(tx);
-  // A call of the client like any other: refused once that is closed. What does not fit is asked beside it, over no connection of the caller's.
-  const call = <T>(work: () => Promise<T>): Promise<T> =>
-    during(async () => {
-      tools.fit.checkBeside();
-      return work();
-    });
-  const makers = { rules, codec, chain };
-  const credits = new Credits(tx, (text) => qualify(text, schema));
-  const store = <Result>(definition: Ruled, jobs: JobList): Promise<Enqueued<Result>[]> =>
-    call(async () => {
-      await rules.tell(definition);
-      const stored = await storeJobsIn(tx, schema, jobs);
-      if (!("payloads" in jobs)) tellRegistrations(tools.registrar, jobs, stored);
-      return stored as Enqueued<Result>[];
-    });
+/** Over the client's own connections, batches and flows can be waited for. */
+type Composed = Omit<TransactionClient, "batches" | "flows"> & { readonly batches: Batches; readonly flows: Flows };
+/** Things that were asked for. */
+type Made = { -readonly [Name in Exclude<keyof Composed, keyof Flat>]?: Composed[Name] };
+type Flat = EnqueueCalls & PublishCalls & JobCalls & SignalCalls & PauseCalls;
+
+/**
+ * `ends`: what waits for the ends of batches; undefined inside a transaction. A client of a transaction is made for nearly every call that is made of
+ * it: so it is one literal, and things are made when they are asked for.
+ */
+export function composed(context: ClientContext, window: Window | undefined, ends: BatchEnds | undefined): Composed {
+  const { enqueue, enqueueMany } = enqueueCalls(context);
+  const { publish } = publishCalls(context);
+  const { job, why, cancel, retry } = jobCalls(context);
+  const { signal } = signalCalls(context);
+  const { pause, resume } = pauseCalls(context);
+  const made: Made = {};
+  const batches = () => {
+    made.batches ??= new Batches(context, window, ends);
+    return made.batches;
+  };
   return {
-    enqueue: async <In, Result>(
-      definition: JobDefinition<In, unknown, Result>,
-      input: In,
-      options: EnqueueOptions = {},
-    ) => (await store<Result>(definition, [await newJob(definition, input, options, codec, chain)]))[0]!,
-    enqueueMany: async (definition, items) => store(definition, await newJobs(definition, items, codec, chain)),
-    batch: async (options, fill) => {
-      checkBatchOptions(options as BatchOptions, "batch");
-      checkFill(fill);
-      return call(async () => {
-        const batch = await newBatch(makers, options as BatchOptions);
-        const filler = new BatchFiller(makers, batch.tenant);
-        await fill(filler);
-        const { id } = await openBatchIn(tx, schema, batch, filler.take());
-        return { id, added: filler.added };
-      });
+    enqueue,
+    enqueueMany,
+    publish,
+    job,
+    why,
+    cancel,
+    retry,
+    signal,
+    pause,
+    resume,
+    get jobs() {
+      made.jobs ??= new Jobs(context);
+      return made.jobs;
     },
-    flow: async (definition, input, options = {}) =>
-      call(async () => ({
-        id: await createFlowIn(tx, schema, await newFlow(makers, definition, input, options)),
-      })),
-    publish: async (channel, message, options) => {
-      const checked = await newMessage(channel, message, options, codec);
-      return call(async () => {
-        if (typeof channel !== "string") await rules.tell(channel.definition);
-        return (await publishMessages(tx, (text) => qualify(text, schema), [checked]))[0]!;
-      });
+    get dead() {
+      made.dead ??= new Dead(context);
+      return made.dead;
     },
-    signal: async (id, name, value) => {
-      const signal = checkSignal(id, name, value);
-      return call(async () =>
-        sendSignalIn(tx, schema, signal.jobId, signal.name, await sealSignal(tx, schema, codec, signal)),
-      );
+    get batches() {
+      return batches();
     },
-    grant: (account, amount, options) => call(() => credits.grant(account, amount, options)),
-    balance: (account) => call(() => credits.balance(account)),
+    get flows() {
+      made.flows ??= new Flows(context, batches());
+      return made.flows;
+    },
+    get schedules() {
+      made.schedules ??= new Schedules(context);
+      return made.schedules;
+    },
+    get outbox() {
+      made.outbox ??= new Outbox(context);
+      return made.outbox;
+    },
+    get credits() {
+      made.credits ??= new Credits(context);
+      return made.credits;
+    },
+    get tenants() {
+      made.tenants ??= new Tenants(context);
+      return made.tenants;
+    },
+    get queues() {
+      made.queues ??= new Queues(context);
+      return made.queues;
+    },
+    get kinds() {
+      made.kinds ??= new Kinds(context);
+      return made.kinds;
+    },
   };
 }

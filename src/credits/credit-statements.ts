@@ -1,19 +1,19 @@
 // The statements about credits: grants, balances, statements of accounts.
-import type { Queryable } from "../db/database.js";
+import { idOf, idOrNull, type RowId, type RowTime, type Session, timeOf } from "../db/session.js";
 
 export interface Balance {
-  /** Free to be held. */
+  /** Free to be reserved. */
   readonly available: number;
   /** Held by jobs that have not ended. */
-  readonly held: number;
+  readonly reserved: number;
 }
 
 /** One movement of an account. */
 export interface CreditEntry {
   readonly id: string;
-  readonly kind: "grant" | "hold" | "capture" | "release";
+  readonly kind: "grant" | "reservation" | "capture" | "release";
   readonly amount: number;
-  /** Of a hold or its end. */
+  /** Of a reservation or its end. */
   readonly jobId: string | null;
   readonly reason: string | null;
   readonly createdAt: Date;
@@ -29,47 +29,39 @@ export interface StatementPage {
 /** Movements of one page. */
 export const ENTRIES_MAX = 200;
 
-type Query = <Row>(text: string, values: unknown[]) => Promise<Row[]>;
-
-/** Statements as a database runs them, or a transaction of the caller. */
-export const asQuery =
-  (tx: Queryable, qualified: (text: string) => string): Query =>
-  async <Row>(text: string, values: unknown[]) =>
-    (await tx.query(qualified(text), values)).rows as Row[];
-
 export async function grantCredits(
-  query: Query,
+  db: Session,
   account: string,
   amount: number,
   key: string | undefined,
   reason: string | undefined,
 ): Promise<{ available: number; granted: boolean }> {
-  const [row] = await query<{ balance: string; granted: boolean }>("select * from fairmill.grant_v1($1, $2, $3, $4)", [
-    account,
-    amount,
-    key ?? null,
-    reason ?? null,
-  ]);
+  const [row] = await db.query<{ balance: RowId; granted: boolean }>(
+    "select * from fairmill.grant_v1($1, $2, $3, $4)",
+    [account, amount, key ?? null, reason ?? null],
+  );
   return { available: Number(row!.balance), granted: row!.granted };
 }
 
-export async function readBalance(query: Query, account: string): Promise<Balance> {
-  const [row] = await query<{ available: string; held: string }>("select * from fairmill.balance_v1($1)", [account]);
-  return { available: Number(row!.available), held: Number(row!.held) };
+export async function readBalance(db: Session, account: string): Promise<Balance> {
+  const [row] = await db.query<{ available: RowId; reserved: RowId }>("select * from fairmill.balance_v1($1)", [
+    account,
+  ]);
+  return { available: Number(row!.available), reserved: Number(row!.reserved) };
 }
 
 export async function readStatement(
-  query: Query,
+  db: Session,
   account: string,
   page: StatementPage & { limit: number },
 ): Promise<CreditEntry[]> {
-  const rows = await query<{
-    id: string;
+  const rows = await db.query<{
+    id: RowId;
     kind: CreditEntry["kind"];
-    amount: string;
-    job_id: string | null;
+    amount: RowId;
+    job_id: RowId | null;
     reason: string | null;
-    created_at: Date;
+    created_at: RowTime;
   }>(
     // id + 0: as the index has it, for a reason that its migration tells.
     `select id, kind, amount, job_id, reason, created_at from fairmill.credit_entry
@@ -77,11 +69,11 @@ export async function readStatement(
     [account, page.before ?? null, page.limit],
   );
   return rows.map((row) => ({
-    id: row.id,
+    id: idOf(row.id),
     kind: row.kind,
     amount: Number(row.amount),
-    jobId: row.job_id,
+    jobId: idOrNull(row.job_id),
     reason: row.reason,
-    createdAt: new Date(row.created_at),
+    createdAt: timeOf(row.created_at),
   }));
 }

@@ -5,7 +5,7 @@ import { ifGiven, refuseUnknown } from "../base/settings.js";
 import { ENTRIES_MAX, type StatementPage } from "./credit-statements.js";
 
 export function checkStatementPage(page: StatementPage): StatementPage & { limit: number } {
-  refuseUnknown(page, ["before", "limit"], "statement");
+  refuseUnknown(page, ["before", "limit"], "credits.statement");
   const { before, limit } = page;
   return { ...ifGiven("before", before, (id) => checkJobId(id, "before")), limit: limitOf(limit, ENTRIES_MAX) };
 }

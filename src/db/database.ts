@@ -4,6 +4,7 @@ import pg from "pg";
 import { systemClock } from "../base/clock.js";
 import { ConfigError } from "../base/errors.js";
 import type { Queryable } from "../base/queryable.js";
+import { CallListeners } from "./database-call.js";
 import { markAsOurs, notSent } from "./explain-failure.js";
 import { PARSED } from "./parsers.js";
 import { checkSchemaName, DEFAULT_SCHEMA, qualify } from "./schema-name.js";
@@ -62,6 +63,8 @@ const READ_COMMITTED = ["read committed", "read uncommitted"];
 
 export class Database {
   readonly schema: string;
+  /** Told of every statement that is sent from here: its name, duration, rows and outcome. */
+  readonly calls = new CallListeners();
   readonly #pool: pg.Pool;
   readonly #owned: boolean;
   readonly #url: string | undefined;
@@ -133,13 +136,13 @@ export class Database {
     return result!.value as Row[];
   }
 
-  /** Sends the statements together, each its own transaction, in order. Resolves or rejects for each of them by itself. */
-  async together(statements: readonly Statement[]): Promise<PromiseSettledResult<unknown[]>[]> {
+  /** Sends the statements in one round trip, each its own transaction, in order. Resolves or rejects for each of them by itself. */
+  async pipeline(statements: readonly Statement[]): Promise<PromiseSettledResult<unknown[]>[]> {
     return this.#send(await this.#checkOut(), statements).all;
   }
 
   /** The same for statements that are large, such as lists of jobs. */
-  async togetherLarge(statements: readonly Statement[]): Promise<PromiseSettledResult<unknown[]>[]> {
+  async pipelineLarge(statements: readonly Statement[]): Promise<PromiseSettledResult<unknown[]>[]> {
     const client = await this.#checkOut();
     if (!this.#roomy.has(client)) {
       this.#roomy.add(client);
@@ -149,8 +152,8 @@ export class Database {
     return this.#send(client, statements).all;
   }
 
-  /** The same, for statements of which the first alone is waited for: those behind it are favours to others. */
-  async ahead(statements: readonly Statement[]): Promise<unknown[]> {
+  /** The same, for statements of which only the first is awaited: those behind it, such as a wake-up, are favours to other processes. */
+  async pipelineFirst(statements: readonly Statement[]): Promise<unknown[]> {
     return this.#send(await this.#checkOut(), statements).first;
   }
 
@@ -160,7 +163,8 @@ export class Database {
     const sendOne = ([text, values, rows]: Statement) => {
       const query = { text: qualify(text, this.schema), values: values as unknown[] };
       const rules = rows === "texts" ? TEXTS : PARSED;
-      return ask(client, { ...query, ...rules }).then((result) => result.rows as unknown[]);
+      const answer = ask(client, { ...query, ...rules }).then((result) => result.rows as unknown[]);
+      return this.calls.isEmpty ? answer : this.calls.watch(text, answer);
     };
     const answers = isPipelined(client) ? statements.map(sendOne) : inTurn(statements, sendOne);
     const answered = this.#expectAnswer(client, answerMsMax);
@@ -250,12 +254,23 @@ export class Database {
     client.off("error", ignore);
   }
 
-  /** Runs `work` in a transaction. One that is patient waits for each answer for as long as it takes. */
-  async transaction<T>(work: (tx: Queryable) => Promise<T>, { isPatient = false } = {}): Promise<T> {
+  /** Runs `work` in a transaction. `waitsForLocks`: each answer is awaited for as long as it takes. */
+  async transaction<T>(work: (tx: Queryable) => Promise<T>, { waitsForLocks = false } = {}): Promise<T> {
     const client = await this.#checkOut();
-    const query = async (text: string, values?: unknown[]) => {
+    const send = (text: string, values?: unknown[]) => {
       const statement = { text: qualify(text, this.schema), ...PARSED, ...(values && { values }) };
-      return isPatient ? askAsItIs(client, statement) : this.#answer(client, statement);
+      return waitsForLocks ? askAsItIs(client, statement) : this.#answer(client, statement);
+    };
+    const query = async (text: string, values?: unknown[]) => {
+      const answer = send(text, values);
+      if (!this.calls.isEmpty)
+        void this.calls
+          .watch(
+            text,
+            answer.then(({ rows }) => rows),
+          )
+          .catch(ignore);
+      return answer;
     };
     let broken: Error | undefined;
     try {
@@ -282,7 +297,19 @@ export class Database {
     client.on("end", () => void this.#open.delete(client));
     this.#open.add(client);
     await client.connect();
-    return Object.assign(client, { isDirect: process.env["DATABASE_DIRECT_URL"] !== undefined });
+    const send = client.query.bind(client) as (text: string, values?: unknown[]) => Promise<pg.QueryResult>;
+    const query = async (text: string, values?: unknown[]) => {
+      const answer = send(text, values);
+      if (!this.calls.isEmpty)
+        void this.calls
+          .watch(
+            text,
+            answer.then(({ rows }) => rows),
+          )
+          .catch(ignore);
+      return answer;
+    };
+    return Object.assign(client, { isDirect: process.env["DATABASE_DIRECT_URL"] !== undefined, query });
   }
 
   /** How to connect, for a thread that opens a connection itself: plain values only, because functions do not cross over to it. */

@@ -2,10 +2,10 @@
 // finds a FairmillError with a stable code, what happened and what to do. The driver's error stays as the cause.
 
 import { DatabaseError, FairmillError } from "../base/errors.js";
-import { type Refusal, toError } from "../core/enqueue/refusal.js";
-import { IsolationError } from "../core/job/effect-errors.js";
 import { isConnectionLoss, isUnmigrated, sqlStateOf } from "./failures.js";
+import { IsolationError } from "./isolation-error.js";
 import { NotSentError } from "./not-sent-error.js";
+import { type Refusal, toError } from "./refusals.js";
 
 /** `said` are PostgreSQL's own words, with the SQL state. */
 type Explain = (said: string, schema: string) => string;

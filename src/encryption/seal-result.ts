@@ -4,7 +4,7 @@
 import { recordError } from "../base/error-record.js";
 import type { Logger } from "../base/log.js";
 import { type Codec, sealJson } from "../core/job/codec.js";
-import type { SealResult } from "../core/settle/settle-statements.js";
+import type { SealResult } from "../core/settle/verdict-details.js";
 
 export function resultSealer(codec: Codec, log: Logger): SealResult {
   return (claim, json) => {

@@ -1,7 +1,7 @@
 // The statements about dead letters: what a redrive would put back, the next batch of it, and a job repeated with other input.
 
-import { type Refusal, toError } from "../core/enqueue/refusal.js";
-import type { Database } from "../db/database.js";
+import { type Refusal, toError } from "../db/refusals.js";
+import { idOf, type RowId, type Session } from "../db/session.js";
 
 /** As the database reads it: see redrive_v1. */
 export type StoredFilter = Readonly<Record<string, unknown>>;
@@ -23,15 +23,22 @@ export interface Counted extends Looked {
 }
 
 /** Puts the next jobs back, in a transaction of their own. */
-export async function redriveBatch(db: Database, filter: StoredFilter, jobsMax: number, after: string): Promise<Batch> {
+export async function redriveBatch(db: Session, filter: StoredFilter, jobsMax: number, after: string): Promise<Batch> {
   const text = "select * from fairmill.redrive_v1($1, $2, $3)";
-  return (await db.query<Batch>(text, [JSON.stringify(filter), jobsMax, after]))[0]!;
+  const [row] = await db.query<Omit<Batch, "last_id"> & { last_id: RowId }>(text, [
+    JSON.stringify(filter),
+    jobsMax,
+    after,
+  ]);
+  return { ...row!, last_id: idOf(row!.last_id) };
 }
 
 /** Counts what fits among the next dead jobs; changes nothing. */
-export async function countDead(db: Database, filter: StoredFilter, jobsMax: number, after: string): Promise<Counted> {
+export async function countDead(db: Session, filter: StoredFilter, jobsMax: number, after: string): Promise<Counted> {
   const text = "select * from fairmill.preview_redrive_v1($1, $2, $3)";
-  return (await db.query<Counted>(text, [JSON.stringify(filter), jobsMax, after]))[0]!;
+  type Row = Omit<Counted, "last_id" | "samples"> & { last_id: RowId; samples: RowId[] };
+  const [row] = await db.query<Row>(text, [JSON.stringify(filter), jobsMax, after]);
+  return { ...row!, last_id: idOf(row!.last_id), samples: row!.samples.map(idOf) };
 }
 
 export type RerunAnswer =
@@ -41,9 +48,13 @@ export type RerunAnswer =
   | { readonly answer: "not_found" };
 
 /** `changes` is JSON text: the payload in it was made by others. Throws what a limit at enqueue says. */
-export async function rerunJob(db: Database, id: string, changes: string): Promise<RerunAnswer> {
-  const text = "select id, answer, refused from fairmill.rerun_v1($1, $2, alone => true)";
-  const [row] = await db.query<RerunAnswer & { refused: Refusal | null }>(text, [id, changes]);
+export async function rerunJob(
+  db: Session & { readonly isAlone: boolean },
+  id: string,
+  changes: string,
+): Promise<RerunAnswer> {
+  const text = "select id::text as id, answer, refused from fairmill.rerun_v1($1, $2, alone => $3)";
+  const [row] = await db.query<RerunAnswer & { refused: Refusal | null }>(text, [id, changes, db.isAlone]);
   if (row!.refused !== null) throw toError(row!.refused);
   return row!;
 }

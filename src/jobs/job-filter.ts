@@ -9,11 +9,11 @@ import { type CheckedErrorFilter, checkErrorFilter, ERROR_FIELDS } from "./redri
 const KNOWN = ["state", "queue", "kind", "tenant", "batch", "before", "limit", ...ERROR_FIELDS] as const;
 
 export function checkJobFilter(filter: JobFilter): { filter: JobFilter & { limit: number }; why: CheckedErrorFilter } {
-  refuseUnknown(filter, KNOWN, "jobs");
+  refuseUnknown(filter, KNOWN, "jobs.list");
   const { state, queue, kind, tenant, batch, before, limit } = filter;
   return {
     filter: {
-      ...ifGiven("state", state, (one) => oneOf(one, JOB_STATES, "state", "jobs")),
+      ...ifGiven("state", state, (one) => oneOf(one, JOB_STATES, "state", "jobs.list")),
       ...ifGiven("queue", queue, checkName("queue")),
       ...ifGiven("kind", kind, checkName("kind")),
       ...ifGiven("tenant", tenant, checkName("tenant")),

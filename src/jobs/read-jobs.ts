@@ -1,7 +1,7 @@
 // Reading jobs: one by its id, or a page of them, newest first. Pages are cut by id, never counted.
 import type { ErrorRecord } from "../base/error-record.js";
 import { isEnded, type JobState } from "../core/job/states.js";
-import type { Database } from "../db/database.js";
+import { idOf, idOrNull, type RowId, type RowTime, type Session, timeOf, timeOrNull } from "../db/session.js";
 import type { Tick } from "../schedules/schedule.js";
 import type { CheckedErrorFilter, ErrorFilter } from "./redrive-filter.js";
 
@@ -36,14 +36,19 @@ export interface Job {
   readonly rerunOf: string | null;
   /** The batch of which it is a member; null: none. */
   readonly batch: string | null;
-  /** What it holds of an account, or held until its end; null: it costs nothing. */
+  /** What it has reserved of an account, or had until its end; null: it costs nothing. */
   readonly credits: JobHold | null;
+  /** The time limit of its runs, of this job alone; 0: none; null: as its definition says. */
+  readonly timeoutMs: number | null;
+  readonly tags: readonly string[];
+  /** The traceparent of the span that enqueued it. */
+  readonly trace: string | null;
 }
 
 export interface JobHold {
   readonly account: string;
   readonly amount: number;
-  readonly state: "held" | "captured" | "released";
+  readonly state: "reserved" | "captured" | "released";
 }
 
 /** A job, and where its line goes on. */
@@ -59,7 +64,7 @@ export interface Failure {
   readonly leaseNo: number;
   readonly worker: string;
   readonly startedAt: Date;
-  readonly endedAt: Date;
+  readonly completedAt: Date;
   readonly outcome: string;
   readonly error: ErrorRecord | null;
   /** So many attempts before this one are not kept; missing: none. */
@@ -83,13 +88,15 @@ export interface JobFilter extends ErrorFilter {
 export const PAGE_ROWS_MAX = 200;
 
 const LIVE = `id, state, kind, queue, tenant, priority, key, attempt, crashes, max_attempts, lease_no, worker, created_at, run_at, expire_at,
-  started_at, null::timestamptz as ended_at, cancel_requested_at, payload, progress, null::jsonb as result, null::jsonb as error, failures, rerun_of, hold, batch`;
+  started_at, null::timestamptz as ended_at, cancel_requested_at, payload, progress, null::jsonb as result, null::jsonb as error, failures, rerun_of, reservation, batch,
+  timeout_ms, tags, trace`;
 const ENDED = `id, state, kind, queue, tenant, priority, key, attempt, crashes, max_attempts, lease_no, worker, created_at, run_at, expire_at,
-  started_at, ended_at, null::timestamptz as cancel_requested_at, payload, progress, result, error, failures, rerun_of, hold, batch`;
+  started_at, ended_at, null::timestamptz as cancel_requested_at, payload, progress, result, error, failures, rerun_of, reservation, batch,
+  timeout_ms, tags, trace`;
 
-/** The hold of a row: one probe of a primary key, and none where the job costs nothing. */
+/** The reservation of a row: one probe of a primary key, and none where the job costs nothing. */
 const HOLD =
-  "(select json_build_object('account', e.account, 'amount', e.amount) from fairmill.credit_entry e where e.id = hold) as credits";
+  "(select json_build_object('account', e.account, 'amount', e.amount) from fairmill.credit_entry e where e.id = reservation) as credits";
 
 const JOB = `select found.*, ${HOLD} from (
   select ${LIVE} from fairmill.job where id = $1 union all select ${ENDED} from fairmill.job_history where id = $1 limit 1) as found`;
@@ -113,7 +120,7 @@ const PAGE = page();
 const PAGE_OF_BATCH = page("and batch = $11::bigint");
 
 interface Row {
-  id: string;
+  id: RowId;
   state: JobState;
   kind: string;
   queue: string;
@@ -123,14 +130,17 @@ interface Row {
   attempt: number;
   crashes: number;
   max_attempts: number;
-  lease_no: string;
+  timeout_ms: string | null;
+  tags: string[] | null;
+  trace: string | null;
+  lease_no: RowId;
   worker: string | null;
-  created_at: Date;
-  run_at: Date | null;
-  expire_at: Date | null;
-  started_at: Date | null;
-  ended_at: Date | null;
-  cancel_requested_at: Date | null;
+  created_at: RowTime;
+  run_at: RowTime | null;
+  expire_at: RowTime | null;
+  started_at: RowTime | null;
+  ended_at: RowTime | null;
+  cancel_requested_at: RowTime | null;
   payload: unknown;
   progress: unknown;
   result: unknown;
@@ -147,25 +157,25 @@ interface Row {
         dropped?: number;
       }[]
     | null;
-  rerun_of: string | null;
-  batch: string | null;
+  rerun_of: RowId | null;
+  batch: RowId | null;
   credits: Pick<JobHold, "account" | "amount"> | null;
 }
 
-export async function readJob(db: Database, id: string): Promise<Job | undefined> {
+export async function readJob(db: Session, id: string): Promise<Job | undefined> {
   const [row] = await db.query<Row>(JOB, [id]);
   return row && toJob(row);
 }
 
-export async function readJobDetail(db: Database, id: string): Promise<JobDetail | undefined> {
-  const [row] = await db.query<Row & { reruns: string[]; tick: { schedule: string; at: string } | null }>(DETAIL, [id]);
+export async function readJobDetail(db: Session, id: string): Promise<JobDetail | undefined> {
+  const [row] = await db.query<Row & { reruns: RowId[]; tick: { schedule: string; at: string } | null }>(DETAIL, [id]);
   if (!row) return undefined;
   const { reruns, tick } = row;
-  return { ...toJob(row), reruns, tick: tick && { schedule: tick.schedule, at: new Date(tick.at) } };
+  return { ...toJob(row), reruns: reruns.map(idOf), tick: tick && { schedule: tick.schedule, at: new Date(tick.at) } };
 }
 
 /** Those of these jobs that have ended, by id. */
-export async function readJobsById(db: Database, ids: readonly string[]): Promise<Job[]> {
+export async function readJobsById(db: Session, ids: readonly string[]): Promise<Job[]> {
   return ids.length === 0 ? [] : (await db.query<Row>(ENDED_BY_ID, [ids])).map(toJob);
 }
 
@@ -191,7 +201,7 @@ const ENDS = `select id, state, kind, tenant, null::jsonb as result, null::jsonb
 const ENDS_MAX = 100;
 
 /** What became of these jobs, live or ended; without those that do not exist. */
-export async function readEnds(db: Database, ids: readonly string[]): Promise<Map<string, SeenJob>> {
+export async function readEnds(db: Session, ids: readonly string[]): Promise<Map<string, SeenJob>> {
   const live = await db.query<SeenJob>(LIVE_STATES, [ids]);
   const seen = new Map<string, SeenJob>(live.map((job) => [job.id, job]));
   const gone = ids.filter((id) => !seen.has(id));
@@ -201,7 +211,7 @@ export async function readEnds(db: Database, ids: readonly string[]): Promise<Ma
 }
 
 export async function readJobs(
-  db: Database,
+  db: Session,
   filter: JobFilter & { limit: number },
   why: CheckedErrorFilter,
 ): Promise<Job[]> {
@@ -222,7 +232,7 @@ export async function readJobs(
 }
 
 const toJob = (row: Row): Job => ({
-  id: row.id,
+  id: idOf(row.id),
   state: row.state,
   kind: row.kind,
   queue: row.queue,
@@ -234,12 +244,12 @@ const toJob = (row: Row): Job => ({
   maxAttempts: row.max_attempts,
   leaseNo: Number(row.lease_no),
   worker: row.worker,
-  createdAt: row.created_at,
-  runAt: row.run_at,
-  expireAt: row.expire_at,
-  startedAt: row.started_at,
-  completedAt: row.ended_at,
-  cancelRequestedAt: row.cancel_requested_at,
+  createdAt: timeOf(row.created_at),
+  runAt: timeOrNull(row.run_at),
+  expireAt: timeOrNull(row.expire_at),
+  startedAt: timeOrNull(row.started_at),
+  completedAt: timeOrNull(row.ended_at),
+  cancelRequestedAt: timeOrNull(row.cancel_requested_at),
   payload: row.payload,
   progress: row.progress,
   result: row.result,
@@ -249,16 +259,19 @@ const toJob = (row: Row): Job => ({
     leaseNo: failure.lease_no,
     worker: failure.worker,
     startedAt: new Date(failure.started_at),
-    endedAt: new Date(failure.ended_at),
+    completedAt: new Date(failure.ended_at),
     outcome: failure.outcome,
     error: failure.error,
     ...(failure.dropped !== undefined && { dropped: failure.dropped }),
   })),
-  rerunOf: row.rerun_of,
-  batch: row.batch,
+  rerunOf: idOrNull(row.rerun_of),
+  batch: idOrNull(row.batch),
   credits: row.credits && { ...row.credits, state: stateOfHold(row.state) },
+  timeoutMs: row.timeout_ms === null ? null : Number(row.timeout_ms),
+  tags: row.tags ?? [],
+  trace: row.trace,
 });
 
-/** Whoever ends a job ends its hold in the same transaction, so the one tells the other. */
+/** Whoever ends a job ends its reservation in the same transaction, so the one tells the other. */
 const stateOfHold = (state: JobState): JobHold["state"] =>
-  state === "done" ? "captured" : isEnded(state) ? "released" : "held";
+  state === "done" ? "captured" : isEnded(state) ? "released" : "reserved";

@@ -1,10 +1,11 @@
 // Putting dead jobs back by a filter: a look beforehand, then batch by batch, each a transaction of its own, until there are no more.
-import { type Clock, sleep } from "../base/clock.js";
+import { sleep } from "../base/clock.js";
 import { ConfigError } from "../base/errors.js";
 import { checkJobId } from "../base/job-id.js";
 import { readable, refuseUnknown, wholeNumber } from "../base/settings.js";
-import type { Database } from "../db/database.js";
-import { checkRate, type Rate } from "../limits/limit-settings.js";
+import type { ClientContext } from "../core/enqueue/client-context.js";
+import type { Session } from "../db/session.js";
+import { checkRate, type RateLimit } from "../limits/limit-settings.js";
 import { countDead, redriveBatch } from "./dead-statements.js";
 import { type Job, readJobsById } from "./read-jobs.js";
 import { checkRedriveFilter, type RedriveFilter } from "./redrive-filter.js";
@@ -13,7 +14,7 @@ export interface RedriveOptions {
   /** Jobs of one transaction, 1 to 5,000; default 500. */
   readonly batch?: number;
   /** At most so many in so long, so that they do not all come at once; default: as fast as it goes. */
-  readonly rate?: Pick<Rate, "limit" | "per">;
+  readonly rate?: Pick<RateLimit, "limit" | "per">;
   /** Called after every batch. */
   readonly onProgress?: (progress: Redriven) => void;
   /** Stops between two batches. What was put back stays, and `after` says where to go on. */
@@ -59,18 +60,20 @@ const LOOKS_AT_ONCE = 10_000;
 const GROUPS_MAX = 100;
 
 export async function redrive(
-  db: Database,
-  clock: Clock,
+  context: ClientContext,
   filter: RedriveFilter,
   options: RedriveOptions,
 ): Promise<Redriven> {
-  const wanted = checkRedriveFilter(filter, "redrive filter");
-  refuseUnknown(options, ["batch", "rate", "onProgress", "signal", "after"], "redrive");
+  const { clock, isAlone } = context;
+  const wanted = checkRedriveFilter(filter, "dead.redrive filter");
+  refuseUnknown(options, ["batch", "rate", "onProgress", "signal", "after"], "dead.redrive");
   const { onProgress, signal } = options;
   if (onProgress !== undefined && typeof onProgress !== "function")
     throw new ConfigError("onProgress", "onProgress: pass a function.");
   if (signal !== undefined && !readable("signal", "redrive", () => isSignal(signal)))
     throw new ConfigError("signal", "signal: must be the signal of an AbortController.");
+  if (options.rate !== undefined && !isAlone)
+    throw new ConfigError("rate", "dead.redrive: a transaction must not be kept open for a rate; leave rate out.");
   const rate = options.rate === undefined ? undefined : pace(options.rate);
   const batch = options.batch === undefined ? 500 : wholeNumber(options.batch, 1, BATCH_MAX, "batch");
   // A batch larger than the rate would be a burst of that size.
@@ -82,7 +85,7 @@ export async function redrive(
     complete: false,
   };
   while (!signal?.aborted) {
-    const one = await redriveBatch(db, wanted, jobsMax, done.after);
+    const one = await redriveBatch(context, wanted, jobsMax, done.after);
     done = {
       redriven: done.redriven + one.redriven,
       seen: done.seen + one.seen,
@@ -99,19 +102,19 @@ export async function redrive(
 const isSignal = (signal: AbortSignal | null) =>
   typeof signal?.aborted === "boolean" && typeof signal.addEventListener === "function";
 
-function pace(rate: Pick<Rate, "limit" | "per">): { limit: number; eachMs: number } {
+function pace(rate: Pick<RateLimit, "limit" | "per">): { limit: number; eachMs: number } {
   if (typeof rate === "object" && rate !== null) refuseUnknown(rate, ["limit", "per"], "rate");
-  const { limit, per_ms } = checkRate(rate, "rate");
-  return { limit, eachMs: per_ms / limit };
+  const { limit, perMs } = checkRate(rate, "rate");
+  return { limit, eachMs: perMs / limit };
 }
 
 export async function previewRedrive(
-  db: Database,
+  db: Session,
   filter: RedriveFilter,
   options: Pick<RedriveOptions, "after">,
 ): Promise<RedrivePreview> {
-  const wanted = checkRedriveFilter(filter, "redrive filter");
-  refuseUnknown(options, ["after"], "previewRedrive");
+  const wanted = checkRedriveFilter(filter, "dead.preview filter");
+  refuseUnknown(options, ["after"], "dead.preview");
   const groups = new Map<string, RedriveGroup>();
   const samples: string[] = [];
   let count = 0;

@@ -2,14 +2,12 @@
 
 import { ConfigError, JobNotEndedError, JobNotFoundError } from "../base/errors.js";
 import { refuseUnknown } from "../base/settings.js";
-import type { EnqueueChain } from "../core/enqueue/enqueue-middleware.js";
+import type { ClientContext } from "../core/enqueue/client-context.js";
 import { type EnqueueOptions, newJob } from "../core/enqueue/make-job.js";
 import { type Codec, openJson } from "../core/job/codec.js";
 import type { Enqueued } from "../core/job/enqueue-options.js";
 import { defineJob, type JobDefinition } from "../core/job/job-definition.js";
 import { isEnded } from "../core/job/states.js";
-import type { Database } from "../db/database.js";
-import type { RuleTeller } from "../limits/key-rules.js";
 import { DELIVERY_KIND } from "../outbox/delivery.js";
 import { DeliveryJobError } from "../outbox/delivery-errors.js";
 import { rerunJob } from "./dead-statements.js";
@@ -22,16 +20,10 @@ export interface RerunOptions<In = unknown> extends Omit<EnqueueOptions, "tenant
   readonly definition?: JobDefinition<In, unknown>;
 }
 
-export async function rerun<In>(
-  db: Database,
-  rules: RuleTeller,
-  codec: Codec | undefined,
-  id: string,
-  options: RerunOptions<In>,
-  chain?: EnqueueChain,
-): Promise<Enqueued> {
-  refuseUnknown(options, ["input", "definition", "priority", "runAt", "delay", "idempotencyKey", "key"], "rerun");
-  const old = await readJob(db, id);
+export async function rerun<In>(context: ClientContext, id: string, options: RerunOptions<In>): Promise<Enqueued> {
+  const { rules, codec, chain } = context;
+  refuseUnknown(options, ["input", "definition", "priority", "runAt", "delay", "idempotencyKey", "key"], "jobs.rerun");
+  const old = await readJob(context, id);
   if (!old) throw new JobNotFoundError(id);
   if (old.kind.startsWith(DELIVERY_KIND)) throw new DeliveryJobError(id);
   if (!isEnded(old.state)) throw new JobNotEndedError(id, old.state);
@@ -56,13 +48,15 @@ export async function rerun<In>(
     run_at: job.runAt,
     delay_ms: job.delayMs,
     idempotency_key: job.idempotencyKey,
-    max_attempts: definition?.attemptsMax,
-    expire_ms: definition?.expireMs,
+    max_attempts: how.attempts ?? definition?.maxAttempts,
+    expire_ms: how.expire === undefined ? definition?.expireMs : job.expireMs,
+    timeout_ms: job.timeoutMs,
+    tags: job.tags,
   });
   // The payload is JSON text already, and is not read and written once more: its numbers stay as they are.
   const text =
     input === undefined ? changes : `{"payload":${job.payload}${changes === "{}" ? "}" : `,${changes.slice(1)}`}`;
-  const answer = await rerunJob(db, id, text);
+  const answer = await rerunJob(context, id, text);
   // Somebody was faster than the look above.
   if (answer.answer === "live") throw new JobNotEndedError(id, "live again");
   if (answer.answer === "delivery") throw new DeliveryJobError(id);

@@ -1,9 +1,9 @@
 // Why a job does not run, a node of a flow does not start, a message is not sent: what why_v1 and its sisters say, as values.
 import type { JobState } from "../core/job/states.js";
-import type { Database } from "../db/database.js";
+import type { Session } from "../db/session.js";
 
-/** The gates on a job's way, in the order in which they are told. */
-export type WhyGateName =
+/** The checks on a job's way, in the order in which they are told. */
+export type WhyCheckName =
   | "state"
   | "expired"
   | "released"
@@ -23,9 +23,9 @@ export type WhyGateName =
   // Of a message.
   | "order";
 
-/** One gate on the way of a job. */
-export interface WhyGate {
-  readonly gate: WhyGateName;
+/** One check on the way of a job. */
+export interface WhyCheck {
+  readonly check: WhyCheckName;
   /** False: this holds the job. */
   readonly passed: boolean;
   /** One sentence for people. */
@@ -41,29 +41,29 @@ export type WhyTarget = { readonly node: string } | { readonly message: string }
 export interface Why<State extends string = JobState> {
   readonly id: string;
   readonly state: State;
-  /** The sentence of the first gate that is not passed; of the last one where all are. */
+  /** The sentence of the first check that is not passed; of the last one where all are. */
   readonly reason: string;
-  readonly gates: readonly WhyGate[];
+  readonly checks: readonly WhyCheck[];
 }
 
 /** A text each: a statement is one constant. */
 const QUESTIONS = {
-  job: "select gate, passed, reason, detail from fairmill.why_v1($1)",
-  node: "select gate, passed, reason, detail from fairmill.why_node_v1($1)",
-  message: "select gate, passed, reason, detail from fairmill.why_message_v1($1)",
+  job: 'select check_name as "check", passed, reason, detail from fairmill.why_v1($1)',
+  node: 'select check_name as "check", passed, reason, detail from fairmill.why_node_v1($1)',
+  message: 'select check_name as "check", passed, reason, detail from fairmill.why_message_v1($1)',
 } as const;
 
 export async function readWhy<State extends string = JobState>(
-  db: Database,
+  db: Session,
   what: keyof typeof QUESTIONS,
   id: string,
 ): Promise<Why<State> | undefined> {
-  const rows = await db.query<WhyGate>(QUESTIONS[what], [id]);
-  const gates = rows.map((row) => ({ ...row, detail: row.detail && (namesOfOurs(row.detail) as WhyGate["detail"]) }));
-  const [first] = gates;
+  const rows = await db.query<WhyCheck>(QUESTIONS[what], [id]);
+  const checks = rows.map((row) => ({ ...row, detail: row.detail && (namesOfOurs(row.detail) as WhyCheck["detail"]) }));
+  const [first] = checks;
   if (first === undefined) return undefined;
-  const holding = gates.find(({ passed }) => !passed) ?? gates.at(-1)!;
-  return { id, state: first.detail!["state"] as State, reason: holding.reason, gates };
+  const holding = checks.find(({ passed }) => !passed) ?? checks.at(-1)!;
+  return { id, state: first.detail!["state"] as State, reason: holding.reason, checks };
 }
 
 /** The database says `held_by`, this library `heldBy`. */
@@ -72,7 +72,7 @@ function namesOfOurs(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [
-      name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
+      name === "ended_at" ? "completedAt" : name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
       namesOfOurs(inner),
     ]),
   );

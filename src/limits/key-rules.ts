@@ -1,14 +1,8 @@
 // Tells the database what limits a definition has, before its first job is enqueued by this client: the database keeps them for
 // everybody. Once per definition; the rule that was told last is right.
+import type { RuleTeller } from "../core/enqueue/make-job.js";
 import type { Database, Queryable } from "../db/database.js";
 import { type Ruled, setKeyRules, tellKeyRuleIn } from "./limit-statements.js";
-
-/** Over connections of the client, or inside a transaction of the caller. */
-export interface RuleTeller {
-  /** True: there is nothing to tell. */
-  knows(definition: Ruled): boolean;
-  tell(definition: Ruled): Promise<void>;
-}
 
 export class KeyRules implements RuleTeller {
   readonly #db: Database;

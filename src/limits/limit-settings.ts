@@ -1,100 +1,42 @@
-// Limits as people write them, checked and in the form that is stored: rates, places per key, settings of tenants, queues and kinds.
-import { type Duration, toMs } from "../base/duration.js";
+// Limits of tenants, queues and kinds as people write them, checked and in the form that is stored.
 import { ConfigError } from "../base/errors.js";
-import { oneOf, readable, refuseUnknown, wholeNumber } from "../base/settings.js";
+import { readable, refuseUnknown, wholeNumber } from "../base/settings.js";
 import { showValue } from "../base/show-value.js";
+import { checkRate, type RateLimit, storedRate } from "../core/job/job-limits.js";
 
-/** At most `limit` in every span of `per`. */
-export interface Rate {
-  readonly limit: number;
-  readonly per: Duration;
-  /** "window" (default): no sliding window of that length ever holds more. "uniform": one every `per` / `limit`. */
-  readonly how?: "window" | "uniform";
-  /** "start" (default): a job that is over the rate waits. "enqueue": it is refused. */
-  readonly at?: "start" | "enqueue";
-}
-
-/** Limits in a job's definition. They count per key, per tenant, or for the whole kind. */
-export interface JobLimits {
-  /** At most so many jobs at once. */
-  readonly active?: number;
-  /** "wait" (default): one more waits until a place is free. "refuse": it is not taken, from enqueue on. */
-  readonly whenActive?: "wait" | "refuse";
-  readonly rate?: Rate;
-  /** What counts together. Default: "key" where the definition has a `key`, otherwise "kind". */
-  readonly per?: "key" | "tenant" | "kind";
-}
+export {
+  type CheckedLimits,
+  type CheckedRate,
+  checkJobLimits,
+  checkRate,
+  type JobLimits,
+  limitsOfStored,
+  type RateLimit,
+  type StoredLimits,
+  type StoredRate,
+  storedLimits,
+} from "../core/job/job-limits.js";
 
 /** Limits of a queue or a kind across the fleet. What is left out stays as it is; null takes a limit away. */
-export interface GateSettings {
+export interface LimitSettings {
   /** At most so many running at once. */
   readonly maxRunning?: number | null;
-  readonly rate?: Rate | null;
+  readonly rate?: RateLimit | null;
 }
 
 /** Limits of a tenant, and its part of the service. */
-export interface TenantSettings extends GateSettings {
+export interface TenantSettings extends LimitSettings {
   /** From 0.01 to 1000; default 1. A tenant of weight 2 gets twice what one of weight 1 gets, while both wait. */
   readonly weight?: number | null;
 }
 
-export type GateScope = "queue" | "kind" | "tenant";
+export type LimitScope = "queue" | "kind" | "tenant";
 
 /** Which queue, kind or tenant: one of the three. */
-export type GateName = { readonly queue: string } | { readonly kind: string } | { readonly tenant: string };
-
-/** A rate as it is stored. */
-export interface StoredRate {
-  readonly limit: number;
-  readonly per_ms: number;
-  readonly how: "window" | "uniform";
-  readonly at: "start" | "enqueue";
-}
-
-/** A definition's limits as they are stored. */
-export interface KeyRule {
-  readonly per: "key" | "tenant" | "kind";
-  readonly max_running: number | null;
-  readonly when_full: "wait" | "refuse";
-  readonly rate: StoredRate | null;
-}
-
-const DAYS_30_MS = 30 * 86_400_000;
-
-export function checkRate(rate: Rate, where: string): StoredRate {
-  if (typeof rate !== "object" || rate === null)
-    throw new ConfigError(where, `${where}: ${showValue(rate)} is not a rate. Write { limit: 5, per: "1m" }.`);
-  refuseUnknown(rate, ["limit", "per", "how", "at"], where);
-  const per_ms = Math.round(toMs(rate.per, `${where}.per`));
-  if (per_ms < 1 || per_ms > DAYS_30_MS)
-    throw new ConfigError(`${where}.per`, `${where}.per: must lie between 1 ms and 30 days.`);
-  return {
-    limit: wholeNumber(rate.limit, 1, 1_000_000, `${where}.limit`),
-    per_ms,
-    how: oneOf(rate.how ?? "window", ["window", "uniform"], `${where}.how`),
-    at: oneOf(rate.at ?? "start", ["start", "enqueue"], `${where}.at`),
-  };
-}
-
-export function checkJobLimits(limits: JobLimits | undefined, hasKey: boolean, where: string): KeyRule | undefined {
-  if (limits === undefined) return undefined;
-  if (typeof limits !== "object" || limits === null)
-    throw new ConfigError("limits", `${where}: limits must be an object, like { active: 1 }.`);
-  refuseUnknown(limits, ["active", "whenActive", "rate", "per"], `${where}.limits`);
-  if (limits.active === undefined && limits.rate === undefined)
-    throw new ConfigError("limits", `${where}: limits: name active or rate, or leave limits out.`);
-  if (limits.whenActive !== undefined && limits.active === undefined)
-    throw new ConfigError("limits.whenActive", `${where}: limits.whenActive says nothing without limits.active.`);
-  return {
-    per: oneOf(limits.per ?? (hasKey ? "key" : "kind"), ["key", "tenant", "kind"], "limits.per"),
-    max_running: limits.active === undefined ? null : wholeNumber(limits.active, 1, 10_000, "limits.active"),
-    when_full: oneOf(limits.whenActive ?? "wait", ["wait", "refuse"], "limits.whenActive"),
-    rate: limits.rate === undefined ? null : checkRate(limits.rate, "limits.rate"),
-  };
-}
+export type PauseTarget = { readonly queue: string } | { readonly kind: string } | { readonly tenant: string };
 
 /** The settings as set_limits_v1 takes them: only what was named. */
-export function checkGateSettings(settings: TenantSettings, scope: GateScope, where: string): Record<string, unknown> {
+export function checkLimits(settings: TenantSettings, scope: LimitScope, where: string): Record<string, unknown> {
   if (typeof settings !== "object" || settings === null)
     throw new ConfigError("settings", `${where}: pass the settings as an object, like { maxRunning: 20 }.`);
   refuseUnknown(settings, scope === "tenant" ? ["weight", "maxRunning", "rate"] : ["maxRunning", "rate"], where);
@@ -103,7 +45,7 @@ export function checkGateSettings(settings: TenantSettings, scope: GateScope, wh
   if (weight !== undefined) stored["weight"] = weight === null ? null : checkWeight(weight);
   if (maxRunning !== undefined)
     stored["max_running"] = maxRunning === null ? null : wholeNumber(maxRunning, 0, 1_000_000, "maxRunning");
-  if (rate !== undefined) stored["rate"] = rate === null ? null : checkRate(rate, "rate");
+  if (rate !== undefined) stored["rate"] = rate === null ? null : storedRate(checkRate(rate, "rate"));
   return stored;
 }
 
@@ -113,14 +55,14 @@ function checkWeight(weight: unknown): number {
 }
 
 /** One of `{ queue }`, `{ kind }`, `{ tenant }`. */
-export function checkGateName(name: GateName, where: string): { scope: GateScope; name: string } {
+export function checkPauseTarget(name: PauseTarget, where: string): { scope: LimitScope; name: string } {
   const entries = readable("name", where, () =>
     typeof name === "object" && name !== null ? Object.entries(name) : [],
   );
   if (entries.length === 1) {
     refuseUnknown(name, ["queue", "kind", "tenant"], where);
     const [scope, value] = entries[0]!;
-    if (typeof value === "string" && value.length >= 1) return { scope: scope as GateScope, name: value };
+    if (typeof value === "string" && value.length >= 1) return { scope: scope as LimitScope, name: value };
   }
   throw new ConfigError(
     "name",

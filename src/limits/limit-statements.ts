@@ -2,29 +2,33 @@
 
 import type { Database, Queryable } from "../db/database.js";
 import { qualify } from "../db/schema-name.js";
-import type { GateScope, KeyRule } from "./limit-settings.js";
+import type { Session } from "../db/session.js";
+import { type CheckedLimits, type LimitScope, storedLimits } from "./limit-settings.js";
 
 /** A definition, as far as its limits go. */
 export interface Ruled {
   readonly kind: string;
-  readonly limits: KeyRule | undefined;
+  readonly limits: CheckedLimits | undefined;
 }
+
+/** As set_key_limits_v1 and tell_key_limits_v1 take them. */
+const limitsText = ({ limits }: Ruled) => JSON.stringify(limits === undefined ? null : storedLimits(limits));
 
 /** Says what limits these kinds have; without limits, any that were said before are taken away. */
 export async function setKeyRules(db: Database, definitions: readonly Ruled[]): Promise<void> {
   if (definitions.length === 0) return;
   // In one round trip, but each in a transaction of its own: a change locks what others take in another order.
-  const results = await db.together(
-    definitions.map(({ kind, limits }) => [
+  const results = await db.pipeline(
+    definitions.map((definition) => [
       "select fairmill.set_key_limits_v1($1, $2)",
-      [kind, JSON.stringify(limits ?? null)],
+      [definition.kind, limitsText(definition)],
     ]),
   );
   for (const result of results) if (result.status === "rejected") throw result.reason;
 }
 
 const TELL =
-  "select is_settled::text as settled, first_told_at::text as at from fairmill.tell_key_limits_v1($1, $2, $3::text::timestamptz)";
+  "select is_settled::text as settled, first_reported_at::text as at from fairmill.report_key_limits_v1($1, $2, $3::text::timestamptz)";
 
 /**
  * The same inside a transaction of the caller, whose commit nobody waits for. `firstToldAt`: what the first call for this definition
@@ -33,18 +37,18 @@ const TELL =
 export async function tellKeyRuleIn(
   tx: Queryable,
   schema: string,
-  { kind, limits }: Ruled,
+  definition: Ruled,
   firstToldAt: string | undefined,
 ): Promise<{ readonly isSettled: boolean; readonly firstToldAt: string }> {
-  const values = [kind, JSON.stringify(limits ?? null), firstToldAt ?? null];
+  const values = [definition.kind, limitsText(definition), firstToldAt ?? null];
   const { rows } = await tx.query(qualify(TELL, schema), values);
   const { settled, at } = rows[0] as { settled: string; at: string };
   return { isSettled: settled === "true", firstToldAt: at };
 }
 
-export async function setGate(
-  db: Database,
-  scope: GateScope,
+export async function setLimits(
+  db: Session,
+  scope: LimitScope,
   name: string,
   settings: Record<string, unknown>,
 ): Promise<void> {

@@ -13,12 +13,12 @@ import { channelName, DELIVERY_ATTEMPTS, DELIVERY_KIND, DELIVERY_QUEUE } from ".
 
 /**
  * What the receiver does with an idempotency key. takes-key: the same key twice is one message for it. can-be-asked: it says whether a key
- * arrived. neither: a message that may have arrived stays in doubt.
+ * arrived. neither: a message that may have arrived stays uncertain.
  */
 export type Receiver = "takes-key" | "can-be-asked" | "neither";
 
-/** What becomes of a message that may have arrived: it is sent again, the receiver is asked, or it is held until somebody decides. */
-export type OnDoubt = "resend" | "ask" | "hold";
+/** What becomes of a message that may have arrived: it is sent again, the receiver is asked, or it needs review by an operator. */
+export type OnUncertain = "resend" | "ask" | "review";
 
 export type Arrival = "arrived" | "not-arrived" | "unknown";
 
@@ -46,13 +46,13 @@ export interface ChannelOptions<Schema extends StandardSchema | undefined, Input
   readonly receiver: Receiver;
   /**
    * Sends the message; resolves when the receiver has taken it, with its answer, which is kept. Throws NotDeliveredError when it certainly did
-   * not take it. Anything else that is thrown leaves that in doubt.
+   * not take it. Anything else that is thrown leaves that uncertain.
    */
   readonly send: (message: Output, context: SendContext) => unknown;
   /** Asks the receiver whether the key arrived. What it throws counts as unknown. */
   readonly ask?: (context: SendContext, message: Output) => Arrival | Promise<Arrival>;
-  /** Default: resend to a receiver that takes keys, ask one that can be asked, hold otherwise. */
-  readonly onDoubt?: OnDoubt;
+  /** Default: resend to a receiver that takes keys, ask one that can be asked, review otherwise. */
+  readonly onUncertain?: OnUncertain;
   /** How long an earlier request may still be on its way: the receiver is not asked before. At least 100 ms; default "5s". */
   readonly askAfter?: Duration;
 }
@@ -61,18 +61,18 @@ export interface ChannelOptions<Schema extends StandardSchema | undefined, Input
 export interface Channel<In = unknown, Out = In> extends ChannelTarget<In> {
   readonly definition: JobDefinition<In, Out>;
   readonly receiver: Receiver;
-  readonly onDoubt: OnDoubt;
+  readonly onUncertain: OnUncertain;
   readonly askAfterMs: number;
   readonly send: (message: Out, context: SendContext) => unknown;
   readonly ask: ((context: SendContext, message: Out) => Arrival | Promise<Arrival>) | undefined;
 }
 
 const OF_THE_JOB = ["queue", "priority", "timeout", "expire", "retry", "key", "limits"] as const;
-const KNOWN = ["name", "input", "receiver", "send", "ask", "onDoubt", "askAfter", ...OF_THE_JOB] as const;
+const KNOWN = ["name", "input", "receiver", "send", "ask", "onUncertain", "askAfter", ...OF_THE_JOB] as const;
 
 const ASK_AFTER_MS_MIN = 100;
 
-const USUAL: Record<Receiver, OnDoubt> = { "takes-key": "resend", "can-be-asked": "ask", neither: "hold" };
+const USUAL: Record<Receiver, OnUncertain> = { "takes-key": "resend", "can-be-asked": "ask", neither: "review" };
 
 /** Declares a channel. Without a schema, name the message's type: `defineChannel<{ chat: number }>({ name: "…", … })`. */
 export function defineChannel<Schema extends StandardSchema>(
@@ -94,14 +94,14 @@ function declareChannel(options: ChannelOptions<any, any, any>): Channel<any, an
   refuseUnknown(options, KNOWN, where);
   const name = channelName(options.name);
   const usual = oneOf(USUAL, options.receiver, "receiver", where);
-  const onDoubt = options.onDoubt ?? usual;
-  if (!Object.values(USUAL).includes(onDoubt))
-    throw new ConfigError("onDoubt", `${where}: onDoubt must be "resend", "ask" or "hold".`);
+  const onUncertain = options.onUncertain ?? usual;
+  if (!Object.values(USUAL).includes(onUncertain))
+    throw new ConfigError("onUncertain", `${where}: onUncertain must be "resend", "ask" or "review".`);
   if (typeof options.send !== "function")
     throw new ConfigError("send", `${where}: send must be a function that sends a message.`);
   if (options.ask !== undefined && typeof options.ask !== "function")
     throw new ConfigError("ask", `${where}: ask must be a function that asks the receiver for a key.`);
-  if ((onDoubt === "ask" || options.receiver === "can-be-asked") && options.ask === undefined)
+  if ((onUncertain === "ask" || options.receiver === "can-be-asked") && options.ask === undefined)
     throw new ConfigError(
       "ask",
       `${where}: a receiver that is to be asked needs ask: a function that asks it for a key.`,
@@ -116,7 +116,7 @@ function declareChannel(options: ChannelOptions<any, any, any>): Channel<any, an
   return Object.freeze({
     name,
     receiver: options.receiver,
-    onDoubt,
+    onUncertain,
     askAfterMs,
     send: options.send,
     ask: options.ask,

@@ -1,6 +1,6 @@
 // Delivers one message of a channel: says that it begins, sends, and says what that came to. Knows no database.
 //
-// Between begin and settle a message may have arrived, and whoever finds it there later is in doubt. What it does then is the channel's
+// Between begin and settle a message may have arrived, and whoever finds it there later is uncertain. What it does then is the channel's
 // policy: a message goes out again only where the receiver knows its key, or was asked and has not seen it.
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../base/clock.js";
@@ -48,18 +48,21 @@ export class Deliverer {
   constructor(channel: Channel<any, any>, options: DelivererOptions) {
     this.#channel = channel;
     this.#options = options;
-    this.#freshMs = Math.min(options.leaseMs / 3, channel.onDoubt === "ask" ? channel.askAfterMs / 2 : options.leaseMs);
+    this.#freshMs = Math.min(
+      options.leaseMs / 3,
+      channel.onUncertain === "ask" ? channel.askAfterMs / 2 : options.leaseMs,
+    );
   }
 
   async deliver(claim: Claim, run: DeliveryRun, isOver: () => boolean): Promise<Delivered> {
     const own = randomUUID();
-    let resend = this.#channel.onDoubt === "resend";
+    let resend = this.#channel.onUncertain === "resend";
     for (let begins = 1; ; begins++) {
       const begun = await this.#options.keeper.begin(claim, own, resend, isOver);
       if (begun.answer === "lost") return failed(new LeaseLostError(), undefined, true);
       if (begun.answer === "over") return { outcome: { type: "returned", value: cancel("The message has its end.") } };
-      if (begun.answer === "doubt") {
-        const decided = await this.#doubt(claim, run, begun);
+      if (begun.answer === "uncertain") {
+        const decided = await this.#uncertain(claim, run, begun);
         if (decided !== "resend") return decided;
         resend = true;
         continue;
@@ -71,12 +74,12 @@ export class Deliverer {
     }
   }
 
-  async #doubt(claim: Claim, run: DeliveryRun, begun: Begun): Promise<Delivered | "resend"> {
-    const { onDoubt, askAfterMs } = this.#channel;
-    if (onDoubt !== "ask")
+  async #uncertain(claim: Claim, run: DeliveryRun, begun: Begun): Promise<Delivered | "resend"> {
+    const { onUncertain, askAfterMs } = this.#channel;
+    if (onUncertain !== "ask")
       return failed(
         new DeliveryUnknownError("an earlier attempt began to send it and did not get to say more"),
-        "doubt",
+        "uncertain",
       );
     if (begun.sinceMs < askAfterMs)
       return { outcome: { type: "returned", value: snooze(Math.ceil(askAfterMs - begun.sinceMs) + 1) } };
@@ -85,11 +88,12 @@ export class Deliverer {
       const message = await this.#open(claim, begun);
       arrival = await this.#channel.ask!(this.#contextOf(claim, run, begun), message);
     } catch (error) {
-      // The message stays in doubt, whatever it was: nothing was sent by this attempt.
+      // The message stays uncertain, whatever it was: nothing was sent by this attempt.
       return { outcome: { type: "threw", error } };
     }
     run.log.info({ message: begun.messageId, arrival }, "Asked whether the message arrived");
-    if (arrival === "arrived") return { outcome: { type: "returned", value: undefined }, mark: { outcome: "sent" } };
+    if (arrival === "arrived")
+      return { outcome: { type: "returned", value: undefined }, details: { delivery: { outcome: "sent" } } };
     if (arrival === "not-arrived") return "resend";
     return { outcome: { type: "threw", error: new Error("The receiver does not know whether the message arrived.") } };
   }
@@ -99,19 +103,22 @@ export class Deliverer {
     try {
       message = await this.#open(claim, begun);
     } catch (error) {
-      return { outcome: { type: "unopened", error, unspent: unspentOf(claim) }, mark: markOf("refused", error) };
+      return {
+        outcome: { type: "unopened", error, unspent: unspentOf(claim) },
+        details: { delivery: markOf("refused", error) },
+      };
     }
     if (run.signal.aborted) return failed(run.signal.reason, "refused");
     // The last look at the clock before the message leaves: nothing waits from here to `send`.
     if (this.#options.clock.monotonic() - begun.askedAtMs > this.#freshMs) return "stale";
     try {
       const answer = await this.#channel.send(message, this.#contextOf(claim, run, begun));
-      return { outcome: { type: "returned", value: undefined }, mark: { outcome: "sent", answer } };
+      return { outcome: { type: "returned", value: undefined }, details: { delivery: { outcome: "sent", answer } } };
     } catch (error) {
       if (isNotDelivered(error)) return failed(error, "refused");
-      if (this.#channel.onDoubt !== "hold") return failed(error, "doubt");
+      if (this.#channel.onUncertain !== "review") return failed(error, "uncertain");
       const said = recordError(error).message;
-      return failed(new DeliveryUnknownError(`sending it ended with "${said}"`, { cause: error }), "doubt");
+      return failed(new DeliveryUnknownError(`sending it ended with "${said}"`, { cause: error }), "uncertain");
     }
   }
 
@@ -132,15 +139,15 @@ export class Deliverer {
   }
 }
 
-function failed(error: unknown, outcome: "refused" | "doubt" | undefined, isLost = false): Delivered {
+function failed(error: unknown, outcome: "refused" | "uncertain" | undefined, isLost = false): Delivered {
   return {
     outcome: { type: "threw", error, ...(isLost && { abortedBy: error }) },
-    ...(outcome && { mark: markOf(outcome, error) }),
+    ...(outcome && { details: { delivery: markOf(outcome, error) } }),
   };
 }
 
 /** Without the stack: the job has it among its failures. */
-function markOf(outcome: "refused" | "doubt", error: unknown): DeliveryMark {
+function markOf(outcome: "refused" | "uncertain", error: unknown): DeliveryMark {
   const { name, message, code } = recordError(error);
   return { outcome, error: code === undefined ? { name, message } : { name, message, code } };
 }

@@ -3,7 +3,7 @@ import { FairmillError } from "../base/errors.js";
 
 /**
  * Throw this from a channel's `send` when the receiver certainly did not take the message: it refused, or was never reached. Whatever else
- * `send` throws leaves that in doubt.
+ * `send` throws leaves that uncertain.
  */
 export class NotDeliveredError extends FairmillError {
   override readonly name = "NotDeliveredError";
@@ -17,7 +17,7 @@ export class NotDeliveredError extends FairmillError {
   }
 }
 
-/** A message may have arrived or not, and its channel says to hold it: somebody must find out, and say so by `resolveDelivery`. */
+/** A message may have arrived or not, and its channel asks for review: an operator finds out, and says so by `resolveDelivery`. */
 export class DeliveryUnknownError extends FairmillError {
   override readonly name = "DeliveryUnknownError";
   /** Never by itself. */
@@ -25,7 +25,7 @@ export class DeliveryUnknownError extends FairmillError {
   constructor(what: string, options?: { cause?: unknown }) {
     super(
       "FAIRMILL_DELIVERY_UNKNOWN",
-      `Whether the message arrived is not known: ${what}. It is not sent again until somebody says what became of it: client.resolveDelivery(id, "sent" | "failed" | "resend").`,
+      `Whether the message arrived is not known: ${what}. It is not sent again until a person says what became of it: client.outbox.resolve(id, "sent" | "failed" | "resend").`,
       options,
     );
   }

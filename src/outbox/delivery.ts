@@ -3,7 +3,7 @@
 import { ConfigError } from "../base/errors.js";
 import { showValue } from "../base/show-value.js";
 import type { Claim } from "../core/job/claim.js";
-import type { Outcome } from "../core/job/outcome.js";
+import type { RunnerAnswer } from "../core/run/handler.js";
 import type { DeliveryMark } from "./delivery-mark.js";
 
 /** A delivery job is of this kind, with the channel's name behind it: so limits and pauses of kinds are those of channels. */
@@ -13,22 +13,21 @@ export const DELIVERY_QUEUE = "outbox";
 export const DELIVERY_ATTEMPTS = 10;
 
 /** What a run of a delivery job came to. */
-export interface Delivered {
-  readonly outcome: Outcome;
+export interface Delivered extends RunnerAnswer {
   /** Missing: nothing was tried. */
-  readonly mark?: DeliveryMark;
+  readonly details?: { readonly delivery: DeliveryMark };
 }
 
 /** What the outbox says to somebody who wants to send. `send` is on record before it is answered; the others change nothing. */
 export interface Begun {
-  readonly answer: "send" | "doubt" | "over" | "lost";
+  readonly answer: "send" | "uncertain" | "over" | "lost";
   readonly messageId: string;
   readonly idempotencyKey: string;
   /** As it is stored. */
   readonly payload: unknown;
   /** The how-manieth attempt to send this is. */
   readonly tries: number;
-  /** Of a doubt: how long ago the last attempt began. */
+  /** Of an uncertain one: how long ago the last attempt began. */
   readonly sinceMs: number;
   /** When it was asked, by the monotonic clock: what the answer says was true then. */
   readonly askedAtMs: number;

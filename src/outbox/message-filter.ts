@@ -8,10 +8,10 @@ import { MESSAGE_STATUSES, MESSAGES_MAX, type MessageFilter } from "./outbox-sta
 const KNOWN = ["status", "channel", "tenant", "before", "limit"] as const;
 
 export function checkMessageFilter(filter: MessageFilter): MessageFilter & { limit: number } {
-  refuseUnknown(filter, KNOWN, "outbox");
+  refuseUnknown(filter, KNOWN, "outbox.list");
   const { status, channel, tenant, before, limit } = filter;
   return {
-    ...ifGiven("status", status, (one) => oneOf(one, MESSAGE_STATUSES, "status", "outbox")),
+    ...ifGiven("status", status, (one) => oneOf(one, MESSAGE_STATUSES, "status", "outbox.list")),
     ...ifGiven("channel", channel, channelName),
     ...ifGiven("tenant", tenant, checkName("tenant")),
     ...ifGiven("before", before, (id) => checkJobId(id, "before")),

@@ -2,9 +2,10 @@
 
 import type { ErrorRecord } from "../base/error-record.js";
 import { compareIds } from "../base/job-id.js";
-import { type Refusal, toError } from "../core/enqueue/refusal.js";
 import type { Claim } from "../core/job/claim.js";
-import type { Database, Queryable } from "../db/database.js";
+import type { Database } from "../db/database.js";
+import { type Refusal, toError } from "../db/refusals.js";
+import { idOf, idOrNull, type RowId, type RowTime, type Session, timeOf, timeOrNull } from "../db/session.js";
 import type { Begun } from "./delivery.js";
 import type { NewMessage, Published } from "./publish-options.js";
 
@@ -14,10 +15,10 @@ export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 /** One attempt to send, or one word of somebody who resolved it. */
 export interface DeliveryAttempt {
   readonly at: string;
-  /** sent, refused (it certainly did not arrive), doubt, resolved; missing: whoever sent it did not get to say. */
-  readonly outcome?: "sent" | "refused" | "doubt" | "resolved";
+  /** sent, refused (it certainly did not arrive), uncertain, resolved; missing: whoever sent it did not get to say. */
+  readonly outcome?: "sent" | "refused" | "uncertain" | "resolved";
   readonly worker?: string;
-  readonly lease_no?: number;
+  readonly leaseNo?: number;
   readonly run?: string;
   readonly error?: Pick<ErrorRecord, "name" | "message" | "code">;
   /** Of a resolution: as what, by whom and why. */
@@ -41,7 +42,7 @@ export interface Message {
   /** How many are on record. */
   readonly attempts: number;
   readonly createdAt: Date;
-  readonly endedAt: Date | null;
+  readonly completedAt: Date | null;
 }
 
 export interface MessageDetail extends Omit<Message, "attempts"> {
@@ -60,7 +61,7 @@ export interface MessageFilter {
   readonly limit?: number;
 }
 
-export type ResolveAnswer = "resolved" | "known" | "open" | "held" | "not_found";
+export type ResolveAnswer = "resolved" | "known" | "open" | "order_busy" | "not_found";
 
 export const MESSAGES_MAX = 200;
 /** The largest id that there can be. */
@@ -71,21 +72,17 @@ const PUBLISH =
 const BEGIN = `select job_id as "jobId", answer, message_id as "messageId", idempotency_key as "idempotencyKey", payload, tries, since_ms as "sinceMs"
   from fairmill.begin_sends_v1($1, $2, $3, $4, $5)`;
 const COLUMNS = `id, tenant, channel, idempotency_key as "idempotencyKey", order_key as "orderKey", status, job_id as "jobId",
-  created_at as "createdAt", ended_at as "endedAt"`;
+  created_at as "createdAt", ended_at as "completedAt"`;
 const DETAIL = `select ${COLUMNS}, payload, answer, attempts from fairmill.outbox where id = $1`;
 const LIST = `select ${COLUMNS}, jsonb_array_length(attempts) + coalesce(jsonb_path_query_first(attempts, '$[*].dropped')::integer, 0) as attempts from fairmill.outbox
   where id < $1 and ($2::text is null or status = $2) and ($3::text is null or channel = $3) and ($4::text is null or tenant = $4)
   order by id desc limit $5`;
 const RESOLVE = "select fairmill.resolve_delivery_v1($1, $2, $3, $4) as answer";
 
-/** Stores messages and their delivery jobs: all of them or none. `qualified` names the schema. */
-export async function publishMessages(
-  tx: Queryable,
-  qualified: (text: string) => string,
-  messages: readonly NewMessage[],
-): Promise<Published[]> {
-  const { rows } = await tx.query(qualified(PUBLISH), [messagesText(messages)]);
-  const answers = rows as { id: string | null; created: boolean; refused: string | null }[];
+/** Stores messages and their delivery jobs: all of them or none. */
+export async function publishMessages(db: Session, messages: readonly NewMessage[]): Promise<Published[]> {
+  type Answer = { id: string | null; created: boolean; refused: string | null };
+  const answers = await db.query<Answer>(PUBLISH, [messagesText(messages)]);
   for (const { refused } of answers) {
     const refusal = refused === null ? undefined : (JSON.parse(refused) as Refusal | Record<string, never>);
     if (refusal && "code" in refusal) throw toError(refusal as Refusal);
@@ -138,23 +135,44 @@ export async function beginSends(db: Database, worker: string, items: readonly B
   return items.map(({ claim }) => byJob.get(claim.id)!);
 }
 
+type Row<Read extends Message | MessageDetail> = Omit<Read, "id" | "jobId" | "createdAt" | "completedAt"> & {
+  id: RowId;
+  jobId: RowId | null;
+  createdAt: RowTime;
+  completedAt: RowTime | null;
+};
+
+const fieldsOf = (row: Pick<Row<Message>, "id" | "jobId" | "createdAt" | "completedAt">) => ({
+  id: idOf(row.id),
+  jobId: idOrNull(row.jobId),
+  createdAt: timeOf(row.createdAt),
+  completedAt: timeOrNull(row.completedAt),
+});
+
 /** A page of messages, newest first. */
-export function readMessages(db: Database, filter: MessageFilter & { limit: number }): Promise<Message[]> {
-  return db.query<Message>(LIST, [
+export async function readMessages(db: Session, filter: MessageFilter & { limit: number }): Promise<Message[]> {
+  const rows = await db.query<Row<Message>>(LIST, [
     filter.before ?? NEWEST,
     filter.status ?? null,
     filter.channel ?? null,
     filter.tenant ?? null,
     filter.limit,
   ]);
+  return rows.map((row) => ({ ...row, ...fieldsOf(row) }));
 }
 
-export async function readMessage(db: Database, id: string): Promise<MessageDetail | undefined> {
-  return (await db.query<MessageDetail>(DETAIL, [id]))[0];
+export async function readMessage(db: Session, id: string): Promise<MessageDetail | undefined> {
+  type Attempt = DeliveryAttempt & { lease_no?: number };
+  const [row] = await db.query<Omit<Row<MessageDetail>, "attempts"> & { attempts: Attempt[] }>(DETAIL, [id]);
+  if (row === undefined) return undefined;
+  const attempts = row.attempts.map(({ lease_no, ...attempt }) =>
+    lease_no === undefined ? attempt : { ...attempt, leaseNo: lease_no },
+  );
+  return { ...row, ...fieldsOf(row), attempts };
 }
 
 export async function resolveMessage(
-  db: Database,
+  db: Session,
   id: string,
   verdict: "sent" | "failed" | "resend",
   by: string | undefined,

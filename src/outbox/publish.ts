@@ -4,27 +4,18 @@ import type { Clock } from "../base/clock.js";
 import { toMs } from "../base/duration.js";
 import { ConfigError } from "../base/errors.js";
 import { serializeInput } from "../base/json-content.js";
-import { RetryPause } from "../base/retry-pause.js";
+import { retrying } from "../base/retry.js";
 import { nameOf, readable, refuseUnknown, wholeNumber } from "../base/settings.js";
 import { momentOf } from "../base/time.js";
 import { idempotencyKey } from "../core/enqueue/make-job.js";
 import { type Codec, sealJson } from "../core/job/codec.js";
 import { validateInput } from "../core/job/validate-input.js";
-import type { Queryable } from "../db/database.js";
 import { isWorthRepeating } from "../db/failures.js";
+import type { Session } from "../db/session.js";
 import type { ChannelTarget } from "./channel-target.js";
 import { channelName, DELIVERY_KIND } from "./delivery.js";
 import { publishMessages } from "./outbox-statements.js";
 import type { NewMessage, Published, PublishOptions } from "./publish-options.js";
-
-export type { PublishOptions };
-
-/** For the record. */
-export interface ResolveOptions {
-  /** Who says so; default: the user of the database. */
-  readonly by?: string;
-  readonly reason?: string;
-}
 
 const KNOWN = ["idempotencyKey", "tenant", "orderKey", "queue", "priority", "runAt", "delay", "key"] as const;
 
@@ -60,7 +51,7 @@ export async function newMessage<In>(
     payload: sealJson(codec, serializeInput(kind, message), { kind, tenant }, "payload"),
     queue: queue === undefined ? undefined : nameOf(queue, "queue"),
     priority: priority === undefined ? undefined : wholeNumber(priority, -1000, 1000, "priority"),
-    attemptsMax: definition?.attemptsMax,
+    attemptsMax: definition?.maxAttempts,
     expireMs: definition?.expireMs,
     key: key === undefined ? undefined : nameOf(key, "key"),
     runAt: options.runAt === undefined ? undefined : momentOf(options.runAt, "runAt"),
@@ -83,14 +74,8 @@ const TRIES_MAX = 5;
 const RETRY = { firstMs: 100, maxMs: 1_600 };
 
 /** Repeated until it is answered: its key makes that safe. */
-export async function publish(db: Queryable, clock: Clock, message: NewMessage): Promise<Published> {
-  const pause = new RetryPause(clock, RETRY);
-  for (let tries = 1; ; tries++) {
-    try {
-      return (await publishMessages(db, (text) => text, [message]))[0]!;
-    } catch (error) {
-      if (!isWorthRepeating(error) || tries === TRIES_MAX) throw error;
-      await pause.wait();
-    }
-  }
-}
+export const publishRepeatedly = (db: Session, clock: Clock, message: NewMessage): Promise<Published> =>
+  retrying(async () => (await publishMessages(db, [message]))[0]!, {
+    ...{ clock, pauses: RETRY },
+    mayRepeat: (error, tries) => isWorthRepeating(error) && tries < TRIES_MAX,
+  });

@@ -1,8 +1,9 @@
 // The statements about schedules: declaring, reading and steering them, and their ticks.
 import type { FairmillError } from "../base/errors.js";
-import { type Refusal, toError } from "../core/enqueue/refusal.js";
 import type { Enqueued } from "../core/job/enqueue-options.js";
 import { ANSWER_MS_MAX, type Database } from "../db/database.js";
+import { type Refusal, toError } from "../db/refusals.js";
+import { idOf, idOrNull, type RowId, type RowTime, type Session, timeOf, timeOrNull } from "../db/session.js";
 import type { NamePage } from "../limits/overview-statements.js";
 import { type Missed, missedOf, type Tick } from "./schedule.js";
 
@@ -34,17 +35,17 @@ interface Row {
   cron: string;
   timezone: string;
   missed_max: number;
-  jitter_ms: string;
+  jitter_ms: RowId;
   kind: string;
   queue: string;
   tenant: string;
-  next_at: Date;
-  last_tick_at: Date | null;
-  last_job_id: string | null;
+  next_at: RowTime;
+  last_tick_at: RowTime | null;
+  last_job_id: RowId | null;
   last_error: { code: string; message: string } | { refused: Refusal } | null;
-  paused_at: Date | null;
-  created_at: Date;
-  updated_at: Date;
+  paused_at: RowTime | null;
+  created_at: RowTime;
+  updated_at: RowTime;
 }
 
 const FIELDS = `name, cron, timezone, missed_max, jitter_ms, job ->> 'kind' as kind, coalesce(job ->> 'queue', 'default') as queue,
@@ -54,14 +55,14 @@ const PAGE = `select ${FIELDS} from fairmill.schedule where name > $1 collate "C
 /** The database's clock: everybody who reckons ticks asks this one. */
 const NOW = "extract(epoch from clock_timestamp()) * 1000";
 const DUE = `select name, revision, cron, timezone, missed_max, jitter_ms, extract(epoch from next_at) * 1000 as next_ms, ${NOW} as now_ms, false as is_ahead
-  from fairmill.schedule where paused_at is null and greatest(next_at, held_until) <= now() order by greatest(next_at, held_until) limit $1`;
+  from fairmill.schedule where paused_at is null and greatest(next_at, not_before) <= now() order by greatest(next_at, not_before) limit $1`;
 /**
  * What was computed while the clock was ahead; a correction of less than two seconds stops no tick for longer than that. One that could not be
  * computed again rests for ten seconds, like any that cannot be ticked.
  */
 const AHEAD = `select name, revision, cron, timezone, missed_max, jitter_ms, extract(epoch from next_at) * 1000 as next_ms, ${NOW} as now_ms, true as is_ahead
   from fairmill.schedule where paused_at is null and moved_at > now() + interval '2 seconds'
-    and coalesce(held_until, '-infinity') not between now() and now() + interval '10 seconds' order by moved_at desc limit $1`;
+    and coalesce(not_before, '-infinity') not between now() and now() + interval '10 seconds' order by moved_at desc limit $1`;
 
 const toSchedule = (row: Row): Schedule => ({
   name: row.name,
@@ -72,13 +73,13 @@ const toSchedule = (row: Row): Schedule => ({
   kind: row.kind,
   queue: row.queue,
   tenant: row.tenant,
-  nextRun: row.paused_at === null ? row.next_at : null,
-  lastTick: row.last_tick_at,
-  lastJobId: row.last_job_id,
+  nextRun: row.paused_at === null ? timeOf(row.next_at) : null,
+  lastTick: timeOrNull(row.last_tick_at),
+  lastJobId: idOrNull(row.last_job_id),
   lastError: row.last_error && errorOf(row.last_error),
-  pausedAt: row.paused_at,
-  createdAt: row.created_at,
-  updatedAt: row.updated_at,
+  pausedAt: timeOrNull(row.paused_at),
+  createdAt: timeOf(row.created_at),
+  updatedAt: timeOf(row.updated_at),
 });
 
 function errorOf(stored: NonNullable<Row["last_error"]>): { code: string; message: string } {
@@ -87,17 +88,17 @@ function errorOf(stored: NonNullable<Row["last_error"]>): { code: string; messag
 }
 
 /** What the database's clock shows. */
-export async function readNow(db: Database): Promise<number> {
-  const [row] = await db.query<{ now_ms: string }>(`select ${NOW} as now_ms`);
+export async function readNow(db: Session): Promise<number> {
+  const [row] = await db.query<{ now_ms: RowId }>(`select ${NOW} as now_ms`);
   return Number(row!.now_ms);
 }
 
-export async function readSchedule(db: Database, name: string): Promise<Schedule | undefined> {
+export async function readSchedule(db: Session, name: string): Promise<Schedule | undefined> {
   const [row] = await db.query<Row>(ONE, [name]);
   return row && toSchedule(row);
 }
 
-export async function readSchedules(db: Database, page: Required<NamePage>): Promise<Schedule[]> {
+export async function readSchedules(db: Session, page: Required<NamePage>): Promise<Schedule[]> {
   return (await db.query<Row>(PAGE, [page.after, page.limit])).map(toSchedule);
 }
 
@@ -117,10 +118,10 @@ export interface ScheduleDefinition {
 
 /** The fingerprint under which a schedule is stored, and what the database's clock shows. */
 export async function readFingerprint(
-  db: Database,
+  db: Session,
   name: string,
 ): Promise<{ nowMs: number; fingerprint: string | undefined }> {
-  const [row] = await db.query<{ now_ms: string; fingerprint: string | null }>(
+  const [row] = await db.query<{ now_ms: RowId; fingerprint: string | null }>(
     `select ${NOW} as now_ms, (select s.fingerprint from fairmill.schedule s where s.name = $1) as fingerprint`,
     [name],
   );
@@ -128,7 +129,7 @@ export async function readFingerprint(
 }
 
 export async function setSchedule(
-  db: Database,
+  db: Session,
   schedule: ScheduleDefinition,
   nextMs: number,
 ): Promise<"created" | "changed" | "same"> {
@@ -150,13 +151,13 @@ export async function setSchedule(
 }
 
 /** False: there is none. */
-export async function removeSchedule(db: Database, name: string): Promise<boolean> {
+export async function removeSchedule(db: Session, name: string): Promise<boolean> {
   const [row] = await db.query<{ gone: boolean }>("select fairmill.remove_schedule_v1($1) as gone", [name]);
   return row!.gone;
 }
 
 /** False: there is none. */
-export async function pauseSchedule(db: Database, name: string, resumeMs: number | undefined): Promise<boolean> {
+export async function pauseSchedule(db: Session, name: string, resumeMs: number | undefined): Promise<boolean> {
   const [row] = await db.query<{ found: boolean }>("select fairmill.pause_schedule_v1($1, $2, $3) as found", [
     name,
     resumeMs === undefined,
@@ -165,15 +166,18 @@ export async function pauseSchedule(db: Database, name: string, resumeMs: number
   return row!.found;
 }
 
-/** undefined: there is none. */
-export async function runSchedule(db: Database, name: string): Promise<Enqueued | undefined> {
-  const [row] = await db.query<{ id: string; created: boolean; conflict: string | null; refused: Refusal | null }>(
-    "select * from fairmill.run_schedule_v1($1)",
-    [name],
-  );
+/** As run_schedule_v1, which is always alone. */
+const RUN = `select e.* from fairmill.schedule s
+  cross join lateral fairmill.enqueue_many_v1(jsonb_build_array(s.job), '{}', wake => true, alone => $2, partial => true) e where s.name = $1`;
+
+/** undefined: there is none. `isAlone`: the transaction ends with this. */
+export async function runSchedule(db: Session, name: string, isAlone: boolean): Promise<Enqueued | undefined> {
+  type Ran = { id: RowId; created: boolean; conflict: string | null; refused: Refusal | null };
+  const [row] = await db.query<Ran>(RUN, [name, isAlone]);
   if (!row) return undefined;
   if (row.refused) throw toError(row.refused);
-  const { id, created } = row;
+  const { created } = row;
+  const id = idOf(row.id);
   return row.conflict === "replaced" ? { id, created: false, replaced: true } : { id, created };
 }
 
@@ -205,7 +209,7 @@ export async function readDueSchedules(db: Database, schedulesMax: number): Prom
     now_ms: string;
     is_ahead: boolean;
   }
-  const answers = await db.together([
+  const answers = await db.pipeline([
     [DUE, [schedulesMax]],
     [AHEAD, [schedulesMax]],
   ]);
@@ -267,7 +271,7 @@ export async function tickSchedule(
 
 /** Sets the next tick anew. False: another worker was faster, or the schedule was changed. */
 export async function resetSchedule(
-  db: Database,
+  db: Session,
   { name, revision }: Pick<DueSchedule, "name" | "revision">,
   nextMs: number,
 ): Promise<boolean> {

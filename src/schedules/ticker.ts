@@ -1,7 +1,8 @@
-// The duty of upkeep that ticks schedules: reckons which ticks are due by the database's clock and has the database enqueue their jobs.
-// Any number of workers may do this at once: a tick belongs to whoever moves the schedule on, and there is one row for it.
+// Ticks schedules: computes which ticks are due by the database's clock and has the database enqueue their jobs. Any number of workers may do
+// this at once: a tick belongs to the worker that moves the schedule on, and there is one row for it.
 
-import type { Database } from "../db/database.js";
+import type { Duty } from "../core/upkeep/upkeep.js";
+import type { WorkerContext } from "../core/worker/worker-context.js";
 import { isTransient } from "../db/failures.js";
 import { Cron } from "./cron.js";
 import { dueTicks, jitterOf } from "./schedule.js";
@@ -14,37 +15,42 @@ import {
   tickSchedule,
 } from "./schedule-statements.js";
 
-export interface SchedulesOptions {
-  readonly onTicked: (schedule: string, ticked: Ticked) => void;
-  /** The database's clock went back: the schedule's next tick, computed before, was set to this one. */
-  readonly onReset: (schedule: string, next: Date) => void;
-  /** This schedule could not be ticked; the others were. */
-  readonly onTrouble: (schedule: string, error: unknown) => void;
-}
+/** What the ticker needs of its worker. */
+export type TickerContext = Pick<WorkerContext, "db" | "bus" | "events" | "identity" | "log" | "trouble">;
 
 /** Schedules of one round; more of them wait for the next, which follows at once. */
 const ROUND_MAX = 100;
 const MESSAGE_CHARS_MAX = 1_000;
 
-export class Schedules {
-  readonly #db: Database;
-  readonly #options: SchedulesOptions;
+/** A round ticks what is due. Upkeep runs it when the database says that something is. */
+export class ScheduleTicker implements Duty {
+  readonly #context: TickerContext;
 
-  constructor(db: Database, options: SchedulesOptions) {
-    this.#db = db;
-    this.#options = options;
+  constructor(context: TickerContext) {
+    this.#context = context;
+  }
+
+  /** Resolves with 0 when it moved a schedule. */
+  async runOnce(): Promise<number> {
+    return (await this.tickDue()) > 0 ? 0 : Number.POSITIVE_INFINITY;
   }
 
   /** Ticks what is due. Returns how many schedules it moved. */
-  async runOnce(): Promise<number> {
+  async tickDue(): Promise<number> {
     let moved = 0;
-    for (const schedule of await readDueSchedules(this.#db, ROUND_MAX)) if (await this.#tick(schedule)) moved++;
+    for (const schedule of await readDueSchedules(this.#context.db, ROUND_MAX)) if (await this.#tick(schedule)) moved++;
     return moved;
   }
 
+  /** The database's clock went back: the next tick, computed before, is set to this one. */
   async #reset(schedule: DueSchedule, nextMs: number): Promise<boolean> {
-    const isReset = await resetSchedule(this.#db, schedule, nextMs);
-    if (isReset) this.#options.onReset(schedule.name, new Date(nextMs));
+    const { db, identity, log } = this.#context;
+    const isReset = await resetSchedule(db, schedule, nextMs);
+    if (isReset)
+      log.warn(
+        { worker: identity.id, schedule: schedule.name, next: new Date(nextMs).toISOString() },
+        "The database's clock went back: the schedule's next tick was computed again",
+      );
     return isReset;
   }
 
@@ -55,16 +61,29 @@ export class Schedules {
       if (schedule.isAhead) return await this.#reset(schedule, cron.next(nowMs));
       const { ticks, nextMs } = dueTicks(cron, fromMs, nowMs, missedMax);
       const delayed = ticks.map((atMs) => ({ atMs, delayMs: jitterOf(name, atMs, jitterMs) }));
-      const ticked = await tickSchedule(this.#db, schedule, delayed, nextMs);
-      if (ticked.ticked) this.#options.onTicked(name, ticked);
+      const ticked = await tickSchedule(this.#context.db, schedule, delayed, nextMs);
+      if (ticked.ticked) this.#tell(name, ticked);
       return ticked.ticked;
     } catch (error) {
-      // The database's own trouble is everybody's, and passes.
+      // The database's own trouble concerns all schedules, and passes.
       if (isTransient(error)) throw error;
-      this.#options.onTrouble(schedule.name, error);
-      await postponeSchedule(this.#db, schedule, recordOf(error));
+      // This schedule could not be ticked; the others are.
+      this.#context.trouble(`ticking schedule "${schedule.name}"`, error);
+      await postponeSchedule(this.#context.db, schedule, recordOf(error));
       return true;
     }
+  }
+
+  #tell(schedule: string, { jobIds, refusals }: Ticked): void {
+    const { bus, events, identity, log } = this.#context;
+    for (const { at, error } of refusals)
+      log.warn(
+        { worker: identity.id, schedule, tick: at.toISOString(), code: error.code, error: error.message },
+        "A tick made no job",
+      );
+    if (jobIds.length > 0) log.debug({ worker: identity.id, schedule, jobs: jobIds }, "Schedule ticked");
+    events.emit("ticked", { schedule, jobIds, refused: refusals.length });
+    if (jobIds.length > 0) bus.tell("wake", undefined);
   }
 }
 

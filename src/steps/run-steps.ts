@@ -12,6 +12,7 @@ import type { Jsonify } from "../base/jsonify.js";
 import { nameOf, refuseUnknown } from "../base/settings.js";
 import type { Claim } from "../core/job/claim.js";
 import { claimsOf } from "../core/job/lease-no.js";
+import type { RunAttachment } from "../core/run/run.js";
 import { type DoneStep, type KnownStep, KnownSteps, type Pause, type StepKeeper, type StepKind } from "./step.js";
 import { JobPausedError, StepChangedError, StepLimitError, StepResultError, WaitTimeoutError } from "./step-errors.js";
 
@@ -42,7 +43,7 @@ interface Delivery {
   readonly hand: () => void;
 }
 
-export class Steps {
+export class Steps implements RunAttachment {
   readonly #run: StepsOfRun;
   readonly #names = new Set<string>();
   #calls = 0;

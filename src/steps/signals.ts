@@ -5,7 +5,7 @@ import { checkJobId } from "../base/job-id.js";
 import { serializeResult } from "../base/json-content.js";
 import { nameOf } from "../base/settings.js";
 import { type Codec, sealJson } from "../core/job/codec.js";
-import type { Queryable } from "../db/database.js";
+import type { Session } from "../db/session.js";
 import { StepResultError } from "./step-errors.js";
 import { ownerOf } from "./step-statements.js";
 
@@ -27,14 +27,13 @@ export function checkSignal(jobId: string, name: string, value: unknown): Signal
   return { jobId: checkJobId(jobId), name: checked, json };
 }
 
-/** The value as it is stored. `tx` says whose the job is: the seal is bound to its kind and tenant. */
+/** The value as it is stored. `db` says whose the job is: the seal is bound to its kind and tenant. */
 export async function sealSignal(
-  tx: Queryable,
-  schema: string,
+  db: Session,
   codec: Codec | undefined,
   { jobId, json }: Signal,
 ): Promise<string | undefined> {
   if (codec === undefined || json === undefined) return json;
-  const owner = await ownerOf(tx, schema, jobId);
+  const owner = await ownerOf(db, jobId);
   return owner && sealJson(codec, json, owner, "step");
 }

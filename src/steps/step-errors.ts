@@ -4,6 +4,8 @@ import { FairmillError } from "../base/errors.js";
 /** The steps that a run came to are not those that earlier runs of the job left: its code changed, or its order is left to chance. */
 export class StepChangedError extends FairmillError {
   override readonly name = "StepChangedError";
+  /** While a deployment rolls, the right code is a matter of minutes: the attempts shall not be over before it is. */
+  readonly retryAfterMs = 60_000;
   readonly step: string;
   constructor(step: string, what: string) {
     super(

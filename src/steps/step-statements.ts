@@ -1,11 +1,11 @@
 // The statements about steps: reading them, keeping one, sending a signal. Writes of a run name its fence.
 import type { Claim } from "../core/job/claim.js";
-import type { Database, Queryable, Statement } from "../db/database.js";
-import { qualify } from "../db/schema-name.js";
+import type { Database, Statement } from "../db/database.js";
+import { type RowTime, type Session, timeOf, timeOrNull } from "../db/session.js";
 import type { DoneStep, KnownStep, Pause, PauseAnswer, StepAnswer, StepKind } from "./step.js";
 
 /** A step of a job, as it stands. */
-export interface Step {
+export interface JobStep {
   readonly name: string;
   readonly kind: StepKind;
   /** The how-manieth call of its run it was, from 0; null: a signal that the job has not asked for yet. */
@@ -75,37 +75,33 @@ export async function pauseStep(db: Database, claim: Claim, pause: Pause, stepsM
 }
 
 /** All steps of a job and the signals it was sent, in the order in which it came to them. */
-export const readSteps = (db: Database, jobId: string): Promise<Step[]> => db.query<Step>(LIST, [jobId]);
+export async function readSteps(db: Session, jobId: string): Promise<JobStep[]> {
+  type Times = "startedAt" | "finishedAt" | "wakeAt" | "signalledAt";
+  type Row = Omit<JobStep, Times> & { [Name in Times]: RowTime | null };
+  const rows = await db.query<Row>(LIST, [jobId]);
+  return rows.map((row) => ({
+    ...row,
+    startedAt: timeOf(row.startedAt!),
+    finishedAt: timeOrNull(row.finishedAt),
+    wakeAt: timeOrNull(row.wakeAt),
+    signalledAt: timeOrNull(row.signalledAt),
+  }));
+}
 
 /** Whose the job is: what a sealed signal is bound to. undefined: there is no such job. */
-export async function ownerOf(
-  tx: Queryable,
-  schema: string,
-  jobId: string,
-): Promise<{ kind: string; tenant: string } | undefined> {
-  const { rows } = await tx.query(qualify(OWNER, schema), [jobId]);
-  return rows[0] as { kind: string; tenant: string } | undefined;
+export async function ownerOf(db: Session, jobId: string): Promise<{ kind: string; tenant: string } | undefined> {
+  const [row] = await db.query<{ kind: string; tenant: string }>(OWNER, [jobId]);
+  return row;
 }
 
-/** Sends a signal in a transaction of its own. */
+/** `isAlone`: the transaction ends with this, and a job that waits is ready at once. */
 export async function sendSignal(
-  db: Database,
+  db: Session,
   jobId: string,
   name: string,
   json: string | undefined,
+  isAlone: boolean,
 ): Promise<SignalAnswer> {
-  const [row] = await db.query<{ answer: SignalAnswer }>(SIGNAL, [jobId, name, json ?? null, true]);
+  const [row] = await db.query<{ answer: SignalAnswer }>(SIGNAL, [jobId, name, json ?? null, isAlone]);
   return row!.answer;
-}
-
-/** Sends a signal in the caller's transaction. */
-export async function sendSignalIn(
-  tx: Queryable,
-  schema: string,
-  jobId: string,
-  name: string,
-  json: string | undefined,
-): Promise<SignalAnswer> {
-  const { rows } = await tx.query(qualify(SIGNAL, schema), [jobId, name, json ?? null, false]);
-  return (rows[0] as { answer: SignalAnswer }).answer;
 }

@@ -1,8 +1,8 @@
 // Keeps steps of running jobs, durably. Steps that end together share a round trip, each in a transaction of its own. Every statement is
-// fenced and safe to repeat, so a connection that broke is no drama: it is sent again until the database has answered or the run is over.
+// fenced and safe to repeat, so a connection that broke does no harm: it is sent again until the database has answered or the run is over.
 import { Batcher } from "../base/batcher.js";
 import type { Clock } from "../base/clock.js";
-import { RetryPause } from "../base/retry-pause.js";
+import { retrying } from "../base/retry.js";
 import type { Claim } from "../core/job/claim.js";
 import { type Codec, openJson, sealJson } from "../core/job/codec.js";
 import type { Database, Statement } from "../db/database.js";
@@ -11,6 +11,13 @@ import { isTransient } from "../db/failures.js";
 import type { DoneStep, KnownStep, Pause, PauseAnswer, StepAnswer, StepKeeper } from "./step.js";
 import { pauseStep, readKnownSteps, storeAnswer, storeStatement } from "./step-statements.js";
 
+/** What the store needs of its worker. */
+export interface StepStoreContext {
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly trouble: (doing: string, error: unknown) => void;
+}
+
 export interface StepStoreOptions {
   /** Steps that a job may have. */
   readonly stepsMax: number;
@@ -18,7 +25,6 @@ export interface StepStoreOptions {
   readonly bytesMax: number;
   /** Seals what is kept, and opens it. */
   readonly codec?: Codec | undefined;
-  readonly onTrouble: (error: unknown) => void;
 }
 
 /** Steps of one job go the same way, one after the other: so they are finished in the order in which their handler is told. */
@@ -31,14 +37,12 @@ interface Rows {
 }
 
 export class StepStore implements StepKeeper {
-  readonly #db: Database;
-  readonly #clock: Clock;
+  readonly #context: StepStoreContext;
   readonly #options: StepStoreOptions;
   readonly #ways: readonly Batcher<Statement, Rows>[];
 
-  constructor(db: Database, clock: Clock, options: StepStoreOptions) {
-    this.#db = db;
-    this.#clock = clock;
+  constructor(context: StepStoreContext, options: StepStoreOptions) {
+    this.#context = context;
     this.#options = options;
     this.#ways = Array.from(
       { length: WAYS },
@@ -47,7 +51,7 @@ export class StepStore implements StepKeeper {
           itemsMax: GROUP_STEPS_MAX,
           groupsInFlightMax: 1,
           send: async (statements) =>
-            (await db.together(statements)).map((result) =>
+            (await context.db.pipeline(statements)).map((result) =>
               result.status === "fulfilled" ? { rows: result.value } : { error: result.reason },
             ),
         }),
@@ -60,7 +64,7 @@ export class StepStore implements StepKeeper {
 
   read(claim: Claim, isOver: () => boolean): Promise<readonly KnownStep[]> {
     return this.#repeatedly(isOver, async () =>
-      (await readKnownSteps(this.#db, claim.id)).map((step) => this.#opened(claim, step)),
+      (await readKnownSteps(this.#context.db, claim.id)).map((step) => this.#opened(claim, step)),
     );
   }
 
@@ -73,10 +77,10 @@ export class StepStore implements StepKeeper {
     return this.#opened(claim, storeAnswer(rows));
   }
 
-  /** Alone: it may wait for a moment, and nobody else shall. */
+  /** Alone: it may wait for a lock, and no other step shall. */
   pause(claim: Claim, pause: Pause, isOver: () => boolean): Promise<PauseAnswer> {
     return this.#repeatedly(isOver, async () =>
-      this.#opened(claim, await pauseStep(this.#db, claim, pause, this.#options.stepsMax)),
+      this.#opened(claim, await pauseStep(this.#context.db, claim, pause, this.#options.stepsMax)),
     );
   }
 
@@ -86,15 +90,15 @@ export class StepStore implements StepKeeper {
   }
 
   async #repeatedly<T>(isOver: () => boolean, send: () => Promise<T>): Promise<T> {
-    const pause = new RetryPause(this.#clock, RETRY);
-    for (;;) {
-      try {
-        return await send();
-      } catch (error) {
-        if (!isTransient(error) || isOver()) throw explainFailure(error, this.#db.schema);
-        this.#options.onTrouble(error);
-        await pause.wait();
-      }
+    const { clock, db, trouble } = this.#context;
+    try {
+      return await retrying(send, {
+        ...{ clock, pauses: RETRY },
+        mayRepeat: (error) => isTransient(error) && !isOver(),
+        onTrouble: (error) => trouble("keeping steps", error),
+      });
+    } catch (error) {
+      throw explainFailure(error, db.schema);
     }
   }
 }

@@ -4,7 +4,7 @@ import { ConfigError } from "../base/errors.js";
 import { readable, refuseUnknown } from "../base/settings.js";
 import { checkCodec } from "../core/job/codec.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
-import { type AddedBy, chainOf } from "../core/job/middleware-chain.js";
+import { type AddedBy, checkMiddlewares } from "../core/job/middleware-list.js";
 import type { Handler } from "../core/run/handler.js";
 import type { Channel } from "../outbox/channel.js";
 import type { Middleware, Use } from "./worker-middleware.js";
@@ -66,7 +66,7 @@ function checkedConfig(config: unknown, where: string): Config {
     throw new ConfigError("databaseUrl", `${where}: databaseUrl must be a text, like "postgres://user@host/database".`);
   checkCodec(codec);
   if (queues !== undefined) checkQueues(queues);
-  chainOf<Middleware>(use);
+  checkMiddlewares<Middleware>(use);
   checkEach(handlers, "handlers", `${where}: handlers`, isHandler, "made by handle(job, async (ctx) => { … })");
   checkEach(channels, "channels", `${where}: channels`, isChannel, 'made by defineChannel({ name: "…", … })');
   checkEach(jobs, "jobs", `${where}: jobs`, isDefinition, 'made by defineJob({ kind: "…" })');

@@ -1,6 +1,6 @@
-// Makes jobs and messages of what handlers ask for, by the rules of a client: the same checks, the same seal, and the same word to the database about
-// the limits of a kind before its first job.
-import { type Registrar, registrarIn } from "../batches/batch-coordination.js";
+// Makes jobs of what handlers ask for, by the rules of a client: the same checks, the same seal, and the limits of a kind told to the database before
+// its first job.
+import type { Registrar } from "../batches/registrations.js";
 import { type EnqueueChain, type EnqueueMiddleware, enqueueChain } from "../core/enqueue/enqueue-middleware.js";
 import { newJob } from "../core/enqueue/make-job.js";
 import type { Claim } from "../core/job/claim.js";
@@ -11,9 +11,6 @@ import type { Database } from "../db/database.js";
 import { explainFailure } from "../db/explain-failure.js";
 import { KeyRules } from "../limits/key-rules.js";
 import type { Ruled } from "../limits/limit-statements.js";
-import type { ChannelTarget } from "../outbox/channel-target.js";
-import { newMessage } from "../outbox/publish.js";
-import type { NewMessage, PublishOptions } from "../outbox/publish-options.js";
 import type { WorkerSettings } from "./worker-settings.js";
 
 export class WorkerEffects implements EffectMaker {
@@ -23,16 +20,17 @@ export class WorkerEffects implements EffectMaker {
   readonly #codec: WorkerSettings["codec"];
   readonly #rules: KeyRules;
   readonly #chain: EnqueueChain | undefined;
-  readonly #registrar: Registrar | undefined;
+  readonly #registrar: Registrar;
 
   /** Middlewares with a part at enqueue see these jobs, too. */
   constructor(
     db: Database,
     { effectsMax, effectsBytesMax, codec }: WorkerSettings,
     middlewares: Iterable<EnqueueMiddleware> | undefined,
+    registrar: Registrar,
   ) {
     this.#chain = enqueueChain(middlewares);
-    this.#registrar = registrarIn(middlewares);
+    this.#registrar = registrar;
     this.effectsMax = effectsMax;
     this.bytesMax = effectsBytesMax;
     this.#db = db;
@@ -47,31 +45,18 @@ export class WorkerEffects implements EffectMaker {
     options: EnqueueOptions,
   ): NewJob | Promise<NewJob> {
     const job = newJob(definition, input, { tenant, ...options }, this.#codec, this.#chain);
-    if (options.batch !== undefined) this.#registrar?.({ job: null, kind: definition.kind, batch: options.batch });
+    if (options.batch !== undefined) this.#registrar({ job: null, kind: definition.kind, batch: options.batch });
     return this.#rules.knows(definition) ? job : this.#told(definition, job);
-  }
-
-  /** The key belongs to the job and the place of the call, not to the attempt: whichever run is settled, the message is the same. */
-  async newMessage<In>(
-    { id, tenant }: Claim,
-    position: number,
-    channel: string | ChannelTarget<In>,
-    message: In,
-    options: Partial<PublishOptions>,
-  ): Promise<NewMessage> {
-    const defaults = { tenant, idempotencyKey: `job-${id}-${position + 1}` };
-    const made = await newMessage(channel, message, { ...defaults, ...options }, this.#codec);
-    if (typeof channel !== "string") await this.#tell(channel.definition);
-    return made;
   }
 
   async #told<In>(definition: JobDefinition<In, unknown>, job: NewJob | Promise<NewJob>): Promise<NewJob> {
     const made = await job;
-    await this.#tell(definition);
+    await this.tell(definition);
     return made;
   }
 
-  async #tell(definition: Ruled): Promise<void> {
+  /** Tells the database what the definition says of its kind, before the first job. */
+  async tell(definition: Ruled): Promise<void> {
     try {
       await this.#rules.tell(definition);
     } catch (error) {

@@ -1,6 +1,6 @@
 // A middleware as applications write it: one name, a part at enqueue, a part at run, or both.
 import type { EnqueueMiddleware } from "../core/enqueue/enqueue-middleware.js";
-import { type AddedBy, Chain } from "../core/job/middleware-chain.js";
+import { checkMiddlewares } from "../core/job/middleware-list.js";
 import type { JobContext } from "../core/run/context.js";
 import type { RunMiddleware, RunPart } from "../core/run/run-middleware.js";
 
@@ -23,16 +23,9 @@ export function middleware<Added = unknown>(
   options: MiddlewareOptions<NoInfer<Added>>,
 ): Middleware<Added> {
   // Checked as it will be when it is used.
-  const [checked] = new Chain([options as Middleware<Added>]);
+  const [checked] = checkMiddlewares([options as Middleware<Added>])!;
   return Object.freeze({ ...checked! });
 }
 
-export type MiddlewareChain<Added = unknown> = Chain<Middleware, Added>;
-
-/** A chain to be changed: `chain([a, b]).before("b", c).remove("a")`. */
-export const chain = <const Members extends readonly Middleware[] = []>(
-  members?: Members,
-): MiddlewareChain<AddedBy<Members>> => new Chain<Middleware, AddedBy<Members>>(members ?? []);
-
 /** The setting `use`. */
-export type Use = readonly Middleware[] | MiddlewareChain;
+export type Use = readonly Middleware[];

@@ -7,8 +7,9 @@ import { checkLogger, type Logger } from "../base/log.js";
 import { nameOf, readable, refuseUnknown, wholeNumber } from "../base/settings.js";
 import { showValue } from "../base/show-value.js";
 import { type Codec, checkCodec } from "../core/job/codec.js";
-import type { AddedBy } from "../core/job/middleware-chain.js";
+import type { AddedBy } from "../core/job/middleware-list.js";
 import type { Handler } from "../core/run/handler.js";
+import type { CoreSettings } from "../core/worker/worker-context.js";
 import type { Pool } from "../db/database.js";
 import type { Channel } from "../outbox/channel.js";
 import type { Use } from "./worker-middleware.js";
@@ -102,27 +103,11 @@ const KNOWN = [
   "clock",
 ] as const;
 
-export interface WorkerSettings {
-  /** Jobs at once, by queue. */
-  readonly concurrency: ReadonlyMap<string, number>;
-  /** Jobs claimed ahead, by queue. */
-  readonly prefetch: ReadonlyMap<string, number>;
-  readonly leaseMs: number;
-  readonly beatMs: number;
-  readonly stallMs: number;
-  readonly pollMs: number | undefined;
-  readonly graceMs: number;
-  readonly abortGraceMs: number;
-  readonly lowerShare: number;
-  readonly claimJobsMax: number;
-  readonly claimTenantMax: number | undefined;
-  readonly crashesMax: number;
+export interface WorkerSettings extends CoreSettings {
   readonly stepsMax: number;
   readonly stepsBytesMax: number;
   readonly effectsMax: number;
   readonly effectsBytesMax: number;
-  readonly historyKeepMs: number;
-  readonly codec: Codec | undefined;
 }
 
 export const checkWorkerOptions = (options: WorkerOptions): WorkerSettings =>

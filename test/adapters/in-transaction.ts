@@ -133,13 +133,61 @@ export function describeAdapter(library: string, connect: (url: string) => Conne
       ]);
       expect(first).toEqual({ id: expect.stringMatching(/^\d+$/), created: true });
       expect(again).toEqual({ id: first!.id, created: false });
-      expect(await client.delivery(first!.id)).toMatchObject({ payload: AWKWARD, ...options, status: "pending" });
-      await client.setTenant("slow", { rate: { limit: 1, per: "1h", at: "enqueue" } });
+      expect(await client.outbox.get(first!.id)).toMatchObject({ payload: AWKWARD, ...options, status: "pending" });
+      await client.tenants.set("slow", { rate: { limit: 1, per: "1h", at: "enqueue" } });
       const publish = (idempotencyKey: string) =>
         connected.transaction(({ tx }) => client.in(tx).publish("mail", {}, { idempotencyKey, tenant: "slow" }));
       expect(await publish("1")).toMatchObject({ created: true });
       expect(await failed(publish("2"))).toMatchObject({ code: "FAIRMILL_RATE_LIMIT" });
-      expect(await client.outbox({ tenant: "slow" })).toHaveLength(1);
+      expect(await client.outbox.list({ tenant: "slow" })).toHaveLength(1);
+    });
+
+    test("everything that writes is there at the commit, and answers as it does outside", async () => {
+      const { id } = await client.enqueue(plain, AWKWARD, { tenant: "acme", delay: "1h" });
+      const cron = { cron: "0 3 * * *", timezone: "Europe/Madrid", job: plain, input: { n: 1 } } as const;
+      const work = async (tx: Queryable) => {
+        const inside = client.in(tx);
+        const answers = {
+          schedule: await inside.schedules.set("nightly", cron),
+          ran: await inside.schedules.run("nightly"),
+          tenant: await inside.tenants.set("acme", { weight: 2, rate: { limit: 5, per: "1m" } }),
+          paused: await inside.pause({ queue: "slow" }),
+          granted: await inside.credits.grant("ann", 5, { reason: `it's "$1"` }),
+          cancelled: await inside.cancel(id),
+          retried: await inside.retry(id, { fromStart: true }),
+          batch: await inside.batches.create({ name: "b" }, (batch) => batch.add(plain, { n: 2 })),
+        };
+        // What it wrote, the transaction sees, in the same types as outside.
+        expect(await inside.job(id)).toMatchObject({ state: "ready", payload: AWKWARD, createdAt: expect.any(Date) });
+        expect(await inside.schedules.get("nightly")).toMatchObject({ timezone: "Europe/Madrid", pausedAt: null });
+        expect(await inside.credits.statement("ann")).toMatchObject([{ amount: 5, reason: `it's "$1"` }]);
+        expect(await inside.tenants.get("acme")).toMatchObject({ weight: 2, rate: { limit: 5, per: 60_000 } });
+        expect(await inside.jobs.list({ tenant: "acme", limit: 1 })).toMatchObject([{ id, state: "ready" }]);
+        return answers;
+      };
+      const boom = new Error("boom");
+      const undone = connected.transaction(async ({ tx }) => {
+        await work(tx);
+        throw boom;
+      });
+      expect(await failed(undone)).toBe(boom);
+      expect(await client.schedules.get("nightly")).toBeUndefined();
+      expect(await client.job(id)).toMatchObject({ state: "scheduled" });
+      expect(await client.tenants.get("acme")).toBeUndefined();
+      expect(await client.batches.list()).toEqual([]);
+
+      const answers = await connected.transaction(({ tx }) => work(tx));
+      expect(answers).toMatchObject({
+        schedule: { outcome: "created", nextRun: expect.any(Date) },
+        ran: { id: expect.stringMatching(/^\d+$/), created: true },
+        granted: { available: 5, granted: true },
+        cancelled: "cancelled",
+        retried: "ready",
+        batch: { id: expect.stringMatching(/^\d+$/), added: 1 },
+      });
+      expect(await client.schedules.get("nightly")).toMatchObject({ nextRun: answers.schedule.nextRun });
+      expect(await client.queues.get("slow")).toMatchObject({ pausedAt: expect.any(Date) });
+      expect(await client.batches.get(answers.batch.id)).toMatchObject({ name: "b", live: 1 });
     });
 
     test("stores many, in order, also more than one statement carries", async () => {
@@ -269,7 +317,7 @@ export function describeAdapter(library: string, connect: (url: string) => Conne
     test("ctx.complete(tx): what does not let its effects in has the same error as everywhere", async () => {
       const paid = defineJob({ kind: "paid", credits: { account: () => "poor", amount: 2 } });
       const booked = defineJob({ kind: "booked", retry: { attempts: 1 } });
-      await client.grant("poor", 1);
+      await client.credits.grant("poor", 1);
       await using _ = await startWorker(db.url, [
         handle(booked, async (ctx) => {
           await ctx.enqueue(paid, {});
@@ -279,7 +327,7 @@ export function describeAdapter(library: string, connect: (url: string) => Conne
       const { id } = await client.enqueue(booked, {});
       const { failures } = await endOf(client, id);
       expect(failures[0]?.error).toMatchObject({ code: "FAIRMILL_CREDITS_EXHAUSTED" });
-      expect(await client.balance("poor")).toEqual({ available: 1, held: 0 });
+      expect(await client.credits.balance("poor")).toEqual({ available: 1, reserved: 0 });
     });
 
     test("explains a schema that is older", async () => {

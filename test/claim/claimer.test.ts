@@ -1,6 +1,7 @@
 // The claimer against a real database: what its rings and floors do not know is found all the same.
 import { describe, expect, onTestFinished, test } from "vitest";
-import { Claimer } from "../../src/core/claim/claimer.js";
+import { Bus } from "../../src/base/bus.js";
+import { Claimer, type ClaimNews } from "../../src/core/claim/claimer.js";
 import { Database } from "../../src/db/database.js";
 import { useDatabase } from "../support/database.js";
 import { claimNo } from "../support/lease-no.js";
@@ -138,7 +139,9 @@ describe("ids below the floor", () => {
   test("the job of a dead worker is found", async () => {
     const { old, claimSoon } = await leftBehind("released");
     await db.query("update fairmill.job set worker = 'nobody' where id = $1", [old]);
-    await db.query("insert into fairmill.hand (worker, no, ids) values ('nobody', 1, array[$1::bigint])", [old]);
+    await db.query("insert into fairmill.claim_list (worker, list_no, ids) values ('nobody', 1, array[$1::bigint])", [
+      old,
+    ]);
     await db.query("select fairmill.recover_v1()");
     expect(await claimSoon(5)).toContain(old);
   });
@@ -261,13 +264,10 @@ describe("I9 C2: shares", () => {
 
 test("A1: two claimers at once never get the same job", async () => {
   const first = await newClaimer();
+  const other = new Database({ databaseUrl: db.url }, { connectionsMax: 4, applicationName: "claimer" });
+  onTestFinished(() => other.close());
   const second = new Claimer(
-    (() => {
-      const other = new Database({ databaseUrl: db.url }, { connectionsMax: 4, applicationName: "claimer" });
-      onTestFinished(() => other.close());
-      return other;
-    })(),
-    standingClock(),
+    { db: other, clock: standingClock(), bus: new Bus<ClaimNews>() },
     {
       queues: ["default"],
       kinds: ["job"],
@@ -275,7 +275,6 @@ test("A1: two claimers at once never get the same job", async () => {
       rescanMs: RESCAN_MS,
       jobsMax: 4_000,
       tenantJobsMax: undefined,
-      onDue: () => {},
     },
   );
   await db.query("select fairmill.register_v1('second', '{default}', '1 hour')");

@@ -7,7 +7,7 @@ import { claimerRig, limitsRig, numbers, RESCAN_MS, WORKER } from "./rig.js";
 
 const db = useDatabase();
 const { newClaimer, put } = claimerRig(db);
-const { setGate, exhaust, refill } = limitsRig(db);
+const { setLimits, exhaust, refill } = limitsRig(db);
 
 const CLAIMS = "from fairmill.claim_lanes_v1";
 const SCANS = "from fairmill.lanes_v1";
@@ -31,7 +31,7 @@ const ended = (tenant: string, kind = "job", queue = "default") => [{ queue, ten
 describe("a tenant at its cap", () => {
   test("is not asked again while the others go on, and nothing is left to do when they are done", async () => {
     const { claimer, claim } = await newClaimer();
-    await setGate("tenant", "big", { max_running: 2 });
+    await setLimits("tenant", "big", { max_running: 2 });
     await put(1_000, { tenant: "big" });
     const small = await put(6, { tenant: "small" });
     expect(await claim(8)).toHaveLength(6);
@@ -43,7 +43,7 @@ describe("a tenant at its cap", () => {
 
   test("goes on when a job of it ends here, without a scan", async () => {
     const { claimer, claim, proxy } = await watched();
-    await setGate("tenant", "big", { max_running: 2 });
+    await setLimits("tenant", "big", { max_running: 2 });
     const ids = await put(10, { tenant: "big" });
     expect(await claim(5)).toEqual(ids.slice(0, 2));
     // The mark of the new limit makes the claimer look again, once.
@@ -61,7 +61,7 @@ describe("a tenant at its cap", () => {
 
   test("goes on after two seconds when a job of it ended elsewhere", async () => {
     const { claimer, clock, claim } = await newClaimer();
-    await setGate("tenant", "big", { max_running: 1 });
+    await setLimits("tenant", "big", { max_running: 1 });
     const ids = await put(10, { tenant: "big" });
     await claim(5);
     await claim(5);
@@ -76,7 +76,7 @@ describe("a tenant at its cap", () => {
 
   test("is asked at once when a job of it ended while the claim was under way: nobody says so twice", async () => {
     const { claimer, clock, claim } = await newClaimer();
-    await setGate("tenant", "big", { max_running: 1 });
+    await setLimits("tenant", "big", { max_running: 1 });
     await put(10, { tenant: "big" });
     await claim(5);
     await claim(5);
@@ -91,7 +91,7 @@ describe("a tenant at its cap", () => {
 
   test("stays parked when new jobs of it come in", async () => {
     const { claimer, claim } = await newClaimer();
-    await setGate("tenant", "big", { max_running: 1 });
+    await setLimits("tenant", "big", { max_running: 1 });
     await put(10, { tenant: "big" });
     await put(100, { tenant: "small" });
     await claim(4);
@@ -104,7 +104,7 @@ describe("a tenant at its cap", () => {
 
 test("a rate opens at its moment, and not before", async () => {
   const { claimer, clock, claim, proxy } = await watched(NEVER);
-  await setGate("tenant", "a", { rate: { limit: 2, per_ms: 3_600_000 } });
+  await setLimits("tenant", "a", { rate: { limit: 2, per_ms: 3_600_000 } });
   const ids = await put(5);
   expect(await claim(5)).toEqual(ids.slice(0, 2));
   // The mark of the new limit makes the claimer look again, once.
@@ -125,13 +125,13 @@ test("a rate opens at its moment, and not before", async () => {
 
 test("a paused tenant waits for a scan: after the rescan mark moved it is asked again", async () => {
   const { claimer, claim, claimSoon } = await newClaimer();
-  await setGate("tenant", "a", { paused: true });
+  await setLimits("tenant", "a", { paused: true });
   const ids = await put(3);
   await put(100, { tenant: "b" });
   await claim(4);
   await claim(4);
   expect(claimer.opensInMs()).toBe(0);
-  await setGate("tenant", "a", { paused: false });
+  await setLimits("tenant", "a", { paused: false });
   expect(await claimSoon(9)).toEqual(expect.arrayContaining(ids));
 });
 
@@ -164,7 +164,7 @@ describe("a kind that is held", () => {
 
   test("does not hold back jobs of other kinds that come into a parked lane later", async () => {
     const { claimer, clock, claim } = await newClaimer({ kinds: ["job", "mail"] });
-    await setGate("kind", "mail", { paused: true });
+    await setLimits("kind", "mail", { paused: true });
     const names = Array.from({ length: 12 }, (_, i) => `t${i}`);
     for (const tenant of names) await put(2, { kind: "mail", tenant });
     while (claimer.hasWork()) expect(await claim(4)).toEqual([]);
@@ -178,7 +178,7 @@ describe("a kind that is held", () => {
 
   test("at its cap lets one lane try for each job that ends", async () => {
     const { claimer, claim } = await newClaimer({ kinds: ["mail"] });
-    await setGate("kind", "mail", { max_running: 2 });
+    await setLimits("kind", "mail", { max_running: 2 });
     for (const tenant of ["a", "b", "c", "d"]) await put(5, { kind: "mail", tenant });
     const first = await claim(2);
     expect(first).toHaveLength(2);
@@ -214,7 +214,7 @@ describe("a queue that is held", () => {
 
   test("at its cap goes on when one of its jobs ends here, not when one of another queue does", async () => {
     const { claimer, claim } = await newClaimer();
-    await setGate("queue", "default", { max_running: 1 });
+    await setLimits("queue", "default", { max_running: 1 });
     const ids = await put(3);
     expect(await claim(5)).toEqual([ids[0]]);
     // The mark of the new limit makes the claimer look again, once.
@@ -229,14 +229,14 @@ describe("a queue that is held", () => {
 
   test("paused it waits until somebody wakes it", async () => {
     const { claimer, clock, claim } = await newClaimer();
-    await setGate("queue", "default", { paused: true });
+    await setLimits("queue", "default", { paused: true });
     const ids = await put(3);
     expect(await claim(5)).toEqual([]);
     expect(await claim(5)).toEqual([]);
     clock.pass(1_000);
     expect(claimer.hasWork()).toBe(false);
     expect(claimer.opensInMs()).toBe(Number.POSITIVE_INFINITY);
-    await setGate("queue", "default", { paused: false });
+    await setLimits("queue", "default", { paused: false });
     claimer.markStale("default");
     expect(claimer.hasWork()).toBe(true);
     expect(await claim(5)).toEqual(ids);
@@ -244,7 +244,7 @@ describe("a queue that is held", () => {
 
   test("paused it is looked at like a dry one while another queue keeps the worker busy, once per rescan", async () => {
     const { claimer, clock, proxy } = await watched({ queues: ["x", "y"] });
-    await setGate("queue", "x", { paused: true });
+    await setLimits("queue", "x", { paused: true });
     const ids = await put(3, { queue: "x" });
     await put(1_000, { queue: "y" });
     const demand = new Map([
@@ -258,7 +258,7 @@ describe("a queue that is held", () => {
     const before = proxy.count(CLAIMS);
     for (let i = 0; i < 5; i++) expect(await claim()).toEqual([]);
     expect(proxy.count(CLAIMS) - before).toBe(5);
-    await setGate("queue", "x", { paused: false });
+    await setLimits("queue", "x", { paused: false });
     clock.pass(RESCAN_MS);
     expect(await claim()).toEqual(ids.slice(0, 2));
   });
@@ -267,14 +267,14 @@ describe("a queue that is held", () => {
 describe("a big claim", () => {
   test("is one statement; it reports what is held, and the lane is parked", async () => {
     const { claimer, claim, proxy } = await watched();
-    await setGate("tenant", "a", { paused: true });
+    await setLimits("tenant", "a", { paused: true });
     const ids = await put(3_000);
     expect(await claim(2_000)).toEqual([]);
     expect(proxy.count(CLAIMS)).toBe(1);
     // The first news are more than they can list, and make the claimer look again.
     expect(await claim(2_000)).toEqual([]);
     expect(claimer.hasWork()).toBe(false);
-    await setGate("tenant", "a", { paused: false });
+    await setLimits("tenant", "a", { paused: false });
     claimer.markStale();
     expect(await claim(2_000)).toEqual(ids.slice(0, 2_000));
   });
@@ -328,7 +328,7 @@ describe("F8: weights", () => {
   test("come with scans and with news, and decide how many jobs of each tenant are claimed", async () => {
     const { claimer } = await newClaimer();
     const weights = { a: 1, b: 2, c: 5 };
-    for (const [tenant, weight] of Object.entries(weights)) await setGate("tenant", tenant, { weight });
+    for (const [tenant, weight] of Object.entries(weights)) await setLimits("tenant", tenant, { weight });
     await put(1_000, { tenant: "a" });
     await put(1_000, { tenant: "b" });
     const served: Record<string, number> = { a: 0, b: 0, c: 0 };
@@ -348,7 +348,7 @@ describe("F8: weights", () => {
 
   test("a big claim in halves keeps to them as well", async () => {
     const { claimer } = await newClaimer();
-    await setGate("tenant", "heavy", { weight: 9 });
+    await setLimits("tenant", "heavy", { weight: 9 });
     await put(3_000, { tenant: "heavy" });
     await put(3_000, { tenant: "light" });
     const claims = await claimer.claim(WORKER, new Map([["default", 2_000]]));

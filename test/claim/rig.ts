@@ -1,7 +1,8 @@
 // A claimer on a real database, with a clock that only the test moves.
 import { onTestFinished } from "vitest";
+import { Bus } from "../../src/base/bus.js";
 import { type Clock, systemClock } from "../../src/base/clock.js";
-import { Claimer } from "../../src/core/claim/claimer.js";
+import { Claimer, type ClaimNews } from "../../src/core/claim/claimer.js";
 import type { Held } from "../../src/core/claim/closed-limit.js";
 import type { Claim } from "../../src/core/job/claim.js";
 import { Database } from "../../src/db/database.js";
@@ -36,15 +37,17 @@ export function claimerRig(db: TestDatabase) {
     onTestFinished(() => database.close());
     await db.query("select fairmill.register_v1($1, $2, '1 hour')", [WORKER, options.queues ?? ["default"]]);
     const clock = standingClock();
-    const claimer = new Claimer(database, clock, {
-      queues: options.queues ?? ["default"],
-      kinds: options.kinds ?? ["job"],
-      lowerShare: 0.1,
-      rescanMs: options.rescanMs ?? RESCAN_MS,
-      jobsMax: options.jobsMax ?? 4_000,
-      tenantJobsMax: options.tenantJobsMax,
-      onDue: () => {},
-    });
+    const claimer = new Claimer(
+      { db: database, clock, bus: new Bus<ClaimNews>() },
+      {
+        queues: options.queues ?? ["default"],
+        kinds: options.kinds ?? ["job"],
+        lowerShare: 0.1,
+        rescanMs: options.rescanMs ?? RESCAN_MS,
+        jobsMax: options.jobsMax ?? 4_000,
+        tenantJobsMax: options.tenantJobsMax,
+      },
+    );
     const claim = async (jobsMax: number, queue = "default"): Promise<number[]> =>
       numbers(await claimer.claim(WORKER, new Map([[queue, jobsMax]])));
     /** Claims until something comes, or until a claim more would be pointless. */
@@ -69,13 +72,13 @@ const HOUR_MS = 3_600_000;
 
 /** Limits, and rates whose time passes at the test's word. */
 export function limitsRig(db: TestDatabase) {
-  const setGate = (scope: Held["scope"], name: string, settings: Record<string, unknown>) =>
+  const setLimits = (scope: Held["scope"], name: string, settings: Record<string, unknown>) =>
     db.query("select fairmill.set_limits_v1($1, $2, $3)", [scope, name, JSON.stringify(settings)]);
 
   /** A rate of which nothing is left for about an hour. */
   async function exhaust(scope: Held["scope"], name: string) {
     const limit = 1_000;
-    await setGate(scope, name, { rate: { limit, per_ms: HOUR_MS } });
+    await setLimits(scope, name, { rate: { limit, per_ms: HOUR_MS } });
     await db.query(
       "update fairmill.meter set spent_at = array[clock_timestamp()], spent = array[$3::integer] where use = 'start' and scope = $1 and name = $2",
       [scope, name, limit],
@@ -89,5 +92,5 @@ export function limitsRig(db: TestDatabase) {
        where use = 'start' and scope = $1 and name = $2`,
       [scope, name],
     );
-  return { setGate, exhaust, refill };
+  return { setLimits, exhaust, refill };
 }

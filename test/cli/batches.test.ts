@@ -32,16 +32,16 @@ async function workOff(dead: readonly number[] = []): Promise<void> {
 test("nothing there, nothing that fits, no such batch: told with what to do", async () => {
   expect(await run("batches")).toEqual({
     ...{ code: 0, stderr: "" },
-    stdout: "There are no batches yet. client.batch stores one: see the guide.\n",
+    stdout: "There are no batches yet. client.batches.create stores one: see the guide.\n",
   });
   expect((await run("flows", "--state", "failed")).stdout).toBe(
     "No flow fits these filters. Leave one out, or see all of them: fairmill flows\n",
   );
   expect(jsonOf(await run("flows", "--json"))).toEqual({ flows: [], next: null });
   for (const args of [
-    ["batches", "show", "77"],
+    ["batches", "get", "77"],
     ["batches", "cancel", "77"],
-    ["flows", "show", "77"],
+    ["flows", "get", "77"],
     ["flows", "retry", "77"],
     ["flows", "cancel", "77"],
   ]) {
@@ -51,7 +51,7 @@ test("nothing there, nothing that fits, no such batch: told with what to do", as
       stderr: `error: There is no ${args[0] === "flows" ? "flow" : "batch"} 77: it may have been removed with the history.\n`,
     });
   }
-  expect(jsonOf(await run("flows", "show", "77", "--json"))).toMatchObject({
+  expect(jsonOf(await run("flows", "get", "77", "--json"))).toMatchObject({
     error: { code: "FAIRMILL_BATCH_NOT_FOUND" },
   });
 });
@@ -59,9 +59,9 @@ test("nothing there, nothing that fits, no such batch: told with what to do", as
 test("batches: a list in pages with filters, one in full, and the end of one", async () => {
   await using client = createClient({ databaseUrl: db.url });
   await register(db, "w");
-  const first = await client.batch({ name: "import" }, fill(2));
+  const first = await client.batches.create({ name: "import" }, fill(2));
   await workOff([1]);
-  const second = await client.batch(
+  const second = await client.batches.create(
     { name: "export\u001b[2J", tenant: "acme", onComplete: { job: work, input: { n: 9 } } },
     fill(3),
   );
@@ -89,30 +89,30 @@ test("batches: a list in pages with filters, one in full, and the end of one", a
   expect((await run("batches", "cancel", second.id)).stdout).toBe(
     `The batch ${second.id} had ended before: cancelled.\n`,
   );
-  const one = (await run("batches", "show", second.id)).stdout;
+  const one = (await run("batches", "get", second.id)).stdout;
   expect(one).toContain(`Batch ${second.id}\n  state    cancelled\n  name     export\\x1b[2J\n  tenant   acme\n`);
   expect(one).toContain("  jobs     0 done, 0 dead, 3 cancelled, 0 live\n");
   expect(one).toMatch(/ {2}called {3}complete: job \d+\n/);
-  expect(jsonOf(await run("batches", "show", first.id, "--json"))).toMatchObject({ id: first.id, done: 1, dead: 1 });
+  expect(jsonOf(await run("batches", "get", first.id, "--json"))).toMatchObject({ id: first.id, done: 1, dead: 1 });
 });
 
 test("a batch whose job runs is over when that has ended", async () => {
   await using client = createClient({ databaseUrl: db.url });
   await register(db, "w");
-  const { id } = await client.batch({}, fill(2));
+  const { id } = await client.batches.create({}, fill(2));
   const [job] = await claim(db, "w", 1);
   expect(await run("batches", "cancel", id)).toMatchObject({
     code: 0,
     stdout: `The batch ${id} ends with the jobs that still run, 1: they were told.\n`,
   });
   await settle(db, "w", [job!], "cancelled");
-  expect(jsonOf(await run("batches", "show", id, "--json"))).toMatchObject({ state: "cancelled", cancelled: 2 });
+  expect(jsonOf(await run("batches", "get", id, "--json"))).toMatchObject({ state: "cancelled", cancelled: 2 });
 });
 
 test("flows: a picture, a retry from what failed or from a node, and the end of one", async () => {
   await using client = createClient({ databaseUrl: db.url });
   await register(db, "w");
-  const { id } = await client.flow(album, {});
+  const { id } = await client.flows.start(album, {});
   await workOff();
   expect(await run("flows", "retry", id)).toMatchObject({
     code: 1,
@@ -122,7 +122,7 @@ test("flows: a picture, a retry from what failed or from a node, and the end of 
   expect((await run("flows", "retry", id, "--from", "fetch")).stderr).toContain("one of these nodes runs");
   await workOff([3]);
 
-  const { code, stdout } = await run("flows", "show", id);
+  const { code, stdout } = await run("flows", "get", id);
   expect(code).toBe(0);
   expect(stdout).toContain(`Flow ${id}\n  state    failed\n  name     album\n`);
   expect(stdout.slice(stdout.indexOf("\n\n") + 2)).toBe(`✓    fetch    succeeded, 1 done
@@ -135,13 +135,13 @@ test("flows: a picture, a retry from what failed or from a node, and the end of 
 ✓ succeeded  ✗ failed  ○ skipped
 Run it again: fairmill flows retry ${id}
 `);
-  const json = jsonOf<{ nodes: { name: string; state: string }[] }>(await run("flows", "show", id, "--json"));
+  const json = jsonOf<{ nodes: { name: string; state: string }[] }>(await run("flows", "get", id, "--json"));
   expect(json.nodes.map(({ name, state }) => `${name} ${state}`)).toEqual([
     ...["fetch succeeded", "resize succeeded", "caption failed", "publish skipped"],
   ]);
   expect(jsonOf(await run("flows", "--state", "failed", "--json"))).toMatchObject({ flows: [{ id, name: "album" }] });
   expect(jsonOf(await run("batches", "--json"))).toEqual({ batches: [], next: null });
-  expect((await run("batches", "show", id)).stdout).toContain(`Its nodes: fairmill flows show ${id}\n`);
+  expect((await run("batches", "get", id)).stdout).toContain(`Its nodes: fairmill flows get ${id}\n`);
 
   expect((await run("flows", "retry", id, "--from", "zebra")).stderr).toContain('it has no node "zebra"');
   expect(await run("flows", "retry", id)).toMatchObject({ code: 0, stdout: `The flow ${id} runs again: 2 nodes.\n` });
@@ -158,27 +158,28 @@ Run it again: fairmill flows retry ${id}
 
 test("a batch is no flow, and says where to look", async () => {
   await using client = createClient({ databaseUrl: db.url });
-  const { id } = await client.batch({}, fill(1));
-  for (const word of ["show", "retry", "cancel"])
+  const { id } = await client.batches.create({}, fill(1));
+  for (const word of ["get", "retry", "cancel"])
     expect(await run("flows", word, id)).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining(`${id} is a batch, no flow. See it with "fairmill batches show ${id}".`),
+      stderr: expect.stringContaining(`${id} is a batch, no flow. See it with "fairmill batches get ${id}".`),
     });
   expect((await client.batches.get(id))?.state).toBe("pending");
 });
 
 test.each([
-  ["batches", "show"],
+  ["batches", "get"],
   ["batches", "17"],
+  ["batches", "get", "1", "2"],
   ["batches", "cancel", "abc"],
   ["batches", "cancel", "1", "--state", "failed"],
   ["batches", "--state", "waiting"],
   ["flows", "retry"],
   ["flows", "draw", "1"],
-  ["flows", "show", "1", "--from", "a"],
+  ["flows", "get", "1", "--from", "a"],
   ["flows", "--limit", "0"],
 ])("is wrong usage: %s %s %s", async (...args) => {
   const { code, stderr } = await run(...args);
   expect(code).toBe(2);
-  expect(stderr).toMatch(/^error: .+\nSee "fairmill (batches|flows) --help"\.\n$/);
+  expect(stderr).toMatch(/^error: .+\nSee "fairmill (batches|flows)( \w+)? --help"\.\n$/);
 });

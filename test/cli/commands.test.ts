@@ -27,7 +27,7 @@ describe("migrate", () => {
       const env = { DATABASE_URL: empty.url };
       const before = await cli(["migrate", "--check"], { env });
       expect(before.code).toBe(1);
-      expect(before.stdout).toContain("  migrations/0001_core\n");
+      expect(before.stdout).toContain("  migrations/0001_baseline\n");
       expect(before.stdout).toContain("Apply it with `fairmill migrate`");
       const notYet = await cli(["jobs", "--json"], { env });
       expect(notYet.code).toBe(1);
@@ -35,7 +35,7 @@ describe("migrate", () => {
 
       const applied = await cli(["migrate", "--json"], { env });
       expect(applied.code).toBe(0);
-      expect(jsonOf(applied)).toEqual({ applied: expect.arrayContaining(["migrations/0001_core"]) });
+      expect(jsonOf(applied)).toEqual({ applied: expect.arrayContaining(["migrations/0001_baseline"]) });
 
       const [again, check] = await Promise.all([
         cli(["migrate"], { env }),

@@ -110,7 +110,7 @@ describe("a config that is broken", () => {
       ["queues"],
       ["pause", "--queue", "mails"],
       ["outbox"],
-      ["cron"],
+      ["schedules"],
       ["migrate", "--check"],
       ["migrate", "--schema", "fairmill"],
     ];

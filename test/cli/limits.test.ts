@@ -15,7 +15,7 @@ async function stored(tenant = "acme", definition = defineJob<object>({ kind: "w
 }
 
 describe("why", () => {
-  test("lists every gate, passed or not, and says the first that is not", async () => {
+  test("lists every check, passed or not, and says the first that is not", async () => {
     const id = await stored();
     await run("pause", "--tenant", "acme");
     const told = await run("why", id);
@@ -35,14 +35,19 @@ describe("why", () => {
   test("with --json it is the client's answer; a job that does not exist is a failure", async () => {
     const id = await stored();
     const told = await run("why", id, "--json");
-    expect(jsonOf(told)).toMatchObject({ id, state: "ready", reason: "No worker is alive.", gates: expect.any(Array) });
+    expect(jsonOf(told)).toMatchObject({
+      id,
+      state: "ready",
+      reason: "No worker is alive.",
+      checks: expect.any(Array),
+    });
     const [unknown, unknownJson] = await Promise.all([run("why", "999999"), run("why", "999999", "--json")]);
     expect(unknown).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("There is no job 999999") });
     expect(unknownJson.code).toBe(1);
     expect(jsonOf(unknownJson)).toMatchObject({ error: { code: "FAIRMILL_JOB_NOT_FOUND" } });
   });
 
-  test("of a job that runs or has ended is one line of gates", async () => {
+  test("of a job that runs or has ended is one line of checks", async () => {
     const id = await stored();
     await register(db, "w");
     await claim(db, "w");
@@ -63,9 +68,11 @@ describe("why", () => {
     expect((await run("why", id)).stdout).toContain(`\nGo on: fairmill resume --tenant ${word}\n`);
     expect((await run("tenants", "--limit", "1")).stdout).toContain(`the same command with --after ${word}\n`);
     await using client = createClient({ databaseUrl: db.url });
-    await client.schedule("my schedule", { cron: "@daily", job: defineJob<object>({ kind: "work" }), input: {} });
-    expect((await run("cron", "--limit", "1")).stdout).toContain("the same command with --after 'my schedule'\n");
-    expect((await run("credits", "my account")).stdout).toContain(": fairmill credits grant 'my account' 100\n");
+    await client.schedules.set("my schedule", { cron: "@daily", job: defineJob<object>({ kind: "work" }), input: {} });
+    expect((await run("schedules", "--limit", "1")).stdout).toContain("the same command with --after 'my schedule'\n");
+    expect((await run("credits", "statement", "my account")).stdout).toContain(
+      ": fairmill credits grant 'my account' 100\n",
+    );
   });
 
   test("names from outside cannot reach the terminal's controls", async () => {
@@ -85,7 +92,7 @@ describe("pause and resume", () => {
     ["kind", "mail.send"],
     ["tenant", "acme"],
   ])("of a %s", async (scope, name) => {
-    const rows = () => db.query("select scope, name from fairmill.gate where paused_at is not null");
+    const rows = () => db.query("select scope, name from fairmill.limit_setting where paused_at is not null");
     const paused = await run("pause", `--${scope}`, name);
     expect(paused).toMatchObject({
       code: 0,
@@ -166,13 +173,32 @@ describe("tenants, queues, kinds", () => {
     );
   });
 
+  test("get says what the list says of one, and fails where that is nothing", async () => {
+    await run("tenants", "set", "acme", "--weight", "2");
+    await run("tenants", "set", "acm", "--weight", "3");
+    const [list, one, json] = await Promise.all([
+      run("tenants"),
+      run("tenants", "get", "acme"),
+      run("tenants", "get", "acm", "--json"),
+    ]);
+    expect(list.stdout.split("\n")).toEqual(expect.arrayContaining(one.stdout.trimEnd().split("\n")));
+    expect(one.stdout).not.toContain("acm ");
+    expect(jsonOf(json)).toMatchObject({ tenant: "acm", weight: 3, maxRunning: null });
+    expect(await run("queues", "get", "nowhere")).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: 'The queue "nowhere" is named by no job, no living worker and no setting.\n',
+    });
+    expect(jsonOf(await run("kinds", "get", "nowhere", "--json"))).toEqual({ kind: null });
+  });
+
   test.each([
-    [["tenants", "set"], "Whose limits?"],
+    [["tenants", "set"], "Missing required argument 'tenant'"],
     [["tenants", "set", "acme"], "What is to change?"],
-    [["tenants", "sett", "acme"], 'Unknown word "sett"'],
-    [["tenants", "--weight", "2"], "--weight: say whose"],
-    [["queues", "--max-running", "2"], "--max-running: say whose"],
-    [["tenants", "set", "acme", "--weight", "2", "--limit", "5"], "--limit: this is for the list"],
+    [["tenants", "sett", "acme"], 'has no subcommand "sett". Did you mean "fairmill tenants set"?'],
+    [["tenants", "--weight", "2"], "Unknown option '--weight'"],
+    [["queues", "--max-running", "2"], "Unknown option '--max-running'"],
+    [["tenants", "set", "acme", "--weight", "2", "--limit", "5"], "Unknown option '--limit'"],
     [["tenants", "set", "acme", "--weight", "0"], "weight: 0 is not a number from 0.01 to 1000"],
     [["queues", "set", "q", "--weight", "2"], "Unknown option '--weight'"],
     [["queues", "set", "q", "--rate", "100"], '--rate: "100" is not a rate. Write it like 100/1m'],
@@ -186,6 +212,7 @@ describe("tenants, queues, kinds", () => {
     const { code, stdout, stderr } = await run(...args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(reason);
-    expect(stderr).toContain(`See "fairmill ${args[0]} --help".`);
+    const verb = args[1] === "set" ? " set" : "";
+    expect(stderr).toContain(`See "fairmill ${args[0]}${verb} --help".`);
   });
 });

@@ -17,7 +17,7 @@ async function unknown(key = "order-1"): Promise<string> {
   const jobs = await claimDeliveries(db, "w");
   await begin(db, "w", jobs);
   await settle(db, "w", jobs, "dead", [
-    { error: { message: "gone" }, delivery: { outcome: "doubt", error: { name: "Error", message: "gone" } } },
+    { error: { message: "gone" }, delivery: { outcome: "uncertain", error: { name: "Error", message: "gone" } } },
   ]);
   return id;
 }
@@ -43,7 +43,7 @@ test("lists messages, newest first, page by page and by filter", async () => {
 
 test("shows a message with its attempts, and what to do about one whose fate is unknown", async () => {
   const id = await unknown();
-  const { stdout } = await run("outbox", "show", id);
+  const { stdout } = await run("outbox", "get", id);
   expect(lines(stdout)).toEqual([
     `Message ${id}: unknown`,
     "|channel|mail, tenant default",
@@ -52,20 +52,20 @@ test("shows a message with its attempts, and what to do about one whose fate is 
     '|payload|{"to":"ann"}',
     "",
     "WHEN|ATTEMPT|BY|WHY",
-    expect.stringMatching(/\|doubt\|w\|gone$/),
+    expect.stringMatching(/\|uncertain\|w\|gone$/),
     "",
     `It may have arrived. When you know: fairmill outbox resolve ${id} --as sent|failed|resend`,
     "",
   ]);
-  expect(jsonOf(await run("outbox", "show", id, "--json"))).toMatchObject({ id, attempts: [{ outcome: "doubt" }] });
-  expect(await run("outbox", "show", "99999999")).toMatchObject({ code: 1 });
+  expect(jsonOf(await run("outbox", "get", id, "--json"))).toMatchObject({ id, attempts: [{ outcome: "uncertain" }] });
+  expect(await run("outbox", "get", "99999999")).toMatchObject({ code: 1 });
 });
 
 test("resolves a message, and says when there is nothing to resolve", async () => {
   const id = await unknown();
   const resolved = await run("outbox", "resolve", id, "--as", "sent", "--by", "ann", "--reason", "in their inbox");
   expect(resolved).toEqual({ code: 0, stderr: "", stdout: `Message ${id} is resolved.\n` });
-  expect((await run("outbox", "show", id)).stdout).toMatch(/resolved as sent +ann +in their inbox/);
+  expect((await run("outbox", "get", id)).stdout).toMatch(/resolved as sent +ann +in their inbox/);
   expect(jsonOf(await run("outbox", "resolve", id, "--as", "sent", "--json"))).toEqual({
     id,
     as: "sent",
@@ -82,10 +82,10 @@ test("resolves a message, and says when there is nothing to resolve", async () =
 });
 
 test.each([
-  [["outbox", "show"], "Which message?"],
-  [["outbox", "resolve", "1"], "As what?"],
-  [["outbox", "drop", "1"], 'Unknown word "drop".'],
-  [["outbox", "--as", "sent"], "--as, --by and --reason are for resolve."],
+  [["outbox", "get"], "Missing required argument 'id'"],
+  [["outbox", "resolve", "1"], "Required option '--as <what>' not specified"],
+  [["outbox", "drop", "1"], 'has no subcommand "drop". Known: "fairmill outbox list", "fairmill outbox get"'],
+  [["outbox", "--as", "sent"], "Unknown option '--as'"],
   [["outbox", "resolve", "1", "--as", "lost"], "Allowed choices"],
 ])("%j is refused with a word on what to write", async (args, words) => {
   const { code, stderr } = await run(...args);

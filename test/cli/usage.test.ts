@@ -2,14 +2,18 @@
 import { expect, test } from "vitest";
 import { cli, jsonOf, scratchFolder } from "./cli.js";
 
-const ALL = "dev migrate work enqueue jobs job why cancel retry pause resume tenants queues kinds".split(" ");
+const ALL =
+  "dev migrate work enqueue jobs job why cancel retry redrive rerun batches flows pause resume tenants queues kinds credits outbox schedules".split(
+    " ",
+  );
+const VERBS = ["schedules pause", "tenants set", "batches cancel", "outbox resolve", "credits grant", "queues list"];
 
 test("help lists every command, and every command's help has examples and the options of all", async () => {
   const general = await cli(["--help"]);
   expect(await cli([])).toEqual(general);
   expect(general).toMatchObject({ code: 0, stderr: "" });
   for (const name of ALL) expect(general.stdout).toMatch(new RegExp(`^  ${name}\\b`, "m"));
-  const helps = await Promise.all(ALL.map((name) => cli([name, "--help"])));
+  const helps = await Promise.all([...ALL, ...VERBS].map((name) => cli([...name.split(" "), "--help"])));
   for (const help of helps) {
     expect(help).toMatchObject({ code: 0, stderr: "" });
     expect(help.stdout).toContain("Examples:\n  fairmill ");

@@ -6,10 +6,10 @@ const send = () => {};
 const ask = () => "arrived" as const;
 
 test("what becomes of a doubt follows from the receiver, unless it is said", () => {
-  expect(defineChannel({ name: "a", receiver: "takes-key", send }).onDoubt).toBe("resend");
-  expect(defineChannel({ name: "a", receiver: "can-be-asked", send, ask }).onDoubt).toBe("ask");
-  expect(defineChannel({ name: "a", receiver: "neither", send }).onDoubt).toBe("hold");
-  expect(defineChannel({ name: "a", receiver: "takes-key", send, onDoubt: "hold" }).onDoubt).toBe("hold");
+  expect(defineChannel({ name: "a", receiver: "takes-key", send }).onUncertain).toBe("resend");
+  expect(defineChannel({ name: "a", receiver: "can-be-asked", send, ask }).onUncertain).toBe("ask");
+  expect(defineChannel({ name: "a", receiver: "neither", send }).onUncertain).toBe("review");
+  expect(defineChannel({ name: "a", receiver: "takes-key", send, onUncertain: "review" }).onUncertain).toBe("review");
 });
 
 test("its delivery job has its name, a queue of its own, ten attempts and a minute, unless it is said", () => {
@@ -17,7 +17,7 @@ test("its delivery job has its name, a queue of its own, ten attempts and a minu
   expect(definition).toMatchObject({
     kind: "fairmill.deliver.mail",
     queue: "outbox",
-    attemptsMax: 10,
+    maxAttempts: 10,
     timeoutMs: 60_000,
     expireMs: undefined,
   });
@@ -33,8 +33,8 @@ test("its delivery job has its name, a queue of its own, ten attempts and a minu
     key: ({ to }) => to,
     limits: { active: 1 },
   });
-  expect(other.definition).toMatchObject({ queue: "mails", attemptsMax: 10, timeoutMs: 5_000, expireMs: 3_600_000 });
-  expect(other.definition.limits).toMatchObject({ max_running: 1 });
+  expect(other.definition).toMatchObject({ queue: "mails", maxAttempts: 10, timeoutMs: 5_000, expireMs: 3_600_000 });
+  expect(other.definition.limits).toMatchObject({ active: 1 });
 });
 
 test.each([
@@ -42,9 +42,9 @@ test.each([
   ["receiver", { receiver: "toString" }],
   ["send", { send: "mail" }],
   ["ask", { receiver: "can-be-asked" }],
-  ["ask", { onDoubt: "ask" }],
+  ["ask", { onUncertain: "ask" }],
   ["ask", { ask: true }],
-  ["onDoubt", { onDoubt: "pray" }],
+  ["onUncertain", { onUncertain: "pray" }],
   ["askAfter", { askAfter: 10 }],
   ["channel", { name: "two words" }],
   ["channel", { name: "x".repeat(181) }],

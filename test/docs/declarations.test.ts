@@ -6,7 +6,15 @@ import { scratchFolder } from "../cli/cli.js";
 import { repo } from "./documents.js";
 import { compile } from "./sample-project.js";
 
-const ENTRIES = ["", "/adapters/drizzle", "/adapters/kysely", "/adapters/postgres-js", "/adapters/prisma"];
+const ENTRIES = [
+  "",
+  "/errors",
+  "/webhooks",
+  "/adapters/drizzle",
+  "/adapters/kysely",
+  "/adapters/postgres-js",
+  "/adapters/prisma",
+];
 
 const USE = `${ENTRIES.map((entry, n) => `import * as entry${n} from "fairmill${entry}";`).join("\n")}
 import { createClient, createWorker, defineJob, handle } from "fairmill";

@@ -2,8 +2,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
-  batchCoordination,
-  type CodecOptions,
   ConfigError,
   createClient,
   createCodec,
@@ -17,15 +15,13 @@ import {
   type JobCredits,
   type JobFilter,
   type PublishOptions,
-  type Rate,
-  sendWebhook,
-  type VerifyOptions,
-  verifyWebhook,
-  type WebhookMessage,
+  type RateLimit,
 } from "fairmill";
+import { sendWebhook, type VerifyOptions, verifyWebhook, type WebhookMessage } from "fairmill/webhooks";
 import { describe, expect, test } from "vitest";
 import { toMs } from "../../src/base/duration.js";
 import { JOB_STATES, TRANSITIONS } from "../../src/core/job/states.js";
+import type { CodecOptions } from "../../src/encryption/aes-codec.js";
 import { checkWorkerOptions, type WorkerOptions } from "../../src/worker/worker-settings.js";
 import { cli } from "../cli/cli.js";
 import { useDatabase } from "../support/database.js";
@@ -86,47 +82,49 @@ describe("settings.md lists exactly the settings that are known", () => {
     ["defineJob", () => defineJob({ kind: "j", ...nope })],
     ["retry", () => defineJob({ kind: "j", retry: nope })],
     ["limits", () => defineJob({ kind: "j", limits: nope })],
-    ["rate", () => defineJob({ kind: "j", limits: { rate: nope as Rate } })],
-    ["setTenant", () => client.setTenant("t", nope)],
-    ["tenants page", () => client.tenants(nope)],
+    ["rate", () => defineJob({ kind: "j", limits: { rate: nope as RateLimit } })],
+    ["tenants.set", () => client.tenants.set("t", nope)],
+    ["tenants.list", () => client.tenants.list(nope)],
     ["unique", () => defineJob({ kind: "j", unique: nope })],
     ["debounce", () => defineJob({ kind: "j", debounce: { wait: 1, ...nope } })],
     ["throttle", () => defineJob({ kind: "j", throttle: { per: 1, ...nope } })],
     ["defineChannel", () => defineChannel({ name: "c", receiver: "neither", send: () => {}, ...nope })],
     ["publish", () => client.publish("c", {}, nope as PublishOptions)],
-    ["outbox filter", () => client.outbox(nope)],
-    ["resolveDelivery", () => client.resolveDelivery("1", "sent", nope)],
+    ["outbox.list", () => client.outbox.list(nope)],
+    ["outbox.resolve", () => client.outbox.resolve("1", "sent", nope)],
     ["credits", () => defineJob({ kind: "j", credits: nope as JobCredits<unknown> })],
-    ["schedule", () => client.schedule("s", { cron: "* * * * *", job, input: {}, ...nope })],
-    ["nextRuns", () => client.nextRuns({ cron: "* * * * *", ...nope })],
-    ["schedules page", () => client.schedules(nope)],
-    ["grant", () => client.grant("a", 1, nope)],
-    ["statement page", () => client.statement("a", nope)],
+    ["schedules.set", () => client.schedules.set("s", { cron: "* * * * *", job, input: {}, ...nope })],
+    ["schedules.next", () => client.schedules.next({ cron: "* * * * *", ...nope })],
+    ["schedules.list", () => client.schedules.list(nope)],
+    ["credits.grant", () => client.credits.grant("a", 1, nope)],
+    ["credits.statement", () => client.credits.statement("a", nope)],
     ["enqueue", () => client.enqueue(job, {}, nope as EnqueueOptions)],
-    ["jobs filter", () => client.jobs(nope as JobFilter)],
-    ["redrive filter", () => client.redrive(nope)],
-    ["redrive", () => client.redrive({}, nope)],
-    ["rerun", () => client.rerun("1", nope)],
-    ["batch", () => client.batch(nope, () => {})],
-    ["callback", () => client.batch({ onSuccess: { job, input: {}, ...nope } }, () => {})],
-    ["stability", () => client.openBatch({ stability: nope })],
-    ["batchCoordination", () => batchCoordination(nope)],
-    ["batches filter", () => client.batches.list(nope)],
-    ["wait", () => client.batches.wait("1", nope)],
-    ["hold", () => client.batches.hold("1", nope)],
+    ["jobs.list", () => client.jobs.list(nope as JobFilter)],
+    ["redrive filter", () => client.dead.redrive(nope)],
+    ["dead.redrive", () => client.dead.redrive({}, nope)],
+    ["jobs.rerun", () => client.jobs.rerun("1", nope)],
+    ["batches.create", () => client.batches.create(nope, () => {})],
+    ["callback", () => client.batches.create({ onSuccess: { job, input: {}, ...nope } }, () => {})],
+    ["stability", () => client.batches.open({ stability: nope })],
+    ["stability", () => createClient({ databaseUrl: url, stability: nope })],
+    ["flows.list", () => client.flows.list(nope)],
+    ["stop", () => createWorker({ databaseUrl: url, handlers }).stop(nope)],
+    ["batches.list", () => client.batches.list(nope)],
+    ["batches.wait", () => client.batches.wait("1", nope)],
+    ["batches.hold", () => client.batches.hold("1", nope)],
     ["defineFlow", () => defineFlow({ name: "f", ...nope }, () => {})],
     ["node", () => defineFlow({ name: "f" }, (flow) => void flow.job("n", job, () => ({}), nope))],
     ["run", () => defineFlow({ name: "f" }, (flow) => void flow.run("n", () => {}, nope))],
     [
-      "flow",
+      "flows.start",
       () =>
-        client.flow(
+        client.flows.start(
           defineFlow({ name: "f" }, () => {}),
           {},
           nope,
         ),
     ],
-    ["flows retry", () => client.flows.retry("1", nope)],
+    ["flows.retry", () => client.flows.retry("1", nope)],
     ["sendWebhook", () => sendWebhook(nope as WebhookMessage)],
     ["webhook limits", () => sendWebhook({ ...webhook, limits: nope })],
     ["verifyWebhook", () => verifyWebhook(nope as VerifyOptions)],
@@ -134,9 +132,9 @@ describe("settings.md lists exactly the settings that are known", () => {
     expect(settingsUnder(heading).toSorted()).toEqual(await knownTo(give));
   });
 
-  test("openBatch: those of batch, and its own", async () => {
-    const all = [...settingsUnder("batch"), ...settingsUnder("openBatch")];
-    expect(all.toSorted()).toEqual(await knownTo(() => client.openBatch(nope)));
+  test("batches.open: those of batches.create, and its own", async () => {
+    const all = [...settingsUnder("batches.create"), ...settingsUnder("batches.open")];
+    expect(all.toSorted()).toEqual(await knownTo(() => client.batches.open(nope)));
   });
 
   test("defineConfig: those of createWorker but db and clock, and its own", async () => {
@@ -192,7 +190,7 @@ describe("settings.md names the defaults that count", () => {
       queue: JSON.parse(said.get("queue")!),
       priority: Number(said.get("priority")),
       timeoutMs: ms(said.get("timeout")),
-      attemptsMax: Number(defaultsOf("retry").get("attempts")),
+      maxAttempts: Number(defaultsOf("retry").get("attempts")),
       expireMs: undefined,
     });
   });
@@ -234,15 +232,43 @@ test("errors.md has an entry for every code that exists, and for no other", () =
       expect(sectionOf(documentAt("docs/reference/errors.md"), entry).replaceAll(/\s+/g, " "), entry).toContain(part);
 });
 
-test("api.md names everything that the package exports", () => {
-  const exported = [...readFileSync(join(repo, "src/index.ts"), "utf8").matchAll(/export (?:type )?\{([^}]+)\}/g)]
+/** What a door of the package exports, by its source. */
+const exportedBy = (source: string) =>
+  [...readFileSync(join(repo, source), "utf8").matchAll(/export (?:type )?\{([^}]+)\}/g)]
     .flatMap(([, names]) => names!.split(","))
     .map((name) => name.trim().replace(/^type /, ""))
     .filter((name) => name !== "");
+
+describe("api.md names everything that the package exports", () => {
   const page = documentAt("docs/reference/api.md");
-  const headings = [...page.prose.matchAll(/^#+ (.+)$/gm)].flatMap(([, heading]) => heading!.split(", "));
-  const named = new Set([...headings, ...codeIn(page.prose).flatMap((code) => code.match(/\w+/g) ?? [])]);
-  expect(exported.filter((name) => !named.has(name))).toEqual([]);
+  const namedIn = (text: string) => {
+    const headings = [...text.matchAll(/^#+ (.+)$/gm)].flatMap(([, heading]) => heading!.split(", "));
+    return new Set([...headings, ...codeIn(text).flatMap((code) => code.match(/\w+/g) ?? [])]);
+  };
+
+  test("from fairmill, which has about a hundred names", () => {
+    const exported = exportedBy("src/index.ts");
+    expect(exported.filter((name) => !namedIn(page.prose).has(name))).toEqual([]);
+    expect(exported.length).toBeLessThanOrEqual(105);
+  });
+
+  test.each([
+    ["src/errors.ts", "Errors"],
+    ["src/webhooks.ts", "Webhooks"],
+  ])("from the subpath of %s, under its heading", (source, heading) => {
+    const named = namedIn(sectionOf(page, heading));
+    expect(exportedBy(source).filter((name) => !named.has(name))).toEqual([]);
+  });
+
+  test("every class of error is exported by fairmill/errors", () => {
+    const classes = sourcesIn("src", ".ts").flatMap((text) => [
+      ...text.matchAll(/^export (?:abstract )?class (\w+) extends (?:\w*Error)\b/gm),
+    ]);
+    // Of the command, and of what the client repeats by itself.
+    const inner = ["NotSentError", "UsageError", "EmbeddedMissingError", "EmbeddedStartError"];
+    const missing = classes.map(([, name]) => name!).filter((name) => !exportedBy("src/errors.ts").includes(name));
+    expect(missing.filter((name) => !inner.includes(name))).toEqual([]);
+  });
 });
 
 test("api.md names every adapter with all that it exports, and so does the package", () => {
@@ -334,10 +360,20 @@ describe("cli.md has every command, argument and option, and no other", () => {
     expect(rowsOf("Every command").toSorted()).toEqual(optionsIn(common).toSorted());
   });
 
-  test.each(commands)("fairmill %s", async (name) => {
+  const verbsIn = (help: string) =>
+    [...(/\nCommands:\n([\s\S]+?)\n\n/.exec(help)?.[1] ?? "").matchAll(/^ {2}(\w+)/gm)].map(([, verb]) => verb!);
+
+  test.each(commands)("fairmill %s, and its subcommands", async (name) => {
     const { stdout } = await cli([name, "--help"]);
-    const own = /\nOptions:\n([\s\S]+?)\n\n/.exec(stdout)![1]!;
-    expect(rowsOf(`fairmill ${name}`)).toEqual(optionsIn(own).filter((option) => option !== "--help"));
+    const verbs = verbsIn(stdout);
+    const headings = [...page.prose.matchAll(new RegExp(`^### fairmill ${name} (\\w+)$`, "gm"))];
+    expect(headings.map(([, verb]) => verb)).toEqual(verbs);
+    for (const path of verbs.length === 0 ? [[name]] : verbs.map((verb) => [name, verb])) {
+      const help = await cli([...path, "--help"]);
+      expect(help.stdout, path.join(" ")).toContain("Examples:\n  fairmill ");
+      const own = /\nOptions:\n([\s\S]+?)\n\n/.exec(help.stdout)![1]!;
+      expect(rowsOf(`fairmill ${path.join(" ")}`)).toEqual(optionsIn(own).filter((option) => option !== "--help"));
+    }
   });
 
   test("README's table has them, too", async () => {

@@ -65,11 +65,23 @@ describe("every command in the documents exists, with its options", () => {
   );
   const names = [...new Set(commands.map(({ words }) => words[0] ?? ""))];
   test.each(names)("fairmill %s", async (name) => {
-    const help = await cli([name, "--help"]);
-    expect(help).toMatchObject({ code: 0, stderr: "" });
-    const known = new Set(help.stdout.match(/--[a-z][\w-]*/g));
-    const isUnknown = (word: string) => /^--\w/.test(word) && !known.has(word.split("=")[0]!);
-    const wrong = commands.filter(({ words }) => words[0] === name && words.some(isUnknown));
-    expect(wrong.map(({ place, line }) => `${place}: ${line}`)).toEqual([]);
+    const group = await cli([name, "--help"]);
+    expect(group).toMatchObject({ code: 0, stderr: "" });
+    const verbs = [...(/\nCommands:\n([\s\S]+?)\n\n/.exec(group.stdout)?.[1] ?? "").matchAll(/^ {2}(\w+)/gm)].map(
+      ([, verb]) => verb!,
+    );
+    const wrong: string[] = [];
+    for (const { words, place, line } of commands.filter(({ words }) => words[0] === name)) {
+      const [, second] = words;
+      const isVerb = second !== undefined && !second.startsWith("-");
+      // A thing alone is its list.
+      const verb = isVerb ? second : "list";
+      const help = verbs.includes(verb) ? await cli([name, verb, "--help"]) : group;
+      const known = new Set(help.stdout.match(/--[a-z][\w-]*/g));
+      const isUnknown = (word: string) => /^--\w/.test(word) && !known.has(word.split("=")[0]!);
+      if (words.some(isUnknown) || (verbs.length > 0 && isVerb && !verbs.includes(second)))
+        wrong.push(`${place}: ${line}`);
+    }
+    expect(wrong).toEqual([]);
   });
 });

@@ -23,19 +23,19 @@ describe("nothing is stored", () => {
   test("when an input is not valid, or what fills the batch throws", async () => {
     await using client = createClient({ databaseUrl: db.url });
     await expect(
-      client.batch({}, async (batch) => {
+      client.batches.create({}, async (batch) => {
         await batch.add(page, { n: 1 });
         await batch.add(page, { n: "two" as never });
       }),
     ).rejects.toMatchObject({ code: "FAIRMILL_INPUT_INVALID" });
     await expect(
-      client.batch({}, async (batch) => {
+      client.batches.create({}, async (batch) => {
         await batch.add(page, { n: 1 });
         throw new Error("changed my mind");
       }),
     ).rejects.toThrow("changed my mind");
     await expect(
-      client.batch({ onSuccess: { job: report, input: { of: 1 as never } } }, () => {}),
+      client.batches.create({ onSuccess: { job: report, input: { of: 1 as never } } }, () => {}),
     ).rejects.toMatchObject({ code: "FAIRMILL_INPUT_INVALID" });
     expect([await count("batch"), await count("job")]).toEqual([0, 0]);
   });
@@ -49,20 +49,20 @@ describe("nothing is stored", () => {
     [null, "pass an object"],
   ])("with settings %o: %s", async (options, message) => {
     await using client = createClient({ databaseUrl: db.url });
-    await expect(client.batch(options as never, () => {})).rejects.toMatchObject({
+    await expect(client.batches.create(options as never, () => {})).rejects.toMatchObject({
       code: "FAIRMILL_CONFIG",
       message: expect.stringContaining(message),
     });
-    await expect(client.openBatch(options as never)).rejects.toMatchObject({ code: "FAIRMILL_CONFIG" });
+    await expect(client.batches.open(options as never)).rejects.toMatchObject({ code: "FAIRMILL_CONFIG" });
     expect(await count("batch")).toBe(0);
   });
 
   test("with a window that is none", async () => {
     await using client = createClient({ databaseUrl: db.url });
-    await expect(client.openBatch({ stability: { stabilityWindow: "soon" as never } })).rejects.toMatchObject({
+    await expect(client.batches.open({ stability: { stabilityWindow: "soon" as never } })).rejects.toMatchObject({
       code: "FAIRMILL_CONFIG",
     });
-    await expect(client.openBatch({ stability: { window: 1 } as never })).rejects.toMatchObject({
+    await expect(client.batches.open({ stability: { window: 1 } as never })).rejects.toMatchObject({
       code: "FAIRMILL_CONFIG",
     });
   });
@@ -70,14 +70,14 @@ describe("nothing is stored", () => {
 
 test("12,000 members: stored in portions, the batch open until the last is there; half of it is cancelled when filling fails", async () => {
   await using client = createClient({ databaseUrl: db.url });
-  const { id, added } = await client.batch({}, async (batch) => {
+  const { id, added } = await client.batches.create({}, async (batch) => {
     for (let n = 0; n < 12_000; n++) await batch.add(page, { n });
   });
   expect(added).toBe(12_000);
   expect(await client.batches.get(id)).toMatchObject({ state: "pending", live: 10_000 });
   expect(await count("batch_hold")).toBe(0);
   await expect(
-    client.batch({ name: "half" }, async (batch) => {
+    client.batches.create({ name: "half" }, async (batch) => {
       for (let n = 0; n < 6_000; n++) await batch.add(page, { n });
       throw new Error("out of paper");
     }),
@@ -99,8 +99,8 @@ test("F2: in a transaction of the caller a batch and a flow are there when it co
     await tx.query("begin");
     const batch = await client
       .in(tx)
-      .batch({ onComplete: { job: report, input: { of: "b" } } }, (b) => b.add(page, { n: 1 }));
-    const started = await client.in(tx).flow(flow, { n: 2 });
+      .batches.create({ onComplete: { job: report, input: { of: "b" } } }, (b) => b.add(page, { n: 1 }));
+    const started = await client.in(tx).flows.start(flow, { n: 2 });
     await tx.query(end);
     expect((await client.batches.get(batch.id))?.state).toBe(end === "commit" ? "pending" : undefined);
     expect((await client.flows.get(started.id))?.nodes.map(({ name, state }) => `${name} ${state}`)).toEqual(
@@ -114,8 +114,10 @@ test("F2: in a transaction of the caller a batch and a flow are there when it co
 test("F9: members, callbacks and nodes are sealed like any job", async () => {
   const codec = createCodec({ keys: { k1: Buffer.alloc(32, 1).toString("base64") }, current: "k1" } as never);
   await using client = createClient({ databaseUrl: db.url, codec });
-  await client.batch({ onSuccess: { job: report, input: { of: "secret" } } }, (b) => b.add(page, { n: 77_777 }));
-  await client.flow(
+  await client.batches.create({ onSuccess: { job: report, input: { of: "secret" } } }, (b) =>
+    b.add(page, { n: 77_777 }),
+  );
+  await client.flows.start(
     defineFlow<{ n: number }>({ name: "f" }, (f) => void f.job("a", page, (input) => input)),
     { n: 77_777 },
   );
@@ -132,23 +134,23 @@ test("what is no job, no flow or no function is refused by name, and nothing is 
   const nothing = undefined as never;
   const refused = (work: Promise<unknown>, setting: string) =>
     expect(work).rejects.toMatchObject({ code: "FAIRMILL_CONFIG", setting });
-  await refused(client.batch({}, nothing), "fill");
+  await refused(client.batches.create({}, nothing), "fill");
   await refused(
-    client.batch({}, (batch) => batch.add(nothing, {})),
+    client.batches.create({}, (batch) => batch.add(nothing, {})),
     "job",
   );
   await refused(
-    client.batch({}, (batch) => batch.add({} as never, {})),
+    client.batches.create({}, (batch) => batch.add({} as never, {})),
     "job",
   );
   await refused(client.enqueue(nothing, {}), "job");
-  await refused(client.flow(nothing, {}), "flow");
+  await refused(client.flows.start(nothing, {}), "flow");
   const notAList = defineFlow({ name: "f" }, (f) => void f.jobs("a", page, () => 5 as never));
-  await refused(client.flow(notAList, {}), "inputs");
+  await refused(client.flows.start(notAList, {}), "inputs");
   await refused(client.flows.retry("1", { from: 5 as never }), "from");
   await refused(client.batches.list({ state: "bogus" as never }), "state");
-  await refused(client.outbox({ status: "bogus" as never }), "status");
-  await refused(client.resolveDelivery("1", "bogus" as never), "verdict");
+  await refused(client.outbox.list({ status: "bogus" as never }), "status");
+  await refused(client.outbox.resolve("1", "bogus" as never), "verdict");
   expect([await count("batch"), await count("job")]).toEqual([0, 0]);
 });
 
@@ -192,14 +194,16 @@ describe("declaring flows", () => {
     const flow = defineFlow({ name: "f", input: z.object({ n: z.number() }) }, (f) => {
       f.job("a", page, ({ n }) => ({ n: n === 13 ? ("bad luck" as never) : n }));
     });
-    await expect(client.flow(flow, { n: "1" as never })).rejects.toMatchObject({ code: "FAIRMILL_INPUT_INVALID" });
-    await expect(client.flow(flow, { n: 13 })).rejects.toMatchObject({ code: "FAIRMILL_INPUT_INVALID" });
-    await expect(client.flow(flow, { n: 1 }, { tenat: "acme" } as never)).rejects.toMatchObject({
+    await expect(client.flows.start(flow, { n: "1" as never })).rejects.toMatchObject({
+      code: "FAIRMILL_INPUT_INVALID",
+    });
+    await expect(client.flows.start(flow, { n: 13 })).rejects.toMatchObject({ code: "FAIRMILL_INPUT_INVALID" });
+    await expect(client.flows.start(flow, { n: 1 }, { tenat: "acme" } as never)).rejects.toMatchObject({
       code: "FAIRMILL_CONFIG",
     });
     expect(await count("batch")).toBe(0);
-    const { id } = await client.flow(flow, { n: 1 }, { tenant: "acme", priority: 5 });
-    expect(await client.jobs()).toMatchObject([
+    const { id } = await client.flows.start(flow, { n: 1 }, { tenant: "acme", priority: 5 });
+    expect(await client.jobs.list()).toMatchObject([
       { tenant: "acme", priority: 5, batch: (await client.flows.get(id))!.nodes[0]!.id },
     ]);
   });

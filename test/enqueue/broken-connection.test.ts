@@ -64,7 +64,7 @@ test("a list in which every job has a key is repeated as well", async () => {
   await client.close();
 });
 
-test("a long list whose commit got no answer is in doubt as well, and repeated when every job has a key", async () => {
+test("a long list whose commit got no answer is uncertain as well, and repeated when every job has a key", async () => {
   const proxy = await TcpProxy.before(db.url);
   const client = createClient({ databaseUrl: proxy.url });
   const list = Array.from({ length: 6_000 }, (_, n) => ({ input: { n } }));
@@ -132,8 +132,8 @@ test("a batch or a flow whose answer is lost may be stored or not: the caller is
   const client = createClient({ databaseUrl: proxy.url });
   const flow = defineFlow<{ n: number }>({ name: "f" }, (f) => void f.job("a", plain, (input) => input));
   const calls: [string, () => Promise<unknown>][] = [
-    ["open_batch_v1", () => client.batch({}, (batch) => batch.add(plain, { n: 1 }))],
-    ["start_flow_v1", () => client.flow(flow, { n: 2 })],
+    ["open_batch_v1", () => client.batches.create({}, (batch) => batch.add(plain, { n: 1 }))],
+    ["start_flow_v1", () => client.flows.start(flow, { n: 2 })],
   ];
   for (const [statement, call] of calls) {
     const swallowed = proxy.swallowAnswerTo(statement);

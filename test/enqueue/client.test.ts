@@ -409,7 +409,7 @@ describe("closing", () => {
     await expect(client.job("1")).rejects.toThrow(/closed/);
     await expect(inTransaction.enqueue(plain, { n: 3 })).rejects.toMatchObject({ code: "FAIRMILL_CLOSED" });
     await expect(client.in(db.pool).enqueueMany(plain, items(2))).rejects.toMatchObject({ code: "FAIRMILL_CLOSED" });
-    await expect(client.in(db.pool).balance("a")).rejects.toMatchObject({ code: "FAIRMILL_CLOSED" });
+    await expect(client.in(db.pool).credits.balance("a")).rejects.toMatchObject({ code: "FAIRMILL_CLOSED" });
     expect(await count()).toBe(1);
   });
 
@@ -465,7 +465,7 @@ describe("a database that is not there", () => {
     expect(knocks).toBe(1);
     const refusal = { code: "FAIRMILL_DATABASE_NOT_FOUND", message: expect.stringContaining("no_such_database") };
     await expect(client.enqueueMany(plain, items(2))).rejects.toMatchObject(refusal);
-    await expect(client.jobs()).rejects.toMatchObject(refusal);
+    await expect(client.jobs.list()).rejects.toMatchObject(refusal);
     await expect(client.migrate()).rejects.toMatchObject(refusal);
     await expect(client.pendingMigrations()).rejects.toMatchObject(refusal);
     await client.close();

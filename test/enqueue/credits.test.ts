@@ -26,28 +26,36 @@ const reasonOf = (promise: Promise<unknown>): Promise<Error> =>
 
 describe("grant, balance, statement", () => {
   test("an account is made by its first grant, and one that nobody made has nothing", async () => {
-    expect(await client.balance("ann")).toEqual({ available: 0, held: 0 });
-    expect(await client.statement("ann")).toEqual([]);
-    expect(await client.grant("ann", 10, { reason: "welcome" })).toEqual({ available: 10, granted: true });
-    expect(await client.grant("ann", 5, { idempotencyKey: "order-1" })).toEqual({ available: 15, granted: true });
-    expect(await client.grant("ann", 5, { idempotencyKey: "order-1" })).toEqual({ available: 15, granted: false });
-    expect(await client.balance("ann")).toEqual({ available: 15, held: 0 });
+    expect(await client.credits.balance("ann")).toEqual({ available: 0, reserved: 0 });
+    expect(await client.credits.statement("ann")).toEqual([]);
+    expect(await client.credits.grant("ann", 10, { reason: "welcome" })).toEqual({ available: 10, granted: true });
+    expect(await client.credits.grant("ann", 5, { idempotencyKey: "order-1" })).toEqual({
+      available: 15,
+      granted: true,
+    });
+    expect(await client.credits.grant("ann", 5, { idempotencyKey: "order-1" })).toEqual({
+      available: 15,
+      granted: false,
+    });
+    expect(await client.credits.balance("ann")).toEqual({ available: 15, reserved: 0 });
   });
 
   test("the statement is newest first and comes in pages", async () => {
-    await client.grant("ann", 10, { reason: "welcome" });
+    await client.credits.grant("ann", 10, { reason: "welcome" });
     const { id } = await client.enqueue(draw, { user: "ann", size: 4 });
     await register(db, "w");
     await settle(db, "w", await claim(db, "w"), "done");
-    const entries = await client.statement("ann");
+    const entries = await client.credits.statement("ann");
     expect(entries.map(({ kind, amount, jobId, reason }) => ({ kind, amount, jobId, reason }))).toEqual([
       { kind: "capture", amount: 4, jobId: id, reason: null },
-      { kind: "hold", amount: 4, jobId: id, reason: null },
+      { kind: "reservation", amount: 4, jobId: id, reason: null },
       { kind: "grant", amount: 10, jobId: null, reason: "welcome" },
     ]);
     expect(entries[0]!.createdAt).toBeInstanceOf(Date);
-    const first = await client.statement("ann", { limit: 2 });
-    expect([...first, ...(await client.statement("ann", { limit: 2, before: first.at(-1)!.id }))]).toEqual(entries);
+    const first = await client.credits.statement("ann", { limit: 2 });
+    expect([...first, ...(await client.credits.statement("ann", { limit: 2, before: first.at(-1)!.id }))]).toEqual(
+      entries,
+    );
   });
 
   test("inside a transaction of the caller: all of it or nothing", async () => {
@@ -56,14 +64,17 @@ describe("grant, balance, statement", () => {
     try {
       for (const end of ["rollback", "commit"]) {
         await tx.query("begin");
-        expect(await client.in(tx).grant("ann", 3, { idempotencyKey: "k" })).toEqual({ available: 3, granted: true });
+        expect(await client.in(tx).credits.grant("ann", 3, { idempotencyKey: "k" })).toEqual({
+          available: 3,
+          granted: true,
+        });
         await client.in(tx).enqueue(draw, { user: "ann", size: 2 });
-        expect(await client.in(tx).balance("ann")).toEqual({ available: 1, held: 2 });
+        expect(await client.in(tx).credits.balance("ann")).toEqual({ available: 1, reserved: 2 });
         const error = await reasonOf(client.in(tx).enqueue(draw, { user: "ann", size: 2 }));
         expect(error).toBeInstanceOf(CreditsExhaustedError);
         await tx.query(end);
-        expect(await client.balance("ann")).toEqual(
-          end === "commit" ? { available: 1, held: 2 } : { available: 0, held: 0 },
+        expect(await client.credits.balance("ann")).toEqual(
+          end === "commit" ? { available: 1, reserved: 2 } : { available: 0, reserved: 0 },
         );
       }
     } finally {
@@ -72,19 +83,19 @@ describe("grant, balance, statement", () => {
   });
 
   test.each<[what: string, call: (client: Client) => Promise<unknown>, setting: string]>([
-    ["an empty name", (c) => c.grant("", 1), "account"],
-    ["a name that is too long", (c) => c.balance("ä".repeat(101)), "account"],
-    ["a name that is none", (c) => c.statement(17 as unknown as string), "account"],
-    ["nothing", (c) => c.grant("ann", 0), "amount"],
-    ["less than nothing", (c) => c.grant("ann", -1), "amount"],
-    ["a part", (c) => c.grant("ann", 0.5), "amount"],
-    ["too much", (c) => c.grant("ann", 1e13), "amount"],
-    ["a text", (c) => c.grant("ann", "1" as unknown as number), "amount"],
-    ["a key that is none", (c) => c.grant("ann", 1, { idempotencyKey: "" }), "idempotencyKey"],
-    ["a reason that is none", (c) => c.grant("ann", 1, { reason: "\0" }), "reason"],
-    ["an unknown option", (c) => c.grant("ann", 1, { resaon: "x" } as object), "resaon"],
-    ["an unknown option of a page", (c) => c.statement("ann", { after: "1" } as object), "after"],
-    ["a place that is none", (c) => c.statement("ann", { before: "x" }), "before"],
+    ["an empty name", (c) => c.credits.grant("", 1), "account"],
+    ["a name that is too long", (c) => c.credits.balance("ä".repeat(101)), "account"],
+    ["a name that is none", (c) => c.credits.statement(17 as unknown as string), "account"],
+    ["nothing", (c) => c.credits.grant("ann", 0), "amount"],
+    ["less than nothing", (c) => c.credits.grant("ann", -1), "amount"],
+    ["a part", (c) => c.credits.grant("ann", 0.5), "amount"],
+    ["too much", (c) => c.credits.grant("ann", 1e13), "amount"],
+    ["a text", (c) => c.credits.grant("ann", "1" as unknown as number), "amount"],
+    ["a key that is none", (c) => c.credits.grant("ann", 1, { idempotencyKey: "" }), "idempotencyKey"],
+    ["a reason that is none", (c) => c.credits.grant("ann", 1, { reason: "\0" }), "reason"],
+    ["an unknown option", (c) => c.credits.grant("ann", 1, { resaon: "x" } as object), "resaon"],
+    ["an unknown option of a page", (c) => c.credits.statement("ann", { after: "1" } as object), "after"],
+    ["a place that is none", (c) => c.credits.statement("ann", { before: "x" }), "before"],
   ])("%s is refused by name", async (_, call, setting) => {
     const error = await reasonOf(call(client));
     expect(error).toBeInstanceOf(ConfigError);
@@ -95,31 +106,31 @@ describe("grant, balance, statement", () => {
 
 describe("enqueue", () => {
   test("A6: holds the units, and says so of the job until its end", async () => {
-    await client.grant("ann", 10);
+    await client.credits.grant("ann", 10);
     const { id } = await client.enqueue(draw, { user: "ann", size: 4 });
-    expect((await client.job(id))!.credits).toEqual({ account: "ann", amount: 4, state: "held" });
-    expect((await client.jobs())[0]!.credits).toEqual({ account: "ann", amount: 4, state: "held" });
+    expect((await client.job(id))!.credits).toEqual({ account: "ann", amount: 4, state: "reserved" });
+    expect((await client.jobs.list())[0]!.credits).toEqual({ account: "ann", amount: 4, state: "reserved" });
     const other = await client.enqueue(draw, { user: "ann" });
     await client.cancel(other.id);
     expect((await client.job(other.id))!.credits).toEqual({ account: "ann", amount: 1, state: "released" });
     await register(db, "w");
     await settle(db, "w", await claim(db, "w"), "done");
     expect((await client.job(id))!.credits).toEqual({ account: "ann", amount: 4, state: "captured" });
-    expect(await client.balance("ann")).toEqual({ available: 6, held: 0 });
+    expect(await client.credits.balance("ann")).toEqual({ available: 6, reserved: 0 });
     const free = await client.enqueue(defineJob({ kind: "free" }), {});
     expect((await client.job(free.id))!.credits).toBeNull();
   });
 
   test("without enough is a CreditsExhaustedError that says how many there are", async () => {
-    await client.grant("ann", 3);
+    await client.credits.grant("ann", 3);
     const error = await reasonOf(client.enqueue(draw, { user: "ann", size: 4 }));
     expect(error).toBeInstanceOf(CreditsExhaustedError);
     expect(error).toMatchObject({ code: "FAIRMILL_CREDITS_EXHAUSTED", account: "ann", amount: 4, available: 3 });
-    expect(error.message).toContain('client.grant("ann", …)');
+    expect(error.message).toContain('client.credits.grant("ann", …)');
   });
 
   test("calls that leave together fail alone", async () => {
-    await client.grant("ann", 5);
+    await client.credits.grant("ann", 5);
     const answers = await Promise.allSettled(
       [1, 7, 2, 9, 2].map((size) => client.enqueue(draw, { user: "ann", size })),
     );
@@ -130,12 +141,12 @@ describe("enqueue", () => {
       "rejected",
       "fulfilled",
     ]);
-    expect(await client.balance("ann")).toEqual({ available: 0, held: 5 });
+    expect(await client.credits.balance("ann")).toEqual({ available: 0, reserved: 5 });
   });
 
   test("a call is not refused for what a neighbour would have held that a limit refused", async () => {
-    await client.grant("ann", 1);
-    await client.setTenant("full", { rate: { limit: 1, per: "1h", at: "enqueue" } });
+    await client.credits.grant("ann", 1);
+    await client.tenants.set("full", { rate: { limit: 1, per: "1h", at: "enqueue" } });
     await client.enqueue(defineJob({ kind: "free" }), {}, { tenant: "full" });
     const answers = await Promise.allSettled([
       client.enqueue(draw, { user: "ann" }, { tenant: "full" }),
@@ -148,11 +159,11 @@ describe("enqueue", () => {
   });
 
   test("a list is stored whole or not at all, with an error that names the first that did not fit", async () => {
-    await client.grant("ann", 5);
+    await client.credits.grant("ann", 5);
     const items = [2, 4, 1].map((size) => ({ input: { user: "ann", size } }));
     expect(await reasonOf(client.enqueueMany(draw, items))).toMatchObject({ amount: 4, available: 3 });
-    expect(await client.balance("ann")).toEqual({ available: 5, held: 0 });
-    expect(await client.jobs()).toEqual([]);
+    expect(await client.credits.balance("ann")).toEqual({ available: 5, reserved: 0 });
+    expect(await client.jobs.list()).toEqual([]);
     expect(await client.enqueueMany(draw, items.slice(1))).toHaveLength(2);
   });
 
@@ -160,9 +171,9 @@ describe("enqueue", () => {
     const twice = () =>
       Promise.allSettled([1, 2].map(() => client.enqueue(draw, { user: "ann", size: 2 }, { idempotencyKey: "once" })));
     expect((await twice()).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
-    await client.grant("ann", 3);
+    await client.credits.grant("ann", 3);
     expect((await twice()).map(({ status }) => status)).toEqual(["fulfilled", "fulfilled"]);
-    expect(await client.balance("ann")).toEqual({ available: 1, held: 2 });
+    expect(await client.credits.balance("ann")).toEqual({ available: 1, reserved: 2 });
   });
 
   test.each<[what: string, input: { user: string; size?: number }, setting: string]>([
@@ -175,7 +186,7 @@ describe("enqueue", () => {
 });
 
 test("retry of a job whose credits were spent meanwhile answers no_credits", async () => {
-  await client.grant("ann", 1);
+  await client.credits.grant("ann", 1);
   const { id } = await client.enqueue(draw, { user: "ann" });
   await client.cancel(id);
   const other = await client.enqueue(draw, { user: "ann" });

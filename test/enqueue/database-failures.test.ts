@@ -4,17 +4,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cli } from "../cli/cli.js";
 import { freshDatabase } from "../support/database.js";
-import {
-  IN_TRANSACTION,
-  job,
-  knock,
-  limited,
-  missingDoors,
-  ON_BATCHES,
-  ON_CLIENT,
-  ON_FLOWS,
-  ON_OPEN_BATCH,
-} from "../support/doors.js";
+import { IN_TRANSACTION, job, knock, limited, missingDoors, ON_CLIENT, ON_OPEN_BATCH } from "../support/doors.js";
 
 /** In place of every function, and in front of every table: raises the SQL state that the setting test.state names. */
 const STAND_IN = `
@@ -86,15 +76,7 @@ interface Failed {
 
 /** Calls everything, and returns what failed. A call that throws instead of rejecting is told as such. */
 async function knockEverywhere(client: Client): Promise<Failed[]> {
-  const doors = [
-    ...Object.entries(ON_CLIENT).map(([name, args]) => [name, () => knock(client, name, args)] as const),
-    ...Object.entries(ON_BATCHES).map(
-      ([name, args]) => [`batches.${name}`, () => knock(client.batches, name, args)] as const,
-    ),
-    ...Object.entries(ON_FLOWS).map(
-      ([name, args]) => [`flows.${name}`, () => knock(client.flows, name, args)] as const,
-    ),
-  ];
+  const doors = [...Object.entries(ON_CLIENT).map(([name, args]) => [name, () => knock(client, name, args)] as const)];
   return failuresOf(doors);
 }
 
@@ -133,7 +115,7 @@ const ANSWERS = [
 
 test("the list of doors leaves none out", async () => {
   const client = createClient({ databaseUrl: healthy.url });
-  const batch = await client.openBatch();
+  const batch = await client.batches.open();
   expect(missingDoors(client, batch)).toEqual([]);
   await batch.close();
   await client.close();
@@ -181,8 +163,8 @@ describe.each(Object.entries(REAL))("%s", (_, { url, code, sqlState, all }) => {
     expect(foreign(failed)).toEqual([]);
     const ours = failed.filter(({ error }) => !ANSWERS.includes((error as FairmillError).code));
     expect(codesOf(ours)).toEqual([code]);
-    expect(ours.map(({ door }) => door)).toEqual(expect.arrayContaining(["enqueue", "enqueueMany", "grant"]));
-    if (all) expect(ours).toHaveLength(Object.keys({ ...ON_CLIENT }).length + 5 + 4);
+    expect(ours.map(({ door }) => door)).toEqual(expect.arrayContaining(["enqueue", "enqueueMany", "credits.grant"]));
+    if (all) expect(ours).toHaveLength(Object.keys(ON_CLIENT).length);
     for (const { error } of ours)
       expect(error).toMatchObject({ sqlState: expect.stringMatching(sqlState), cause: expect.anything() });
   });
@@ -219,7 +201,7 @@ describe.each([
     const ours = failed.filter(({ error }) => !ANSWERS.includes((error as FairmillError).code));
     expect(codesOf(ours)).toEqual([code]);
     expect(ours.map(({ door }) => door)).toEqual(
-      expect.arrayContaining(["enqueue", "job", "jobs", "result", "cancel"]),
+      expect.arrayContaining(["enqueue", "job", "jobs.list", "result", "cancel"]),
     );
     for (const { error } of ours) expect(error).toMatchObject({ sqlState });
   });
@@ -262,7 +244,7 @@ describe.each(STATES)("%s", (sqlState, code) => {
     const ours = failed.filter(({ error }) => !ANSWERS.includes((error as FairmillError).code));
     expect(mayBeUnknown(code)).toEqual(expect.arrayContaining(codesOf(ours)));
     expect(ours.map(({ door }) => door)).toEqual(
-      expect.arrayContaining(["enqueue", "job", "jobs", "migrate", "cancel"]),
+      expect.arrayContaining(["enqueue", "job", "jobs.list", "migrate", "cancel"]),
     );
 
     for (const [name, args] of Object.entries(IN_TRANSACTION)) {
@@ -288,7 +270,7 @@ describe.each(STATES)("%s", (sqlState, code) => {
 
 test("a batch that is open when the server becomes read-only says so at every door", async () => {
   const client = createClient({ databaseUrl: healthy.url });
-  const batch = await client.openBatch();
+  const batch = await client.batches.open();
   await ask(
     healthy.url,
     `do $$ begin execute format('alter database %I set default_transaction_read_only = on', current_database()); end $$`,
@@ -334,8 +316,8 @@ test("what a caller's own code throws inside of a call stays as it is, SQL state
   const fill = () => {
     throw Object.assign(new Error("theirs"), { code: "23505", severity: "ERROR" });
   };
-  await expect(client.batch({}, fill)).rejects.toMatchObject(theirs);
+  await expect(client.batches.create({}, fill)).rejects.toMatchObject(theirs);
   await expect(client.enqueue(job, { ask: 1 })).rejects.toMatchObject(theirs);
-  await expect(client.schedule("s", { cron: "* * * * *", job, input: { ask: 1 } })).rejects.toMatchObject(theirs);
+  await expect(client.schedules.set("s", { cron: "* * * * *", job, input: { ask: 1 } })).rejects.toMatchObject(theirs);
   await client.close();
 });

@@ -61,8 +61,8 @@ const cases: [string, Enqueue][] = [
 
 test.each(cases)("who needs %s of an open transaction waits for it; others do not", async (_, enqueue) => {
   for (const on of ["a", "b", "c"]) {
-    await client.setTenant(on, { rate: { limit: 100, per: "1h", at: "enqueue" } });
-    await client.grant(on, 100);
+    await client.tenants.set(on, { rate: { limit: 100, per: "1h", at: "enqueue" } });
+    await client.credits.grant(on, 100);
   }
   await enqueue(client.in(tx), "a");
   const all: ReturnType<typeof watch>[] = [];

@@ -1,10 +1,8 @@
 // Whatever is put into a public call, in place of an argument or of one of its settings: it is taken, or refused by an error of this library. Never a
 // TypeError from the depths, and never an error thrown where a promise was promised.
 import {
-  batchCoordination,
   type Client,
   ConfigError,
-  chain,
   createClient,
   createCodec,
   createWorker,
@@ -18,16 +16,14 @@ import {
   handle,
   handleFlow,
   middleware,
-  sendWebhook,
   snooze,
-  verifyWebhook,
-  webhookChannel,
 } from "fairmill";
+import { sendWebhook, verifyWebhook, webhookChannel } from "fairmill/webhooks";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { newSeed } from "../support/dice.js";
-import { IN_TRANSACTION, job, knock, ON_BATCHES, ON_CLIENT, ON_FLOWS, ON_OPEN_BATCH } from "../support/doors.js";
+import { IN_TRANSACTION, job, knock, ON_CLIENT, ON_OPEN_BATCH } from "../support/doors.js";
 
 const db = useDatabase();
 const seed = newSeed();
@@ -177,18 +173,14 @@ function doorsOf(client: Client): Door[] {
       args,
       call: (given: readonly unknown[]) => knock(on, name, given),
     }));
-  return [
-    ...entries("client.", client, ON_CLIENT).filter(({ name }) => name !== "client.migrate"),
-    ...entries("client.batches.", client.batches, ON_BATCHES),
-    ...entries("client.flows.", client.flows, ON_FLOWS),
-  ];
+  return entries("client.", client, ON_CLIENT).filter(({ name }) => name !== "client.migrate");
 }
 
 test("at every door of a client", async () => {
   const client = createClient({ databaseUrl: db.url });
   const faults: string[] = [];
   for (const door of doorsOf(client)) faults.push(...(await faultsAt(door)));
-  const batch = await client.openBatch();
+  const batch = await client.batches.open();
   for (const [name, args] of Object.entries(ON_OPEN_BATCH).filter(([name]) => name === "add" || name === "extend"))
     faults.push(...(await faultsAt({ name: `batch.${name}`, args, call: (given) => knock(batch, name, given) })));
   expect(faults.slice(0, 60)).toEqual([]);
@@ -213,7 +205,7 @@ test("inside a transaction of the caller", async () => {
     faults.push(...(await faultsAt({ name: `in(tx).${name}`, args, call })));
   }
   for (const tx of HOSTILE) {
-    const fault = await faultOf(async () => client.in(tx as never).balance("acme"));
+    const fault = await faultOf(async () => client.in(tx as never).credits.balance("acme"));
     if (fault !== undefined) faults.push(`in(…): ${fault}`);
   }
   for (const answer of HOSTILE) {
@@ -234,6 +226,8 @@ test("at everything that is declared", async () => {
   const webhook = { url: "https://example.com", body: "", idempotencyKey: "k", secret: Buffer.alloc(24) };
   const declared: [string, (...args: never[]) => unknown, unknown[]][] = [
     ["createClient", createClient, [{ databaseUrl }]],
+    ["createClient.stability", (stability: never) => createClient({ databaseUrl, stability }), [{}]],
+    ["createClient.use", (use: never) => createClient({ databaseUrl, use }), [[{ name: "m", run: () => {} }]]],
     ["createWorker", createWorker, [{ databaseUrl, handlers }]],
     ["createCodec", createCodec, [{ keys: { a: Buffer.alloc(32) }, current: "a" }]],
     ["defineJob", defineJob, [{ kind: "k" }]],
@@ -253,8 +247,6 @@ test("at everything that is declared", async () => {
     ["fixed", fixed, ["1s"]],
     ["snooze", snooze, ["1s"]],
     ["middleware", middleware, [{ name: "m", run: () => {} }]],
-    ["chain", chain, [{ name: "m", run: () => {} }]],
-    ["batchCoordination", batchCoordination, [{}]],
     ["verifyWebhook", verifyWebhook, [{ body: "", headers: {}, secret: Buffer.alloc(24) }]],
     ["sendWebhook", sendWebhook, [{ ...webhook, url: "http://127.0.0.1:1" }]],
   ];
@@ -262,7 +254,7 @@ test("at everything that is declared", async () => {
   for (const [name, declare, args] of declared) {
     const call = async (given: readonly unknown[]) => {
       const made = (await (declare as (...args: readonly unknown[]) => unknown)(...given)) as { close?: () => unknown };
-      if (name === "createClient") await made.close?.();
+      if (name.startsWith("createClient")) await made.close?.();
     };
     faults.push(...(await faultsAt({ name, args, call })));
   }

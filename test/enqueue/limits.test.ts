@@ -24,7 +24,7 @@ const perUser = (limits: JobLimits, kind = "sync") =>
   defineJob<{ user: string }>({ kind, key: ({ user }) => user, limits });
 const refusing = perUser({ active: 1, whenActive: "refuse" });
 const hourly = perUser({ rate: { limit: 2, per: "1h", at: "enqueue" } }, "hourly");
-const countOf = async (kind = "sync") => (await client.jobs({ kind })).length;
+const countOf = async (kind = "sync") => (await client.jobs.list({ kind })).length;
 const failed = async <E>(work: Promise<unknown>): Promise<E> =>
   work.then(
     (value) => expect.fail(`It resolved: ${JSON.stringify(value)}`),
@@ -167,9 +167,9 @@ describe("B7: a rate at enqueue", () => {
   });
 
   test.each([
-    ["tenant", "acme", () => client.setTenant("acme", { rate: { limit: 1, per: "1h", at: "enqueue" } })],
-    ["queue", "default", () => client.setQueue("default", { rate: { limit: 1, per: "1h", at: "enqueue" } })],
-    ["kind", "plain", () => client.setKind("plain", { rate: { limit: 1, per: "1h", at: "enqueue" } })],
+    ["tenant", "acme", () => client.tenants.set("acme", { rate: { limit: 1, per: "1h", at: "enqueue" } })],
+    ["queue", "default", () => client.queues.set("default", { rate: { limit: 1, per: "1h", at: "enqueue" } })],
+    ["kind", "plain", () => client.kinds.set("plain", { rate: { limit: 1, per: "1h", at: "enqueue" } })],
   ] as const)("of a %s names it", async (scope, of, set) => {
     const plain = defineJob<object>({ kind: "plain" });
     await set();
@@ -193,13 +193,13 @@ describe("B7: a rate at enqueue", () => {
 
 describe("settings with a fault are refused before the database hears of them", () => {
   test.each<[string, (client: Client) => unknown, string]>([
-    ["setTenant without a name", (c) => c.setTenant("", {}), "tenant"],
-    ["setTenant with a number", (c) => c.setTenant(7 as unknown as string, {}), "tenant"],
-    ["setTenant of a weight", (c) => c.setTenant("a", { weight: 0 }), "weight"],
-    ["setTenant with a misspelt setting", (c) => c.setTenant("a", { maxRuning: 1 } as object), "maxRuning"],
-    ["setQueue with a weight", (c) => c.setQueue("q", { weight: 2 } as object), "weight"],
-    ["setKind of a rate", (c) => c.setKind("k", { rate: { limit: 0, per: "1s" } }), "rate.limit"],
-    ["setKind without settings", (c) => c.setKind("k", undefined as unknown as object), "settings"],
+    ["setTenant without a name", (c) => c.tenants.set("", {}), "tenant"],
+    ["setTenant with a number", (c) => c.tenants.set(7 as unknown as string, {}), "tenant"],
+    ["setTenant of a weight", (c) => c.tenants.set("a", { weight: 0 }), "weight"],
+    ["setTenant with a misspelt setting", (c) => c.tenants.set("a", { maxRuning: 1 } as object), "maxRuning"],
+    ["setQueue with a weight", (c) => c.queues.set("q", { weight: 2 } as object), "weight"],
+    ["setKind of a rate", (c) => c.kinds.set("k", { rate: { limit: 0, per: "1s" } }), "rate.limit"],
+    ["setKind without settings", (c) => c.kinds.set("k", undefined as unknown as object), "settings"],
     ["pause of nothing", (c) => c.pause({} as { queue: string }), "name"],
     ["pause of two", (c) => c.pause({ queue: "a", kind: "b" }), "name"],
     ["resume of what is none", (c) => c.resume({ quue: "a" } as unknown as { queue: string }), "quue"],
@@ -208,15 +208,17 @@ describe("settings with a fault are refused before the database hears of them", 
     const error = await failed<ConfigError>((async () => give(client))());
     expect(error).toBeInstanceOf(ConfigError);
     expect(error.setting).toBe(setting);
-    expect(await db.query("select name from fairmill.gate")).toEqual([]);
+    expect(await db.query("select name from fairmill.limit_setting")).toEqual([]);
   });
 
   test("a setting that is left out stays, and a row that says nothing special is not kept", async () => {
-    await client.setTenant("acme", { weight: 2, maxRunning: 5 });
-    await client.setTenant("acme", { rate: { limit: 1, per: "1s" } });
-    await client.setTenant("acme", { weight: null });
-    expect(await client.tenants()).toMatchObject([{ tenant: "acme", weight: 1, maxRunning: 5, rate: { limit: 1 } }]);
-    await client.setTenant("acme", { maxRunning: null, rate: null });
-    expect(await db.query("select name from fairmill.gate")).toEqual([]);
+    await client.tenants.set("acme", { weight: 2, maxRunning: 5 });
+    await client.tenants.set("acme", { rate: { limit: 1, per: "1s" } });
+    await client.tenants.set("acme", { weight: null });
+    expect(await client.tenants.list()).toMatchObject([
+      { tenant: "acme", weight: 1, maxRunning: 5, rate: { limit: 1 } },
+    ]);
+    await client.tenants.set("acme", { maxRunning: null, rate: null });
+    expect(await db.query("select name from fairmill.limit_setting")).toEqual([]);
   });
 });

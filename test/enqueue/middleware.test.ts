@@ -148,13 +148,13 @@ describe("E4: middlewares at enqueue", () => {
     await using client = using({ use: [count] });
     const { id } = await client.enqueue(counted, { n: 1 });
     await client.cancel(id);
-    const same = await client.rerun(id);
-    const other = await client.rerun(id, { input: { n: 10 } });
+    const same = await client.jobs.rerun(id);
+    const other = await client.jobs.rerun(id, { input: { n: 10 } });
     expect(await jobOf(client, same.id)).toMatchObject({ payload: { n: 2 } });
     expect(await jobOf(client, other.id)).toMatchObject({ payload: { n: 11 } });
     expect(seen).toEqual([{ n: 1 }, { n: 10 }]);
     await using moving = using({ use: [middleware({ name: "move", enqueue: () => ({ options: { tenant: "x" } }) })] });
-    await expect(moving.rerun(id, { input: { n: 1 } })).rejects.toThrow(ConfigError);
+    await expect(moving.jobs.rerun(id, { input: { n: 1 } })).rejects.toThrow(ConfigError);
   });
 });
 
@@ -213,14 +213,14 @@ test("batches, flows, their callbacks and schedules pass every job through as we
   const page = defineJob<{ n: number }>({ kind: "page" });
   await using client = createClient({ databaseUrl: db.url, use: [asTenant] });
   const call = { job: page, input: { n: 1 } };
-  await client.batch({ onComplete: call }, (batch) => batch.add(page, { n: 2 }));
-  await (await client.openBatch({ stability: false })).add(page, { n: 3 });
+  await client.batches.create({ onComplete: call }, (batch) => batch.add(page, { n: 2 }));
+  await (await client.batches.open({ stability: false })).add(page, { n: 3 });
   const flow = defineFlow<{ n: number }>({ name: "f", callbacks: () => ({ onSuccess: call }) }, (f) => {
     const a = f.job("a", page, (input) => input);
     f.job("b", page, (input) => input, { after: [a] });
   });
-  await client.flow(flow, { n: 4 });
-  await client.schedule("nightly", { cron: "0 3 * * *", job: page, input: { n: 5 } });
+  await client.flows.start(flow, { n: 4 });
+  await client.schedules.set("nightly", { cron: "0 3 * * *", job: page, input: { n: 5 } });
   const tenants = await db.query<{ tenant: string; n: number }>(`
     select tenant, count(*)::integer as n from (
       select tenant from fairmill.job

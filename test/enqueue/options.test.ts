@@ -240,9 +240,9 @@ test("a number of connections that is none is refused by name", () => {
 });
 
 test("questions with what is unknown are refused, not answered with nothing", async () => {
-  await expect(client.jobs({ state: "x" as never })).rejects.toMatchObject({
+  await expect(client.jobs.list({ state: "x" as never })).rejects.toMatchObject({
     code: "FAIRMILL_CONFIG",
-    message: expect.stringMatching(/^jobs: state: "x" is not one of "scheduled", "ready"/),
+    message: expect.stringMatching(/^jobs\.list: state: "x" is not one of "scheduled", "ready"/),
   });
   await expect(client.result("1", { timout: 1 } as never)).rejects.toMatchObject({
     code: "FAIRMILL_CONFIG",

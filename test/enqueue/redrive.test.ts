@@ -35,20 +35,21 @@ describe("list and preview", () => {
     const [b] = await bury(1, "work", { code: "E_2", message: "the bank is closed" });
     await bury(1, "work", null);
     await client.enqueue(defineJob({ kind: "work" }), {});
-    const ids = async (filter: Parameters<Client["jobs"]>[0]) => (await client.jobs(filter)).map(({ id }) => id);
+    const ids = async (filter: Parameters<Client["jobs"]["list"]>[0]) =>
+      (await client.jobs.list(filter)).map(({ id }) => id);
     expect(await ids({ state: "dead", errorCode: "E_1" })).toEqual([a]);
     expect(await ids({ errorCode: "E_1" })).toEqual([a]);
     expect(await ids({ errorText: "the bank" })).toEqual([b, a]);
     expect(await ids({ endedSince: new Date(Date.now() - 60_000) })).toHaveLength(3);
     expect(await ids({ endedUntil: new Date(Date.now() - 60_000) })).toEqual([]);
     expect(await ids({})).toHaveLength(4);
-    await expect(client.jobs({ errorText: "" })).rejects.toThrow(/errorText/);
+    await expect(client.jobs.list({ errorText: "" })).rejects.toThrow(/errorText/);
   });
 
   test("F6: a preview counts by kind and error, shows the oldest, and changes nothing", async () => {
     const ids = await bury(7, "mail.send", { code: "E_1", message: "no" });
     await bury(2, "print");
-    const preview = await client.previewRedrive({ tenant: "acme" });
+    const preview = await client.dead.preview({ tenant: "acme" });
     expect(preview).toMatchObject({
       count: 9,
       more: false,
@@ -59,19 +60,19 @@ describe("list and preview", () => {
     });
     expect(preview.samples.map(({ id }) => id)).toEqual(ids.slice(0, 5));
     expect(preview.samples[0]).toMatchObject({ kind: "mail.send", error: { code: "E_1" } });
-    expect(await client.previewRedrive({ tenant: "nobody" })).toEqual({
+    expect(await client.dead.preview({ tenant: "nobody" })).toEqual({
       count: 0,
       more: false,
       groups: [],
       samples: [],
     });
-    expect(await client.previewRedrive({}, { after: ids[5]! })).toMatchObject({ count: 3 });
+    expect(await client.dead.preview({}, { after: ids[5]! })).toMatchObject({ count: 3 });
     expect(await liveCount()).toBe(0);
   });
 
   test("a preview of very many stops at its bound and says so", async () => {
     await bury(10_001);
-    const { count, more, groups } = await client.previewRedrive({});
+    const { count, more, groups } = await client.dead.preview({});
     expect({ count, more }).toEqual({ count: 10_000, more: true });
     expect(groups).toEqual([{ kind: "work", errorCode: null, count: 10_000 }]);
   });
@@ -79,7 +80,7 @@ describe("list and preview", () => {
   test("a preview goes on behind jobs that do not fit", async () => {
     await bury(10_500, "other");
     const [first] = await bury(3, "mail.send");
-    expect(await client.previewRedrive({ kind: "mail.send" })).toMatchObject({
+    expect(await client.dead.preview({ kind: "mail.send" })).toMatchObject({
       count: 3,
       more: false,
       samples: [{ id: first }, {}, {}],
@@ -92,13 +93,13 @@ describe("redrive", () => {
     const ids = await bury(25);
     await bury(5, "other");
     const told: Redriven[] = [];
-    const done = await client.redrive({ kind: "work" }, { batch: 10, onProgress: (one) => void told.push(one) });
+    const done = await client.dead.redrive({ kind: "work" }, { batch: 10, onProgress: (one) => void told.push(one) });
     expect(done).toMatchObject({ redriven: 25, seen: 30, complete: true });
     expect(told.map(({ redriven }) => redriven)).toEqual([10, 20, 25]);
     expect(told.map(({ complete }) => complete)).toEqual([false, false, true]);
     expect(told[0]!.after).toBe(ids[9]);
     expect(await liveCount()).toBe(25);
-    expect(await client.redrive({ kind: "work" })).toMatchObject({ redriven: 0, complete: true });
+    expect(await client.dead.redrive({ kind: "work" })).toMatchObject({ redriven: 0, complete: true });
   });
 
   test("F6: a worker runs what was put back", async () => {
@@ -113,7 +114,7 @@ describe("redrive", () => {
     const ids = (await client.enqueueMany(flaky, [{ input: {} }, { input: {} }, { input: {} }])).map(({ id }) => id);
     for (const id of ids) expect(await endOf(client, id)).toMatchObject({ state: "dead" });
     isRepaired = true;
-    expect(await client.redrive({ errorCode: "FAIRMILL_NON_RETRYABLE" })).toMatchObject({ redriven: 3 });
+    expect(await client.dead.redrive({ errorCode: "FAIRMILL_NON_RETRYABLE" })).toMatchObject({ redriven: 3 });
     for (const id of ids) expect(await client.result(id)).toBe("done at last");
     for (const id of ids) expect((await client.job(id))!.failures).toHaveLength(1);
     await worker.stop();
@@ -122,15 +123,19 @@ describe("redrive", () => {
   test("F6: a signal stops it between two batches, and `after` goes on where it stopped", async () => {
     await bury(30);
     const stop = new AbortController();
-    const first = await client.redrive(
+    const first = await client.dead.redrive(
       {},
       { batch: 10, signal: stop.signal, onProgress: ({ redriven }) => redriven >= 20 && stop.abort() },
     );
     expect(first).toMatchObject({ redriven: 20, seen: 20, complete: false });
     expect(await liveCount()).toBe(20);
-    const before = await client.redrive({}, { signal: AbortSignal.abort() });
+    const before = await client.dead.redrive({}, { signal: AbortSignal.abort() });
     expect(before).toEqual({ redriven: 0, seen: 0, after: "0", complete: false });
-    expect(await client.redrive({}, { after: first.after })).toMatchObject({ redriven: 10, seen: 10, complete: true });
+    expect(await client.dead.redrive({}, { after: first.after })).toMatchObject({
+      redriven: 10,
+      seen: 10,
+      complete: true,
+    });
   });
 
   test("F6: a rate spreads the batches over time, and a signal ends the wait", async () => {
@@ -146,14 +151,17 @@ describe("redrive", () => {
     };
     const paced = createClient({ databaseUrl: db.url, clock });
     const told: number[] = [];
-    await paced.redrive({}, { rate: { limit: 10, per: "1m" }, onProgress: ({ redriven }) => void told.push(redriven) });
+    await paced.dead.redrive(
+      {},
+      { rate: { limit: 10, per: "1m" }, onProgress: ({ redriven }) => void told.push(redriven) },
+    );
     await paced.close();
     expect(told).toEqual([10, 20, 30, 30]);
     expect(waits).toEqual([60_000, 60_000, 60_000]);
 
     await bury(2);
     const stop = new AbortController();
-    const slow = client.redrive(
+    const slow = client.dead.redrive(
       {},
       { rate: { limit: 1, per: "1d" }, signal: stop.signal, onProgress: () => queueMicrotask(() => stop.abort()) },
     );
@@ -163,25 +171,25 @@ describe("redrive", () => {
   test("what cannot be meant is refused before anything happens", async () => {
     await bury(1);
     const wrong: (() => Promise<unknown>)[] = [
-      () => client.redrive({ knd: "work" } as object),
-      () => client.redrive({ state: "done" as "dead" }),
-      () => client.redrive({ errorText: "" }),
-      () => client.redrive({ kind: "" }),
-      () => client.redrive({ ids: ["x"] }),
-      () => client.redrive({ ids: Array.from({ length: 10_001 }, () => "1") }),
-      () => client.redrive({ endedSince: "never" }),
+      () => client.dead.redrive({ knd: "work" } as object),
+      () => client.dead.redrive({ state: "done" as "dead" }),
+      () => client.dead.redrive({ errorText: "" }),
+      () => client.dead.redrive({ kind: "" }),
+      () => client.dead.redrive({ ids: ["x"] }),
+      () => client.dead.redrive({ ids: Array.from({ length: 10_001 }, () => "1") }),
+      () => client.dead.redrive({ endedSince: "never" }),
       // Date.parse makes May 2001 of it: every dead job would fit.
-      () => client.redrive({ endedSince: "foo 5" }),
-      () => client.previewRedrive({ endedUntil: "foo 5000" }),
-      () => client.redrive({ tenant: null } as never),
-      () => client.redrive(undefined as unknown as object),
-      () => client.redrive({}, { batch: 0 }),
-      () => client.redrive({}, { batch: 5_001 }),
-      () => client.redrive({}, { after: "x" }),
-      () => client.redrive({}, { rate: { limit: 0, per: "1s" } }),
-      () => client.redrive({}, { rate: { limit: 1, per: "1s", at: "enqueue" } as { limit: 1; per: "1s" } }),
-      () => client.redrive({}, { onprogress: () => {} } as object),
-      () => client.previewRedrive({ errorcode: "x" } as object),
+      () => client.dead.redrive({ endedSince: "foo 5" }),
+      () => client.dead.preview({ endedUntil: "foo 5000" }),
+      () => client.dead.redrive({ tenant: null } as never),
+      () => client.dead.redrive(undefined as unknown as object),
+      () => client.dead.redrive({}, { batch: 0 }),
+      () => client.dead.redrive({}, { batch: 5_001 }),
+      () => client.dead.redrive({}, { after: "x" }),
+      () => client.dead.redrive({}, { rate: { limit: 0, per: "1s" } }),
+      () => client.dead.redrive({}, { rate: { limit: 1, per: "1s", at: "enqueue" } as { limit: 1; per: "1s" } }),
+      () => client.dead.redrive({}, { onprogress: () => {} } as object),
+      () => client.dead.preview({ errorcode: "x" } as object),
     ];
     for (const give of wrong) await expect(give()).rejects.toMatchObject({ code: "FAIRMILL_CONFIG" });
     expect(await liveCount()).toBe(0);
@@ -191,8 +199,8 @@ describe("redrive", () => {
 describe("rerun", () => {
   test("F6: a new job with other input, and the line can be read from both ends", async () => {
     const [id] = (await bury(1, "mail.send")) as [string];
-    const first = await client.rerun(id, { input: { to: "bob" } });
-    const second = await client.rerun(id, { input: { to: "eve" }, priority: 9, key: "k" });
+    const first = await client.jobs.rerun(id, { input: { to: "bob" } });
+    const second = await client.jobs.rerun(id, { input: { to: "eve" }, priority: 9, key: "k" });
     expect(first.created).toBe(true);
     expect(await client.job(id)).toMatchObject({
       state: "dead",
@@ -216,12 +224,12 @@ describe("rerun", () => {
     expect(await client.job(second.id)).toMatchObject({ priority: 9, key: "k", rerunOf: id });
     await client.cancel(first.id);
     expect((await client.job(id))!.reruns).toEqual([first.id, second.id]);
-    expect((await client.jobs({ state: "cancelled" }))[0]).toMatchObject({ id: first.id, rerunOf: id });
+    expect((await client.jobs.list({ state: "cancelled" }))[0]).toMatchObject({ id: first.id, rerunOf: id });
   });
 
   test("F6: without input it is the old one's, number by number", async () => {
     const [id] = (await bury(1)) as [string];
-    const made = await client.rerun(id);
+    const made = await client.jobs.rerun(id);
     const [row] = await db.query("select payload::text from fairmill.job where id = $1", [made.id]);
     expect(row!["payload"]).toBe('{"n": 1.50, "to": "ann"}');
   });
@@ -229,36 +237,39 @@ describe("rerun", () => {
   test("F6: a definition validates the input and brings its key, attempts and time to live", async () => {
     const [id] = (await bury(1, "mail.send")) as [string];
     const wrong = { to: 7 } as unknown as { to: string };
-    await expect(client.rerun(id, { definition: mail, input: wrong })).rejects.toMatchObject({
+    await expect(client.jobs.rerun(id, { definition: mail, input: wrong })).rejects.toMatchObject({
       code: "FAIRMILL_INPUT_INVALID",
     });
-    await expect(client.rerun(id, { definition: defineJob({ kind: "other" }) })).rejects.toMatchObject({
+    await expect(client.jobs.rerun(id, { definition: defineJob({ kind: "other" }) })).rejects.toMatchObject({
       code: "FAIRMILL_CONFIG",
       setting: "definition",
     });
     expect(await liveCount()).toBe(0);
-    const made = await client.rerun(id, { definition: mail, input: { to: "bob" }, delay: "1h" });
+    const made = await client.jobs.rerun(id, { definition: mail, input: { to: "bob" }, delay: "1h" });
     expect(await client.job(made.id)).toMatchObject({ state: "scheduled", key: "bob", maxAttempts: 3 });
   });
 
   test("F6: the definition's limits hold for it", async () => {
     const one = defineJob({ kind: "one", limits: { active: 1, whenActive: "refuse" } });
     const [id] = (await bury(1, "one")) as [string];
-    await client.rerun(id, { definition: one });
-    await expect(client.rerun(id, { definition: one })).rejects.toMatchObject({ code: "FAIRMILL_ACTIVE_LIMIT" });
+    await client.jobs.rerun(id, { definition: one });
+    await expect(client.jobs.rerun(id, { definition: one })).rejects.toMatchObject({ code: "FAIRMILL_ACTIVE_LIMIT" });
   });
 
   test("a repeated call with an idempotency key makes no second job", async () => {
     const [id] = (await bury(1)) as [string];
-    const first = await client.rerun(id, { idempotencyKey: "fix" });
-    expect(await client.rerun(id, { idempotencyKey: "fix" })).toEqual({ id: first.id, created: false });
+    const first = await client.jobs.rerun(id, { idempotencyKey: "fix" });
+    expect(await client.jobs.rerun(id, { idempotencyKey: "fix" })).toEqual({ id: first.id, created: false });
   });
 
   test("a job that is live, or that nobody knows, is refused by a typed error", async () => {
     const { id } = await client.enqueue(mail, { to: "ann" });
-    await expect(client.rerun(id)).rejects.toMatchObject({ code: "FAIRMILL_JOB_NOT_ENDED", name: "JobNotEndedError" });
-    await expect(client.rerun("999999999")).rejects.toMatchObject({ code: "FAIRMILL_JOB_NOT_FOUND" });
-    await expect(client.rerun(id, { tenant: "x" } as object)).rejects.toMatchObject({ code: "FAIRMILL_CONFIG" });
+    await expect(client.jobs.rerun(id)).rejects.toMatchObject({
+      code: "FAIRMILL_JOB_NOT_ENDED",
+      name: "JobNotEndedError",
+    });
+    await expect(client.jobs.rerun("999999999")).rejects.toMatchObject({ code: "FAIRMILL_JOB_NOT_FOUND" });
+    await expect(client.jobs.rerun(id, { tenant: "x" } as object)).rejects.toMatchObject({ code: "FAIRMILL_CONFIG" });
     expect(await liveCount()).toBe(1);
   });
 });

@@ -100,7 +100,7 @@ describe("client.result", () => {
 
 test("E2: callers who wait for batches look together, too", async () => {
   const ids: string[] = [];
-  for (let n = 0; n < 50; n++) ids.push((await client.batch({}, (batch) => batch.add(job, { n }))).id);
+  for (let n = 0; n < 50; n++) ids.push((await client.batches.create({}, (batch) => batch.add(job, { n }))).id);
   const before = looks();
   const waits = Array.from({ length: 1_000 }, (_, n) => codeOf(client.batches.wait(ids[n % 50]!, { timeout: "1s" })));
   expect(new Set(await Promise.all(waits))).toEqual(new Set(["FAIRMILL_BATCH_TIMEOUT"]));

@@ -1,7 +1,7 @@
 // Requests gathered into groups without waiting.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Batcher } from "../../src/base/batcher.js";
+import { Batcher, Grouper } from "../../src/base/batcher.js";
 
 interface Sent {
   readonly items: readonly number[];
@@ -143,4 +143,48 @@ test("whatever comes when, every request is answered once, in groups within boun
     ),
     { numRuns: 50 },
   );
+});
+
+test("groups that are handed in again leave before the items that wait, and idle is told when nothing is left", async () => {
+  const sent: string[] = [];
+  let idle = 0;
+  const grouper = new Grouper<string, string>({
+    groupsInFlightMax: 1,
+    sizeOf: (waiting) => Math.min(waiting.length, 2),
+    toGroup: (items) => items.join(""),
+    send: async (group) => {
+      sent.push(group);
+      if (group === "ab") {
+        grouper.addGroup("a");
+        grouper.addGroup("b");
+      }
+      await nextTurn();
+    },
+    onIdle: () => void idle++,
+  });
+  for (const item of ["a", "b", "c"]) grouper.add(item);
+  expect(grouper.isIdle).toBe(false);
+  while (!grouper.isIdle) await nextTurn();
+  expect(sent).toEqual(["ab", "a", "b", "c"]);
+  expect(idle).toBe(1);
+});
+
+test("a send that rejects is told, and holds up no group behind it", async () => {
+  const sent: string[] = [];
+  const faults: unknown[] = [];
+  const grouper = new Grouper<string, string>({
+    groupsInFlightMax: 1,
+    sizeOf: () => 1,
+    toGroup: ([item]) => item!,
+    send: async (group) => {
+      sent.push(group);
+      if (group === "a") throw new Error("a fault");
+    },
+    onFault: (error) => faults.push(error),
+  });
+  grouper.add("a");
+  grouper.add("b");
+  while (!grouper.isIdle) await nextTurn();
+  expect(sent).toEqual(["a", "b"]);
+  expect(faults).toEqual([new Error("a fault")]);
 });

@@ -1,6 +1,6 @@
 import { ConfigError, defineJob, type JobCredits } from "fairmill";
 import { describe, expect, test } from "vitest";
-import { AMOUNT_MAX, holdOf } from "../../src/core/job/job-credits.js";
+import { AMOUNT_MAX, priceOf } from "../../src/core/job/job-credits.js";
 
 const define = (credits: unknown) => defineJob({ kind: "j", credits: credits as JobCredits<unknown> });
 
@@ -23,9 +23,9 @@ describe("credits of a definition", () => {
 
   test("an amount is a number, or a function of the input, or 1", () => {
     const account = (input: { user: string }) => input.user;
-    expect(holdOf({ account }, { user: "ann" })).toEqual({ account: "ann", amount: 1 });
-    expect(holdOf({ account, amount: 7 }, { user: "ann" })).toEqual({ account: "ann", amount: 7 });
-    expect(holdOf({ account, amount: ({ user }) => user.length }, { user: "ann" })).toEqual({
+    expect(priceOf({ account }, { user: "ann" })).toEqual({ account: "ann", amount: 1 });
+    expect(priceOf({ account, amount: 7 }, { user: "ann" })).toEqual({ account: "ann", amount: 7 });
+    expect(priceOf({ account, amount: ({ user }) => user.length }, { user: "ann" })).toEqual({
       account: "ann",
       amount: 3,
     });

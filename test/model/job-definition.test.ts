@@ -13,7 +13,7 @@ describe("a definition", () => {
       priority: 0,
       timeoutMs: 300_000,
       expireMs: undefined,
-      attemptsMax: 3,
+      maxAttempts: 3,
       key: undefined,
       schema: undefined,
     });
@@ -42,7 +42,7 @@ describe("a definition", () => {
       priority: -1000,
       timeoutMs: 90_000,
       expireMs: 3_600_000,
-      attemptsMax: 7,
+      maxAttempts: 7,
       backoff,
     });
     expect(job.key?.({ user: "ann" })).toBe("ann");

@@ -1,6 +1,7 @@
 // What comes back of a value that was kept, as the compiler knows it. `npm run check` compiles this file; what runs here compares types with values.
-import type { Jsonify } from "fairmill";
+
 import { expect, expectTypeOf, test } from "vitest";
+import type { Jsonify } from "../../src/base/jsonify.js";
 
 const back = <T>(value: T): Jsonify<T> => JSON.parse(JSON.stringify(value)) as Jsonify<T>;
 

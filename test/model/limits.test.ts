@@ -3,12 +3,12 @@ import { describe, expect, test } from "vitest";
 import { ConfigError } from "../../src/base/errors.js";
 import { defineJob } from "../../src/core/job/job-definition.js";
 import {
-  checkGateName,
-  checkGateSettings,
   checkJobLimits,
+  checkLimits,
+  checkPauseTarget,
   checkRate,
   type JobLimits,
-  type Rate,
+  type RateLimit,
 } from "../../src/limits/limit-settings.js";
 
 /** The setting that a refusal names, and its message. */
@@ -26,18 +26,18 @@ describe("a rate", () => {
   test("is stored in milliseconds, as a window at start unless it says otherwise", () => {
     expect(checkRate({ limit: 5, per: "1m" }, "rate")).toEqual({
       limit: 5,
-      per_ms: 60_000,
+      perMs: 60_000,
       how: "window",
       at: "start",
     });
     expect(checkRate({ limit: 1, per: 250, how: "uniform", at: "enqueue" }, "rate")).toEqual({
       limit: 1,
-      per_ms: 250,
+      perMs: 250,
       how: "uniform",
       at: "enqueue",
     });
-    expect(checkRate({ limit: 1_000_000, per: "30d" }, "rate").per_ms).toBe(30 * 86_400_000);
-    expect(checkRate({ limit: 1, per: 0.6 }, "rate").per_ms).toBe(1);
+    expect(checkRate({ limit: 1_000_000, per: "30d" }, "rate").perMs).toBe(30 * 86_400_000);
+    expect(checkRate({ limit: 1, per: 0.6 }, "rate").perMs).toBe(1);
   });
 
   test.each([
@@ -56,7 +56,7 @@ describe("a rate", () => {
     [{ limit: 5, per: "1s", at: "noon" }, "rate.at"],
     [{ limit: 5, per: "1s", burst: 2 }, "burst"],
   ])("%j is refused, and the message names %s", (given, setting) => {
-    const refused = refusal(() => checkRate(given as unknown as Rate, "rate"));
+    const refused = refusal(() => checkRate(given as unknown as RateLimit, "rate"));
     expect(refused.setting).toBe(setting);
     expect(refused.message).toContain(setting);
   });
@@ -67,18 +67,18 @@ describe("the limits of a definition", () => {
     defineJob<unknown>({ kind: "k", limits, ...(key ? { key } : {}) }).limits;
 
   test("count per key where there is one, otherwise for the kind, unless they say", () => {
-    expect(limitsOf({ active: 1 })).toEqual({ per: "kind", max_running: 1, when_full: "wait", rate: null });
+    expect(limitsOf({ active: 1 })).toEqual({ per: "kind", active: 1, whenActive: "wait", rate: null });
     expect(limitsOf({ active: 1 }, () => "ann")).toMatchObject({ per: "key" });
     expect(limitsOf({ active: 1, per: "tenant" }, () => "ann")).toMatchObject({ per: "tenant" });
     expect(limitsOf({ active: 10_000, whenActive: "refuse" })).toMatchObject({
-      max_running: 10_000,
-      when_full: "refuse",
+      active: 10_000,
+      whenActive: "refuse",
     });
     expect(limitsOf({ rate: { limit: 5, per: "1s" } })).toEqual({
       per: "kind",
-      max_running: null,
-      when_full: "wait",
-      rate: { limit: 5, per_ms: 1_000, how: "window", at: "start" },
+      active: null,
+      whenActive: "wait",
+      rate: { limit: 5, perMs: 1_000, how: "window", at: "start" },
     });
     expect(defineJob({ kind: "k" }).limits).toBeUndefined();
     expect(checkJobLimits(undefined, true, "here")).toBeUndefined();
@@ -111,13 +111,13 @@ describe("the limits of a definition", () => {
 
 describe("the settings of a gate", () => {
   test("only what is named is stored; null takes away", () => {
-    expect(checkGateSettings({}, "tenant", "here")).toEqual({});
-    expect(checkGateSettings({ weight: 2, maxRunning: 0, rate: { limit: 1, per: "1s" } }, "tenant", "here")).toEqual({
+    expect(checkLimits({}, "tenant", "here")).toEqual({});
+    expect(checkLimits({ weight: 2, maxRunning: 0, rate: { limit: 1, per: "1s" } }, "tenant", "here")).toEqual({
       weight: 2,
       max_running: 0,
       rate: { limit: 1, per_ms: 1_000, how: "window", at: "start" },
     });
-    expect(checkGateSettings({ weight: null, maxRunning: null, rate: null }, "tenant", "here")).toEqual({
+    expect(checkLimits({ weight: null, maxRunning: null, rate: null }, "tenant", "here")).toEqual({
       weight: null,
       max_running: null,
       rate: null,
@@ -139,7 +139,7 @@ describe("the settings of a gate", () => {
     ["kind", { rate: { limit: 1, per: -1 } }, "rate.per"],
     ["kind", { paused: true }, "paused"],
   ] as const)("of a %s: %j is refused, and the message names %s", (scope, given, setting) => {
-    const refused = refusal(() => checkGateSettings(given as object, scope, "here"));
+    const refused = refusal(() => checkLimits(given as object, scope, "here"));
     expect(refused.setting).toBe(setting);
     expect(refused.message).toContain(setting);
   });
@@ -147,9 +147,9 @@ describe("the settings of a gate", () => {
 
 describe("which gate", () => {
   test("is one of three", () => {
-    expect(checkGateName({ queue: "mails" }, "pause")).toEqual({ scope: "queue", name: "mails" });
-    expect(checkGateName({ kind: "mail.send" }, "pause")).toEqual({ scope: "kind", name: "mail.send" });
-    expect(checkGateName({ tenant: "acme" }, "pause")).toEqual({ scope: "tenant", name: "acme" });
+    expect(checkPauseTarget({ queue: "mails" }, "pause")).toEqual({ scope: "queue", name: "mails" });
+    expect(checkPauseTarget({ kind: "mail.send" }, "pause")).toEqual({ scope: "kind", name: "mail.send" });
+    expect(checkPauseTarget({ tenant: "acme" }, "pause")).toEqual({ scope: "tenant", name: "acme" });
   });
 
   test.each([
@@ -162,6 +162,6 @@ describe("which gate", () => {
     [{ queue: "a", kind: "b" }],
     [{ quue: "a" }],
   ])("%j is refused", (given) => {
-    expect(refusal(() => checkGateName(given as unknown as { queue: string }, "pause")).message).toMatch(/^pause: /);
+    expect(refusal(() => checkPauseTarget(given as unknown as { queue: string }, "pause")).message).toMatch(/^pause: /);
   });
 });

@@ -1,9 +1,10 @@
 // F4: the rules that a definition may have, the combinations that are refused, and the key that an input makes.
 import { createHash } from "node:crypto";
-import { defineJob, type UniqueSettings } from "fairmill";
+import { defineJob } from "fairmill";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import { canonicalJson } from "../../src/base/canonical-json.js";
+import type { UniqueSettings } from "../../src/core/job/unique.js";
 import { uniqueKeyOf } from "../../src/core/job/unique.js";
 
 const ruleOf = (settings: UniqueSettings<{ user: string }>) =>

@@ -1,7 +1,7 @@
 // Middlewares around a handler, without a worker: order, promises, and every way to break the rules of `next`.
 import { describe, expect, test } from "vitest";
 import { defineJob } from "../../src/core/job/job-definition.js";
-import { MiddlewareError } from "../../src/core/job/middleware-chain.js";
+import { MiddlewareError } from "../../src/core/job/middleware-list.js";
 import type { JobContext } from "../../src/core/run/context.js";
 import { handle, handlerTable } from "../../src/core/run/handler.js";
 import { type RunMiddleware, type RunPart, surround } from "../../src/core/run/run-middleware.js";

@@ -245,7 +245,7 @@ export const setRule = (ask: Asker, rule: NewRow | null, kind = "limited"): Prom
   ask.query("select fairmill.set_key_limits_v1($1, $2)", [kind, JSON.stringify(rule)]);
 
 /** Settings of a queue, a kind or a tenant: {weight, max_running, rate, paused}. */
-export const setGate = (
+export const setLimits = (
   ask: Asker,
   scope: "queue" | "kind" | "tenant",
   name: string,
@@ -277,7 +277,7 @@ export async function enqueueKeyed(ask: Asker, count: number, job: NewRow = {}):
 }
 
 export interface Told {
-  readonly held: readonly { scope: string; name: string; why: string; open_in_ms: number | null }[];
+  readonly limits: readonly { scope: string; name: string; why: string; open_in_ms: number | null }[];
   readonly late?: readonly (readonly [priority: number, tenant: string, count: number])[];
   readonly due_in_ms?: number;
 }
@@ -293,7 +293,7 @@ export async function claimGated(
   const rows = await claimLanes(ask, worker, lanes, jobsMax, kinds);
   return {
     jobs: rows.filter(({ id }) => id !== null),
-    told: rows.find(({ id }) => id === null)?.payload as Told | undefined,
+    told: rows.find(({ id }) => id === null)?.held_back as Told | undefined,
   };
 }
 
@@ -323,12 +323,12 @@ export const enqueuePaid = (
 export const grant = (ask: Asker, account: string, amount: number | string, key?: string): Promise<unknown> =>
   ask.query("select * from fairmill.grant_v1($1, $2, $3)", [account, amount, key ?? null]);
 
-/** What the account has free and held, as its owner is told. */
-export async function balanceOf(ask: Asker, account: string): Promise<[available: number, held: number]> {
-  const [row] = await ask.query<{ available: string; held: string }>("select * from fairmill.balance_v1($1)", [
+/** What the account has free and reserved, as its owner is told. */
+export async function balanceOf(ask: Asker, account: string): Promise<[available: number, reserved: number]> {
+  const [row] = await ask.query<{ available: string; reserved: string }>("select * from fairmill.balance_v1($1)", [
     account,
   ]);
-  return [Number(row!.available), Number(row!.held)];
+  return [Number(row!.available), Number(row!.reserved)];
 }
 
 /** The movements that belong to a job, oldest first, as "hold 3". */

@@ -14,7 +14,7 @@ import {
   recover,
   register,
   rescanNo,
-  setGate,
+  setLimits,
   settle,
   tick,
 } from "./calls.js";
@@ -76,7 +76,7 @@ async function drain(lanes: readonly Lane[], verdict: "done" | "mixed" = "done")
 
 describe("a cap", () => {
   test("F8 P6 I6: sixteen claimers, cap 2 of a tenant over two queues and two priorities: nobody ever sees three, and all jobs are done", async () => {
-    await setGate(db, "tenant", "capped", { max_running: 2 });
+    await setLimits(db, "tenant", "capped", { max_running: 2 });
     for (const queue of ["a", "b"])
       for (const priority of [0, 1]) await fill(db, 50, { tenant: "capped", queue, priority });
     await fill(db, 200, { tenant: "free", queue: "a" });
@@ -95,9 +95,9 @@ describe("a cap", () => {
   });
 
   test("F8 I6: caps of queue, kind and tenant together each hold, and something that fits always goes on", async () => {
-    await setGate(db, "tenant", "t0", { max_running: 2 });
-    await setGate(db, "kind", "k0", { max_running: 3 });
-    await setGate(db, "queue", "q0", { max_running: 4 });
+    await setLimits(db, "tenant", "t0", { max_running: 2 });
+    await setLimits(db, "kind", "k0", { max_running: 3 });
+    await setLimits(db, "queue", "q0", { max_running: 4 });
     for (let n = 0; n < 27; n++)
       await fill(db, 12, { tenant: `t${n % 3}`, kind: `k${Math.floor(n / 3) % 3}`, queue: `q${Math.floor(n / 9)}` });
     const lanes = [0, 1, 2].flatMap((queue) =>
@@ -120,7 +120,7 @@ describe("a cap", () => {
     };
     for (let round = 0; round < 15; round++) {
       await db.query("delete from fairmill.job");
-      await db.query("delete from fairmill.gate");
+      await db.query("delete from fairmill.limit_setting");
       const caps = new Map<string, number>();
       for (const [scope, letter] of [
         ["tenant", "t"],
@@ -131,7 +131,7 @@ describe("a cap", () => {
           if (roll(2) === 0) {
             const max = roll(4);
             caps.set(`${letter}${n}`, max);
-            await setGate(db, scope, `${letter}${n}`, { max_running: max });
+            await setLimits(db, scope, `${letter}${n}`, { max_running: max });
           }
       for (let n = 0; n < 8; n++)
         await fill(db, 1 + roll(3), { tenant: `t${roll(3)}`, kind: `k${roll(3)}`, queue: `q${roll(3)}` });
@@ -158,7 +158,7 @@ describe("a cap", () => {
   });
 
   test("a second claim waits for the first one's commit and counts what it started", async () => {
-    await setGate(db, "tenant", "default", { max_running: 2 });
+    await setLimits(db, "tenant", "default", { max_running: 2 });
     await fill(db, 5);
     const [a, b] = [await open(), await open()];
     await a.query("begin");
@@ -167,15 +167,15 @@ describe("a cap", () => {
     await waitUntilBlocked(db, b);
     await a.query("commit");
     expect((await second).jobs).toHaveLength(1);
-    expect((await second).told!.held).toEqual([{ scope: "tenant", name: "default", why: "cap", open_in_ms: null }]);
+    expect((await second).told!.limits).toEqual([{ scope: "tenant", name: "default", why: "cap", open_in_ms: null }]);
   });
 
   test("a claim that waited for whoever changes the cap obeys the new one", async () => {
-    await setGate(db, "tenant", "default", { max_running: 10 });
+    await setLimits(db, "tenant", "default", { max_running: 10 });
     await fill(db, 5);
     const [setting, claiming] = [await open(), await open()];
     await setting.query("begin");
-    await setGate(setting, "tenant", "default", { max_running: 1 });
+    await setLimits(setting, "tenant", "default", { max_running: 1 });
     const claimed = claimGated(claiming, "w");
     await waitUntilBlocked(db, claiming);
     await setting.query("commit");
@@ -185,9 +185,9 @@ describe("a cap", () => {
   test("F8: a cap that is set while jobs run counts them, and one that is lowered starts nothing until enough have ended", async () => {
     await fill(db, 10);
     const running = (await claimGated(db, "w", undefined, 5)).jobs.toSorted((a, b) => Number(a.id) - Number(b.id));
-    await setGate(db, "queue", "default", { max_running: 3 });
-    await setGate(db, "tenant", "default", { max_running: 4 });
-    await setGate(db, "kind", "work", { max_running: 8 });
+    await setLimits(db, "queue", "default", { max_running: 3 });
+    await setLimits(db, "tenant", "default", { max_running: 4 });
+    await setLimits(db, "kind", "work", { max_running: 8 });
     expect((await claimGated(db, "w")).jobs).toEqual([]);
     await settle(db, "w", running.slice(0, 2), "done");
     expect((await claimGated(db, "w")).jobs).toEqual([]);
@@ -203,7 +203,7 @@ describe("a cap", () => {
     const claiming = await open();
     await claiming.query("begin");
     await claimGated(claiming, "w", undefined, 3);
-    await setGate(db, "tenant", "default", { max_running: 4 });
+    await setLimits(db, "tenant", "default", { max_running: 4 });
     await claiming.query("commit");
     await tick(db);
     expect((await claimGated(db, "w")).jobs).toHaveLength(1);
@@ -211,20 +211,20 @@ describe("a cap", () => {
 
   test("a cap of 0 starts nothing, and a cap that is taken away lets everything go", async () => {
     await fill(db, 3);
-    await setGate(db, "kind", "work", { max_running: 0 });
+    await setLimits(db, "kind", "work", { max_running: 0 });
     expect(await claimGated(db, "w")).toEqual({
       jobs: [],
-      told: { held: [{ scope: "kind", name: "work", why: "cap", open_in_ms: null }] },
+      told: { limits: [{ scope: "kind", name: "work", why: "cap", open_in_ms: null }] },
     });
-    await setGate(db, "kind", "work", { max_running: null });
-    expect(await db.query("select from fairmill.gate")).toEqual([]);
+    await setLimits(db, "kind", "work", { max_running: null });
+    expect(await db.query("select from fairmill.limit_setting")).toEqual([]);
     expect((await claimGated(db, "w")).jobs).toHaveLength(3);
   });
 
   test("a closed kind does not close the lane: others behind it start", async () => {
     await fill(db, 20, { kind: "closed" });
     await fill(db, 3, { kind: "open" });
-    await setGate(db, "kind", "closed", { max_running: 0 });
+    await setLimits(db, "kind", "closed", { max_running: 0 });
     expect((await claimGated(db, "w", undefined, 2)).jobs.map(({ kind }) => kind)).toEqual(["open", "open"]);
   });
 });
@@ -243,14 +243,14 @@ describe("a pause", () => {
       const ear = await open();
       await ear.query("listen fairmill");
       const { jobs } = await claimGated(db, "w", undefined, 1);
-      await setGate(db, scope, name, { paused: true });
+      await setLimits(db, scope, name, { paused: true });
       expect((await claimGated(db, "w")).jobs).toEqual([]);
-      expect((await claimGated(db, "w")).told!.held).toEqual([{ scope, name, why: "paused", open_in_ms: null }]);
+      expect((await claimGated(db, "w")).told!.limits).toEqual([{ scope, name, why: "paused", open_in_ms: null }]);
       expect(await claim(db, "sleeper", 10)).toEqual([]);
       expect(await settle(db, "w", jobs, "done")).toEqual({ accepted: 1, refused: [] });
       const marks = await rescanNo(db);
       ear.notified.length = 0;
-      await setGate(db, scope, name, { paused: false });
+      await setLimits(db, scope, name, { paused: false });
       expect(await rescanNo(db)).toBeGreaterThan(marks);
       await waitUntil("the sleeper is woken", () => ear.notified.includes("fairmill default"));
       expect((await claimGated(db, "w")).jobs).toHaveLength(3);
@@ -259,10 +259,10 @@ describe("a pause", () => {
 
   test("F5: wins over a claim that waits for the lock at this moment", async () => {
     await fill(db, 4);
-    await setGate(db, "tenant", "default", { max_running: 3 });
+    await setLimits(db, "tenant", "default", { max_running: 3 });
     const [pausing, claiming] = [await open(), await open()];
     await pausing.query("begin");
-    await setGate(pausing, "tenant", "default", { paused: true });
+    await setLimits(pausing, "tenant", "default", { paused: true });
     const claimed = claimGated(claiming, "w");
     await waitUntilBlocked(db, claiming);
     await pausing.query("commit");
@@ -270,14 +270,16 @@ describe("a pause", () => {
   });
 
   test("keeps the other settings, and is one row that vanishes when it says nothing any more", async () => {
-    await setGate(db, "tenant", "t", { paused: true });
-    await setGate(db, "tenant", "t", { weight: 3 });
-    await setGate(db, "tenant", "t", { paused: false });
-    expect(await db.query("select weight, paused_at from fairmill.gate")).toEqual([{ weight: 3, paused_at: null }]);
-    await setGate(db, "tenant", "t", { weight: null });
-    expect(await db.query("select from fairmill.gate")).toEqual([]);
-    expect(await errorCode(setGate(db, "queue", "q", { weight: 2 }))).toBe("23514");
-    expect(await errorCode(setGate(db, "tenant", "t", { pause: true }))).toBe("FM001");
+    await setLimits(db, "tenant", "t", { paused: true });
+    await setLimits(db, "tenant", "t", { weight: 3 });
+    await setLimits(db, "tenant", "t", { paused: false });
+    expect(await db.query("select weight, paused_at from fairmill.limit_setting")).toEqual([
+      { weight: 3, paused_at: null },
+    ]);
+    await setLimits(db, "tenant", "t", { weight: null });
+    expect(await db.query("select from fairmill.limit_setting")).toEqual([]);
+    expect(await errorCode(setLimits(db, "queue", "q", { weight: 2 }))).toBe("23514");
+    expect(await errorCode(setLimits(db, "tenant", "t", { pause: true }))).toBe("FM001");
   });
 });
 

@@ -22,7 +22,9 @@ afterAll(async () => {
 /** A session with its plans made and the catalog in its caches, so that only the work itself is counted. */
 async function warm(): Promise<Session> {
   session = await openSession(database.url);
-  await session.query("truncate fairmill.job, fairmill.job_history, fairmill.worker, fairmill.hand, fairmill.queue");
+  await session.query(
+    "truncate fairmill.job, fairmill.job_history, fairmill.worker, fairmill.claim_list, fairmill.queue",
+  );
   await session.query("select fairmill.register_v1('w', '{default}', '1 hour')");
   await fill(100, 10);
   for (let n = 0; n < 3; n++) await claimAlong(lanesOf(10, 3));
@@ -62,7 +64,7 @@ async function blocksOf(statement: string, values: unknown[]): Promise<{ blocks:
 }
 
 const CLAIM =
-  "select * from fairmill.claim_lanes_v1('w', $1, $2, $3, $4, $5, null, $6, hand_no => (extract(epoch from clock_timestamp()) * 1e6)::bigint)";
+  "select * from fairmill.claim_lanes_v1('w', $1, $2, $3, $4, $5, null, $6, list_no => (extract(epoch from clock_timestamp()) * 1e6)::bigint)";
 
 /** Claims from the lanes; returns blocks per claimed job. */
 async function claimAlong(along: readonly Required<Omit<Lane, "queue" | "priority">>[]): Promise<number> {
@@ -247,7 +249,7 @@ test("F8: a tenant at its cap with 100,000 waiting jobs costs the others nothing
   const alone = await middleOf(
     async () => (await blocksOf(CLAIM, [["default"], [0], ["capped"], ["0"], [4], 4])).blocks,
   );
-  await session.query("delete from fairmill.gate; delete from fairmill.meter");
+  await session.query("delete from fairmill.limit_setting; delete from fairmill.meter");
   await session.close();
   console.log(
     `blocks per claimed job: ${before.toFixed(1)} without, ${after.toFixed(1)} beside 100,000 of a tenant at its cap; ${alone} for its lane alone`,
@@ -264,14 +266,14 @@ test("F8: a claim along 1,000 lanes that each have a gate looks at a bounded num
   const fast = await claimSeveral(1_000, 4);
   const times = { fast: await millisecondsOf(lanesOf(1_000, 4)), gated: 0 };
   await session.query(
-    `insert into fairmill.gate (scope, name, max_running) select 'tenant', 't' || lpad(n::text, 5, '0'), 1000 from generate_series(0, 999) n`,
+    `insert into fairmill.limit_setting (scope, name, max_running) select 'tenant', 't' || lpad(n::text, 5, '0'), 1000 from generate_series(0, 999) n`,
   );
-  await session.query("select fairmill.lock_meters('start', 'tenant', array(select name from fairmill.gate))");
-  await session.query("vacuum analyze fairmill.gate");
+  await session.query("select fairmill.lock_meters('start', 'tenant', array(select name from fairmill.limit_setting))");
+  await session.query("vacuum analyze fairmill.limit_setting");
   await session.query("vacuum analyze fairmill.meter");
   const gated = await claimSeveral(1_000, 4);
   times.gated = await millisecondsOf(lanesOf(1_000, 4));
-  await session.query("delete from fairmill.gate; delete from fairmill.meter");
+  await session.query("delete from fairmill.limit_setting; delete from fairmill.meter");
   await session.close();
   console.log(
     `blocks per claimed job: ${fast.toFixed(1)} without gates, ${gated.toFixed(1)} with 1,000; ${times.fast.toFixed(0)} and ${times.gated.toFixed(0)} ms for 4,000 jobs`,

@@ -1,7 +1,7 @@
 // Shares of one claim without memory: by weight between tenants, at most tenant_max of each, and a sure part for lower priorities.
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { type Claimed, fill, register, setGate } from "./calls.js";
+import { type Claimed, fill, register, setLimits } from "./calls.js";
 import { type Session, useSessions } from "./sessions.js";
 
 const db = useDatabase();
@@ -38,8 +38,8 @@ test("F8: tenants get their part by weight", async () => {
   const session = await open();
   await register(db, "w");
   for (const tenant of ["one", "two", "three"]) await fill(db, 200, { tenant });
-  await setGate(db, "tenant", "two", { weight: 2 });
-  await setGate(db, "tenant", "three", { weight: 3 });
+  await setLimits(db, "tenant", "two", { weight: 2 });
+  await setLimits(db, "tenant", "three", { weight: 3 });
   const jobs = await claimOnce(session, 60, ", tenant_max => 100");
   expect(["one", "two", "three"].map((tenant) => count(jobs, "tenant", tenant))).toEqual([10, 20, 30]);
 });
@@ -48,7 +48,7 @@ test("F8: where tenants are more than the batch is long, a heavy one has its tur
   const session = await open();
   await register(db, "w");
   for (let n = 0; n < 30; n++) await fill(db, 5, { tenant: `t${n}` });
-  await setGate(db, "tenant", "t7", { weight: 6 });
+  await setLimits(db, "tenant", "t7", { weight: 6 });
   let heavy = 0;
   let light = 0;
   for (let n = 0; n < 200; n++) {
@@ -86,8 +86,8 @@ test("what limits hold back is not among the claimed jobs, and a paused tenant t
   const session = await open();
   await register(db, "w");
   for (const tenant of ["paused", "capped", "free"]) await fill(db, 50, { tenant });
-  await setGate(db, "tenant", "paused", { paused: true });
-  await setGate(db, "tenant", "capped", { max_running: 3 });
+  await setLimits(db, "tenant", "paused", { paused: true });
+  await setLimits(db, "tenant", "capped", { max_running: 3 });
   const jobs = await claimOnce(session, 30);
   expect(["paused", "capped", "free"].map((tenant) => count(jobs, "tenant", tenant))).toEqual([0, 3, 15]);
 });
@@ -99,7 +99,7 @@ test("F8: a claim of one job among 300 tenants with caps locks the meters of a f
     `insert into fairmill.job (kind, queue, tenant, state, payload) select 'work', 'default', 't' || n, 'ready', '{}' from generate_series(1, 300) n`,
   );
   await db.query(
-    "insert into fairmill.gate (scope, name, max_running) select 'tenant', 't' || n, 5 from generate_series(1, 300) n",
+    "insert into fairmill.limit_setting (scope, name, max_running) select 'tenant', 't' || n, 5 from generate_series(1, 300) n",
   );
   await session.query("begin");
   expect(await session.query("select from fairmill.claim_v1('w', jobs_max => 1)")).toHaveLength(1);
@@ -116,7 +116,7 @@ test("F8: where the caps of all but one of 300 tenants are reached, a claim find
     `insert into fairmill.job (kind, queue, tenant, state, payload) select 'work', 'default', 't' || n, 'ready', '{}' from generate_series(1, 300) n`,
   );
   await db.query(
-    "insert into fairmill.gate (scope, name, max_running) select 'tenant', 't' || n, case when n = 77 then 1 else 0 end from generate_series(1, 300) n",
+    "insert into fairmill.limit_setting (scope, name, max_running) select 'tenant', 't' || n, case when n = 77 then 1 else 0 end from generate_series(1, 300) n",
   );
   // Where it comes in the shuffled lanes is a matter of chance.
   for (let n = 0; n < 10; n++) {

@@ -21,7 +21,7 @@ import {
   live,
   register,
   rescanNo,
-  setGate,
+  setLimits,
   settle,
 } from "./calls.js";
 import { errorCode, useSessions } from "./sessions.js";
@@ -277,7 +277,7 @@ describe("lanes", () => {
       ["with limits", { max_running: 1_000 }],
     ])("are not taken for each other, %s", async (_, gate) => {
       expect(await call(db, "level_v1($1, 0)", [one])).toBe(await call(db, "level_v1($1, 0)", [other]));
-      if (gate) await setGate(db, "tenant", "t", gate);
+      if (gate) await setLimits(db, "tenant", "t", gate);
       const mine: string[] = [];
       for (let i = 0; i < 20; i++) {
         mine.push(await enqueueOne(db, { tenant: "t", queue: one }));

@@ -39,11 +39,11 @@ describe("each end of a job ends its hold, once", () => {
     await register(db, "w");
     const jobs = await claim(db, "w");
     expect(await settle(db, "w", jobs, verdict, [{ error: { message: "no" } }])).toMatchObject({ accepted: 1 });
-    expect(await movementsOf(db, id)).toEqual(["hold 3", end]);
+    expect(await movementsOf(db, id)).toEqual(["reservation 3", end]);
     expect(await balanceOf(db, "ann")).toEqual(balance);
     // The answer was lost, and the settle is sent again.
     expect(await settle(db, "w", jobs, verdict, [{ error: { message: "no" } }])).toMatchObject({ accepted: 1 });
-    expect(await movementsOf(db, id)).toEqual(["hold 3", end]);
+    expect(await movementsOf(db, id)).toEqual(["reservation 3", end]);
   });
 
   test.each<VerdictName>(["retry", "snooze", "release"])(
@@ -53,7 +53,7 @@ describe("each end of a job ends its hold, once", () => {
       const id = await enqueueOnePaid();
       await register(db, "w");
       await settle(db, "w", await claim(db, "w"), verdict, [{ delay_ms: 1000, error: { message: "no" } }]);
-      expect(await movementsOf(db, id)).toEqual(["hold 3"]);
+      expect(await movementsOf(db, id)).toEqual(["reservation 3"]);
       expect(await balanceOf(db, "ann")).toEqual([7, 3]);
     },
   );
@@ -68,7 +68,7 @@ describe("each end of a job ends its hold, once", () => {
       expect(await settle(db, "other", [job!], verdict)).toMatchObject({ accepted: 0 });
       expect(await settle(db, "w", [{ id, lease_no: next(job!.lease_no) }], verdict)).toMatchObject({ accepted: 0 });
     }
-    expect(await movementsOf(db, id)).toEqual(["hold 3"]);
+    expect(await movementsOf(db, id)).toEqual(["reservation 3"]);
   });
 
   test("cancelled while it waits, and while it runs: by the settle that heeds it", async () => {
@@ -78,11 +78,11 @@ describe("each end of a job ends its hold, once", () => {
     const jobs = await claim(db, "w");
     const waiting = await enqueueOnePaid();
     expect(await call(db, "cancel_v1($1)", [waiting])).toBe("cancelled");
-    expect(await movementsOf(db, waiting)).toEqual(["hold 3", "release 3"]);
+    expect(await movementsOf(db, waiting)).toEqual(["reservation 3", "release 3"]);
     expect(await call(db, "cancel_v1($1)", [running])).toBe("requested");
-    expect(await movementsOf(db, running)).toEqual(["hold 3"]);
+    expect(await movementsOf(db, running)).toEqual(["reservation 3"]);
     await settle(db, "w", jobs, "retry", [{ delay_ms: 1, error: { message: "no" } }]);
-    expect(await movementsOf(db, running)).toEqual(["hold 3", "release 3"]);
+    expect(await movementsOf(db, running)).toEqual(["reservation 3", "release 3"]);
     expect(await balanceOf(db, "ann")).toEqual([10, 0]);
   });
 
@@ -91,7 +91,7 @@ describe("each end of a job ends its hold, once", () => {
     const id = await enqueueOnePaid({ expire_ms: 0 });
     await tick(db);
     expect(await statesOf(db, [id])).toEqual(["dead"]);
-    expect(await movementsOf(db, id)).toEqual(["hold 3", "release 3"]);
+    expect(await movementsOf(db, id)).toEqual(["reservation 3", "release 3"]);
     expect(await balanceOf(db, "ann")).toEqual([10, 0]);
   });
 
@@ -106,9 +106,9 @@ describe("each end of a job ends its hold, once", () => {
     expect(await recover(db)).toEqual({ recovered: 1, ended: 2 });
     expect(await statesOf(db, ids)).toEqual(["ready", "cancelled", "dead"]);
     expect(await Promise.all(ids.map((id) => movementsOf(db, id)))).toEqual([
-      ["hold 3"],
-      ["hold 3", "release 3"],
-      ["hold 3", "release 3"],
+      ["reservation 3"],
+      ["reservation 3", "release 3"],
+      ["reservation 3", "release 3"],
     ]);
     expect(await balanceOf(db, "ann")).toEqual([7, 3]);
   });
@@ -125,7 +125,7 @@ describe("each end of a job ends its hold, once", () => {
     expect(await recover(two, 10, 1)).toEqual({ recovered: 0, ended: 0 });
     await one.query("commit");
     expect(await recover(two, 10, 1)).toEqual({ recovered: 0, ended: 0 });
-    expect(await movementsOf(db, id)).toEqual(["hold 3", "capture 3"]);
+    expect(await movementsOf(db, id)).toEqual(["reservation 3", "capture 3"]);
   });
 
   test("the table refuses a second end of a hold, whoever writes it", async () => {
@@ -136,7 +136,7 @@ describe("each end of a job ends its hold, once", () => {
     expect(
       await errorCode(
         db.query(
-          "insert into fairmill.credit_entry (account, kind, amount, hold_id, job_id) select account, 'release', amount, id, job_id from fairmill.credit_entry where job_id = $1 and kind = 'hold'",
+          "insert into fairmill.credit_entry (account, kind, amount, reservation_id, job_id) select account, 'release', amount, id, job_id from fairmill.credit_entry where job_id = $1 and kind = 'reservation'",
           [id],
         ),
       ),
@@ -153,7 +153,7 @@ describe("each end of a job ends its hold, once", () => {
     await settle(session, "w", jobs, "dead", [{ error: { message: "no" } }]);
     expect(codesOf(await enqueuePaid(db, [paid()]))).toEqual([EXHAUSTED]);
     await session.query("rollback");
-    expect(await movementsOf(db, id)).toEqual(["hold 3"]);
+    expect(await movementsOf(db, id)).toEqual(["reservation 3"]);
     expect(await balanceOf(db, "ann")).toEqual([0, 3]);
   });
 
@@ -165,7 +165,7 @@ describe("each end of a job ends its hold, once", () => {
     await db.query("update fairmill.job_history set ended_at = now() - interval '50 days' where id = $1", [id]);
     await call(db, "retention('1 day')");
     expect(await statesOf(db, [id])).toEqual(["gone"]);
-    expect(await movementsOf(db, id)).toEqual(["hold 3", "capture 3"]);
+    expect(await movementsOf(db, id)).toEqual(["reservation 3", "capture 3"]);
   });
 });
 
@@ -183,7 +183,7 @@ describe("retry", () => {
     expect(await call(db, "retry_v1($1)", [id])).toBe("ready");
     expect(await balanceOf(db, "ann")).toEqual([0, 3]);
     await settle(db, "w", await claim(db, "w"), "done");
-    expect(await movementsOf(db, id)).toEqual(["hold 3", "release 3", "hold 3", "capture 3"]);
+    expect(await movementsOf(db, id)).toEqual(["reservation 3", "release 3", "reservation 3", "capture 3"]);
     expect(await balanceOf(db, "ann")).toEqual([0, 0]);
   });
 
@@ -193,7 +193,7 @@ describe("retry", () => {
     const before = await db.query("select * from fairmill.job_history where id = $1", [id]);
     expect(await call(db, "retry_v1($1)", [id])).toBe("no_credits");
     expect(await db.query("select * from fairmill.job_history where id = $1", [id])).toEqual(before);
-    expect(await movementsOf(db, id)).toEqual(["hold 3", "release 3"]);
+    expect(await movementsOf(db, id)).toEqual(["reservation 3", "release 3"]);
     await grant(db, "ann", 1);
     expect(await call(db, "retry_v1($1)", [id])).toBe("ready");
   });
@@ -207,7 +207,7 @@ describe("retry", () => {
     await waitUntilBlocked(db, two);
     await one.query("commit");
     expect(await second).toBe("ready");
-    expect(await movementsOf(db, id)).toEqual(["hold 3", "release 3", "hold 3"]);
+    expect(await movementsOf(db, id)).toEqual(["reservation 3", "release 3", "reservation 3"]);
   });
 
   test("of a job that waits or is done touches no account", async () => {
@@ -217,6 +217,6 @@ describe("retry", () => {
     await register(db, "w");
     await settle(db, "w", await claim(db, "w"), "done");
     expect(await call(db, "retry_v1($1)", [id])).toBe("done");
-    expect(await movementsOf(db, id)).toEqual(["hold 3", "capture 3"]);
+    expect(await movementsOf(db, id)).toEqual(["reservation 3", "capture 3"]);
   });
 });

@@ -13,7 +13,7 @@ import {
   grant,
   recover,
   register,
-  setGate,
+  setLimits,
   setRule,
   settle,
   tick,
@@ -98,7 +98,7 @@ const EXPECTED = new Set(["40001", "57P01", "FM003"]);
 test("I3 P4 B18: every account adds up at every entry, whoever looks and whoever dies, and every hold has one end", async () => {
   const seed = newSeed();
   await setRule(db, { max_running: 2 }, "paid");
-  await setGate(db, "tenant", "default", { rate: { limit: 300, per_ms: 1000, at: "enqueue" } });
+  await setLimits(db, "tenant", "default", { rate: { limit: 300, per_ms: 1000, at: "enqueue" } });
   for (let n = 0; n < SESSIONS; n++) await register(db, `w${n}`);
 
   const watcher = await openSession(db.url);

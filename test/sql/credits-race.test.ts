@@ -79,7 +79,9 @@ describe("sessions at the same time", () => {
     expect(await balanceOf(db, "ann")).toEqual([16, 1]);
     await tick(db);
     expect(await db.query("select from fairmill.credit_pending")).toEqual([]);
-    expect(await db.query("select balance, held from fairmill.account")).toEqual([{ balance: "16", held: "1" }]);
+    expect(await db.query("select balance, reserved from fairmill.account")).toEqual([
+      { balance: "16", reserved: "1" },
+    ]);
   });
 
   describe("jobs that are put back lock accounts in the order of their names, like those that come", () => {
@@ -190,7 +192,7 @@ describe("sessions at the same time", () => {
       expect(codes).toEqual(sessions.map(() => "ok"));
       // What another one had locked was skipped: once more, alone.
       while ((await redrive(sessions[0]!))[0]!.more);
-      const [live] = await db.query("select count(*)::integer as n from fairmill.job where hold is not null");
+      const [live] = await db.query("select count(*)::integer as n from fairmill.job where reservation is not null");
       expect(live).toEqual({ n: count + enqueued });
     });
   });
@@ -259,7 +261,7 @@ describe("sessions at the same time", () => {
     await gone.query("commit");
     const [, second] = await waiting;
     expect(second).toMatchObject({ created: true, refused: null });
-    expect(await movementsOf(db, second!.id)).toEqual(["hold 3"]);
+    expect(await movementsOf(db, second!.id)).toEqual(["reservation 3"]);
     expect(await balanceOf(db, "ann")).toEqual([3, 3]);
   });
 

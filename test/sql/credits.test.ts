@@ -10,7 +10,7 @@ import {
   live,
   movementsOf,
   register,
-  setGate,
+  setLimits,
   setRule,
   settle,
   statesOf,
@@ -73,7 +73,7 @@ describe("an enqueue", () => {
     ]);
     expect(await balanceOf(db, "ann")).toEqual([5, 0]);
     expect(
-      await db.query("select from fairmill.job union all select from fairmill.credit_entry where kind = 'hold'"),
+      await db.query("select from fairmill.job union all select from fairmill.credit_entry where kind = 'reservation'"),
     ).toEqual([]);
   });
 
@@ -89,7 +89,7 @@ describe("an enqueue", () => {
     expect(answers[1]!.refused).toMatchObject({ amount: 4, balance: 3 });
     expect(answers[5]!.refused).toMatchObject({ amount: 1, balance: 0 });
     expect(await balanceOf(db, "ann")).toEqual([0, 5]);
-    expect((await live(db, answers[4]!.id!))!["hold"]).toBeNull();
+    expect((await live(db, answers[4]!.id!))!["reservation"]).toBeNull();
   });
 
   test("account and amount may be shared, and an amount not given is 1", async () => {
@@ -174,7 +174,7 @@ describe("an enqueue", () => {
     });
 
     test("all refused for credits asks the gates for nobody", async () => {
-      await setGate(db, "tenant", "default", { rate: { limit: 1, per_ms: 3_600_000, at: "enqueue" } });
+      await setLimits(db, "tenant", "default", { rate: { limit: 1, per_ms: 3_600_000, at: "enqueue" } });
       expect(codesOf(await enqueuePaid(db, [paid(), paid()], { partial: true }))).toEqual([EXHAUSTED, EXHAUSTED]);
       await grant(db, "ann", 3);
       expect(codesOf(await enqueuePaid(db, [paid()]))).toEqual([null]);
@@ -202,7 +202,7 @@ describe("an enqueue", () => {
           { id: first!.id, conflict: "kept", refused: null },
         ]);
       expect(await balanceOf(db, "ann")).toEqual([0, 3]);
-      expect(await movementsOf(db, first!.id)).toEqual(["hold 3"]);
+      expect(await movementsOf(db, first!.id)).toEqual(["reservation 3"]);
     });
 
     test("twice in one call holds once, and the second has what the first could not pay", async () => {
@@ -224,7 +224,7 @@ describe("an enqueue", () => {
       );
       expect(codesOf(late)).toEqual([EXHAUSTED, null, EXHAUSTED, EXHAUSTED]);
       expect(late[3]!.refused).toMatchObject({ amount: 9, balance: 0 });
-      expect(await movementsOf(db, late[1]!.id)).toEqual(["hold 3"]);
+      expect(await movementsOf(db, late[1]!.id)).toEqual(["reservation 3"]);
       expect(await balanceOf(db, "ann")).toEqual([0, 6]);
     });
 
@@ -236,7 +236,7 @@ describe("an enqueue", () => {
       ]);
       expect(second).toMatchObject({ id: first!.id, conflict: "replaced" });
       expect((await live(db, first!.id))!["payload"]).toEqual({ v: 2 });
-      expect(await movementsOf(db, first!.id)).toEqual(["hold 3"]);
+      expect(await movementsOf(db, first!.id)).toEqual(["reservation 3"]);
       expect(await balanceOf(db, "ann")).toEqual([0, 3]);
     });
 

@@ -15,7 +15,7 @@ import {
   type NewRow,
   recover,
   register,
-  setGate,
+  setLimits,
   setRule,
   settle,
   statesOf,
@@ -161,7 +161,7 @@ describe("effects", () => {
 
 describe("effects that are refused", () => {
   test("by a rate: nothing of the group is settled, and the error says whose and why", async () => {
-    await setGate(db, "kind", "child", { rate: { limit: 1, per_ms: 3_600_000, at: "enqueue" } });
+    await setLimits(db, "kind", "child", { rate: { limit: 1, per_ms: 3_600_000, at: "enqueue" } });
     const [first, second, third] = await running(3);
     const before = await traces(db);
     const jobs = [first!, second!, third!];

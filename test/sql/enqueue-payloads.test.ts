@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { dice, newSeed } from "../support/dice.js";
 import { waitUntil } from "../support/wait.js";
-import { type Asker, call, setGate, setRule } from "./calls.js";
+import { type Asker, call, setLimits, setRule } from "./calls.js";
 import { errorCode, useSessions } from "./sessions.js";
 
 const db = useDatabase();
@@ -101,7 +101,6 @@ test("random jobs are the same rows by either way", async () => {
       run_at: ["2001-01-01T00:00:00Z", "2100-01-01T00:00:00Z"],
       delay_ms: [0, 0.5, 60_000, -5],
       expire_ms: [1000, 1e7],
-      unknown: [1],
     };
     const named = Object.entries(fields).filter(([name]) => name === "kind" || random() < 0.4);
     const shared = Object.fromEntries(named.map(([name, values]) => [name, pick<unknown>(values)]));
@@ -130,9 +129,9 @@ test("as many tenants as payloads, or none", async () => {
   expect(await jobs(db)).toEqual([]);
 });
 
-describe("what the long way alone knows", () => {
+describe("what limits say", () => {
   test("a rate at enqueue counts each tenant for itself", async () => {
-    await setGate(db, "tenant", "acme", { rate: { limit: 1, per_ms: 3_600_000, at: "enqueue" } });
+    await setLimits(db, "tenant", "acme", { rate: { limit: 1, per_ms: 3_600_000, at: "enqueue" } });
     const tenants = ["b", "acme", "acme", "b"];
     const answer = await shortWay(db, [1, 2, 3, 4], { kind: "work" }, { alone: true, partial: true, tenants });
     expect(answer.ids.map((id) => id === null)).toEqual([false, false, true, false]);
@@ -142,7 +141,7 @@ describe("what the long way alone knows", () => {
     ["none when one is refused", false, [true, true, true], 0],
     ["some when some may be", true, [false, false, true], 2],
   ])("a rate at enqueue lets in %s", async (_, partial, refused, count) => {
-    await setGate(db, "tenant", "acme", { rate: { limit: 2, per_ms: 3_600_000, at: "enqueue" } });
+    await setLimits(db, "tenant", "acme", { rate: { limit: 2, per_ms: 3_600_000, at: "enqueue" } });
     const answer = await shortWay(db, [1, 2, 3], { kind: "work", tenant: "acme" }, { alone: true, partial });
     expect(answer.ids.map((id) => id === null)).toEqual(refused);
     expect(answer.refusals).toMatchObject([{ code: "FAIRMILL_RATE_LIMIT" }]);
@@ -154,21 +153,15 @@ describe("what the long way alone knows", () => {
     const answer = await shortWay(db, [1, 2], { kind: "limited" }, { alone: true, partial: true });
     expect(answer).toMatchObject({ ids: [expect.any(String), null], refusals: [{ code: "FAIRMILL_ACTIVE_LIMIT" }] });
   });
-
-  test("jobs of an account hold its credits, and are refused when it has none left", async () => {
-    await db.query("select * from fairmill.grant_v1('user', 5)");
-    const answer = await shortWay(db, [1, 2], { kind: "work", account: "user", amount: 2 }, { alone: true });
-    expect(answer.ids).toHaveLength(2);
-    const [account] = await db.query("select held::integer from fairmill.account where name = 'user'");
-    expect(account).toEqual({ held: 4 });
-    const empty = await shortWay(db, [1], { kind: "work", account: "user", amount: 2 });
-    expect(empty).toMatchObject({ ids: [null], refusals: [{ code: "FAIRMILL_CREDITS_EXHAUSTED" }] });
-  });
-
-  test("an empty array of a paid kind is no error", async () => {
-    expect(await shortWay(db, [], { kind: "work", account: "user" })).toEqual({ ids: [], refusals: null });
-  });
 });
+
+test.each(["account", "batch", "unique_key", "tags", "payload"])(
+  "jobs with %s are not taken this way",
+  async (field) => {
+    const error = await shortWay(db, [1], { kind: "work", [field]: "x" }).catch((e: unknown) => e);
+    expect(error).toMatchObject({ code: "FM001", hint: expect.stringContaining("enqueue_many_v1") });
+  },
+);
 
 test.each(["{}", "null", '"text"', "7"])("%s is no array of payloads", async (payloads) => {
   expect(

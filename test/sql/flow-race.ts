@@ -77,7 +77,7 @@ async function judge(db: Asker): Promise<Omit<RaceResult, keyof CrewCounts>> {
       from fairmill.batch f where f.role = 'flow')
     select count(*) filter (where is_early)::integer as early, count(*) filter (where state in ('waiting', 'pending') or calls = 0)::integer as missing,
       count(*) filter (where calls > 1)::integer as double,
-      (select count(*)::integer from fairmill.job_history) as jobs, (select coalesce(sum(throttled), 0)::integer from fairmill.job_history) as throttled
+      (select count(*)::integer from fairmill.job_history) as jobs, (select coalesce(sum(rate_limited_times), 0)::integer from fairmill.job_history) as throttled
     from flow`);
   return row!;
 }

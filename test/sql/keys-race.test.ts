@@ -275,7 +275,7 @@ describe("no wake-up is lost (Solid Queue #456, #689)", () => {
     await holder.query("select from fairmill.meter for update");
     const stored = enqueueLimited(enqueuing, [{ key: "k" }]);
     await blockedOrDone(enqueuing, stored);
-    await db.query("delete from fairmill.key_rule");
+    await db.query("delete from fairmill.key_limit");
     await holder.query("commit");
     expect(await statesOf(db, [(await stored)[0]!.id!])).toEqual(["ready"]);
   });

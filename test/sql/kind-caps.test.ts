@@ -1,7 +1,7 @@
 // How many of a kind are active, said by its definition: a cap on what runs, which nobody holds while he cannot start.
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { call, claimGated, enqueueLimited, register, setGate, setRule, settle, statesOf } from "./calls.js";
+import { call, claimGated, enqueueLimited, register, setLimits, setRule, settle, statesOf } from "./calls.js";
 
 const db = useDatabase();
 beforeEach(() => register(db, "w"));
@@ -22,13 +22,13 @@ const claimed = async (...tenants: string[]) =>
       tenants.map((tenant) => ({ tenant, priority: 0 })),
     )
   ).jobs;
-const gate = () =>
-  db.query("select max_running, set_max_running, rule_max_running from fairmill.gate where scope = 'kind'");
+const setting = () =>
+  db.query("select max_running, set_max_running, defined_max_running from fairmill.limit_setting where scope = 'kind'");
 
 test("C2: those who cannot start hold nothing: a paused tenant, and one at its cap, leave all of it to the others", async () => {
   await setRule(db, active(2));
-  await setGate(db, "tenant", "paused", { paused: true });
-  await setGate(db, "tenant", "full", { max_running: 0 });
+  await setLimits(db, "tenant", "paused", { paused: true });
+  await setLimits(db, "tenant", "full", { max_running: 0 });
   for (const tenant of ["paused", "full", "a", "b"]) await put(tenant, 4);
   const first = await claimed("paused", "full", "a", "b");
   expect(first.map(({ tenant }) => tenant)).toHaveLength(2);
@@ -48,18 +48,18 @@ test("who waits for another attempt counts no more", async () => {
 
 test("the lower one of what the definition says and what somebody has set holds, and each goes by itself", async () => {
   await setRule(db, active(3));
-  await setGate(db, "kind", "limited", { max_running: 2 });
-  expect(await gate()).toEqual([{ max_running: 2, set_max_running: 2, rule_max_running: 3 }]);
+  await setLimits(db, "kind", "limited", { max_running: 2 });
+  expect(await setting()).toEqual([{ max_running: 2, set_max_running: 2, defined_max_running: 3 }]);
   await put("a", 6);
   expect(await claimed("a")).toHaveLength(2);
-  await setGate(db, "kind", "limited", { max_running: null });
+  await setLimits(db, "kind", "limited", { max_running: null });
   expect(await claimed("a")).toHaveLength(1);
-  await setGate(db, "kind", "limited", { max_running: 9, paused: true });
-  expect(await gate()).toEqual([{ max_running: 3, set_max_running: 9, rule_max_running: 3 }]);
+  await setLimits(db, "kind", "limited", { max_running: 9, paused: true });
+  expect(await setting()).toEqual([{ max_running: 3, set_max_running: 9, defined_max_running: 3 }]);
   await setRule(db, null);
-  expect(await gate()).toEqual([{ max_running: 9, set_max_running: 9, rule_max_running: null }]);
-  await setGate(db, "kind", "limited", { max_running: null, paused: false });
-  expect(await gate()).toEqual([]);
+  expect(await setting()).toEqual([{ max_running: 9, set_max_running: 9, defined_max_running: null }]);
+  await setLimits(db, "kind", "limited", { max_running: null, paused: false });
+  expect(await setting()).toEqual([]);
   expect(await claimed("a")).toHaveLength(3);
 });
 
@@ -94,7 +94,7 @@ describe("a definition that counts otherwise from now on", () => {
     await setRule(db, active(1));
     await put("default", 2);
     await setRule(db, { max_running: 1 });
-    expect(await gate()).toEqual([]);
+    expect(await setting()).toEqual([]);
     expect(await claimed("default")).toHaveLength(2);
     const stored = await enqueueLimited(db, [{ key: "k" }, { key: "k" }]);
     expect(
@@ -108,7 +108,7 @@ describe("a definition that counts otherwise from now on", () => {
   test("from wait to refuse: a job counts from its enqueue on", async () => {
     await setRule(db, active(1));
     await setRule(db, { ...active(1), when_full: "refuse" });
-    expect(await gate()).toEqual([]);
+    expect(await setting()).toEqual([]);
     const stored = await enqueueLimited(db, [{}, {}], { partial: true });
     expect(stored.map(({ refused }) => refused?.["code"] ?? null)).toEqual([null, "FAIRMILL_ACTIVE_LIMIT"]);
   });

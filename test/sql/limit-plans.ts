@@ -1,12 +1,12 @@
 // Limits for the test of plans: the calls whose plans are looked at.
 import type { Call } from "./plan-call.js";
 
-const GATES = `insert into fairmill.gate (scope, name, max_running, rate_limit, rate_per_ms, rate_how, rate_at)
+const GATES = `insert into fairmill.limit_setting (scope, name, max_running, rate_limit, rate_per_ms, rate_how, rate_at)
   select 'tenant', 't' || n, case when n % 2 = 0 then 15 else 1000000 end, 1000000, 1000, 'window', 'start' from generate_series(0, 999) n;
-  insert into fairmill.gate (scope, name, max_running) values ('queue', 'default', 1000000), ('kind', 'work', 1000000), ('tenant', 'closed', 0)`;
+  insert into fairmill.limit_setting (scope, name, max_running) values ('queue', 'default', 1000000), ('kind', 'work', 1000000), ('tenant', 'closed', 0)`;
 
 const RATED =
-  "insert into fairmill.key_rule (kind, rate_limit, rate_per_ms, rate_how, rate_at) values ('rated', 5, 60000, 'window', 'start')";
+  "insert into fairmill.key_limit (kind, rate_limit, rate_per_ms, rate_how, rate_at) values ('rated', 5, 60000, 'window', 'start')";
 
 const limitedJobs = (kind: string) => () => [
   JSON.stringify(Array.from({ length: 50 }, (_, n) => ({ kind, key: `k${n * 30}` }))),
@@ -25,7 +25,7 @@ export const LIMIT_CALLS: Record<string, Call> = {
   },
   "rates_at_enqueue among a thousand gates": {
     statement: `select fairmill.rates_at_enqueue(fairmill.parse_jobs('[{"kind": "work", "tenant": "t1"}, {"kind": "work", "queue": "other", "tenant": "t2"}]', '{}'), false)`,
-    before: `${GATES}; update fairmill.gate set rate_at = 'enqueue' where rate_at = 'start'`,
+    before: `${GATES}; update fairmill.limit_setting set rate_at = 'enqueue' where rate_at = 'start'`,
     ways: [],
   },
   "enqueue_many_v1 of a kind that refuses": {
@@ -50,7 +50,7 @@ export const LIMIT_CALLS: Record<string, Call> = {
   "admit_freed of single places": {
     statement: `select * from fairmill.admit_freed(array(select '["limited", "default", "k' || n || '"]' from generate_series(1, 20) n))`,
     before:
-      "update fairmill.key_rule set max_running = 1; update fairmill.job set slot = null, state = 'scheduled', aside = 'scheduled', run_at = now(), worker = null, started_at = null where limit_key = any (array(select '[\"limited\", \"default\", \"k' || n || '\"]' from generate_series(1, 20) n)) and slot is not null",
+      "update fairmill.key_limit set max_running = 1; update fairmill.job set slot = null, state = 'scheduled', aside = 'scheduled', run_at = now(), worker = null, started_at = null where limit_key = any (array(select '[\"limited\", \"default\", \"k' || n || '\"]' from generate_series(1, 20) n)) and slot is not null",
     ways: ["Tid Scan", "job_blocked", "job_slot"],
   },
   "settle_v1 of jobs that hold places": {
@@ -101,7 +101,7 @@ export const LIMIT_CALLS: Record<string, Call> = {
     statement: "select * from fairmill.claim_lanes_v1('w1', '{rated}', '{0}', '{default}', '{0}', '{50}', null, 50)",
     before: RATED,
     // Those of room_of_limits are planned, though there are no gates to count for.
-    ways: ["Tid Scan", "job_lane", "job_pkey", "job_throttled", "job_throttled backward"],
+    ways: ["Tid Scan", "job_lane", "job_pkey", "job_rate_limited", "job_rate_limited backward"],
   },
   "lock_meters with meters, known and new": {
     statement: `select fairmill.lock_meters('start', 'key', array(select '["limited", "default", "k' || n || '"]' from generate_series(981, 1020) n order by 1))`,
@@ -129,7 +129,7 @@ export const LIMIT_CALLS: Record<string, Call> = {
     statement: `select fairmill.reuse_freed_starts(array['["rated", "default", "k"]', '["rated", "default", "k"]', '["rated", "default", "nobody"]'],
       array[now() + interval '1 minute', now() + interval '2 minutes', now()])`,
     before: RATED,
-    ways: ["Tid Scan", "job_throttled backward"],
+    ways: ["Tid Scan", "job_rate_limited backward"],
   },
   "change_key_limits for set_key_limits_v1 of a kind with a thousand keys": {
     statement: `select fairmill.set_key_limits_v1('limited', '{"max_running": 3}')`,
@@ -138,11 +138,11 @@ export const LIMIT_CALLS: Record<string, Call> = {
   "change_key_limits for set_key_limits_v1 with a new rate, and a thousand put back": {
     statement: `select fairmill.set_key_limits_v1('rated', '{"rate": {"limit": 6, "per_ms": 60000}}')`,
     before: RATED,
-    ways: ["Tid Scan", "job_throttled"],
+    ways: ["Tid Scan", "job_rate_limited"],
   },
   "change_key_limits for set_key_limits_v1 of a kind that refused, with a thousand keys": {
     statement: `select fairmill.set_key_limits_v1('limited', '{"max_running": 2}')`,
-    before: `update fairmill.key_rule set when_full = 'refuse' where kind = 'limited';
+    before: `update fairmill.key_limit set when_full = 'refuse' where kind = 'limited';
       update fairmill.job set slot = 3 where kind = 'limited' and state = 'scheduled'`,
     ways: ["Tid Scan", "job_blocked", "job_slot"],
     // It goes along all places of the kind: those of jobs that are ready or run are looked at in vain.

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { checkInvariants } from "../support/invariants.js";
-import { call, claimGated, enqueueLimited, type Lane, setGate, setRule, settle, tick, VERDICTS } from "./calls.js";
+import { call, claimGated, enqueueLimited, type Lane, setLimits, setRule, settle, tick, VERDICTS } from "./calls.js";
 import { openSession, type Session, useSessions } from "./sessions.js";
 
 const db = useDatabase();
@@ -77,8 +77,8 @@ const ACTS: Act[] = [
   (session) => session.query("select * from fairmill.recover_v1(5, 100)"),
   // Limits change, but never below what the check at the end allows.
   (session, roll) =>
-    setGate(session, "tenant", `t${roll(2)}`, { max_running: roll(2) === 0 ? CAP : CAP - 1, paused: false }),
-  (session, roll) => setGate(session, "kind", "free", { max_running: 4 + roll(3) }),
+    setLimits(session, "tenant", `t${roll(2)}`, { max_running: roll(2) === 0 ? CAP : CAP - 1, paused: false }),
+  (session, roll) => setLimits(session, "kind", "free", { max_running: 4 + roll(3) }),
   (session, roll) => setRule(session, { max_running: 2 + roll(2) }),
   // A worker dies: its jobs are for others to recover.
   async (session, _, me) => {
@@ -95,9 +95,9 @@ test("P6 P7 I6: no deadlock, every invariant, and after a drain nobody is blocke
   console.log(`seed ${seed}`);
   await setRule(db, { max_running: 2 });
   await setRule(db, { max_running: 2, when_full: "refuse", rate: { limit: 50, per_ms: 100 } }, "refusing");
-  for (const tenant of ["t0", "t1"]) await setGate(db, "tenant", tenant, { max_running: CAP });
-  await setGate(db, "queue", "default", { rate: { limit: 1_000, per_ms: 100 } });
-  await setGate(db, "tenant", "t1", { rate: { limit: 500, per_ms: 100, at: "enqueue" } });
+  for (const tenant of ["t0", "t1"]) await setLimits(db, "tenant", tenant, { max_running: CAP });
+  await setLimits(db, "queue", "default", { rate: { limit: 1_000, per_ms: 100 } });
+  await setLimits(db, "tenant", "t1", { rate: { limit: 500, per_ms: 100, at: "enqueue" } });
 
   const errors = new Map<string, number>();
   const watcher = await openSession(db.url);
@@ -149,7 +149,7 @@ test("P6 P7 I6: no deadlock, every invariant, and after a drain nobody is blocke
   // Everything that is left is done.
   const [session] = sessions as [Session];
   for (let n = 0; n < 2_000; n++) {
-    await session.query("update fairmill.job set run_at = now() where state = 'scheduled' and put_back is null");
+    await session.query("update fairmill.job set run_at = now() where state = 'scheduled' and rate_limited is null");
     await tick(session);
     const left = await session.query<{ worker: string; ids: string[]; leases: string[] }>(
       "select worker, array_agg(id order by id) as ids, array_agg(lease_no order by id) as leases from fairmill.job where state = 'running' group by 1",

@@ -21,7 +21,7 @@ async function putBack(count: number, key = "k"): Promise<string[]> {
 const hours = async (key = "k") =>
   (
     await db.query<{ hours: number }>(
-      "select round(extract(epoch from run_at - clock_timestamp()) / 3600)::integer as hours from fairmill.job where put_back and key = $1 order by id",
+      "select round(extract(epoch from run_at - clock_timestamp()) / 3600)::integer as hours from fairmill.job where rate_limited and key = $1 order by id",
       [key],
     )
   ).map((row) => row.hours);
@@ -48,7 +48,7 @@ test("the last one left of many waits no longer than the first did, and then sta
   const ids = await putBack(60);
   for (const id of ids.slice(0, -1)) await cancel(id);
   expect(await hours()).toEqual([1]);
-  await db.query("update fairmill.job set run_at = now() where put_back");
+  await db.query("update fairmill.job set run_at = now() where rate_limited");
   await db.query("update fairmill.meter set spent_at = null, spent = null");
   await tick(db);
   expect((await claimGated(db, "w")).jobs.map(({ id }) => id)).toEqual([ids.at(-1)]);
@@ -57,14 +57,14 @@ test("the last one left of many waits no longer than the first did, and then sta
 test("many that expire at once, of several keys: the earliest moments are taken, one write for each, and nobody is put off", async () => {
   const ids = await putBack(9);
   const others = await putBack(4, "another");
-  const before = await db.query<{ id: string; run_at: Date }>("select id, run_at from fairmill.job where put_back");
+  const before = await db.query<{ id: string; run_at: Date }>("select id, run_at from fairmill.job where rate_limited");
   const gone = [ids[0]!, ids[1]!, ids[2]!, ids[3]!, ids[7]!, others[1]!];
   await db.query("update fairmill.job set expire_at = now() where id = any ($1)", [gone]);
   expect((await tick(db))[0]).toMatchObject({ expired: 6 });
   expect((await hours()).toSorted()).toEqual([1, 2, 3, 4]);
   expect(await hours("another")).toEqual([1, 3, 2]);
   const was = new Map(before.map(({ id, run_at }) => [id, run_at.getTime()]));
-  const after = await db.query<{ id: string; run_at: Date }>("select id, run_at from fairmill.job where put_back");
+  const after = await db.query<{ id: string; run_at: Date }>("select id, run_at from fairmill.job where rate_limited");
   for (const { id, run_at } of after) expect(run_at.getTime()).toBeLessThanOrEqual(was.get(id)!);
   expect(after.filter(({ id, run_at }) => run_at.getTime() < was.get(id)!)).toHaveLength(5);
 });

@@ -55,7 +55,7 @@ export async function claimDeliveries(ask: Asker, worker: string, jobsMax = 10):
 
 export interface Begun extends pg.QueryResultRow {
   readonly job_id: string;
-  readonly answer: "send" | "doubt" | "over" | "busy" | "lost";
+  readonly answer: "send" | "uncertain" | "over" | "busy" | "lost";
   readonly message_id: string | null;
   readonly idempotency_key: string | null;
   readonly payload: unknown;

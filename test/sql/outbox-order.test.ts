@@ -143,8 +143,8 @@ describe("sent again", () => {
     const [job] = await claimDeliveries(db, "w");
     await settle(db, "w", [job!], "dead", [{ error: { message: "no" } }]);
     expect(await messageOf(db, first!.id!)).toMatchObject({ status: "failed" });
-    expect(await call(db, "retry_v1($1)", [job!.id])).toBe("held");
-    expect(await call(db, "resolve_delivery_v1($1, 'resend')", [first!.id])).toBe("held");
+    expect(await call(db, "retry_v1($1)", [job!.id])).toBe("order_busy");
+    expect(await call(db, "resolve_delivery_v1($1, 'resend')", [first!.id])).toBe("order_busy");
     expect((await messageOf(db, first!.id!)).attempts).toEqual([]);
     await deliver();
     expect(await call(db, "retry_v1($1)", [job!.id])).toBe("ready");

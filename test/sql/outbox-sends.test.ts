@@ -37,21 +37,21 @@ describe("begin", () => {
     expect((await messageOf(db, id)).attempts).toHaveLength(1);
   });
 
-  test("C7: another run under the same worker and lease is in doubt: a crash of the server may undo a claim, and it is made again", async () => {
+  test("C7: another run under the same worker and lease is uncertain: a crash of the server may undo a claim, and it is made again", async () => {
     const { job } = await underWay();
     expect(await answersOf(begin(db, "w", [job]))).toEqual(["send"]);
-    expect(await answersOf(begin(db, "w", [job], false, "another run"))).toEqual(["doubt"]);
+    expect(await answersOf(begin(db, "w", [job], false, "another run"))).toEqual(["uncertain"]);
     expect(await answersOf(begin(db, "w", [job]))).toEqual(["send"]);
   });
 
-  test("C8: after a worker died while sending, the next one is in doubt, and sends only if it says so", async () => {
+  test("C8: after a worker died while sending, the next one is uncertain, and sends only if it says so", async () => {
     const { id, job } = await underWay();
     await begin(db, "w", [job]);
     await endLease(db, "w");
     await recover(db);
     const [again] = await claimDeliveries(db, "v");
     const [answer] = await begin(db, "v", [again!]);
-    expect(answer).toMatchObject({ answer: "doubt", message_id: id, idempotency_key: "a" });
+    expect(answer).toMatchObject({ answer: "uncertain", message_id: id, idempotency_key: "a" });
     expect(answer!.since_ms).toBeGreaterThanOrEqual(0);
     expect((await messageOf(db, id)).attempts).toHaveLength(1);
     expect(await begin(db, "v", [again!], true)).toMatchObject([{ answer: "send", idempotency_key: "a", tries: 2 }]);
@@ -90,7 +90,7 @@ describe("begin", () => {
     await sender.query("commit");
     await recover(upkeep);
     const [third] = await claimDeliveries(db, "u");
-    expect(await answersOf(begin(db, "u", [third!]))).toEqual(["doubt"]);
+    expect(await answersOf(begin(db, "u", [third!]))).toEqual(["uncertain"]);
   });
 
   test("a job that somebody has locked does not hold up those beside it", async () => {
@@ -112,12 +112,12 @@ describe("the settle writes the mark", () => {
     ["done", { outcome: "sent", answer: { id: 7 } }, "sent"],
     ["done", undefined, "sent"],
     ["dead", { outcome: "refused", error: ERROR }, "failed"],
-    ["dead", { outcome: "doubt", error: ERROR }, "unknown"],
+    ["dead", { outcome: "uncertain", error: ERROR }, "unknown"],
     ["dead", undefined, "unknown"],
     ["cancelled", { outcome: "refused" }, "skipped"],
     ["cancelled", undefined, "unknown"],
     ["retry", { outcome: "refused", error: ERROR }, "pending"],
-    ["retry", { outcome: "doubt", error: ERROR }, "sending"],
+    ["retry", { outcome: "uncertain", error: ERROR }, "sending"],
     ["retry", undefined, "sending"],
     ["snooze", { outcome: "refused" }, "pending"],
     ["snooze", undefined, "sending"],
@@ -156,12 +156,12 @@ describe("the settle writes the mark", () => {
     expect(await settle(db, "w", [job], verdict, [{ error: ERROR, delivery: { outcome } }])).toMatchObject({
       accepted: 0,
     });
-    expect(await answersOf(begin(db, "v", [again!]))).toEqual(["doubt"]);
+    expect(await answersOf(begin(db, "v", [again!]))).toEqual(["uncertain"]);
   });
 
   test("somebody asked to cancel: a retry becomes the end, unknown where it may have arrived, skipped where it did not", async () => {
     for (const [outcome, status] of [
-      ["doubt", "unknown"],
+      ["uncertain", "unknown"],
       ["refused", "skipped"],
     ] as const) {
       const { id, job } = await underWay({ idempotency_key: outcome });
@@ -210,7 +210,7 @@ describe("jobs that nobody settles", () => {
 });
 
 describe("putting jobs back", () => {
-  const give = async (outcome: "refused" | "doubt", key = outcome) => {
+  const give = async (outcome: "refused" | "uncertain", key = outcome) => {
     const { id, job } = await underWay({ idempotency_key: key });
     await begin(db, "w", [job]);
     await settle(db, "w", [job], "dead", [{ error: ERROR, delivery: { outcome } }]);
@@ -218,8 +218,8 @@ describe("putting jobs back", () => {
   };
 
   test("C8: a retry or redrive sends what certainly was not delivered again, and leaves what may have been alone", async () => {
-    const [failed, unknown] = [await give("refused"), await give("doubt")];
-    expect(await call(db, "retry_v1($1)", [unknown.job.id])).toBe("held");
+    const [failed, unknown] = [await give("refused"), await give("uncertain")];
+    expect(await call(db, "retry_v1($1)", [unknown.job.id])).toBe("order_busy");
     expect(await call(db, "retry_v1($1)", [failed.job.id])).toBe("ready");
     expect(await messageOf(db, failed.id)).toMatchObject({ status: "pending", ended_at: null });
     const [job] = await claimDeliveries(db, "w");
@@ -241,7 +241,7 @@ describe("putting jobs back", () => {
     ["failed", "failed", undefined],
     ["resend", "pending", "ready"],
   ])("resolved as %s: %s, and on record who said so", async (verdict, status, state) => {
-    const { id, job } = await give("doubt");
+    const { id, job } = await give("uncertain");
     expect(await call(db, "resolve_delivery_v1($1, $2, 'ann', 'asked them')", [id, verdict])).toBe("resolved");
     const row = await messageOf(db, id);
     expect(row).toMatchObject({ status });
@@ -249,14 +249,14 @@ describe("putting jobs back", () => {
     expect((await live(db, job.id))?.state).toBe(state);
     const again = await call(db, "resolve_delivery_v1($1, $2)", [id, verdict]);
     expect(again).toBe(verdict === "resend" ? "open" : "known");
-    if (verdict === "sent") expect(await call(db, "retry_v1($1)", [job.id])).toBe("held");
+    if (verdict === "sent") expect(await call(db, "retry_v1($1)", [job.id])).toBe("order_busy");
     if (verdict !== "resend") return;
     const [claimed] = await claimDeliveries(db, "w");
-    expect(await begin(db, "w", [claimed!])).toMatchObject([{ answer: "send", idempotency_key: "doubt" }]);
+    expect(await begin(db, "w", [claimed!])).toMatchObject([{ answer: "send", idempotency_key: "uncertain" }]);
   });
 
   test("of two who resolve at once the second finds what the first decided", async () => {
-    const { id } = await give("doubt");
+    const { id } = await give("uncertain");
     const [one, two] = [await open(), await open()];
     await one.query("begin");
     expect(await call(one, "resolve_delivery_v1($1, 'sent')", [id])).toBe("resolved");
@@ -268,7 +268,7 @@ describe("putting jobs back", () => {
   });
 
   test("a message whose job retention has removed is sent again by a new one", async () => {
-    const { id, job } = await give("doubt");
+    const { id, job } = await give("uncertain");
     await db.query("delete from fairmill.job_history");
     expect(await call(db, "resolve_delivery_v1($1, 'resend')", [id])).toBe("resolved");
     const row = await messageOf(db, id);
@@ -278,7 +278,7 @@ describe("putting jobs back", () => {
 
   test("B10: retention removes what ended long ago, in portions, but nothing whose fate is unknown", async () => {
     for (const key of ["1", "2", "3"]) await give("refused", key as "refused");
-    const { id } = await give("doubt");
+    const { id } = await give("uncertain");
     await db.query("update fairmill.outbox set ended_at = now() - interval '31 days'");
     expect(await call(db, "retention(rows_max => 2)")).toBe(2);
     await call(db, "retention()");

@@ -67,7 +67,7 @@ describe("publish", () => {
     const attempt = (outcome: string) => ({ at: new Date().toISOString(), outcome });
     const attempts = (id: string, ...outcomes: string[]) =>
       db.query("update fairmill.outbox set attempts = $2 where id = $1", [id, JSON.stringify(outcomes.map(attempt))]);
-    await attempts(first!.id!, "refused", "doubt", "sent");
+    await attempts(first!.id!, "refused", "uncertain", "sent");
     await attempts(second!.id!, "sent");
     expect(await db.query(DUPLICATES)).toEqual([]);
     // On record twice.

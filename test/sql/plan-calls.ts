@@ -101,7 +101,7 @@ export const CALLS: Record<string, Call> = {
   "record_claim of a worker that keeps no account": {
     statement: "select fairmill.record_claim('w3', null, $1)",
     values: ({ ids }) => [ids],
-    before: "update fairmill.hand set no = -no where worker = 'w3'",
+    before: "update fairmill.claim_list set list_no = -list_no where worker = 'w3'",
     ways: ["job_pkey"],
   },
   "claimed_jobs of one worker": { statement: "select * from fairmill.claimed_jobs('w3')", ways: ["job_pkey"] },

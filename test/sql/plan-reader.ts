@@ -100,7 +100,7 @@ export type Table =
   | "credit_entry"
   | "credit_pending"
   | "outbox"
-  | "gate"
+  | "limit_setting"
   | "meter"
   | "schedule"
   | "schedule_tick"

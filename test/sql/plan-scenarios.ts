@@ -2,7 +2,7 @@
 import { FILL_BATCHES } from "./batch-plans.js";
 
 const ANALYZE =
-  "analyze fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency, fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.told_rule, fairmill.meter, fairmill.step, fairmill.account, fairmill.credit_entry, fairmill.credit_pending, fairmill.outbox, fairmill.batch, fairmill.batch_edge, fairmill.batch_hold, fairmill.schedule, fairmill.schedule_tick";
+  "analyze fairmill.job, fairmill.job_history, fairmill.worker, fairmill.queue, fairmill.idempotency, fairmill.unique_period, fairmill.limit_setting, fairmill.key_limit, fairmill.key_limit_report, fairmill.meter, fairmill.step, fairmill.account, fairmill.credit_entry, fairmill.credit_pending, fairmill.outbox, fairmill.batch, fairmill.batch_edge, fairmill.batch_hold, fairmill.schedule, fairmill.schedule_tick";
 
 /**
  * Jobs in all states: 50,000 ready, 5,000 scheduled (50 due), 5,000 running at 25 workers (2 of them dead), 10,000 ended. Of limited kinds
@@ -22,7 +22,7 @@ export const fill = (tenants: number) => `
   select 'w' || w, '{default}', now() + case when w > 23 then interval '-1 minute' else interval '1 day' end, true from generate_series(1, 25) w;
   insert into fairmill.job (kind, queue, tenant, state, payload, worker, started_at, lease_no, attempt)
   select 'work', 'default', 't' || n, 'running', '{}', 'w' || w, now(), 1, 1 from generate_series(1, 200) n, generate_series(1, 25) w;
-  insert into fairmill.key_rule (kind, max_running, when_full) values ('limited', 2, 'wait'), ('refusing', 2, 'refuse');
+  insert into fairmill.key_limit (kind, max_running, when_full) values ('limited', 2, 'wait'), ('refusing', 2, 'refuse');
   insert into fairmill.meter (use, scope, name, used_at)
   select 'start', 'key', '["limited", "default", "k' || n || '"]', now() - n % 3 * interval '1 day' from generate_series(1, 1000) n;
   insert into fairmill.meter (use, scope, name) select 'start', 'tenant', 't' || n from generate_series(1, 1000) n;
@@ -33,7 +33,7 @@ export const fill = (tenants: number) => `
     case when s = 2 then 'w' || 5 + n % 2 * 20 end, case when s = 2 then now() end, 1, 1, case when s = 6 then now() + (n - 20) * interval '1 minute' end,
     case when s = 3 and n <= 20 then now() - interval '1 minute' end
   from generate_series(1, 1000) n, generate_series(1, 6) s;
-  insert into fairmill.job (kind, queue, tenant, key, limit_key, state, aside, payload, run_at, put_back, throttled)
+  insert into fairmill.job (kind, queue, tenant, key, limit_key, state, aside, payload, run_at, rate_limited, rate_limited_times)
   select 'rated', 'default', 'default', 'k', '["rated", "default", "k"]', 'scheduled', 'scheduled', '{}', now() + n * interval '1 minute', true, 1 from generate_series(1, 1000) n;
   insert into fairmill.job (kind, queue, tenant, key, limit_key, state, payload)
   select 'rated', 'rated', 'default', 'k', '["rated", "default", "k"]', 'ready', '{}' from generate_series(1, 100) n;
@@ -51,18 +51,18 @@ export const fill = (tenants: number) => `
   select 'gone ' || w, '{default}', now() - interval '2 days', 'lost', now() - interval '2 days' from generate_series(1, 100) w;
   insert into fairmill.step (job_id, name, kind, position, started_at, finished_at, attempt, lease_no)
   select j.id, 'step ' || n, 'run', n, now(), now(), 1, 1 from fairmill.job j, generate_series(1, 3) n where j.state = 'running';
-  insert into fairmill.hand (worker, no, ids) select worker, 1 + id % 4, array_agg(id) from fairmill.job where state = 'running' group by 1, 2;
-  update fairmill.meter m set held = coalesce(run.ids, '{}')
+  insert into fairmill.claim_list (worker, list_no, ids) select worker, 1 + id % 4, array_agg(id) from fairmill.job where state = 'running' group by 1, 2;
+  update fairmill.meter m set running_ids = coalesce(run.ids, '{}')
   from (select t.name, array_agg(j.id) filter (where j.id is not null) as ids
         from fairmill.meter t left join fairmill.job j on j.tenant = t.name and j.state = 'running' and j.worker > 'w2' where t.scope = 'tenant' group by 1) run
   where m.scope = 'tenant' and m.name = run.name;
   insert into fairmill.step (job_id, name, kind, position, started_at, finished_at, attempt, lease_no)
   select -n, 'gone', 'run', 0, now() - interval '40 days', now(), 1, 1 from generate_series(1, 100) n;
   insert into fairmill.queue (name) values ('default'), ('other');
-  insert into fairmill.account (name, balance, held) select 'a' || n, 1000000, 20 from generate_series(0, 999) n;
+  insert into fairmill.account (name, balance, reserved) select 'a' || n, 1000000, 20 from generate_series(0, 999) n;
   insert into fairmill.credit_entry (id, account, kind, amount, job_id) overriding system value
-  select 1000000 + n, 'a' || n % 1000, 'hold', 1, n from generate_series(0, 19999) n;
-  insert into fairmill.credit_entry (id, account, kind, amount, hold_id, job_id) overriding system value
+  select 1000000 + n, 'a' || n % 1000, 'reservation', 1, n from generate_series(0, 19999) n;
+  insert into fairmill.credit_entry (id, account, kind, amount, reservation_id, job_id) overriding system value
   select 2000000 + n, 'a' || n % 1000, 'release', 1, 1000000 + n, n from generate_series(0, 2999) n;
   insert into fairmill.credit_pending (entry_id, account, ended, released) select 2000000 + n, 'a' || n % 1000, 1, 1 from generate_series(0, 2999) n;
   insert into fairmill.schedule (name, cron, timezone, job, fingerprint, next_at)

@@ -30,10 +30,10 @@ const BOUND: Record<string, RegExp> = {
   job_unique: /\btenant = .*\bkind = .*\bunique_key = /,
   job_slot: /\blimit_key (=|>=) /,
   job_blocked: /\blimit_key =/,
-  job_throttled: /\blimit_key (=|>=) /,
-  gate_pkey: /\bname =/,
-  gate_at_start: /\bname =/,
-  gate_at_enqueue: /\bname =/,
+  job_rate_limited: /\blimit_key (=|>=) /,
+  limit_setting_pkey: /\bname =/,
+  limit_setting_at_start: /\bname =/,
+  limit_setting_at_enqueue: /\bname =/,
   ...BATCH_BOUNDS,
 };
 
@@ -51,7 +51,7 @@ function checkReads(plans: readonly Plan[], table: Table, walks: readonly string
       expect(node.type, drawing).not.toMatch(/Seq Scan/);
       // One entry off the end of an index needs no bound.
       if (
-        (table === "job" || table === "gate" || node.index! in BATCH_BOUNDS) &&
+        (table === "job" || table === "limit_setting" || node.index! in BATCH_BOUNDS) &&
         node.index &&
         node.rows > 1 &&
         !walks.includes(node.index)
@@ -62,7 +62,7 @@ function checkReads(plans: readonly Plan[], table: Table, walks: readonly string
       // Before PostgreSQL 17 a list is a descent for each of its members, of which some calls here have 300.
       const descents = node.loops + (serverVersion < 170000 && / ANY /.test(node.condition ?? "") ? 300 : 0);
       // Other calls made a thousand gates and took them back: they lie about dead.
-      if (node.index && table !== "gate")
+      if (node.index && table !== "limit_setting")
         expect(ownBlocks(node), drawing).toBeLessThanOrEqual(8 * (node.rows + node.rowsInVain + descents + 10));
     }
     for (const join of all(plan.root).filter(({ type }) => /Hash Join|Merge Join/.test(type)))
@@ -79,7 +79,7 @@ const OTHERS = [
   "outbox",
   "schedule",
   "schedule_tick",
-  "gate",
+  "limit_setting",
   ...BATCH_TABLES,
 ] as const satisfies readonly Table[];
 const waysInto = (plans: readonly Plan[], table: Table) => [...new Set(readersOf(plans, table).map(wayOf))].toSorted();

@@ -1,7 +1,7 @@
 // Rates at enqueue: what is too much is refused, with the moment when it may come again.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { enqueueLimited, type NewRow, setGate, setRule } from "./calls.js";
+import { enqueueLimited, type NewRow, setLimits, setRule } from "./calls.js";
 import { all, explainEverything, plansOf } from "./plan-reader.js";
 import { errorCode, useSessions } from "./sessions.js";
 
@@ -26,7 +26,7 @@ describe("at enqueue", () => {
     ["queue", "q"],
     ["kind", "limited"],
   ] as const)("B7: the rate of a %s refuses what is too much and leaves others alone", async (scope, name) => {
-    await setGate(db, scope, name, rate(2));
+    await setLimits(db, scope, name, rate(2));
     const job = { tenant: "t", queue: "q" };
     expect(await codes([job, job])).toEqual([null, null]);
     expect(await codes([job])).toEqual(["FAIRMILL_RATE_LIMIT"]);
@@ -87,7 +87,7 @@ describe("at enqueue", () => {
 
   test("all or nothing: of a list that one rate can never let in nobody is told a moment, whatever another rate would say", async () => {
     await setRule(db, rate(1));
-    await setGate(db, "tenant", "default", rate(3));
+    await setLimits(db, "tenant", "default", rate(3));
     const list = [{ key: "a" }, { key: "b" }, { key: "c" }, { key: "d" }];
     expect(await codes([{ key: "a" }])).toEqual([null]);
     const refused = async (partial: boolean) =>
@@ -111,7 +111,7 @@ describe("at enqueue", () => {
 
   test("what one gate refuses is not spent at another, and a place that is refused spends no rate", async () => {
     await setRule(db, { max_running: 1, when_full: "refuse", ...rate(10) });
-    await setGate(db, "tenant", "default", rate(10));
+    await setLimits(db, "tenant", "default", rate(10));
     await codes([{ key: "a" }, { key: "a" }, { key: "b" }], { partial: true });
     expect(
       await db.query(
@@ -137,7 +137,7 @@ describe("at enqueue", () => {
   });
 
   test("I7: sixteen at once, some in transactions with old snapshots, get no more than the rate", async () => {
-    await setGate(db, "tenant", "default", rate(5));
+    await setLimits(db, "tenant", "default", rate(5));
     await codes([{}]);
     const sessions = await Promise.all(Array.from({ length: 16 }, () => open()));
     const outcomes = await Promise.all(
@@ -161,7 +161,7 @@ describe("at enqueue", () => {
 
   test("who is refused by one gate takes no room of the next", async () => {
     await setRule(db, rate(1));
-    await setGate(db, "tenant", "default", rate(2));
+    await setLimits(db, "tenant", "default", rate(2));
     const answers = await enqueueLimited(db, [{ key: "a" }, { key: "a" }, { key: "b" }, { key: "c" }], {
       partial: true,
     });
@@ -171,7 +171,7 @@ describe("at enqueue", () => {
   test("a list of four times as many tenants is four times the work, not sixteen times", async () => {
     const session = await open();
     await session.query(
-      `insert into fairmill.gate (scope, name, rate_limit, rate_per_ms, rate_how, rate_at)
+      `insert into fairmill.limit_setting (scope, name, rate_limit, rate_per_ms, rate_how, rate_at)
        select 'tenant', 't' || n, 1, 1000, 'window', 'enqueue' from generate_series(1, 800) n`,
     );
     await explainEverything(session);
@@ -191,15 +191,17 @@ describe("at enqueue", () => {
   });
 
   test("a rate that lacks a part, or names an unknown one, is refused", async () => {
-    expect(await errorCode(setGate(db, "tenant", "t", { rate: { limit: 5 } }))).toBe("FM001");
-    expect(await errorCode(setGate(db, "tenant", "t", { rate: { limit: 5, per_ms: 5, per: 3 } }))).toBe("FM001");
-    expect(await errorCode(setGate(db, "tenant", "t", { rates: {} }))).toBe("FM001");
-    expect(await errorCode(setGate(db, "tenant", "t", { rate: { limit: 0, per_ms: 5 } }))).toBe("23514");
+    expect(await errorCode(setLimits(db, "tenant", "t", { rate: { limit: 5 } }))).toBe("FM001");
+    expect(await errorCode(setLimits(db, "tenant", "t", { rate: { limit: 5, per_ms: 5, per: 3 } }))).toBe("FM001");
+    expect(await errorCode(setLimits(db, "tenant", "t", { rates: {} }))).toBe("FM001");
+    expect(await errorCode(setLimits(db, "tenant", "t", { rate: { limit: 0, per_ms: 5 } }))).toBe("23514");
     expect(
-      await errorCode(db.query("insert into fairmill.gate (scope, name, rate_limit) values ('tenant', 't', 5)")),
+      await errorCode(
+        db.query("insert into fairmill.limit_setting (scope, name, rate_limit) values ('tenant', 't', 5)"),
+      ),
     ).toBe("23514");
     expect(
-      await errorCode(db.query("insert into fairmill.key_rule (kind, rate_limit, rate_at) values ('k', 5, 'start')")),
+      await errorCode(db.query("insert into fairmill.key_limit (kind, rate_limit, rate_at) values ('k', 5, 'start')")),
     ).toBe("23514");
   });
 });

@@ -12,7 +12,7 @@ import {
   fill,
   live,
   register,
-  setGate,
+  setLimits,
   setRule,
   settle,
   statesOf,
@@ -31,7 +31,7 @@ describe("at start, of a tenant, a queue or a kind", () => {
     ["kind", "work"],
   ] as const)("B7 I7: claims of a %s never exceed its rate, and are told when it opens", async (scope, name) => {
     await fill(db, 50);
-    await setGate(db, scope, name, { rate: { limit: 7, per_ms: HOUR } });
+    await setLimits(db, scope, name, { rate: { limit: 7, per_ms: HOUR } });
     const sessions = await Promise.all(Array.from({ length: 8 }, () => open()));
     const claims = await Promise.all(
       sessions.map((session, n) => claimGated(session, `w${n}`, [{ tenant: "default", quantum: 3 }], 3)),
@@ -39,32 +39,32 @@ describe("at start, of a tenant, a queue or a kind", () => {
     expect(claims.flatMap(({ jobs }) => jobs)).toHaveLength(7);
     const { jobs, told } = await claimGated(db, "w");
     expect(jobs).toEqual([]);
-    expect(told!.held).toMatchObject([{ scope, name, why: "rate" }]);
-    expect(told!.held[0]!.open_in_ms).toBeGreaterThan(HOUR * 0.99);
-    expect(told!.held[0]!.open_in_ms).toBeLessThan(HOUR * 1.01);
+    expect(told!.limits).toMatchObject([{ scope, name, why: "rate" }]);
+    expect(told!.limits[0]!.open_in_ms).toBeGreaterThan(HOUR * 0.99);
+    expect(told!.limits[0]!.open_in_ms).toBeLessThan(HOUR * 1.01);
     // Settled and set again: what was spent counts on.
-    await setGate(db, scope, name, { rate: { limit: 7, per_ms: HOUR } });
+    await setLimits(db, scope, name, { rate: { limit: 7, per_ms: HOUR } });
     expect((await claimGated(db, "w")).jobs).toEqual([]);
-    await setGate(db, scope, name, { rate: { limit: 9, per_ms: HOUR } });
+    await setLimits(db, scope, name, { rate: { limit: 9, per_ms: HOUR } });
     expect((await claimGated(db, "w")).jobs).toHaveLength(2);
-    await setGate(db, scope, name, { rate: null });
+    await setLimits(db, scope, name, { rate: null });
     expect((await claimGated(db, "w")).jobs).toHaveLength(41);
   });
 
   test("E10: a uniform rate starts one a claim, and tells when the next may", async () => {
     await fill(db, 5);
-    await setGate(db, "queue", "default", { rate: { limit: 6, per_ms: 60_000, how: "uniform" } });
+    await setLimits(db, "queue", "default", { rate: { limit: 6, per_ms: 60_000, how: "uniform" } });
     const { jobs, told } = await claimGated(db, "w");
     expect(jobs).toHaveLength(1);
-    expect(told!.held).toMatchObject([{ why: "rate", open_in_ms: 10_000 }]);
+    expect(told!.limits).toMatchObject([{ why: "rate", open_in_ms: 10_000 }]);
     expect((await claimGated(db, "w")).jobs).toEqual([]);
-    await setGate(db, "queue", "default", { rate: { limit: 6, per_ms: 1, how: "uniform" } });
+    await setLimits(db, "queue", "default", { rate: { limit: 6, per_ms: 1, how: "uniform" } });
     expect((await claimGated(db, "w")).jobs).toHaveLength(1);
   });
 
   test("a claim that does not commit has spent nothing, and one without memory is told nothing of what was held", async () => {
     await fill(db, 5);
-    await setGate(db, "tenant", "default", { rate: { limit: 2, per_ms: HOUR } });
+    await setLimits(db, "tenant", "default", { rate: { limit: 2, per_ms: HOUR } });
     const session = await open();
     await register(db, "w");
     await session.query("begin");
@@ -91,11 +91,11 @@ describe("at start, of a tenant, a queue or a kind", () => {
     };
     await register(db, "w");
     expect(await commit()).toBe("off");
-    await setGate(db, "tenant", "default", { max_running: 100 });
+    await setLimits(db, "tenant", "default", { max_running: 100 });
     expect(await commit()).toBe("off");
-    await setGate(db, "tenant", "default", { rate: { limit: 100, per_ms: HOUR } });
+    await setLimits(db, "tenant", "default", { rate: { limit: 100, per_ms: HOUR } });
     expect(await commit()).toBe("on");
-    await setGate(db, "tenant", "default", { rate: null });
+    await setLimits(db, "tenant", "default", { rate: null });
     await setRule(db, { per: "kind", rate: { limit: 100, per_ms: HOUR } }, "work");
     // Those that were enqueued before there was a rule have none.
     expect(await commit()).toBe("off");
@@ -121,7 +121,7 @@ describe("at start, of a key", () => {
     const others = await enqueueKeyed(db, 1, { key: "another" });
     const { jobs, told } = await claimGated(db, "w");
     expect(jobs.map(({ id }) => id).toSorted()).toEqual([ids[0], ids[1], others[0]].toSorted());
-    expect(told).toMatchObject({ held: [], late: [[0, "default", 4]] });
+    expect(told).toMatchObject({ limits: [], late: [[0, "default", 4]] });
     expect(told!.due_in_ms! / HOUR).toBeCloseTo(1, 1);
     const moments = await runAts(ids.slice(2));
     for (const [n, ms] of moments.entries()) expect(ms / HOUR).toBeCloseTo(1 + n / 2, 1);
@@ -130,8 +130,8 @@ describe("at start, of a key", () => {
         state: "scheduled",
         attempt: 0,
         lease_no: claimNo(0),
-        throttled: 1,
-        put_back: true,
+        rate_limited_times: 1,
+        rate_limited: true,
       });
     await settle(
       db,
@@ -160,7 +160,7 @@ describe("at start, of a key", () => {
           ),
         );
       }
-      expect(await db.query("select count(*)::integer as late from fairmill.job where put_back")).toEqual([
+      expect(await db.query("select count(*)::integer as late from fairmill.job where rate_limited")).toEqual([
         { late: 10 },
       ]);
     },
@@ -199,7 +199,7 @@ describe("at start, of a key", () => {
     expect((await claimGated(db, "w")).jobs).toEqual([]);
     const [again, behind] = await runAts([ids[3]!, newcomers[0]!]);
     expect(again).toBeLessThan(behind!);
-    expect(await live(db, ids[3]!)).toMatchObject({ throttled: 2, attempt: 0 });
+    expect(await live(db, ids[3]!)).toMatchObject({ rate_limited_times: 2, attempt: 0 });
   });
 
   test("C3: the place under the key is kept while a rate puts the job off, and nobody else starts on it", async () => {
@@ -208,18 +208,18 @@ describe("at start, of a key", () => {
     await settle(db, "w", (await claimGated(db, "w")).jobs, "done");
     expect((await claimGated(db, "w")).jobs).toEqual([]);
     expect(await statesOf(db, ids)).toEqual(["done", "scheduled", "blocked"]);
-    expect(await live(db, ids[1]!)).toMatchObject({ slot: 1, put_back: true });
+    expect(await live(db, ids[1]!)).toMatchObject({ slot: 1, rate_limited: true });
     await db.query("update fairmill.meter set spent_at = null, spent = null");
     await due([ids[1]!]);
     await call(db, "promote_v1()");
     const { jobs } = await claimGated(db, "w");
     expect(jobs.map(({ id }) => id)).toEqual([ids[1]]);
-    expect(await live(db, ids[1]!)).toMatchObject({ put_back: null, attempt: 1, throttled: 1 });
+    expect(await live(db, ids[1]!)).toMatchObject({ rate_limited: null, attempt: 1, rate_limited_times: 1 });
   });
 
   test("who is put back by its key, or let go because lanes share a tenant, spends nothing of the tenant's rate", async () => {
     await setRule(db, { rate: { limit: 1, per_ms: HOUR } });
-    await setGate(db, "tenant", "default", { rate: { limit: 5, per_ms: HOUR } });
+    await setLimits(db, "tenant", "default", { rate: { limit: 5, per_ms: HOUR } });
     const spent = async () =>
       (await db.query<{ spent: number[] }>("select spent from fairmill.meter where scope = 'tenant'"))[0]!.spent;
     await enqueueKeyed(db, 3);
@@ -254,7 +254,7 @@ describe("at start, of a key", () => {
     await setRule(db, { rate: { limit: 3, per_ms: HOUR } });
     const [first] = await enqueueKeyed(db, 1);
     await settle(db, "w", (await claimGated(db, "w")).jobs, "retry", [{ delay_ms: HOUR }]);
-    expect(await live(db, first!)).toMatchObject({ state: "scheduled", put_back: null });
+    expect(await live(db, first!)).toMatchObject({ state: "scheduled", rate_limited: null });
     await enqueueKeyed(db, 1);
     expect((await claimGated(db, "w")).jobs).toHaveLength(1);
   });

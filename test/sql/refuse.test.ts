@@ -7,7 +7,7 @@ import {
   claimGated,
   enqueueLimited,
   live,
-  setGate,
+  setLimits,
   setRule,
   settle,
   statesOf,
@@ -157,7 +157,7 @@ describe("a kind that refuses", () => {
       "FM011",
       { code: "FAIRMILL_ACTIVE_LIMIT", key: '["limited", "default", "k"]', limit: 1, jobs: [Number(id)] },
     ]);
-    await setGate(db, "tenant", "t", { rate: { limit: 1, per_ms: 60_000, at: "enqueue" } });
+    await setLimits(db, "tenant", "t", { rate: { limit: 1, per_ms: 60_000, at: "enqueue" } });
     await db.query("select fairmill.enqueue_v1('other', tenant => 't')");
     expect(await detailOf(db.query("select fairmill.enqueue_v1('other', tenant => 't')"))).toMatchObject([
       "FM010",

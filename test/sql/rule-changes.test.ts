@@ -136,7 +136,7 @@ describe("a kind that refused", () => {
     expect(await call(db, "retry_v1($1)", [again])).toBe("blocked");
     const [rated] = await enqueueKeyed(db, 1, { key: "rated" });
     await db.query(
-      "update fairmill.job set state = 'scheduled', aside = 'scheduled', put_back = true, run_at = now() + interval '1 hour' where id = $1",
+      "update fairmill.job set state = 'scheduled', aside = 'scheduled', rate_limited = true, run_at = now() + interval '1 hour' where id = $1",
       [rated],
     );
     await setRule(db, { max_running: 1 });

@@ -119,7 +119,7 @@ describe("a tick", () => {
 
   test("that a limit refuses is recorded, the others are made, and the schedule goes on", async () => {
     await db.query(
-      "insert into fairmill.gate (scope, name, rate_limit, rate_per_ms, rate_how, rate_at) values ('kind', 'work', 1, 3600000, 'window', 'enqueue')",
+      "insert into fairmill.limit_setting (scope, name, rate_limit, rate_per_ms, rate_how, rate_at) values ('kind', 'work', 1, 3600000, 'window', 'enqueue')",
     );
     await declare("s");
     const answer = await tick(db, "s", 1, `array[${TICK} - interval '1 minute', ${TICK}]`, "'{0, 0}'");

@@ -65,7 +65,7 @@ test("S1: the walk sees what is there: the owner has every right on all of it", 
     "job_history",
     "job_history_rest",
     "worker",
-    "hand",
+    "claim_list",
     "queue",
     "idempotency",
     "unique_period",
@@ -164,11 +164,11 @@ test("S3: what a caller puts into its own search_path or its temporary schema is
 
 test("S5: a role with EXECUTE on the functions and DML on the tables does all the work and the upkeep, and can change no schema", async () => {
   await db.query(`grant usage on schema fairmill to ${worker};
-    grant select, insert, update, delete on fairmill.job, fairmill.job_history, fairmill.worker, fairmill.hand, fairmill.queue, fairmill.idempotency,
-      fairmill.unique_period, fairmill.gate, fairmill.key_rule, fairmill.told_rule, fairmill.meter, fairmill.step, fairmill.account, fairmill.credit_pending, fairmill.outbox,
+    grant select, insert, update, delete on fairmill.job, fairmill.job_history, fairmill.worker, fairmill.claim_list, fairmill.queue, fairmill.idempotency,
+      fairmill.unique_period, fairmill.limit_setting, fairmill.key_limit, fairmill.key_limit_report, fairmill.meter, fairmill.step, fairmill.account, fairmill.credit_pending, fairmill.outbox,
       fairmill.batch, fairmill.batch_edge, fairmill.batch_hold, fairmill.schedule, fairmill.schedule_tick to ${worker};
     grant select, insert on fairmill.credit_entry to ${worker};
-    grant select on fairmill.rule_in_force to ${worker};
+    grant select on fairmill.key_limit_in_force to ${worker};
     grant usage on sequence fairmill.job_id_seq, fairmill.credit_entry_id_seq, fairmill.outbox_id_seq, fairmill.batch_id_seq to ${worker};
     grant execute on all functions in schema fairmill to ${worker}`);
   // Upkeep finds something to do: today's partition is missing and its row is in the rest, and a partition is old.
@@ -199,7 +199,7 @@ test("S5: a role with EXECUTE on the functions and DML on the tables does all th
   await tick(session);
   const deliveries = await claimDeliveries(session, "w");
   expect(await answersOf(begin(session, "w", deliveries))).toEqual(["send"]);
-  await settle(session, "w", deliveries, "dead", [{ error: { message: "no" }, delivery: { outcome: "doubt" } }]);
+  await settle(session, "w", deliveries, "dead", [{ error: { message: "no" }, delivery: { outcome: "uncertain" } }]);
   expect(await call<string>(session, "resolve_delivery_v1($1, 'sent')", [message])).toBe("resolved");
   expect(await call<string>(session, "cancel_v1($1)", [id])).toBe("ended");
   expect(await call<string>(session, "retry_v1($1)", [id])).toBe("done");

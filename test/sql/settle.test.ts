@@ -199,7 +199,9 @@ describe("repeating", () => {
     await register(db, "w");
     const jobs = await claimLanes(db, "w", [{ tenant: "default" }], 7);
     await db.query("update fairmill.job set worker = 'thief' where id = $1", [jobs[6]!.id]);
-    await db.query("insert into fairmill.hand (worker, no, ids) values ('thief', 1, array[$1::bigint])", [jobs[6]!.id]);
+    await db.query("insert into fairmill.claim_list (worker, list_no, ids) values ('thief', 1, array[$1::bigint])", [
+      jobs[6]!.id,
+    ]);
     const verdicts = [...VERDICTS, "done"];
     const details = [...VERDICTS.map((verdict) => DETAIL[verdict]), DETAIL.done];
     const once = await settle(db, "w", jobs, verdicts, details);

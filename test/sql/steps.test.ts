@@ -486,7 +486,9 @@ describe("while it waits", () => {
 
   test("why_v1 says that the job sleeps, or which signal it waits for", async () => {
     const why = async (id: string) =>
-      (await db.query("select passed, reason, detail from fairmill.why_v1($1) where gate = 'scheduled'", [id]))[0];
+      (
+        await db.query("select passed, reason, detail from fairmill.why_v1($1) where check_name = 'scheduled'", [id])
+      )[0];
     const job = await running();
     await pause(db, job, "go", "wait", null);
     await putBack(db, job, ["go"]);

@@ -165,8 +165,8 @@ describe("a blocked job that is replaced", () => {
     const [, second] = await blocked();
     await put(db, "ann", "b", rest);
     expect(await placeOf(second)).toEqual(waiting("ann", "scheduled"));
-    const [gate] = await db.query("select gate from fairmill.why_v1($1) where not passed", [second]);
-    expect(gate).toEqual({ gate: "scheduled" });
+    const [check] = await db.query("select check_name from fairmill.why_v1($1) where not passed", [second]);
+    expect(check).toEqual({ check_name: "scheduled" });
     await free();
     await tick(db);
     expect(await placeOf(second)).toEqual(waiting("ann", "scheduled"));

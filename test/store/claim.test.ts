@@ -29,14 +29,16 @@ async function put(values: Record<string, unknown>) {
     attempt: 0,
     crashes: 0,
     max_attempts: 3,
+    timeout_ms: null,
+    trace: null,
     ...values,
   };
   const [row] = await db.query<{ id: string }>(
-    `insert into fairmill.job (queue, tenant, kind, priority, key, lease_no, attempt, crashes, max_attempts, state, payload)
-     values ('default', $1, $2, $3, $4, $5, $6, $7, $8, 'ready', $9) returning id`,
+    `insert into fairmill.job (queue, tenant, kind, priority, key, lease_no, attempt, crashes, max_attempts, state, payload, timeout_ms, trace)
+     values ('default', $1, $2, $3, $4, $5, $6, $7, $8, 'ready', $9, $10, $11) returning id`,
     [
       ...[job.tenant, job.kind, job.priority, job.key, job.lease_no, job.attempt, job.crashes, job.max_attempts],
-      JSON.stringify(values),
+      ...[JSON.stringify(values), job.timeout_ms, job.trace],
     ],
   );
   return {
@@ -53,6 +55,8 @@ async function put(values: Record<string, unknown>) {
     maxAttempts: job.max_attempts,
     payload: values,
     batch: null,
+    timeoutMs: job.timeout_ms,
+    trace: job.trace,
     hand: 1,
   };
 }
@@ -68,6 +72,7 @@ test("every job comes with its own lane, kind, key, payload and past, beside oth
     await put({ lease_no: 4 * 2 ** 28 - 7, attempt: 2 }),
     await put({ lease_no: 2 ** 28 + 1, attempt: 2, crashes: 1 }),
     await put({ max_attempts: 10 }),
+    await put({ timeout_ms: 0, trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" }),
     await put({
       tenant: "b",
       kind: "other",

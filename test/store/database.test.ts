@@ -28,7 +28,7 @@ function openDatabase(answerMsMax: number): Database {
 
 const ways: readonly (readonly [string, (database: Database) => Promise<unknown>])[] = [
   ["a statement", (database) => database.query(SILENCE)],
-  ["the first of several", (database) => database.ahead([[SILENCE, []]])],
+  ["the first of several", (database) => database.pipelineFirst([[SILENCE, []]])],
   ["one of a transaction", (database) => database.transaction((tx) => tx.query(SILENCE))],
 ];
 
@@ -44,12 +44,12 @@ test("a patient transaction waits for its answer", async () => {
   const database = openDatabase(50);
   const slow = (tx: Queryable) => tx.query("select pg_sleep(0.3)");
   await expect(database.transaction(slow)).rejects.toMatchObject({ code: "ETIMEDOUT" });
-  expect(await database.transaction(slow, { isPatient: true })).toMatchObject({ rowCount: 1 });
+  expect(await database.transaction(slow, { waitsForLocks: true })).toMatchObject({ rowCount: 1 });
 });
 
 test("what waits behind a silent statement is lost with it, each for itself", async () => {
   const database = openDatabase(1_000);
-  const answers = await database.together([
+  const answers = await database.pipeline([
     ["select 1", []],
     [SILENCE, []],
     ["select 3", []],
@@ -109,15 +109,15 @@ describe("large statements", () => {
 
   test("have their connection make room, once, and other statements do not", async () => {
     const { database, sent } = openSpied();
-    await database.together([LIST]);
+    await database.pipeline([LIST]);
     for (let n = 0; n < 2; n++)
-      expect(await database.togetherLarge([LIST])).toEqual([{ status: "fulfilled", value: [{ one: 1 }] }]);
+      expect(await database.pipelineLarge([LIST])).toEqual([{ status: "fulfilled", value: [{ one: 1 }] }]);
     expect(sent).toEqual([LIST[0], "room is made", LIST[0], LIST[0]]);
   });
 
   test("go on where there is no room to be had", async () => {
     const { database } = openSpied({ hasRoom: false });
-    expect(await database.togetherLarge([LIST])).toEqual([{ status: "fulfilled", value: [{ one: 1 }] }]);
+    expect(await database.pipelineLarge([LIST])).toEqual([{ status: "fulfilled", value: [{ one: 1 }] }]);
   });
 });
 

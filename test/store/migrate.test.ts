@@ -26,7 +26,7 @@ describe("migrating", () => {
     const db = open(url);
     const ask = await session(url);
     const pending = await pendingMigrations(db);
-    expect(pending[0]).toBe("migrations/0001_core");
+    expect(pending[0]).toBe("migrations/0001_baseline");
     expect(pending).toContain("functions/claim_lanes_v1");
     expect(await ask.query("select from pg_namespace where nspname = 'fairmill'")).toHaveLength(0);
 
@@ -109,7 +109,7 @@ describe("migrating", () => {
     const { url } = await database({});
     const db = open(url);
     const ask = await session(url);
-    await ask.query("update fairmill.migration set checksum = 'edited' where name = 'migrations/0001_core'");
+    await ask.query("update fairmill.migration set checksum = 'edited' where name = 'migrations/0001_baseline'");
     await ask.query("update fairmill.migration set checksum = 'older' where name = 'functions/cancel_v1'");
     const before = await readVersions(ask);
     for (const work of [migrate, pendingMigrations]) {
@@ -117,7 +117,7 @@ describe("migrating", () => {
       expect(error).toBeInstanceOf(DatabaseError);
       expect(error).toMatchObject({
         code: "FAIRMILL_MIGRATION_CHANGED",
-        message: expect.stringContaining("0001_core"),
+        message: expect.stringContaining("0001_baseline"),
       });
     }
     expect(await readVersions(ask)).toEqual(before);
@@ -206,7 +206,7 @@ test("A3: every column of a live job is kept when it ends, with the same type; o
   expect(missing.map(({ name }) => name).toSorted()).toEqual([
     "aside",
     "cancel_requested_at",
-    "put_back",
+    "rate_limited",
     "released",
     "slot",
     "turn_no",

@@ -17,18 +17,18 @@ const exactly = (count: number) => ({ count, more: false });
 
 describe("tenants", () => {
   test("are those with settings, ready or running jobs, by name, over all queues and priorities", async () => {
-    expect(await client.tenants()).toEqual([]);
+    expect(await client.tenants.list()).toEqual([]);
     await register(db, "w");
-    await client.setTenant("paused only", { weight: 2 });
+    await client.tenants.set("paused only", { weight: 2 });
     await client.pause({ tenant: "paused only" });
-    await client.setTenant("acme", { maxRunning: 20, rate: { limit: 100, per: "1m", at: "enqueue" } });
+    await client.tenants.set("acme", { maxRunning: 20, rate: { limit: 100, per: "1m", at: "enqueue" } });
     await fill(db, 2, { tenant: "runs" });
     expect(await claim(db, "w", 2)).toHaveLength(2);
     await fill(db, 3, { tenant: "acme" });
     await fill(db, 4, { tenant: "acme", priority: 5, queue: "other" });
     await fill(db, 1, { tenant: "Bob", priority: -3 });
     await enqueue(db, [{ kind: "work", tenant: "later", delay_ms: 60_000 }]);
-    expect(await client.tenants()).toEqual([
+    expect(await client.tenants.list()).toEqual([
       {
         tenant: "Bob",
         weight: 1,
@@ -57,33 +57,33 @@ describe("tenants", () => {
     for (const name of names) await fill(db, 1, { tenant: name });
     const seen: string[] = [];
     for (let after: string | undefined; ; ) {
-      const page = await client.tenants({ limit: 2, ...(after === undefined ? {} : { after }) });
+      const page = await client.tenants.list({ limit: 2, ...(after === undefined ? {} : { after }) });
       seen.push(...page.map(({ tenant }) => tenant));
       if (page.length < 2) break;
       after = seen.at(-1);
     }
     expect(seen).toEqual(names.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))));
-    await expect(client.tenants({ limit: 201 })).rejects.toThrow("limit: 201 is not a whole number from 1 to 200");
-    await expect(client.tenants({ behind: "a" } as object)).rejects.toThrow('unknown setting "behind"');
+    await expect(client.tenants.list({ limit: 201 })).rejects.toThrow("limit: 201 is not a whole number from 1 to 200");
+    await expect(client.tenants.list({ behind: "a" } as object)).rejects.toThrow('unknown setting "behind"');
   });
 
   test("what is set can be read and set again", async () => {
-    await client.setTenant("a", { weight: 0.5, maxRunning: 0, rate: { limit: 5, per: "1s", how: "uniform" } });
-    const [read] = await client.tenants();
-    await client.setTenant("b", { weight: read!.weight, maxRunning: read!.maxRunning, rate: read!.rate });
-    expect((await client.tenants())[1]).toEqual({ ...read, tenant: "b" });
+    await client.tenants.set("a", { weight: 0.5, maxRunning: 0, rate: { limit: 5, per: "1s", how: "uniform" } });
+    const [read] = await client.tenants.list();
+    await client.tenants.set("b", { weight: read!.weight, maxRunning: read!.maxRunning, rate: read!.rate });
+    expect((await client.tenants.list())[1]).toEqual({ ...read, tenant: "b" });
   });
 });
 
 describe("queues", () => {
   test("are those that jobs, living workers or settings name, with what waits and runs", async () => {
-    expect(await client.queues()).toEqual([]);
+    expect(await client.queues.list()).toEqual([]);
     await register(db, "w");
     await register(db, "gone");
     await db.query("update fairmill.worker set queues = '{default,idle}' where id = 'w'");
     await db.query("update fairmill.worker set queues = '{forgotten}' where id = 'gone'");
     await endLease(db, "gone");
-    await client.setQueue("limited", { maxRunning: 5, rate: { limit: 1, per: "1s", how: "uniform" } });
+    await client.queues.set("limited", { maxRunning: 5, rate: { limit: 1, per: "1s", how: "uniform" } });
     await client.pause({ queue: "limited" });
     await fill(db, 2);
     await claim(db, "w", 1);
@@ -93,7 +93,7 @@ describe("queues", () => {
     await client.enqueueMany(one, [{ input: 1 }, { input: 2 }, { input: 3 }]);
     const none = { maxRunning: null, rate: null, pausedAt: null, workers: 0 };
     const empty = { running: exactly(0), ready: exactly(0), scheduled: exactly(0), blocked: exactly(0) };
-    expect(await client.queues()).toEqual([
+    expect(await client.queues.list()).toEqual([
       { queue: "default", ...none, ...empty, workers: 1, ready: exactly(4), running: exactly(1) },
       { queue: "idle", ...none, ...empty, workers: 1 },
       { queue: "keys", ...none, ...empty, ready: exactly(1), blocked: exactly(2) },
@@ -107,7 +107,7 @@ describe("queues", () => {
         workers: 0,
       },
     ]);
-    expect((await client.queues({ after: "idle", limit: 1 })).map(({ queue }) => queue)).toEqual(["keys"]);
+    expect((await client.queues.list({ after: "idle", limit: 1 })).map(({ queue }) => queue)).toEqual(["keys"]);
   });
 });
 
@@ -115,20 +115,20 @@ describe("kinds", () => {
   test("are those that have limits or that a living worker handles", async () => {
     await register(db, "w");
     await db.query("update fairmill.worker set kinds = '{handled}'");
-    await client.setKind("capped", { maxRunning: 4 });
+    await client.kinds.set("capped", { maxRunning: 4 });
     await client.enqueue(defineJob({ kind: "keyed", limits: { active: 1, whenActive: "refuse" } }), {});
     for (const kind of ["alone", "capped twice"]) await client.enqueue(defineJob({ kind, limits: { active: 2 } }), {});
-    await client.setKind("capped twice", { maxRunning: 3 });
+    await client.kinds.set("capped twice", { maxRunning: 3 });
     const none = { maxRunning: null, rate: null, pausedAt: null, limits: null };
-    const two = { per: "kind", max_running: 2, when_full: "wait", rate: null };
-    expect(await client.kinds()).toEqual([
+    const two = { per: "kind", active: 2, whenActive: "wait", rate: null };
+    expect(await client.kinds.list()).toEqual([
       { kind: "alone", ...none, limits: two },
       { kind: "capped", ...none, maxRunning: 4 },
       { kind: "capped twice", ...none, maxRunning: 3, limits: two },
       { kind: "handled", ...none },
-      { kind: "keyed", ...none, limits: { per: "kind", max_running: 1, when_full: "refuse", rate: null } },
+      { kind: "keyed", ...none, limits: { per: "kind", active: 1, whenActive: "refuse", rate: null } },
     ]);
-    expect((await client.kinds({ after: "capped twice", limit: 1 })).map(({ kind }) => kind)).toEqual(["handled"]);
+    expect((await client.kinds.list({ after: "capped twice", limit: 1 })).map(({ kind }) => kind)).toEqual(["handled"]);
   });
 });
 
@@ -139,9 +139,9 @@ test("a long queue is counted to a bound, by the indexes", async () => {
     `insert into fairmill.job (kind, queue, tenant, state, aside, payload, run_at)
      select 'work', 'default', 'late', 'scheduled', 'scheduled', '{}', now() + n * interval '1 second' from generate_series(1, 15000) n`,
   );
-  const [long] = await client.tenants({ limit: 1 });
+  const [long] = await client.tenants.list({ limit: 1 });
   expect(long).toMatchObject({ tenant: "long", ready: { count: 1000, more: true } });
-  expect(await client.queues()).toMatchObject([
+  expect(await client.queues.list()).toMatchObject([
     {
       queue: "default",
       ready: { count: 1000, more: true },

@@ -81,6 +81,7 @@ describe("an application that has changed the parsers of the driver", () => {
       handlers: [handler],
       logger: silentLogger,
       lease: "1m",
+      poll: "1h",
     }).start();
     for (const [n, { id }] of made.entries()) {
       const end = await endOf(client, id);

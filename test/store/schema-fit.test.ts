@@ -61,7 +61,7 @@ describe("the rule", () => {
 
 describe("on an older schema", () => {
   test("a worker does not start, and says what to do in one sentence", async () => {
-    const { url } = await olderSchema("0011");
+    const { url } = await olderSchema();
     const error = await worker(url)
       .start()
       .catch((e: unknown) => e);
@@ -75,12 +75,12 @@ describe("on an older schema", () => {
   });
 
   test("a client says so before its first job, and goes on when the schema was migrated", async () => {
-    const { url } = await olderSchema("0011");
+    const { url } = await olderSchema();
     await using client = createClient({ databaseUrl: url });
     for (const call of [
       () => client.enqueue(job, {}),
       () => client.enqueueMany(job, [{ input: {} }]),
-      () => client.queues(),
+      () => client.queues.list(),
     ])
       await expect(call()).rejects.toMatchObject({ code: "FAIRMILL_NOT_MIGRATED" });
     const ask = await session(url);
@@ -191,7 +191,7 @@ describe("the question", () => {
     });
     const client = createClient({ db: pool });
     for (let n = 0; n < 3; n++) await client.enqueue(job, {});
-    await client.queues();
+    await client.queues.list();
     expect(statements.filter((text) => text.includes("schema_state"))).toHaveLength(1);
     await client.close();
     await pool.end();

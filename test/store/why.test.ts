@@ -20,16 +20,16 @@ beforeEach(() => {
 afterEach(() => client.close());
 
 const why = async (id: string): Promise<Why> => (await client.why(id))!;
-/** The gates that are not passed, in order. */
-const held = ({ gates }: Why) => gates.filter(({ passed }) => !passed).map((one) => one.gate);
-const gateOf = ({ gates }: Why, name: string) => gates.find((one) => one.gate === name);
-const detailOf = (told: Why, name: string) => gateOf(told, name)?.detail;
+/** The checks that are not passed, in order. */
+const held = ({ checks }: Why) => checks.filter(({ passed }) => !passed).map((one) => one.check);
+const checkOf = ({ checks }: Why, name: string) => checks.find((one) => one.check === name);
+const detailOf = (told: Why, name: string) => checkOf(told, name)?.detail;
 const ISO = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
 
-/** The reason is the first gate that is not passed, whatever else there is. */
+/** The reason is the first check that is not passed, whatever else there is. */
 function expectReason(told: Why, name: string, reason: string | RegExp): void {
   expect(held(told)[0], told.reason).toBe(name);
-  expect(told.reason).toBe(gateOf({ ...told, gates: told.gates.filter(({ passed }) => !passed) }, name)!.reason);
+  expect(told.reason).toBe(checkOf({ ...told, checks: told.checks.filter(({ passed }) => !passed) }, name)!.reason);
   expect(told.reason).toMatch(reason);
 }
 
@@ -75,7 +75,7 @@ describe("its time", () => {
   test("one whose time to live is over is not started any more", async () => {
     await register(db, "w");
     const id = await enqueueOne(db, { expire_ms: 3_600_000 });
-    expect(gateOf(await why(id), "expired")).toMatchObject({ passed: true });
+    expect(checkOf(await why(id), "expired")).toMatchObject({ passed: true });
     await db.query("update fairmill.job set expire_at = clock_timestamp() - interval '1 second'");
     expect(await claim(db, "w")).toEqual([]);
     expectReason(await why(id), "expired", /^Its time to live was over at .* ends it as dead\.$/);
@@ -110,9 +110,9 @@ describe("a pause", () => {
 
 describe("a cap", () => {
   test.each([
-    ["tenant", () => client.setTenant("default", { maxRunning: 2 })],
-    ["queue", () => client.setQueue("default", { maxRunning: 2 })],
-    ["kind", () => client.setKind("work", { maxRunning: 2 })],
+    ["tenant", () => client.tenants.set("default", { maxRunning: 2 })],
+    ["queue", () => client.queues.set("default", { maxRunning: 2 })],
+    ["kind", () => client.kinds.set("work", { maxRunning: 2 })],
   ] as const)("of its %s is held by the jobs that run, and they are named", async (scope, set) => {
     await set();
     await register(db, "w");
@@ -126,7 +126,7 @@ describe("a cap", () => {
     expect(holders.map((one) => one.id).toSorted()).toEqual(ids.slice(0, 2).toSorted());
     expect(holders[0]!.worker).toBe("w");
     await settle(db, "w", claims.slice(0, 1), "done");
-    expect(gateOf(await why(ids[2]!), `${scope} cap`)).toMatchObject({
+    expect(checkOf(await why(ids[2]!), `${scope} cap`)).toMatchObject({
       passed: true,
       reason: expect.stringMatching(/ may run 2 at once, and 1 runs\.$/),
     });
@@ -135,12 +135,12 @@ describe("a cap", () => {
 
   test("of another tenant, queue and kind is not its own", async () => {
     await register(db, "w");
-    await client.setTenant("other", { maxRunning: 1 });
-    await client.setTenant("own", { maxRunning: 1 });
-    await client.setQueue("elsewhere", { maxRunning: 1 });
-    await client.setQueue("default", { maxRunning: 2 });
-    await client.setKind("other", { maxRunning: 1 });
-    await client.setKind("work", { maxRunning: 1 });
+    await client.tenants.set("other", { maxRunning: 1 });
+    await client.tenants.set("own", { maxRunning: 1 });
+    await client.queues.set("elsewhere", { maxRunning: 1 });
+    await client.queues.set("default", { maxRunning: 2 });
+    await client.kinds.set("other", { maxRunning: 1 });
+    await client.kinds.set("work", { maxRunning: 1 });
     await fill(db, 1, { tenant: "other", kind: "other" });
     await fill(db, 1, { tenant: "third", kind: "third", queue: "elsewhere" });
     expect(await claim(db, "w", 5)).toHaveLength(1);
@@ -156,7 +156,7 @@ describe("a cap", () => {
 
   test("of 0 lets nothing run, and names nobody", async () => {
     await register(db, "w");
-    await client.setTenant("acme", { maxRunning: 0 });
+    await client.tenants.set("acme", { maxRunning: 0 });
     const { id } = await client.enqueue(work, {}, { tenant: "acme" });
     expect(await claim(db, "w")).toEqual([]);
     const told = await why(id);
@@ -166,11 +166,11 @@ describe("a cap", () => {
 
   test("that was lowered while more run says how many do", async () => {
     await register(db, "w");
-    await client.setTenant("default", { maxRunning: 30 });
+    await client.tenants.set("default", { maxRunning: 30 });
     await fill(db, 16);
     expect(await claim(db, "w", 15)).toHaveLength(15);
-    await client.setTenant("default", { maxRunning: 1 });
-    const { id } = (await client.jobs({ state: "ready" }))[0]!;
+    await client.tenants.set("default", { maxRunning: 1 });
+    const { id } = (await client.jobs.list({ state: "ready" }))[0]!;
     const told = await why(id);
     expectReason(told, "tenant cap", /may run 1 at once, and 15 run: jobs (\d+, ){9}\d+ and 5 more\.$/);
     expect(detailOf(told, "tenant cap")!["heldBy"]).toHaveLength(10);
@@ -182,7 +182,7 @@ describe("with a real worker", () => {
 
   test("a cap names the job that its worker runs, and when that ends the next one goes on", async () => {
     const { promise, open } = gate();
-    await client.setTenant("acme", { maxRunning: 1 });
+    await client.tenants.set("acme", { maxRunning: 1 });
     await using worker = await startWorker(db.url, [handle(slow, () => promise)]);
     const first = await client.enqueue(slow, {}, { tenant: "acme" });
     await inState(client, first.id, "running");
@@ -207,14 +207,14 @@ describe("with a real worker", () => {
 
 describe("a rate", () => {
   test.each([
-    ["tenant", () => client.setTenant("default", { rate: { limit: 1, per: "1h" } })],
-    ["queue", () => client.setQueue("default", { rate: { limit: 1, per: "1h" } })],
-    ["kind", () => client.setKind("work", { rate: { limit: 1, per: "1h" } })],
+    ["tenant", () => client.tenants.set("default", { rate: { limit: 1, per: "1h" } })],
+    ["queue", () => client.queues.set("default", { rate: { limit: 1, per: "1h" } })],
+    ["kind", () => client.kinds.set("work", { rate: { limit: 1, per: "1h" } })],
   ] as const)("of its %s is used up until a moment that is told", async (scope, set) => {
     await set();
     await register(db, "w");
     const [, second] = await client.enqueueMany(work, [{ input: {} }, { input: {} }]);
-    expect(gateOf(await why(second!.id), "rate")).toMatchObject({ passed: true });
+    expect(checkOf(await why(second!.id), "rate")).toMatchObject({ passed: true });
     const [claimed] = await claim(db, "w", 2);
     const { startedAt } = (await client.job(claimed!.id))!;
     const told = await why(second!.id);
@@ -236,8 +236,12 @@ describe("a rate", () => {
     const told = await why(second.id);
     expectReason(told, "scheduled", `The rate of its key (1 per hour) put it back until ${runAt!.toISOString()}.`);
     expect(held(told)).toEqual(["scheduled", "rate"]);
-    expect(detailOf(told, "scheduled")).toMatchObject({ throttled: 1, putBack: true });
-    expect(detailOf(told, "rate")).toMatchObject({ scope: "key", name: "limited / default / ann", throttled: 1 });
+    expect(detailOf(told, "scheduled")).toMatchObject({ rateLimitedTimes: 1, rateLimited: true });
+    expect(detailOf(told, "rate")).toMatchObject({
+      scope: "key",
+      name: "limited / default / ann",
+      rateLimitedTimes: 1,
+    });
 
     const third = await client.enqueue(rated, { user: "ann" });
     expectReason(
@@ -251,7 +255,7 @@ describe("a rate", () => {
     expect(await claim(db, "w", 2)).toEqual([]);
     expect(await client.job(third.id)).toMatchObject({ state: "scheduled" });
     const other = await client.enqueue(rated, { user: "bob" });
-    expect(gateOf(await why(other.id), "rate")).toMatchObject({ passed: true });
+    expect(checkOf(await why(other.id), "rate")).toMatchObject({ passed: true });
   });
 
   test("of its key that is used up is told before the job is put back", async () => {
@@ -269,7 +273,7 @@ describe("a rate", () => {
 describe("its key", () => {
   const one = limited({ limits: { active: 1 } });
 
-  test("is held by another job, which is named, and it has a place in line", async () => {
+  test("is held by another job, which is named, and it has a slot in line", async () => {
     await using worker = await startWorker(db.url, [handle(one, ({ signal }) => endsWith(signal))]);
     const first = await begun(client, worker, one, { user: "ann" });
     const ids: string[] = [];
@@ -297,14 +301,14 @@ describe("its key", () => {
     await endOf(client, first);
   });
 
-  test("is held by a job that waits itself, or has a place for it", async () => {
+  test("is held by a job that waits itself, or has a slot for it", async () => {
     await register(db, "w");
     const first = await client.enqueue(one, { user: "ann" });
     const second = await client.enqueue(one, { user: "ann" });
     expectReason(await why(second.id), "key", `and job ${first.id} is ready; it is the next in line.`);
-    expect(gateOf(await why(first.id), "key")).toMatchObject({
+    expect(checkOf(await why(first.id), "key")).toMatchObject({
       passed: true,
-      reason: expect.stringContaining("It holds a place"),
+      reason: expect.stringContaining("It holds a slot"),
     });
     await client.cancel(first.id);
     expect(held(await why(second.id))).toEqual([]);
@@ -336,7 +340,7 @@ describe("workers", () => {
     const told = await why(id);
     expectReason(told, "worker", "No worker is alive.");
     expect(held(told)).toEqual(["worker"]);
-    expect(gateOf(told, "turn")).toMatchObject({ passed: true });
+    expect(checkOf(told, "turn")).toMatchObject({ passed: true });
   });
 
   test("one for another queue, one for the queue but not for the kind, and then one for both", async () => {
@@ -371,15 +375,15 @@ describe("workers", () => {
     await register(db, "w");
     await fill(db, 2);
     await claim(db, "w", 1);
-    const { id } = (await client.jobs({ state: "ready" }))[0]!;
-    expect(gateOf(await why(id), "worker")).toMatchObject({
+    const { id } = (await client.jobs.list({ state: "ready" }))[0]!;
+    expect(checkOf(await why(id), "worker")).toMatchObject({
       passed: true,
-      reason: "1 living worker serves its queue and kind, with 1 place; 1 job is in its hands.",
-      detail: { workers: 1, places: 1, running: 1 },
+      reason: "1 living worker serves its queue and kind, with a capacity of 1; 1 job is in its hands.",
+      detail: { workers: 1, capacity: 1, running: 1 },
     });
     await register(db, "v");
-    expect(gateOf(await why(id), "worker")!.reason).toBe(
-      "2 living workers serve its queue and kind, with 2 places; 1 job is in their hands.",
+    expect(checkOf(await why(id), "worker")!.reason).toBe(
+      "2 living workers serve its queue and kind, with a capacity of 2; 1 job is in their hands.",
     );
   });
 });
@@ -406,7 +410,7 @@ describe("its turn", () => {
       "It is ready and waits for its turn: 3 earlier jobs of its tenant go before it, 1 other tenant waits at its priority, 2 lanes wait at higher priorities.",
     );
     expect(detailOf(told, "turn")).toMatchObject({ ahead: 3, lanesBeside: 1, lanesAbove: 2, priority: 0 });
-    const [first] = await client.jobs({ tenant: "bob" }).then((jobs) => jobs.slice(-1));
+    const [first] = await client.jobs.list({ tenant: "bob" }).then((jobs) => jobs.slice(-1));
     expect((await why(first!.id)).reason).toContain("it is the first of its tenant, 1 other tenant waits");
   });
 
@@ -416,7 +420,7 @@ describe("its turn", () => {
     const told = await why(id);
     expect(held(told)).toEqual([]);
     expect(told.reason).toMatch(/^It is the next: /);
-    expect(told.gates.map((one) => one.gate)).toEqual(["state", "scheduled", "paused", "worker", "turn"]);
+    expect(told.checks.map((one) => one.check)).toEqual(["state", "scheduled", "paused", "worker", "turn"]);
   });
 });
 
@@ -426,7 +430,7 @@ describe("its state", () => {
     const { id } = await client.enqueue(work, {});
     await claim(db, "w");
     const told = await why(id);
-    expect(told).toMatchObject({ id, state: "running", gates: [{ gate: "state", passed: true }] });
+    expect(told).toMatchObject({ id, state: "running", checks: [{ check: "state", passed: true }] });
     expect(told.reason).toMatch(new RegExp(`^It runs on worker w, which took it at ${ISO}\\.$`));
     await client.cancel(id);
     expect((await why(id)).reason).toMatch(/^It runs on worker w and was asked to stop at /);
@@ -445,7 +449,7 @@ describe("its state", () => {
     await settle(db, "w", claims, ["done", "dead"], [{}, { error: { message: "no paper" } }]);
     await client.cancel(ids[2]!);
     const [done, dead, cancelled] = await Promise.all(ids.map(why));
-    expect(done).toMatchObject({ state: "done", gates: [{ gate: "state", passed: true }] });
+    expect(done).toMatchObject({ state: "done", checks: [{ check: "state", passed: true }] });
     expect(done!.reason).toMatch(new RegExp(`^It has run: it is done since ${ISO}\\.$`));
     expect(dead!.state).toBe("dead");
     expectReason(dead!, "state", /^It has ended: it is dead since .* \(no paper\)\.$/);
@@ -463,7 +467,7 @@ describe("a node of a flow", () => {
       const scan = flow.job("scan", work, () => ({}));
       flow.job("print", work, () => ({}), { after: [cut, scan] });
     });
-    const { id } = await client.flow(album, {});
+    const { id } = await client.flows.start(album, {});
     const nodes = await db.query<{ id: string; name: string }>(
       "select id, name from fairmill.batch where role = 'node'",
     );
@@ -475,8 +479,8 @@ describe("a node of a flow", () => {
       state: "waiting",
       reason: 'It waits for 2 nodes before it: "cut" (pending), "scan" (pending).',
     });
-    expect(told.gates[1]).toMatchObject({
-      gate: "dependency",
+    expect(told.checks[1]).toMatchObject({
+      check: "dependency",
       passed: false,
       detail: { waits: 2, before: [{ name: "cut" }, { name: "scan" }] },
     });
@@ -498,18 +502,18 @@ describe("a message", () => {
       client.publish("mail", { n }, { idempotencyKey: `m${n}`, orderKey: "ann" }).then(({ id }) => id);
     const [first, second, third] = [await publish(1), await publish(2), await publish(3)];
     await db.query("select fairmill.tick_upkeep_v1()");
-    const { jobId } = (await client.delivery(first!))!;
+    const { jobId } = (await client.outbox.get(first!))!;
     expect(await client.why({ message: third! })).toMatchObject({
       state: "pending",
       reason: `Message ${first} of its order key "ann" goes first: it is pending, and job ${jobId} delivers it; 1 more waits before this one.`,
     });
-    expect((await client.why({ message: second! }))!.gates[1]).toMatchObject({
-      gate: "order",
+    expect((await client.why({ message: second! }))!.checks[1]).toMatchObject({
+      check: "order",
       passed: false,
       detail: { orderKey: "ann", head: first, headJob: jobId, ahead: 0 },
     });
     const told = (await client.why({ message: first! }))!;
-    expect(told.gates.map((one) => one.gate).slice(0, 2)).toEqual(["state", "order"]);
+    expect(told.checks.map((one) => one.check).slice(0, 2)).toEqual(["state", "order"]);
     expect(told.reason).toBe("No worker is alive.");
     expect(await client.why({ message: "999999" })).toBeUndefined();
     await client.cancel(jobId!);
@@ -521,17 +525,17 @@ describe("a message", () => {
 
 test("credits: what it holds, and that a retry would be refused", async () => {
   const paid = defineJob<object>({ kind: "paid", credits: { account: () => "acme", amount: 5 } });
-  await client.grant("acme", 5);
+  await client.credits.grant("acme", 5);
   const { id } = await client.enqueue(paid, {});
-  expect(gateOf(await why(id), "credits")).toMatchObject({
+  expect(checkOf(await why(id), "credits")).toMatchObject({
     passed: true,
-    reason: 'It holds 5 of the account "acme".',
+    reason: 'It has reserved 5 of the account "acme".',
     detail: { account: "acme", amount: 5, balance: 0 },
   });
   await client.cancel(id);
-  expect(gateOf(await why(id), "credits")).toMatchObject({ passed: true });
+  expect(checkOf(await why(id), "credits")).toMatchObject({ passed: true });
   await client.enqueue(paid, {});
-  expect(gateOf(await why(id), "credits")).toMatchObject({
+  expect(checkOf(await why(id), "credits")).toMatchObject({
     passed: false,
     reason: 'A retry needs 5 of the account "acme", which has 0: it is refused until there are enough.',
   });
@@ -540,8 +544,8 @@ test("credits: what it holds, and that a retry would be refused", async () => {
 test("stays cheap with 100,000 jobs waiting in its lane, its key and beside it, and changes nothing", async () => {
   await register(db, "w");
   await client.enqueue(limited({ limits: { active: 1, rate: { limit: 5, per: "1h" } } }), { user: "ann" });
-  await client.setTenant("default", { maxRunning: 50, rate: { limit: 100, per: "1h" } });
-  await client.setKind("limited", { maxRunning: 50 });
+  await client.tenants.set("default", { maxRunning: 50, rate: { limit: 100, per: "1h" } });
+  await client.kinds.set("limited", { maxRunning: 50 });
   await fill(db, 1);
   await claim(db, "w", 2);
   await db.query(

@@ -29,7 +29,7 @@ export const channelsTo = (url, policies = {}) =>
     defineChannel({
       name,
       receiver,
-      onDoubt: policies[name],
+      onUncertain: policies[name],
       send: (message, context) => post(url, name, message, context),
       ask: receiver === "can-be-asked" ? (context) => ask(url, name, context) : undefined,
       askAfter: "1s",

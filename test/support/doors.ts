@@ -7,73 +7,77 @@ export const limited: JobDefinition<object> = defineJob<object>({ kind: "door.li
 const flow = defineFlow({ name: "door" }, (nodes) => void nodes.job("first", job, () => ({})));
 /** An id that nothing has. */
 const NOBODY = "999999999999999";
-const fill = (batch: BatchAdder) => batch.add(limited, {});
-const fillPlain = (batch: BatchAdder) => batch.add(job, {});
 const cron = { cron: "0 3 * * *", job, input: {} };
 
-/** By name of the method, its arguments. */
+/** By the way to a method from the client, like "schedules.set", its arguments. */
 type Doors = Record<string, readonly unknown[]>;
+
+/** What there is over connections of the client and inside a transaction alike. */
+const shared = (enqueued: JobDefinition<object>): Doors => ({
+  job: [NOBODY],
+  why: [NOBODY],
+  cancel: [NOBODY],
+  retry: [NOBODY, {}],
+  signal: [NOBODY, "go", {}],
+  pause: [{ queue: "default" }],
+  resume: [{ queue: "default" }],
+  enqueue: [enqueued, {}, {}],
+  enqueueMany: [enqueued, [{ input: {} }, { input: {} }]],
+  publish: ["door", {}, { idempotencyKey: "k" }],
+  "jobs.list": [{}],
+  "jobs.steps": [NOBODY],
+  "jobs.rerun": [NOBODY, { input: {} }],
+  "dead.preview": [{}, {}],
+  "dead.redrive": [{}, {}],
+  "batches.create": [{}, (batch: BatchAdder) => batch.add(enqueued, {})],
+  "batches.open": [{}],
+  "batches.get": [NOBODY],
+  "batches.list": [{}],
+  "batches.cancel": [NOBODY],
+  "batches.hold": [NOBODY, {}],
+  "flows.start": [flow, {}, {}],
+  "flows.get": [NOBODY],
+  "flows.list": [{}],
+  "flows.cancel": [NOBODY],
+  "flows.retry": [NOBODY, {}],
+  "schedules.set": ["nightly", cron],
+  "schedules.get": ["nightly"],
+  "schedules.list": [{}],
+  "schedules.next": ["nightly", 1],
+  "schedules.pause": ["nightly"],
+  "schedules.resume": ["nightly"],
+  "schedules.run": ["nightly"],
+  "schedules.remove": ["nightly"],
+  "outbox.list": [{}],
+  "outbox.get": [NOBODY],
+  "outbox.resolve": [NOBODY, "sent", {}],
+  "credits.grant": ["acme", 5, {}],
+  "credits.balance": ["acme"],
+  "credits.statement": ["acme", {}],
+  "tenants.set": ["acme", { maxRunning: 5 }],
+  "tenants.get": ["acme"],
+  "tenants.list": [{}],
+  "queues.set": ["default", { maxRunning: 5 }],
+  "queues.get": ["default"],
+  "queues.list": [{}],
+  "kinds.set": ["door", { maxRunning: 5 }],
+  "kinds.get": ["door"],
+  "kinds.list": [{}],
+});
 
 export const ON_CLIENT: Doors = {
   migrate: [],
   pendingMigrations: [],
-  job: [NOBODY],
-  jobs: [{}],
-  why: [NOBODY],
-  steps: [NOBODY],
   result: [NOBODY, { timeout: 0 }],
-  tenants: [{}],
-  queues: [{}],
-  kinds: [{}],
-  outbox: [{}],
-  delivery: [NOBODY],
-  cancel: [NOBODY],
-  retry: [NOBODY, {}],
-  previewRedrive: [{}, {}],
-  redrive: [{}, {}],
-  rerun: [NOBODY, { input: {} }],
-  signal: [NOBODY, "go", {}],
-  resolveDelivery: [NOBODY, "sent", {}],
-  setTenant: ["acme", { maxRunning: 5 }],
-  setQueue: ["default", { maxRunning: 5 }],
-  setKind: ["door", { maxRunning: 5 }],
-  pause: [{ queue: "default" }],
-  resume: [{ queue: "default" }],
-  enqueue: [limited, {}, {}],
-  enqueueMany: [limited, [{ input: {} }, { input: {} }]],
-  batch: [{}, fill],
-  openBatch: [{}],
-  flow: [flow, {}, {}],
-  publish: ["door", {}, { idempotencyKey: "k" }],
-  schedule: ["nightly", cron],
-  unschedule: ["nightly"],
-  schedules: [{}],
-  nextRuns: [{ cron: "0 3 * * *" }, 1],
-  pauseSchedule: ["nightly"],
-  resumeSchedule: ["nightly"],
-  runSchedule: ["nightly"],
-  grant: ["acme", 5, {}],
-  balance: ["acme"],
-  statement: ["acme", {}],
+  "batches.wait": [NOBODY, { timeout: 0 }],
+  "flows.wait": [NOBODY, { timeout: 0 }],
+  ...shared(limited),
 };
+
+export const IN_TRANSACTION: Doors = shared(job);
 
 /** Not calls to a database. */
-const OTHER_MEMBERS = ["constructor", "in", "close", "begin", "end"];
-
-export const ON_BATCHES: Doors = {
-  get: [NOBODY],
-  list: [{}],
-  wait: [NOBODY, { timeout: 0 }],
-  cancel: [NOBODY],
-  hold: [NOBODY, {}],
-};
-
-export const ON_FLOWS: Doors = {
-  get: [NOBODY],
-  wait: [NOBODY, { timeout: 0 }],
-  cancel: [NOBODY],
-  retry: [NOBODY, {}],
-};
+const OTHER_MEMBERS = ["in", "close"];
 
 export const ON_OPEN_BATCH: Doors = {
   add: [limited, {}, {}],
@@ -82,43 +86,43 @@ export const ON_OPEN_BATCH: Doors = {
   release: [],
 };
 
-export const IN_TRANSACTION: Doors = {
-  enqueue: [job, {}, {}],
-  enqueueMany: [job, [{ input: {} }, { input: {} }]],
-  batch: [{}, fillPlain],
-  flow: [flow, {}, {}],
-  publish: ["door", {}, { idempotencyKey: "k" }],
-  signal: [NOBODY, "go", {}],
-  grant: ["acme", 5, {}],
-  balance: ["acme"],
-};
-
 /** Goes through a door. */
-export const knock = (on: object, name: string, args: readonly unknown[]): unknown =>
-  (on as Record<string, (...args: readonly unknown[]) => unknown>)[name]!(...args);
+export function knock(on: object, way: string, args: readonly unknown[]): unknown {
+  const [name, verb] = way.split(".") as [string, string?];
+  const owner = verb === undefined ? on : (on as Record<string, object>)[name]!;
+  return (owner as Record<string, (...args: readonly unknown[]) => unknown>)[verb ?? name]!(...args);
+}
 
 /** The names of an object's methods, inherited ones included. */
 export function methodsOf(of: object): string[] {
   const names = new Set<string>();
   for (let level = of; level !== null && level !== Object.prototype; level = Object.getPrototypeOf(level)) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(level)))
-      if (typeof value === "function") names.add(name);
+      if (typeof value === "function" && name !== "constructor") names.add(name);
   }
   return [...names].toSorted();
+}
+
+/** The ways to all methods of a client: its own, and those of the things in it. */
+export function waysIn(client: object): string[] {
+  const things = Object.entries(client).filter(([, value]) => typeof value === "object");
+  return [
+    ...methodsOf(client),
+    ...things.flatMap(([name, thing]) => methodsOf(thing).map((verb) => `${name}.${verb}`)),
+  ];
 }
 
 /** What has a method and no entry, or the other way round. */
 export function missingDoors(client: Client, openBatch: object): string[] {
   const nowhere: Queryable = { query: async () => ({ rows: [] }) };
-  const lists: [string, object, object][] = [
-    ["client", client, ON_CLIENT],
-    ["client.batches", client.batches, ON_BATCHES],
-    ["client.flows", client.flows, ON_FLOWS],
-    ["openBatch", openBatch, ON_OPEN_BATCH],
-    ["client.in(tx)", client.in(nowhere), IN_TRANSACTION],
+  // By their types they are not there: inside a transaction they refuse.
+  const waits = ["batches.wait", "flows.wait"];
+  const lists: [string, readonly string[], Doors][] = [
+    ["client", waysIn(client).filter((way) => !OTHER_MEMBERS.includes(way)), ON_CLIENT],
+    ["client.in(tx)", waysIn(client.in(nowhere)).filter((way) => !waits.includes(way)), IN_TRANSACTION],
+    ["openBatch", methodsOf(openBatch), ON_OPEN_BATCH],
   ];
-  return lists.flatMap(([where, of, listed]) => {
-    const methods = methodsOf(of).filter((name) => !(of === client ? OTHER_MEMBERS : ["constructor"]).includes(name));
+  return lists.flatMap(([where, methods, listed]) => {
     const entries = Object.keys(listed);
     const alone = [
       ...methods.filter((name) => !entries.includes(name)),

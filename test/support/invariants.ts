@@ -4,18 +4,18 @@ import type pg from "pg";
 /** Accounts that do not add up, by name. Also asked while others work: one statement sees one moment. */
 export const ACCOUNTS = `
   with moved as (
-    select account, id, case kind when 'hold' then -amount when 'capture' then 0 else amount end as free,
-      case kind when 'hold' then amount when 'grant' then 0 else -amount end as held
+    select account, id, case kind when 'reservation' then -amount when 'capture' then 0 else amount end as free,
+      case kind when 'reservation' then amount when 'grant' then 0 else -amount end as reserved
     from fairmill.credit_entry),
   running as (
-    select account, sum(free) over (partition by account order by id) as free, sum(held) over (partition by account order by id) as held from moved),
+    select account, sum(free) over (partition by account order by id) as free, sum(reserved) over (partition by account order by id) as reserved from moved),
   said as (
-    select a.name, a.balance + coalesce(sum(p.released), 0) as free, a.held - coalesce(sum(p.ended), 0) as held
+    select a.name, a.balance + coalesce(sum(p.released), 0) as free, a.reserved - coalesce(sum(p.ended), 0) as reserved
     from fairmill.account a left join fairmill.credit_pending p on p.account = a.name group by a.name)
-  select account as id from running where free < 0 or held < 0
+  select account as id from running where free < 0 or reserved < 0
   union all
-  select coalesce(s.name, m.account) from said s full join (select account, sum(free) as free, sum(held) as held from moved group by 1) m on m.account = s.name
-  where s.free is distinct from coalesce(m.free, 0) or s.held is distinct from coalesce(m.held, 0)
+  select coalesce(s.name, m.account) from said s full join (select account, sum(free) as free, sum(reserved) as reserved from moved group by 1) m on m.account = s.name
+  where s.free is distinct from coalesce(m.free, 0) or s.reserved is distinct from coalesce(m.reserved, 0)
   union all
   select p.account from fairmill.credit_pending p left join fairmill.credit_entry e on e.id = p.entry_id
   where (p.account, p.ended, p.released) is distinct from (e.account, e.amount, case when e.kind = 'release' then e.amount else 0 end)`;
@@ -36,7 +36,7 @@ const RULES: readonly (readonly [id: string, what: string, query: string])[] = [
     "D3",
     "a running job is in a list of its worker",
     `select j.id from fairmill.job j
-     where j.state = 'running' and not exists (select from fairmill.hand h where h.worker = j.worker and j.id = any (h.ids))`,
+     where j.state = 'running' and not exists (select from fairmill.claim_list h where h.worker = j.worker and j.id = any (h.ids))`,
   ],
   [
     "D4",
@@ -54,7 +54,7 @@ const RULES: readonly (readonly [id: string, what: string, query: string])[] = [
   [
     "D7",
     "a blocked job has somebody in its way, or its key is marked to be looked at again",
-    `select b.id from fairmill.job b left join fairmill.rule_in_force r on r.kind = b.kind
+    `select b.id from fairmill.job b left join fairmill.key_limit_in_force r on r.kind = b.kind
      where b.state = 'blocked'
        and (select count(*) from fairmill.job h where h.limit_key = b.limit_key and h.slot is not null) < coalesce(r.max_running, 1)
        and not exists (select from fairmill.meter m where m.use = 'start' and m.scope = 'key' and m.name = b.limit_key and m.recheck)`,
@@ -64,7 +64,7 @@ const RULES: readonly (readonly [id: string, what: string, query: string])[] = [
     "a place belongs to a job that is ready, runs, was put back by a rate or by a later one, or is of a kind that refuses",
     `select j.id from fairmill.job j where j.slot is not null
        and not (j.state in ('ready', 'running') or j.state = 'scheduled'
-         and (j.put_back is true or j.unique_key is not null or exists (select from fairmill.rule_in_force r where r.kind = j.kind and r.when_full = 'refuse')))`,
+         and (j.rate_limited is true or j.unique_key is not null or exists (select from fairmill.key_limit_in_force r where r.kind = j.kind and r.when_full = 'refuse')))`,
   ],
   [
     "signal",
@@ -76,25 +76,25 @@ const RULES: readonly (readonly [id: string, what: string, query: string])[] = [
   [
     "I6",
     "no more jobs of a key hold a place than its rule allows",
-    `select max(j.id) as id from fairmill.job j join fairmill.rule_in_force r on r.kind = j.kind
+    `select max(j.id) as id from fairmill.job j join fairmill.key_limit_in_force r on r.kind = j.kind
      where j.slot is not null group by j.limit_key, r.max_running having count(*) > r.max_running`,
   ],
   [
     "I3",
-    "the hold of a live job is open, that of an ended one has the end that fits, and no other hold is open",
-    `select j.id from (select id, hold, null as fits from fairmill.job
-         union all select id, hold, case when state = 'done' then 'capture' else 'release' end from fairmill.job_history) j
-     left join fairmill.credit_entry h on h.id = j.hold and h.kind = 'hold' and h.job_id = j.id
-     left join fairmill.credit_entry e on e.hold_id = j.hold and e.job_id = j.id and e.account = h.account and e.amount = h.amount
-     where j.hold is not null and (h.id is null or e.kind is distinct from j.fits)
+    "the reservation of a live job is open, that of an ended one has the end that fits, and no other reservation is open",
+    `select j.id from (select id, reservation, null as fits from fairmill.job
+         union all select id, reservation, case when state = 'done' then 'capture' else 'release' end from fairmill.job_history) j
+     left join fairmill.credit_entry h on h.id = j.reservation and h.kind = 'reservation' and h.job_id = j.id
+     left join fairmill.credit_entry e on e.reservation_id = j.reservation and e.job_id = j.id and e.account = h.account and e.amount = h.amount
+     where j.reservation is not null and (h.id is null or e.kind is distinct from j.fits)
      union all
      select h.job_id from fairmill.credit_entry h
-     where h.kind = 'hold' and not exists (select from fairmill.credit_entry e where e.hold_id = h.id)
-       and not exists (select from fairmill.job j where j.hold = h.id)`,
+     where h.kind = 'reservation' and not exists (select from fairmill.credit_entry e where e.reservation_id = h.id)
+       and not exists (select from fairmill.job j where j.reservation = h.id)`,
   ],
   [
     "I3",
-    "per account, free and held are what its entries say, at no entry less than nothing; ends that wait to be added are real and counted once",
+    "per account, free and reserved are what its entries say, at no entry less than nothing; ends that wait to be added are real and counted once",
     ACCOUNTS,
   ],
   [

@@ -16,9 +16,29 @@ import { waitForEvent, waitUntil } from "./wait.js";
 
 type Options = Omit<WorkerOptions, "handlers" | "databaseUrl">;
 
+/** Workers that sleep: they found nothing at their last look, and nothing has woken them since. */
+const sleeping = new WeakSet<Worker>();
+/** Workers to which notifications arrive. */
+const listening = new WeakSet<Worker>();
+
 /** A worker that has started; silent, and impatient when it is stopped, unless told otherwise. */
 export function startWorker(url: string, handlers: readonly Handler[], options: Options = {}): Promise<Worker> {
-  return createWorker({ databaseUrl: url, handlers, logger: silentLogger, grace: "5s", ...options }).start();
+  const worker = createWorker({ databaseUrl: url, handlers, logger: silentLogger, grace: "5s", ...options });
+  worker.events.on("idle", () => void sleeping.add(worker));
+  // Whoever hears again, or no longer, looks once more.
+  for (const name of ["claimed", "listening"] as const) worker.events.on(name, () => void sleeping.delete(worker));
+  worker.events.on("listening", ({ working }) => void listening[working ? "add" : "delete"](worker));
+  return worker.start();
+}
+
+/** Resolves when notifications arrive at a worker of `startWorker`: at once if they do. */
+export async function listens(worker: Worker): Promise<void> {
+  if (!listening.has(worker)) await eventOf(worker, "listening", ({ working }) => working);
+}
+
+/** Resolves when a worker of `startWorker` sleeps: at once if it does. The next "idle" of one that sleeps already may be a poll away. */
+export async function asleep(worker: Worker): Promise<void> {
+  if (!sleeping.has(worker)) await eventOf(worker, "idle");
 }
 
 /** What a worker announces next under this name. Ask before what causes it. */

@@ -1,53 +1,29 @@
 // The loop of upkeep while what it does fails and goes on failing: by a clock of the test's own.
 import { expect, test } from "vitest";
-import type { Clock } from "../../src/base/clock.js";
-import { Upkeep } from "../../src/core/upkeep/upkeep.js";
+import { Bus } from "../../src/base/bus.js";
+import { ServiceLoop } from "../../src/base/service.js";
+import { Upkeep, type UpkeepNews } from "../../src/core/upkeep/upkeep.js";
 import { Database } from "../../src/db/database.js";
+import { ManualClock } from "../support/clocks.js";
 import { useDatabase } from "../support/database.js";
 import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
-
-/** A clock that stands still until it is moved. */
-class ManualClock implements Clock {
-  nowMs = 0;
-  readonly timers = new Set<{ readonly atMs: number; readonly then: () => void }>();
-  now = () => this.nowMs;
-  monotonic = () => this.nowMs;
-  random = () => 0.5;
-  after = (ms: number, then: () => void) => {
-    const timer = { atMs: this.nowMs + ms, then };
-    this.timers.add(timer);
-    return () => void this.timers.delete(timer);
-  };
-  move(ms: number): void {
-    this.nowMs += ms;
-    for (const timer of [...this.timers])
-      if (timer.atMs <= this.nowMs) {
-        this.timers.delete(timer);
-        timer.then();
-      }
-  }
-}
 
 test("an error that lasts is repeated less and less often, however often something is announced; what passes is done at once again", async () => {
   const clock = new ManualClock();
   const database = new Database({ databaseUrl: db.url }, { connectionsMax: 1, applicationName: "fairmill upkeep" });
   let troubles = 0;
   let reports = 0;
-  const upkeep = new Upkeep(database, clock, {
-    crashesMax: 3,
-    historyKeepMs: 86_400_000,
-    everyMs: 5_000,
-    schedules: { onTicked: () => {}, onReset: () => {}, onTrouble: () => {} },
-    onReport: () => void reports++,
-    onTrouble: () => void troubles++,
-  });
+  const bus = new Bus<UpkeepNews>();
+  bus.on("upkeep", () => void reports++);
+  const settings = { crashesMax: 3, historyKeepMs: 86_400_000 };
+  const upkeep = new ServiceLoop(clock, new Upkeep({ db: database, clock, bus, settings }), () => void troubles++);
   /** Twenty announcements a second. */
   const pass = async (seconds: number) => {
     for (let n = 0; n < seconds * 20; n++) {
       clock.move(50);
-      upkeep.dueIn(0);
+      bus.tell("due", 0);
       await waitUntil("upkeep sleeps", () => clock.timers.size > 0);
     }
   };

@@ -1,5 +1,5 @@
 // E2 with workers: callbacks run when everything is over, members add members, and nobody waits in a slot.
-import { createClient, defineJob, handle, NonRetryableError } from "fairmill";
+import { createClient, createWorker, defineJob, handle, NonRetryableError } from "fairmill";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { eventOf, gate, keepingLogger, startWorker } from "../support/jobs.js";
@@ -25,7 +25,7 @@ test("E2: a batch of 300, its callback runs once, after all of them", async () =
       seen.push(ctx.input.of);
     }),
   ]);
-  const { id, added } = await client.batch(
+  const { id, added } = await client.batches.create(
     {
       name: "book",
       onSuccess: { job: report, input: { of: "success" } },
@@ -61,8 +61,32 @@ test("E3: a member adds members while it runs, and they theirs: over when the la
       await ctx.batch!.add(page, { n: ctx.input.n - 1 });
     }),
   ]);
-  const { id } = await client.batch({}, (batch) => batch.add(page, { n: 5 }));
+  const { id } = await client.batches.create({}, (batch) => batch.add(page, { n: 5 }));
   expect(await ended(client, id)).toMatchObject({ state: "succeeded", done: 63 });
+});
+
+test("E8: what a handler adds to a batch is logged and announced by its worker", async () => {
+  const logger = keepingLogger();
+  await using client = createClient({ databaseUrl: db.url });
+  await using worker = createWorker({
+    databaseUrl: db.url,
+    logger,
+    handlers: [
+      handle(page, async (ctx) => {
+        if (ctx.input.n > 0) await ctx.batch!.add(page, { n: 0 });
+        // Not in the batch: nothing is registered.
+        if (ctx.input.n > 0) await ctx.enqueue(page, { n: 0 });
+      }),
+    ],
+  });
+  const heard: object[] = [];
+  worker.events.on("registered", (registration) => void heard.push(registration));
+  await worker.start();
+  const { id } = await client.batches.create({}, (batch) => batch.add(page, { n: 1 }));
+  expect(await ended(client, id)).toMatchObject({ state: "succeeded", done: 2 });
+  expect(heard).toEqual([{ worker: worker.id, job: null, kind: "page", batch: id }]);
+  const lines = logger.lines.filter(({ message }) => message === "Job registered in batch");
+  expect(lines).toMatchObject([{ level: "debug", facts: { worker: worker.id, kind: "page", batch: id } }]);
 });
 
 test("a job without a batch has none", async () => {
@@ -84,8 +108,8 @@ test("onDeath runs while others still work; a batch inside fails the one around 
     }),
     handle(report, ({ input }) => void told.push(input.of)),
   ]);
-  const outer = await client.openBatch({ name: "outer" });
-  const inner = await client.batch(
+  const outer = await client.batches.open({ name: "outer" });
+  const inner = await client.batches.create(
     { parent: outer.id, onDeath: { job: report, input: { of: "death" } } },
     async (batch) => {
       await batch.add(page, { n: 0 });
@@ -104,7 +128,7 @@ describe("open batches", () => {
   test("E5: producers add by its number; closed, it waits until registrations are stable, in nobody's slot", async () => {
     await using client = createClient({ databaseUrl: db.url });
     await using _ = await startWorker(db.url, [handle(page, () => {})], { queues: { default: { concurrency: 1 } } });
-    const batch = await client.openBatch({ stability: { stabilityWindow: "300ms", maxWait: "10s" } });
+    const batch = await client.batches.open({ stability: { stabilityWindow: "300ms", maxWait: "10s" } });
     await client.enqueue(page, { n: 1 }, { batch: batch.id });
     await batch.add(page, { n: 2 });
     await waitUntil("both are done", async () => (await client.batches.get(batch.id))!.done === 2);
@@ -113,8 +137,8 @@ describe("open batches", () => {
     await client.enqueue(page, { n: 3 }, { batch: batch.id });
     const over = await ended(client, batch.id);
     expect(over).toMatchObject({ state: "succeeded", done: 3 });
-    const [last] = await client.jobs({ limit: 1 });
-    expect(over.endedAt!.getTime() - last!.createdAt.getTime()).toBeGreaterThanOrEqual(299);
+    const [last] = await client.jobs.list({ limit: 1 });
+    expect(over.completedAt!.getTime() - last!.createdAt.getTime()).toBeGreaterThanOrEqual(299);
     await expect(client.enqueue(page, { n: 4 }, { batch: batch.id })).rejects.toMatchObject({
       code: "FAIRMILL_BATCH_ENDED",
       batch: batch.id,
@@ -125,12 +149,12 @@ describe("open batches", () => {
     const logger = keepingLogger();
     await using client = createClient({ databaseUrl: db.url });
     await using worker = await startWorker(db.url, [handle(page, () => {})], { logger });
-    const batch = await client.openBatch({ stability: { stabilityWindow: "1s", maxWait: "10s" } });
+    const batch = await client.batches.open({ stability: { stabilityWindow: "1s", maxWait: "10s" } });
     const stable = eventOf(worker, "stable");
     for (let n = 0; n < 3; n++) await batch.add(page, { n });
     await waitUntil("all are done", async () => (await client.batches.get(batch.id))!.done === 3);
     expect(await batch.close()).toBe("pending");
-    const [last] = await client.jobs({ limit: 1 });
+    const [last] = await client.jobs.list({ limit: 1 });
     const facts = { worker: worker.id, batch: batch.id, registered: 3 };
     expect(await stable).toEqual({ ...facts, lastRegisteredAt: last!.createdAt });
     expect(logger.lines).toContainEqual({
@@ -143,8 +167,8 @@ describe("open batches", () => {
   test("E7 E9: without jobs, or with the window switched off, it is over when it is closed", async () => {
     await using client = createClient({ databaseUrl: db.url });
     await using _ = await startWorker(db.url, [handle(page, () => {})]);
-    expect(await (await client.openBatch()).close()).toBe("succeeded");
-    const batch = await client.openBatch({ stability: false });
+    expect(await (await client.batches.open()).close()).toBe("succeeded");
+    const batch = await client.batches.open({ stability: false });
     await batch.add(page, { n: 1 });
     await waitUntil("it is done", async () => (await client.batches.get(batch.id))!.done === 1);
     expect(await batch.close()).toBe("succeeded");
@@ -153,7 +177,7 @@ describe("open batches", () => {
 
   test("somebody else holds it, for longer, and lets go", async () => {
     await using client = createClient({ databaseUrl: db.url });
-    const batch = await client.openBatch({ stability: false });
+    const batch = await client.batches.open({ stability: false });
     const hold = await client.batches.hold(batch.id, { for: "1m" });
     expect(await batch.close()).toBe("pending");
     await hold.extend("5m");
@@ -165,7 +189,7 @@ describe("open batches", () => {
   test("a hold that runs out: the batch ends as failed without anybody's doing", async () => {
     await using client = createClient({ databaseUrl: db.url });
     await using _ = await startWorker(db.url, [handle(page, () => {})]);
-    const { id } = await client.openBatch({ hold: "50ms" });
+    const { id } = await client.batches.open({ hold: "50ms" });
     expect(await ended(client, id)).toMatchObject({ state: "failed", lost: 1 });
   });
 });
@@ -174,7 +198,7 @@ test("waiting for the end of a batch: told when it is over, when the time is, an
   const go = gate();
   await using client = createClient({ databaseUrl: db.url });
   await using _ = await startWorker(db.url, [handle(page, () => go.promise)]);
-  const { id } = await client.batch({}, (batch) => batch.add(page, { n: 1 }));
+  const { id } = await client.batches.create({}, (batch) => batch.add(page, { n: 1 }));
   await expect(client.batches.wait(id, { timeout: 20 })).rejects.toMatchObject({
     code: "FAIRMILL_BATCH_TIMEOUT",
     message: expect.stringContaining("1 of its jobs"),
@@ -199,7 +223,7 @@ test("cancel the rest: what waits ends, what runs is told", async () => {
     ],
     { queues: { default: { concurrency: 1 } } },
   );
-  const { id } = await client.batch({}, async (batch) => {
+  const { id } = await client.batches.create({}, async (batch) => {
     for (let n = 0; n < 10; n++) await batch.add(page, { n });
   });
   await begun.promise;

@@ -2,7 +2,7 @@
 import { createClient, defineJob, fixed, handle, JobCancelledError, snooze } from "fairmill";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { begun, endOf, eventOf, gate, inState, startWorker, untilAborted } from "../support/jobs.js";
+import { asleep, begun, endOf, gate, inState, listens, startWorker, untilAborted } from "../support/jobs.js";
 import { TcpProxy } from "../support/tcp-proxy.js";
 import { waitUntil } from "../support/wait.js";
 
@@ -28,7 +28,7 @@ test("F5: a waiting job ends at once, and never runs", async () => {
   expect(await client.cancel(ready.id)).toBe("ended");
   let runs = 0;
   await using worker = await startWorker(db.url, [handle(job, () => ++runs)]);
-  await eventOf(worker, "idle");
+  await asleep(worker);
   expect(runs).toBe(0);
   expect(await client.job(ready.id)).toMatchObject({ state: "cancelled", attempt: 0, worker: null });
 });
@@ -37,7 +37,7 @@ test("F5: a running job is told by notification, before the next heartbeat, and 
   const { seen, run } = listening();
   await using client = createClient({ databaseUrl: db.url });
   await using worker = await startWorker(db.url, [handle(job, run)], { lease: "1m" });
-  await eventOf(worker, "listening", ({ working }) => working);
+  await listens(worker);
   await waitUntil("the first heartbeat is over, and the next one far away", async () => {
     const [row] = await db.query("select beat_at > started_at as beats from fairmill.worker where id = $1", [
       worker.id,
@@ -75,7 +75,7 @@ test("F5: only the job that was meant is told", async () => {
       return "undisturbed";
     }),
   ]);
-  await eventOf(worker, "listening", ({ working }) => working);
+  await listens(worker);
   const meant = await begun(client, worker, job, {});
   const other = await begun(client, worker, job, {});
   await client.cancel(meant);
@@ -135,7 +135,7 @@ test("F5: a job that was claimed ahead and waits in the process for a place neve
     ],
     { concurrency: 1, prefetch: 2 },
   );
-  await eventOf(worker, "listening", ({ working }) => working);
+  await listens(worker);
   await inState(client, second!.id, "running");
   expect(await client.cancel(second!.id)).toBe("requested");
   expect(await endOf(client, second!.id)).toMatchObject({ state: "cancelled", failures: [] });

@@ -88,7 +88,7 @@ describe("a sealed job", () => {
       result: { answer: "plaintext-result" },
     };
     expect(await client.job(id)).toMatchObject(opened);
-    expect(await client.jobs({ kind: "secret" })).toMatchObject([opened]);
+    expect(await client.jobs.list({ kind: "secret" })).toMatchObject([opened]);
   });
 
   test("enqueued one by one, in lists, streams and transactions: all are sealed, all run", async () => {
@@ -196,7 +196,7 @@ describe("a worker that cannot open a payload", () => {
       });
     }
     expect(calls).toBe(0);
-    const { id } = (await client.jobs())[0]!;
+    const { id } = (await client.jobs.list())[0]!;
     await using _worker = await startWorker(db.url, [run], { codec });
     await client.retry(id);
     expect(await client.result(id)).toBe("ann");
@@ -292,7 +292,7 @@ describe("a reader", () => {
     const asStored = { payload: { "fairmill:sealed": 1, kid: "new" }, result: { "fairmill:sealed": 1, kid: "new" } };
     for (const reader of [blind, late]) {
       expect(await reader.job(id)).toMatchObject(asStored);
-      expect(await reader.jobs()).toMatchObject([asStored]);
+      expect(await reader.jobs.list()).toMatchObject([asStored]);
     }
     expect(await blind.result(id)).toMatchObject({ "fairmill:sealed": 1 });
     await expect(late.result(id)).rejects.toMatchObject({ code: "FAIRMILL_KEY_UNKNOWN", keyId: "new" });

@@ -5,12 +5,12 @@ import {
   defineJob,
   fixed,
   handle,
-  JobCompletedError,
   type JobContext,
   LeaseLostError,
   type Queryable,
   type WorkerOptions,
 } from "fairmill";
+import { JobCompletedError } from "fairmill/errors";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { claimsOf } from "../../src/core/job/lease-no.js";
@@ -86,7 +86,7 @@ describe("ctx.complete(tx)", () => {
   test("settles the job with the transaction: result, effects and credits", async () => {
     const paid = defineJob({ kind: "booked", credits: { account: () => "u1", amount: 2 } });
     await using client = createClient({ databaseUrl: db.url });
-    await client.grant("u1", 5);
+    await client.credits.grant("u1", 5);
     let during: unknown;
     const { id, state, result, attempt } = await ended(
       async (ctx) => {
@@ -109,7 +109,7 @@ describe("ctx.complete(tx)", () => {
     });
     expect(await bookings()).toEqual([{ job: id, attempt: 1 }]);
     expect(await children()).toBe(1);
-    expect(await client.balance("u1")).toEqual({ available: 3, held: 0 });
+    expect(await client.credits.balance("u1")).toEqual({ available: 3, reserved: 0 });
   });
 
   test("a transaction that was rolled back, or never committed, fails the attempt; the next one books", async () => {

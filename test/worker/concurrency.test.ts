@@ -184,7 +184,7 @@ test("A4: a delayed and a retried job take their places by the time they became 
   await db.query("select fairmill.tick_upkeep_v1()");
   await add("third");
   const told = await client.why(second.id);
-  expect(told!.gates.find(({ gate }) => gate === "turn")!.detail).toMatchObject({ ahead: 1 });
+  expect(told!.checks.find(({ check }) => check === "turn")!.detail).toMatchObject({ ahead: 1 });
   const worker = await startWorker(db.url, [handle(work, ({ input }) => void ran.push(input.name))], {
     concurrency: 1,
   });

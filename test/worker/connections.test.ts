@@ -4,7 +4,17 @@ import { describe, expect, test } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
 import { withoutTimersOf } from "../support/clocks.js";
 import { useDatabase } from "../support/database.js";
-import { begun, endOf, eventOf, gate, keepingLogger, startWorker, untilAborted } from "../support/jobs.js";
+import {
+  asleep,
+  begun,
+  endOf,
+  eventOf,
+  gate,
+  keepingLogger,
+  listens,
+  startWorker,
+  untilAborted,
+} from "../support/jobs.js";
 import { claimNo } from "../support/lease-no.js";
 import { TcpProxy } from "../support/tcp-proxy.js";
 import { endsOf, installWitness, readWitness } from "../support/transitions.js";
@@ -24,8 +34,8 @@ describe("the ear", () => {
     await using client = createClient({ databaseUrl: db.url });
     // Nobody polls: how many milliseconds it takes is measured by the benchmark.
     await using worker = await startWorker(db.url, [handle(job, () => "ran")], { poll: "1h" });
-    await eventOf(worker, "listening", ({ working }) => working);
-    await eventOf(worker, "idle");
+    await listens(worker);
+    await asleep(worker);
     for (let n = 0; n < 5; n++) {
       const { id } = await client.enqueue(job, { n });
       expect(await endOf(client, id)).toMatchObject({ state: "done" });
@@ -35,14 +45,14 @@ describe("the ear", () => {
   test("cut off is noticed, opened again, and what was enqueued meanwhile is found without waiting for a poll", async () => {
     await using client = createClient({ databaseUrl: db.url });
     await using worker = await startWorker(db.url, [handle(job, () => "ran")], { poll: "1h" });
-    await eventOf(worker, "listening", ({ working }) => working);
-    await eventOf(worker, "idle");
+    await listens(worker);
+    await asleep(worker);
     const deaf = eventOf(worker, "listening", ({ working }) => !working);
     const again = eventOf(worker, "listening", ({ working }) => working);
     await terminate("fairmill listen");
     await deaf;
     // The worker looked when it became deaf, found nothing, and sleeps: only the new ear makes it look again.
-    await eventOf(worker, "idle");
+    await asleep(worker);
     const { id } = await client.enqueue(job, { n: 1 });
     expect((await client.job(id))!.state).toBe("ready");
     await again;
@@ -54,7 +64,7 @@ describe("the ear", () => {
     // The half minute between two tests passes in a second and a half.
     const hurried: Clock = { ...systemClock, after: (ms, then) => systemClock.after(ms / 20, then) };
     await using worker = await startWorker(proxy.url, [handle(job, () => "ran")], { clock: hurried });
-    await eventOf(worker, "listening", ({ working }) => working);
+    await listens(worker);
     const deaf = eventOf(worker, "listening", ({ working }) => !working);
     const again = eventOf(worker, "listening", ({ working }) => working);
     proxy.silence("fairmill listen");
@@ -66,7 +76,7 @@ describe("the ear", () => {
     const proxy = await TcpProxy.before(db.url);
     await using client = createClient({ databaseUrl: db.url });
     await using worker = await startWorker(proxy.url, [handle(job, () => "ran")], { lease: "2s" });
-    await eventOf(worker, "idle");
+    await asleep(worker);
     proxy.silence("fairmill worker");
     const { id } = await client.enqueue(job, { n: 1 });
     expect(await endOf(client, id, 25_000)).toMatchObject({ state: "done" });
@@ -80,7 +90,7 @@ describe("the ear", () => {
     await using worker = await startWorker(proxy.url, [handle(job, () => "ran")], { clock: withoutTimersOf(1_202) });
     const heard: boolean[] = [];
     worker.events.on("listening", ({ working }) => heard.push(working));
-    await eventOf(worker, "idle");
+    await asleep(worker);
     for (let n = 0; n < 2; n++) {
       const { id } = await client.enqueue(job, { n });
       expect(await endOf(client, id)).toMatchObject({ state: "done" });
@@ -119,7 +129,7 @@ describe("answers that are lost", () => {
     const logger = keepingLogger();
     await using client = createClient({ databaseUrl: db.url });
     await using worker = await startWorker(proxy.url, [handle(job, ({ attempt }) => attempt)], { logger });
-    await eventOf(worker, "idle");
+    await asleep(worker);
     const swallowed = proxy.swallowAnswerTo("claim_lanes_v1");
     const { id } = await client.enqueue(job, { n: 1 });
     await swallowed;
@@ -203,7 +213,7 @@ describe("a worker that is taken for dead", () => {
   test("begins a new life under a new name and goes on", async () => {
     await using client = createClient({ databaseUrl: db.url });
     await using worker = await startWorker(db.url, [handle(job, () => "ran")], { lease: "1s" });
-    await eventOf(worker, "idle");
+    await asleep(worker);
     const first = worker.id;
     const lost = eventOf(worker, "lost");
     await db.query("update fairmill.worker set state = 'lost', ended_at = now() where id = $1", [first]);
@@ -248,7 +258,7 @@ describe("a worker that is taken for dead", () => {
     let runs = 0;
     await using client = createClient({ databaseUrl: db.url });
     await using worker = await startWorker(proxy.url, [handle(job, () => ++runs)], { lease: 900, poll: 100 });
-    await eventOf(worker, "listening", ({ working }) => working);
+    await listens(worker);
     const lost = eventOf(worker, "lost");
     proxy.isClosed = "fairmill heartbeat";
     proxy.silence("fairmill heartbeat");
@@ -325,7 +335,7 @@ describe("stopping when the network swallows everything", () => {
       lease: "1s",
       logger,
     });
-    await eventOf(worker, "listening", ({ working }) => working);
+    await listens(worker);
     const id = isBusy ? await begun(client, worker, job, { n: 1 }) : undefined;
     proxy.isClosed = true;
     proxy.silence();

@@ -46,7 +46,7 @@ async function chaos(url: string, ask: Ask, crashes: number, crash: () => Promis
   let grants = 0;
   const give = async (user: string, amount: number) => {
     const idempotencyKey = `grant ${grants++}`;
-    await surely(() => client.grant(user, amount, { idempotencyKey }));
+    await surely(() => client.credits.grant(user, amount, { idempotencyKey }));
     granted.set(user, (granted.get(user) ?? 0) + amount);
   };
   const left = async () => (await ask<{ n: number }>("select count(*)::integer as n from fairmill.job"))[0]!.n;
@@ -66,8 +66,8 @@ async function chaos(url: string, ask: Ask, crashes: number, crash: () => Promis
       await waitUntil(
         "there is room",
         async () =>
-          (await surely(() => client.jobs({ state: "ready", limit: BACKLOG_MAX / 10 }))).length < BACKLOG_MAX / 10 ||
-          !isFeeding(),
+          (await surely(() => client.jobs.list({ state: "ready", limit: BACKLOG_MAX / 10 }))).length <
+            BACKLOG_MAX / 10 || !isFeeding(),
         60_000,
       );
       await give(`u${(n / 40) % USERS}`, 20);
@@ -83,7 +83,7 @@ async function chaos(url: string, ask: Ask, crashes: number, crash: () => Promis
         else throw answer.reason;
       }
       // A user who changed his mind.
-      const [job] = await surely(() => client.jobs({ state: "ready", limit: 1 }));
+      const [job] = await surely(() => client.jobs.list({ state: "ready", limit: 1 }));
       if (job) await surely(() => client.cancel(job.id));
     }
   })();
@@ -120,7 +120,7 @@ async function chaos(url: string, ask: Ask, crashes: number, crash: () => Promis
      left join (select job_id, string_agg(kind, ' ' order by id) as kinds from fairmill.credit_entry group by 1) e on e.job_id = h.id group by 1, 2 order by 1`,
   );
   expect(ends.map(({ state, kinds }) => [state, kinds])).toEqual(
-    states.map(({ state }) => [state, state === "done" ? "hold capture" : "hold release"]),
+    states.map(({ state }) => [state, state === "done" ? "reservation capture" : "reservation release"]),
   );
   expect(states.map(({ state }) => state)).toEqual(expect.arrayContaining(["dead", "done"]));
   for (let n = 0; n < USERS; n++) {
@@ -128,7 +128,10 @@ async function chaos(url: string, ask: Ask, crashes: number, crash: () => Promis
       "select coalesce(sum((payload ->> 'ms')::integer + 1), 0)::integer as sum from fairmill.job_history where payload ->> 'user' = $1 and state = 'done'",
       [`u${n}`],
     );
-    expect(await client.balance(`u${n}`)).toEqual({ available: granted.get(`u${n}`)! - spent!.sum, held: 0 });
+    expect(await client.credits.balance(`u${n}`)).toEqual({
+      available: granted.get(`u${n}`)! - spent!.sum,
+      reserved: 0,
+    });
   }
   expect({ kills, crashed }).toEqual({ kills: KILLS, crashed: crashes });
 }

@@ -242,7 +242,7 @@ describe("effects that are refused", () => {
     const paid = defineJob({ kind: "child", queue: "nursery", credits: { account: () => "u1", amount: 1 } });
     await using _ = await startWorker(db.url, [
       handle(parent, async (ctx) => {
-        if (ctx.attempt === 2) await client.grant("u1", 1);
+        if (ctx.attempt === 2) await client.credits.grant("u1", 1);
         await ctx.enqueue(paid, { n: 1 });
         return ctx.attempt;
       }),
@@ -251,12 +251,12 @@ describe("effects that are refused", () => {
     const job = await endOf(client, id);
     expect(job).toMatchObject({ state: "done", attempt: 2, result: 2 });
     expect(job.failures.map(({ error }) => error?.code)).toEqual(["FAIRMILL_CREDITS_EXHAUSTED"]);
-    expect(await client.balance("u1")).toEqual({ available: 0, held: 1 });
+    expect(await client.credits.balance("u1")).toEqual({ available: 0, reserved: 1 });
   });
 
   test("concern only the job that asked: neighbours of its group are settled", async () => {
     await using client = createClient({ databaseUrl: db.url });
-    await client.setKind("child", { rate: { limit: 1, per: "1h", at: "enqueue" } });
+    await client.kinds.set("child", { rate: { limit: 1, per: "1h", at: "enqueue" } });
     const all = gate();
     let begun = 0;
     const one = defineJob({ kind: "parent", retry: { attempts: 1 } });
@@ -392,7 +392,7 @@ describe("ctx.publish", () => {
 
   test("a limit of its channel that refuses at enqueue fails the attempt", async () => {
     await using client = createClient({ databaseUrl: db.url });
-    await client.setKind("fairmill.deliver.telegram", { rate: { limit: 1, per: "1h", at: "enqueue" } });
+    await client.kinds.set("fairmill.deliver.telegram", { rate: { limit: 1, per: "1h", at: "enqueue" } });
     const { state, failures } = await ended(async (ctx) => {
       await ctx.publish("telegram", { n: 1 });
       await ctx.publish("telegram", { n: 2 });

@@ -38,14 +38,14 @@ test("E1: a function enqueues any number of jobs; the next node starts when all 
   });
   await using client = createClient({ databaseUrl: db.url });
   await using _ = await startWorker(db.url, [...handleFlow(book), handle(page, ({ input }) => input.n)]);
-  const { id } = await client.flow(book, { pages: 40 });
+  const { id } = await client.flows.start(book, { pages: 40 });
   const flow = await over(client, id);
   expect(statesOf(flow)).toEqual(["pages succeeded", "bind succeeded", "check succeeded"]);
   expect(flow).toMatchObject({ done: 43, dead: 0, live: 0 });
   expect(await client.batches.list({ role: "flow" })).toMatchObject([{ id, done: 43 }]);
-  const bound = await client.jobs({ batch: flow.nodes[1]!.id });
+  const bound = await client.jobs.list({ batch: flow.nodes[1]!.id });
   expect(bound.map(({ kind, state }) => [kind, state])).toEqual([["book/bind", "done"]]);
-  expect(await client.jobs({ batch: flow.nodes[0]!.id, kind: "page", limit: 200 })).toHaveLength(40);
+  expect(await client.jobs.list({ batch: flow.nodes[0]!.id, kind: "page", limit: 200 })).toHaveLength(40);
   expect(sums).toEqual([{ expected: 40, sum: 820 }, { pages: 40 }]);
 });
 
@@ -65,7 +65,7 @@ test("results that cannot be read say why; sealed ones are opened", async () => 
   });
   await using client = createClient({ databaseUrl: db.url, codec });
   await using _ = await startWorker(db.url, handleFlow(flow), { codec });
-  await over(client, (await client.flow(flow, {})).id);
+  await over(client, (await client.flows.start(flow, {})).id);
   expect(told).toEqual(["FAIRMILL_NODE_RESULT", "FAIRMILL_NODE_RESULT", "secret"]);
 });
 
@@ -94,7 +94,7 @@ test("a failure, what it leaves behind, and the flow run again from there; callb
     handle(page, () => {}),
     handle(mail, ({ input }) => void mails.push(input.text)),
   ]);
-  const { id } = await client.flow(flow, { to: "ann" });
+  const { id } = await client.flows.start(flow, { to: "ann" });
   expect(statesOf(await over(client, id))).toEqual(["pay failed", "ship skipped", "apologise succeeded"]);
   await waitUntil("mails are out", () => mails.length === 2);
   broken = false;
@@ -126,7 +126,7 @@ describe("flows inside flows, and several jobs in a node", () => {
       ...handleFlow(outer),
       handle(page, ({ input }) => void seen.push(`page ${input.n}`)),
     ]);
-    const { id } = await client.flow(outer, { names: ["a", "b", "c"] });
+    const { id } = await client.flows.start(outer, { names: ["a", "b", "c"] });
     const flow = await over(client, id);
     expect(statesOf(flow)).toEqual([
       "pages succeeded",
@@ -152,7 +152,7 @@ test("E7: ten thousand children of one node: added by its function, counted, and
   });
   await using client = createClient({ databaseUrl: db.url });
   await using _ = await startWorker(db.url, [...handleFlow(wide), handle(page, () => {})], { concurrency: 500 });
-  const { id } = await client.flow(wide, {});
+  const { id } = await client.flows.start(wide, {});
   const flow = await over(client, id);
   expect(flow.nodes.map(({ name, done }) => [name, done])).toEqual([
     ["fan", 10_001],
@@ -171,8 +171,8 @@ test("cancel a flow", async () => {
   });
   await using client = createClient({ databaseUrl: db.url });
   await using _ = await startWorker(db.url, handleFlow(flow));
-  const { id } = await client.flow(flow, {});
-  await waitUntil("a runs", async () => (await client.jobs({ state: "running" })).length === 1);
+  const { id } = await client.flows.start(flow, {});
+  await waitUntil("a runs", async () => (await client.jobs.list({ state: "running" })).length === 1);
   await client.flows.cancel(id);
   expect(statesOf(await over(client, id))).toEqual(["a cancelled", "b cancelled"]);
 });

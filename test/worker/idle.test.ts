@@ -2,7 +2,7 @@
 import { defineJob, handle } from "fairmill";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { eventOf, startWorker } from "../support/jobs.js";
+import { asleep, startWorker } from "../support/jobs.js";
 import { TcpProxy } from "../support/tcp-proxy.js";
 import { waitUntil } from "../support/wait.js";
 
@@ -16,7 +16,7 @@ test("B20: four idle workers send fewer than four statements a second, all toget
   const fleet = await Promise.all(
     Array.from({ length: FLEET }, async () => {
       const worker = await startWorker(proxy.url, [handle(job, () => 1)]);
-      await eventOf(worker, "idle");
+      await asleep(worker);
       return worker;
     }),
   );

@@ -54,7 +54,7 @@ test.each(
         inputs.map(({ input }) => ({ input, key: "k" })),
       )),
     ].map(({ id }) => id);
-    const { id: batch } = await client.batch({ onSuccess: { job: after, input: {} } }, async (adding) => {
+    const { id: batch } = await client.batches.create({ onSuccess: { job: after, input: {} } }, async (adding) => {
       for (const { input } of inputs) await adding.add(member, input);
     });
     const handlers = [

@@ -1,5 +1,6 @@
 // A worker's life: starting, stopping, and both at the wrong moment.
-import { createClient, createWorker, defineJob, handle, ShutdownError, silentLogger, type Worker } from "fairmill";
+import { createClient, createWorker, defineJob, handle, silentLogger, type Worker } from "fairmill";
+import { ShutdownError } from "fairmill/errors";
 import { describe, expect, test } from "vitest";
 import { withoutTimersOf } from "../support/clocks.js";
 import { freshDatabase, useDatabase } from "../support/database.js";
@@ -167,7 +168,7 @@ describe("stopping", () => {
       }),
     ]);
     const id = await begun(client, first, job, { n: 1 });
-    await first.stop({ graceMs: 50 });
+    await first.stop({ grace: 50 });
     expect(reason).toBeInstanceOf(ShutdownError);
     expect(await client.job(id)).toMatchObject({
       state: "ready",
@@ -228,9 +229,9 @@ describe("stopping", () => {
   });
 
   test.each<[string, unknown, RegExp]>([
-    ["a text", { graceMs: "5s" }, /^stop: graceMs: "5s" is not a number of milliseconds/],
-    ["no number", { graceMs: Number.NaN }, /^stop: graceMs: NaN/],
-    ["an unknown name", { grace: 5_000 }, /^stop: unknown setting "grace"\. Did you mean "graceMs"/],
+    ["a text that is none", { grace: "soon" }, /^grace: "soon" is not a duration/],
+    ["no number", { grace: Number.NaN }, /^grace: NaN/],
+    ["an unknown name", { graceMs: 5_000 }, /^stop: unknown setting "graceMs"\. Did you mean "grace"/],
     ["nothing at all", null, /^stop: null is no object of settings/],
   ])("with %s for a grace is refused, and the worker goes on", async (_, options, message) => {
     await using client = createClient({ databaseUrl: db.url });

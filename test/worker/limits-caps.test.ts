@@ -20,7 +20,7 @@ const fleetOf = (count: number, kinds: readonly string[]) =>
 test("F8 P6 I6: a tenant with a cap of 2 never has 3 running, although 16 processes claim thousands of its jobs", async () => {
   const client = createClient({ databaseUrl: db.url });
   await installWitness(db.pool);
-  await client.setTenant("acme", { maxRunning: 2 });
+  await client.tenants.set("acme", { maxRunning: 2 });
   await client.enqueueMany(
     slow,
     Array.from({ length: 2_500 }, (_, n) => ({ input: { ms: n % 3 }, tenant: n % 5 === 4 ? "other" : "acme" })),
@@ -42,8 +42,8 @@ test("F8 P6 I6: a tenant with a cap of 2 never has 3 running, although 16 proces
 test("P6 I6: caps of a queue and of a kind hold across tenants and processes, both at once", async () => {
   const client = createClient({ databaseUrl: db.url });
   await installWitness(db.pool);
-  await client.setQueue("default", { maxRunning: 5 });
-  await client.setKind("slow", { maxRunning: 3 });
+  await client.queues.set("default", { maxRunning: 5 });
+  await client.kinds.set("slow", { maxRunning: 3 });
   for (const definition of [slow, other])
     await client.enqueueMany(
       definition,
@@ -67,7 +67,7 @@ test("P6 I6: caps of a queue and of a kind hold across tenants and processes, bo
 
 test("a cap that is set while thousands run is cheap to count for, also where statistics know of no running job", async () => {
   const client = createClient({ databaseUrl: db.url });
-  for (let i = 0; i < 20; i++) await client.setTenant(`t${i}`, { maxRunning: 500 });
+  for (let i = 0; i < 20; i++) await client.tenants.set(`t${i}`, { maxRunning: 500 });
   await db.query("select fairmill.register_v1('w', '{default}', '1 hour')");
   await db.query(
     `insert into fairmill.job (kind, queue, tenant, state, payload)
@@ -77,7 +77,9 @@ test("a cap that is set while thousands run is cheap to count for, also where st
   await db.query(
     "update fairmill.job set state = 'running', worker = 'w', lease_no = 1, attempt = 1, started_at = now()",
   );
-  await db.query("insert into fairmill.hand (worker, no, ids) select 'w', 1, array_agg(id) from fairmill.job");
+  await db.query(
+    "insert into fairmill.claim_list (worker, list_no, ids) select 'w', 1, array_agg(id) from fairmill.job",
+  );
   const session = await db.pool.connect();
   // Joined the wrong way round it takes minutes.
   await session.query("set statement_timeout = '10s'");

@@ -1,6 +1,7 @@
 // Pause and resume across a fleet of real processes: in effect within a second, for those who work and those who sleep.
-import { type Client, createClient, defineJob, type GateName } from "fairmill";
+import { type Client, createClient, defineJob } from "fairmill";
 import { describe, expect, test } from "vitest";
+import type { PauseTarget } from "../../src/limits/limit-settings.js";
 import { useDatabase } from "../support/database.js";
 import { startWorkerProcess } from "../support/processes.js";
 import { waitUntil } from "../support/wait.js";
@@ -11,7 +12,7 @@ const mail = defineJob<{ ms: number }>({ kind: "limited", queue: "mail" });
 /** What keeps the fleet busy meanwhile: in the same queue, unless that is paused. */
 const beside = defineJob<{ ms: number }>({ kind: "slow", queue: "mail" });
 const elsewhere = defineJob<{ ms: number }>({ kind: "slow" });
-const SCOPES: GateName[] = [{ queue: "mail" }, { kind: "limited" }, { tenant: "acme" }];
+const SCOPES: PauseTarget[] = [{ queue: "mail" }, { kind: "limited" }, { tenant: "acme" }];
 
 const startFleet = () =>
   Promise.all(

@@ -57,8 +57,8 @@ async function sharesOfFirst(count: number): Promise<Map<string, number>> {
 
 test("F8 I9: weights 1 : 2 : 5 under constant backlog: shares within 2 % after 10,000 jobs", async () => {
   const client = createClient({ databaseUrl: db.url });
-  await client.setTenant("b", { weight: 2 });
-  await client.setTenant("c", { weight: 5 });
+  await client.tenants.set("b", { weight: 2 });
+  await client.tenants.set("c", { weight: 5 });
   for (const tenant of ["a", "b", "c"]) await put(tenant, 12_000);
   const shares = await sharesOfFirst(10_000);
   console.log(shares);

@@ -33,7 +33,7 @@ test("F8: a tenant at its cap goes on as soon as one of its jobs is settled, not
   const proxy = await TcpProxy.before(db.url);
   const job = defineJob({ kind: "job" });
   const client = newClient();
-  await client.setTenant("acme", { maxRunning: 1 });
+  await client.tenants.set("acme", { maxRunning: 1 });
   await client.enqueueMany(
     job,
     Array.from({ length: 30 }, () => ({ input: {}, tenant: "acme" })),
@@ -58,7 +58,7 @@ test("what a rate holds back is tried when it opens, and the worker sleeps until
   const proxy = await TcpProxy.before(db.url);
   const job = defineJob({ kind: "job" });
   const client = newClient();
-  await client.setTenant("acme", { rate: { limit: 1, per: 200 } });
+  await client.tenants.set("acme", { rate: { limit: 1, per: 200 } });
   await client.enqueueMany(
     job,
     Array.from({ length: 6 }, () => ({ input: {}, tenant: "acme" })),
@@ -75,7 +75,7 @@ test("what a rate holds back is tried when it opens, and the worker sleeps until
 test("a queue with a rate goes on when it opens", async () => {
   const job = defineJob({ kind: "job" });
   const client = newClient();
-  await client.setQueue("default", { rate: { limit: 1, per: 200 } });
+  await client.queues.set("default", { rate: { limit: 1, per: 200 } });
   await client.enqueueMany(
     job,
     Array.from({ length: 3 }, () => ({ input: {} })),
@@ -108,7 +108,7 @@ test("a gate that opens while its queue is full keeps nobody awake, and the next
   const x = defineJob({ kind: "x", queue: "x" });
   const y = defineJob({ kind: "y", queue: "y" });
   const client = newClient();
-  await client.setTenant("acme", { rate: { limit: 1, per: 500 } });
+  await client.tenants.set("acme", { rate: { limit: 1, per: 500 } });
   let finish = () => {};
   const finished = new Promise<void>((resolve) => (finish = resolve));
   const worker = await newWorker(

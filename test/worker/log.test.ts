@@ -2,7 +2,7 @@
 import { type Client, createClient, createWorker, defineJob, fixed, handle, snooze } from "fairmill";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { begun, endOf, eventOf, gate, inState, keepingLogger, startWorker } from "../support/jobs.js";
+import { asleep, begun, endOf, eventOf, gate, inState, keepingLogger, startWorker } from "../support/jobs.js";
 import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
@@ -151,12 +151,12 @@ test('A9: "Reset N stuck jobs" when the jobs of a dead worker are taken over', a
 
 describe("C3: what a limit holds back is told, whichever limit it is", () => {
   test.each([
-    ["tenant", "cap", (client: Client) => client.setTenant("acme", { maxRunning: 1 }), "acme"],
-    ["queue", "cap", (client: Client) => client.setQueue("default", { maxRunning: 1 }), "default"],
-    ["kind", "cap", (client: Client) => client.setKind("work", { maxRunning: 1 }), "work"],
-    ["tenant", "rate", (client: Client) => client.setTenant("acme", { rate: { limit: 1, per: "1h" } }), "acme"],
-    ["queue", "rate", (client: Client) => client.setQueue("default", { rate: { limit: 1, per: "1h" } }), "default"],
-    ["kind", "rate", (client: Client) => client.setKind("work", { rate: { limit: 1, per: "1h" } }), "work"],
+    ["tenant", "cap", (client: Client) => client.tenants.set("acme", { maxRunning: 1 }), "acme"],
+    ["queue", "cap", (client: Client) => client.queues.set("default", { maxRunning: 1 }), "default"],
+    ["kind", "cap", (client: Client) => client.kinds.set("work", { maxRunning: 1 }), "work"],
+    ["tenant", "rate", (client: Client) => client.tenants.set("acme", { rate: { limit: 1, per: "1h" } }), "acme"],
+    ["queue", "rate", (client: Client) => client.queues.set("default", { rate: { limit: 1, per: "1h" } }), "default"],
+    ["kind", "rate", (client: Client) => client.kinds.set("work", { rate: { limit: 1, per: "1h" } }), "work"],
   ] as const)("of a %s, its %s: one line, however often it is asked", async (scope, limit, set, name) => {
     const logger = keepingLogger();
     const work = defineJob({ kind: "work" });
@@ -215,7 +215,7 @@ describe("C3: what a limit holds back is told, whichever limit it is", () => {
     await client.pause({ tenant: "acme" });
     await client.enqueue(work, {}, { tenant: "acme" });
     await using worker = await startWorker(db.url, [handle(work, () => undefined)], { logger });
-    await eventOf(worker, "idle");
+    await asleep(worker);
     expect(logger.lines.filter(({ facts }) => facts["skipped_throttle"])).toEqual([]);
     await db.query("delete from fairmill.job");
   });

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type EmbeddedPostgres, startEmbedded } from "../../dist/embedded/index.js";
 import { claimsOf } from "../../src/core/job/lease-no.js";
 import { checkInvariants } from "../support/invariants.js";
-import { endOf, eventOf, gate, keepingLogger, startWorker, untilAborted } from "../support/jobs.js";
+import { asleep, endOf, eventOf, gate, keepingLogger, startWorker, untilAborted } from "../support/jobs.js";
 import { waitUntil } from "../support/wait.js";
 
 const run = promisify(execFile);
@@ -69,8 +69,10 @@ test("P3: a claim that PostgreSQL forgets in a crash: its worker claims the job 
     ],
     { lease: LEASE },
   );
+  await asleep(worker);
+  const firstBeat = "select from fairmill.worker where stats is not null";
+  await waitUntil("the first heartbeat is written", async () => (await pool.query(firstBeat)).rowCount === 1);
   // From here on nothing but the enqueue waits for the disk.
-  await eventOf(worker, "idle");
   const [writer] = (
     await pool.query<{ pid: number }>("select pid from pg_stat_activity where backend_type = 'walwriter'")
   ).rows;
@@ -89,7 +91,7 @@ test("P3: a claim that PostgreSQL forgets in a crash: its worker claims the job 
   expect(runs[0]).not.toBe(runs[1]);
   expect(most).toBe(1);
   expect(paid).toEqual([runs[1]]);
-  expect(await client.steps(id)).toMatchObject([{ name: "charge", leaseNo: runs[1] }]);
+  expect(await client.jobs.steps(id)).toMatchObject([{ name: "charge", leaseNo: runs[1] }]);
   await checkInvariants(pool);
 }, 120_000);
 
@@ -100,8 +102,8 @@ test("P3 P4: after a fail-over to an earlier state ids come again: what another 
   const begun: string[] = [];
   const client = createClient({ databaseUrl: server.url });
   const logger = keepingLogger();
-  await client.grant("acme", 100);
-  await client.grant("bob", 100);
+  await client.credits.grant("acme", 100);
+  await client.credits.grant("bob", 100);
   await using worker = await startWorker(
     server.url,
     [
@@ -115,7 +117,7 @@ test("P3 P4: after a fail-over to an earlier state ids come again: what another 
     ],
     { lease: LEASE, concurrency: 2 * COUNT, logger },
   );
-  await eventOf(worker, "idle");
+  await asleep(worker);
   const enqueueFor = async (tenant: string) => {
     const jobs = await client.enqueueMany(
       job,
@@ -146,12 +148,12 @@ test("P3 P4: after a fail-over to an earlier state ids come again: what another 
   await waitUntil("bob's jobs run", () => begun.filter((tenant) => tenant === "bob").length === COUNT, 60_000);
   const states = await pool.query("select distinct state, tenant, worker from fairmill.job where kind = 'report'");
   expect(states.rows).toEqual([{ state: "running", tenant: "bob", worker: worker.id }]);
-  expect(await client.balance("bob")).toMatchObject({ available: 80, held: 20 });
+  expect(await client.credits.balance("bob")).toMatchObject({ available: 80, reserved: 20 });
   mayEnd.open();
   for (const id of bob)
     expect(await endOf(client, id, 60_000)).toMatchObject({ state: "done", tenant: "bob", result: "report for bob" });
-  expect(await client.balance("bob")).toMatchObject({ available: 80, held: 0 });
-  expect(await client.balance("acme")).toMatchObject({ available: 100, held: 0 });
+  expect(await client.credits.balance("bob")).toMatchObject({ available: 80, reserved: 0 });
+  expect(await client.credits.balance("acme")).toMatchObject({ available: 100, reserved: 0 });
   await checkInvariants(pool);
   await client.close();
 }, 180_000);

@@ -165,7 +165,7 @@ test("C7 C8 P5 I4: four workers killed at random and PostgreSQL crashed while me
   const takes = (row: Row) => receiver.taken.get(row.channel)?.get(row.key)?.bodies ?? [];
   const repeats = rows.filter((row) => takes(row).length > 1).length;
   const doubts = rows.filter(({ attempts }) =>
-    attempts.some(({ outcome }) => outcome === undefined || outcome === "doubt"),
+    attempts.some(({ outcome }) => outcome === undefined || outcome === "uncertain"),
   );
   console.log(
     `messages ${published}, kills ${KILLS}, crashes ${crashes}, refused ${receiver.refused}, hung up ${receiver.hungUp}, in doubt ${doubts.length}, sent again to the one that takes keys ${repeats}, looks ${looks};`,

@@ -40,8 +40,8 @@ function startDelivering(channel: Channel<{ text: string }>, options: WorkerOpti
 
 const endOf = (client: Client, id: string) =>
   waitUntil(`message ${id} has its end`, async () => {
-    const message = await client.delivery(id);
-    return message && message.endedAt !== null ? message : undefined;
+    const message = await client.outbox.get(id);
+    return message && message.completedAt !== null ? message : undefined;
   });
 
 /** Publishes one message and delivers it until its end. */
@@ -181,7 +181,7 @@ describe("a message", () => {
         created: true,
       });
       await session.query(end);
-      expect(await client.outbox()).toHaveLength(found);
+      expect(await client.outbox.list()).toHaveLength(found);
     }
     expect(await client.publish("mail", { text: "hi" }, { idempotencyKey: "a" })).toMatchObject({ created: false });
     await session.close();
@@ -197,7 +197,7 @@ describe("a message that may have arrived", () => {
     const { calls, send } = receiver((_, n) => (n < 3 ? lost() : "ok"));
     const message = await delivered(mail({ receiver: "takes-key", send }));
     expect(message.status).toBe("sent");
-    expect(message.attempts.map(({ outcome }) => outcome)).toEqual(["doubt", "doubt", "sent"]);
+    expect(message.attempts.map(({ outcome }) => outcome)).toEqual(["uncertain", "uncertain", "sent"]);
     expect(new Set(calls.map(({ key }) => key))).toEqual(new Set(["a"]));
   });
 
@@ -245,31 +245,33 @@ describe("a message that may have arrived", () => {
     const { calls, send } = receiver(lost);
     const channel = mail({ receiver: "neither", send });
     const message = await delivered(channel);
-    expect(message).toMatchObject({ status: "unknown", attempts: [{ outcome: "doubt" }] });
+    expect(message).toMatchObject({ status: "unknown", attempts: [{ outcome: "uncertain" }] });
     expect(message.job).toMatchObject({ state: "dead", error: { code: "FAIRMILL_DELIVERY_UNKNOWN" } });
     await using client = createClient({ databaseUrl: db.url });
-    expect(await client.retry(message.jobId!)).toBe("held");
-    expect(await client.redrive({})).toMatchObject({ redriven: 0 });
+    expect(await client.retry(message.jobId!)).toBe("order_busy");
+    expect(await client.dead.redrive({})).toMatchObject({ redriven: 0 });
     expect(calls).toHaveLength(1);
-    await expect(client.rerun(message.jobId!)).rejects.toMatchObject({ code: "FAIRMILL_DELIVERY_JOB" });
+    await expect(client.jobs.rerun(message.jobId!)).rejects.toMatchObject({ code: "FAIRMILL_DELIVERY_JOB" });
     // Somebody looked, and it had not arrived.
-    expect(await client.resolveDelivery(message.id, "resend", { by: "ann" })).toBe("resolved");
+    expect(await client.outbox.resolve(message.id, "resend", { by: "ann" })).toBe("resolved");
     const again = receiver();
     await using _ = await startDelivering(mail({ receiver: "neither", send: again.send }));
     expect(await endOf(client, message.id)).toMatchObject({ status: "sent" });
     expect(again.calls).toMatchObject([{ key: "a", attempt: 3 }]);
-    await expect(client.resolveDelivery("99999999", "sent")).rejects.toMatchObject({
+    await expect(client.outbox.resolve("99999999", "sent")).rejects.toMatchObject({
       code: "FAIRMILL_MESSAGE_NOT_FOUND",
     });
   });
 
   test("where the policy says so a receiver that is neither gets it again", async () => {
     const { calls, send } = receiver((_, n) => (n === 1 ? lost() : "ok"));
-    expect(await delivered(mail({ receiver: "neither", onDoubt: "resend", send }))).toMatchObject({ status: "sent" });
+    expect(await delivered(mail({ receiver: "neither", onUncertain: "resend", send }))).toMatchObject({
+      status: "sent",
+    });
     expect(calls).toHaveLength(2);
   });
 
-  test("a time limit, a cancel and a shutdown in the middle leave it in doubt, not forgotten", async () => {
+  test("a time limit, a cancel and a shutdown in the middle leave it uncertain, not forgotten", async () => {
     const stuck = receiver(({ signal }) => untilAborted(signal));
     const timed = await delivered(mail({ receiver: "neither", send: stuck.send, timeout: 50 }), { abortGrace: 100 });
     expect(timed).toMatchObject({ status: "unknown" });
@@ -287,7 +289,7 @@ describe("a message that may have arrived", () => {
     const { id } = await client.publish(channel, { text: "b" }, { idempotencyKey: "b" });
     const worker = await startDelivering(channel);
     await begun.promise;
-    expect(await client.cancel((await client.delivery(id))!.jobId!)).toBe("requested");
+    expect(await client.cancel((await client.outbox.get(id))!.jobId!)).toBe("requested");
     expect(await endOf(client, id)).toMatchObject({ status: "unknown" });
     await worker.stop();
 
@@ -302,12 +304,12 @@ describe("a message that may have arrived", () => {
     const third = await client.publish(slow, { text: "c" }, { idempotencyKey: "c" });
     const stopping = await startDelivering(slow);
     await other.promise;
-    await stopping.stop({ graceMs: 0 });
-    const left = (await client.delivery(third.id))!;
-    expect(left).toMatchObject({ status: "sending", attempts: [{ outcome: "doubt" }] });
+    await stopping.stop({ grace: 0 });
+    const left = (await client.outbox.get(third.id))!;
+    expect(left).toMatchObject({ status: "sending", attempts: [{ outcome: "uncertain" }] });
     expect(await client.job(left.jobId!)).toMatchObject({ state: "ready" });
     await client.cancel(left.jobId!);
-    expect(await client.delivery(third.id)).toMatchObject({ status: "unknown" });
+    expect(await client.outbox.get(third.id)).toMatchObject({ status: "unknown" });
   });
 });
 
@@ -350,7 +352,9 @@ test("a worker that was held up between begin and send asks again before it send
   const deliverer = new Deliverer(channel, { keeper, clock, leaseMs: 15_000 });
   const claim = { id: "1", leaseNo: 1, attempt: 1, tenant: "t", kind: "fairmill.deliver.mail" } as never;
   const run = { signal: new AbortController().signal, log: silentLogger };
-  expect(await deliverer.deliver(claim, run, () => false)).toMatchObject({ mark: { outcome: "sent" } });
+  expect(await deliverer.deliver(claim, run, () => false)).toMatchObject({
+    details: { delivery: { outcome: "sent" } },
+  });
   expect(begins).toHaveLength(2);
   expect(calls).toHaveLength(1);
 });
@@ -359,16 +363,16 @@ test("the outbox is listed page by page, by status, channel and tenant", async (
   await using client = createClient({ databaseUrl: db.url });
   for (let n = 0; n < 5; n++)
     await client.publish(n % 2 ? "sms" : "mail", { n }, { idempotencyKey: `k${n}`, tenant: n < 3 ? "a" : "b" });
-  const first = await client.outbox({ limit: 3 });
-  const rest = await client.outbox({ limit: 3, before: first.at(-1)!.id });
+  const first = await client.outbox.list({ limit: 3 });
+  const rest = await client.outbox.list({ limit: 3, before: first.at(-1)!.id });
   const keys = (messages: readonly Message[]) => messages.map(({ idempotencyKey }) => idempotencyKey);
   expect([keys(first), keys(rest)]).toEqual([
     ["k4", "k3", "k2"],
     ["k1", "k0"],
   ]);
-  expect(keys(await client.outbox({ channel: "sms", tenant: "b", status: "pending" }))).toEqual(["k3"]);
-  expect(await client.outbox({ status: "sent" })).toEqual([]);
-  await expect(client.outbox({ state: "sent" } as never)).rejects.toMatchObject({ code: "FAIRMILL_CONFIG" });
+  expect(keys(await client.outbox.list({ channel: "sms", tenant: "b", status: "pending" }))).toEqual(["k3"]);
+  expect(await client.outbox.list({ status: "sent" })).toEqual([]);
+  await expect(client.outbox.list({ state: "sent" } as never)).rejects.toMatchObject({ code: "FAIRMILL_CONFIG" });
 });
 
 test("messages with an order key go out one after the other, in the order in which they were published", async () => {

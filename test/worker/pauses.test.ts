@@ -1,5 +1,6 @@
 // Sleeps and waits in real workers: what frees the slot, what goes on where, and what ends a wait.
-import { createClient, defineJob, handle, type WaitTimeoutError } from "fairmill";
+import { createClient, defineJob, handle } from "fairmill";
+import type { WaitTimeoutError } from "fairmill/errors";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { claimsOf } from "../../src/core/job/lease-no.js";

@@ -4,7 +4,7 @@ import { createClient, defineJob, handle } from "fairmill";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { begun, endOf, eventOf, keepingLogger, startWorker, untilAborted } from "../support/jobs.js";
+import { begun, endOf, keepingLogger, listens, startWorker, untilAborted } from "../support/jobs.js";
 import { type Pooler, pgbouncer, startPooler, WHY_SKIPPED } from "../support/pgbouncer.js";
 import { waitUntil } from "../support/wait.js";
 
@@ -34,7 +34,7 @@ describe.skipIf(!pgbouncer).each([
     const logger = keepingLogger();
     await using client = createClient({ databaseUrl: pooler.url });
     const worker = await startWorker(pooler.url, [handle(work, () => "ran")], { logger });
-    if (hasWayAround) await eventOf(worker, "listening", ({ working }) => working);
+    if (hasWayAround) await listens(worker);
     const { id } = await client.enqueue(work, { n: 1 });
     expect(await client.result(id)).toBe("ran");
     expect(await pooler.onEach("select * from pg_listening_channels() as channel")).toEqual([]);
@@ -105,7 +105,7 @@ describe.skipIf(!pgbouncer).each([
       handle(work, ({ id }) => void ended.push(id)),
       handle(after, () => void ended.push("after")),
     ]);
-    const { id } = await client.batch({ onComplete: { job: after, input: {} } }, async (batch) => {
+    const { id } = await client.batches.create({ onComplete: { job: after, input: {} } }, async (batch) => {
       for (let n = 0; n < 20; n++) await batch.add(work, { n });
     });
     expect(await client.batches.wait(id)).toMatchObject({ state: "succeeded", done: 20 });
@@ -115,10 +115,10 @@ describe.skipIf(!pgbouncer).each([
 
   test("a schedule ticks", async () => {
     await using client = createClient({ databaseUrl: pooler.url });
-    await client.schedule("often", { cron: "* * * * * *", job: work, input: { n: 1 } });
+    await client.schedules.set("often", { cron: "* * * * * *", job: work, input: { n: 1 } });
     const worker = await startWorker(pooler.url, [handle(work, async ({ tick }) => (await tick())?.schedule)]);
     await waitUntil("a tick has run", async () => (await db.query("select from fairmill.job_history")).length > 0);
-    await client.unschedule("often");
+    await client.schedules.remove("often");
     await waitUntil("all are done", isDrained);
     await worker.stop();
     const [row] = await db.query("select result from fairmill.job_history limit 1");
@@ -134,7 +134,7 @@ describe.skipIf(!pgbouncer).each([
       running--;
     });
     await using client = createClient({ databaseUrl: pooler.url });
-    await client.setTenant("acme", { maxRunning: 2 });
+    await client.tenants.set("acme", { maxRunning: 2 });
     await client.enqueueMany(
       work,
       Array.from({ length: 40 }, (_, n) => ({ input: { n }, tenant: "acme" })),

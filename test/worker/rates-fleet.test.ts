@@ -1,6 +1,6 @@
 // Rates across a fleet of eight real processes, per tenant, queue, kind and key at the same time: by the starts that the history tells,
 // no sliding window ever holds more than it may, and most of what is allowed is used.
-import { type Client, createClient, defineJob, type JobDefinition, type Rate } from "fairmill";
+import { type Client, createClient, defineJob, type JobDefinition, type RateLimit } from "fairmill";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { startWorkerProcess } from "../support/processes.js";
@@ -14,15 +14,15 @@ const plain = defineJob<{ user: string; ms: number }>({ kind: "slow" });
 const mail = defineJob<{ user: string; ms: number }>({ kind: "slow", queue: "mail" });
 const ofKind = defineJob<{ user: string; ms: number }>({ kind: "quick" });
 
-async function limitAndFill(client: Client, rate: Rate, count: number) {
+async function limitAndFill(client: Client, rate: RateLimit, count: number) {
   const perKey = defineJob<{ user: string; ms: number }>({
     kind: "limited",
     key: ({ user }) => user,
     limits: { rate },
   });
-  await client.setTenant("acme", { rate });
-  await client.setQueue("mail", { rate });
-  await client.setKind("quick", { rate });
+  await client.tenants.set("acme", { rate });
+  await client.queues.set("mail", { rate });
+  await client.kinds.set("quick", { rate });
   const input = { ms: 0, user: "u1" };
   const jobs = (tenant: (n: number) => string) =>
     Array.from({ length: count }, (_, n) => ({ input, tenant: tenant(n) }));
@@ -34,7 +34,7 @@ async function limitAndFill(client: Client, rate: Rate, count: number) {
   await put(perKey, () => "u");
 }
 
-const fleetOf = (count: number, rate: Rate) =>
+const fleetOf = (count: number, rate: RateLimit) =>
   Promise.all(
     Array.from({ length: count }, () =>
       startWorkerProcess(db.url, ["slow", "quick", "limited"], { queues: { default: {}, mail: {} } }, { rate }),
@@ -57,7 +57,7 @@ const enough = async (count: number) => {
   return GROUPS.every((group) => (starts.get(group)?.length ?? 0) >= count);
 };
 
-async function runUntil(rate: Rate, count: number): Promise<Map<string, number[]>> {
+async function runUntil(rate: RateLimit, count: number): Promise<Map<string, number[]>> {
   const client = createClient({ databaseUrl: db.url });
   await limitAndFill(client, rate, Math.ceil(count * 1.5));
   const fleet = await fleetOf(8, rate);
@@ -70,7 +70,7 @@ async function runUntil(rate: Rate, count: number): Promise<Map<string, number[]
   const starts = await startsOf();
   // What a rate puts back has not been tried: it counts as throttled, not as an attempt.
   const [odd] = await db.query<{ tried: number; throttled: number }>(
-    `select count(*) filter (where attempt <> 1)::integer as tried, count(*) filter (where throttled > 0)::integer as throttled
+    `select count(*) filter (where attempt <> 1)::integer as tried, count(*) filter (where rate_limited_times > 0)::integer as throttled
      from fairmill.job_history where kind = 'limited'`,
   );
   expect(odd!.tried).toBe(0);

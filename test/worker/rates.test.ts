@@ -14,7 +14,7 @@ test.each(["tenant", "key"] as const)(
     const client = createClient({ databaseUrl: db.url });
     const rate = { limit: 5, per: "1s" } as const;
     const job = defineJob({ kind: "job", key: () => "u1", ...(scope === "key" ? { limits: { rate } } : {}) });
-    if (scope === "tenant") await client.setTenant("acme", { rate });
+    if (scope === "tenant") await client.tenants.set("acme", { rate });
     await client.enqueueMany(job, [
       { input: {}, tenant: "acme" },
       { input: {}, tenant: "acme" },

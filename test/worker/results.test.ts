@@ -1,7 +1,6 @@
 // What a handler returns, what is kept of it, and what whoever waits for it gets: typed, checked, and told where it changed.
 import {
   type Client,
-  type ContentChange,
   cancel,
   createClient,
   createCodec,
@@ -18,6 +17,7 @@ import {
 import * as v from "valibot";
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
+import type { ContentChange } from "../../src/base/content-changes.js";
 import { useDatabase } from "../support/database.js";
 import { endOf, keepingLogger, startWorker } from "../support/jobs.js";
 
@@ -221,7 +221,7 @@ describe("results have the type of their definition", () => {
       state: "dead",
       error: { code: "FAIRMILL_RESULT_INVALID", message: expect.stringMatching(/"schemas".*output schema: twice: /) },
     });
-    expect(await client.jobs({ kind: "named" })).toEqual([]);
+    expect(await client.jobs.list({ kind: "named" })).toEqual([]);
     const asynchronous = await endOf(client, (await client.enqueue(other, {})).id);
     expect(asynchronous.error?.code).toBe("FAIRMILL_RESULT_INVALID");
   });

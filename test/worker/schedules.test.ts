@@ -1,15 +1,27 @@
 // F3: schedules over real workers: each tick makes one job, whoever is there, asleep, killed, or wrong about the time.
 import { randomBytes } from "node:crypto";
-import { type Client, createClient, createCodec, defineJob, handle, type ScheduleOptions, type Tick } from "fairmill";
+import {
+  type Client,
+  createClient,
+  createCodec,
+  defineJob,
+  handle,
+  type ScheduleOptions,
+  silentLogger,
+  type Tick,
+} from "fairmill";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Bus } from "../../src/base/bus.js";
 import { systemClock } from "../../src/base/clock.js";
+import { createWorkerEmitter } from "../../src/core/worker/worker-events.js";
+import type { WorkerNews } from "../../src/core/worker/worker-news.js";
 import { Database } from "../../src/db/database.js";
 import { jitterOf } from "../../src/schedules/schedule.js";
-import { Schedules } from "../../src/schedules/ticker.js";
+import { ScheduleTicker } from "../../src/schedules/ticker.js";
 import { withoutTimersOf } from "../support/clocks.js";
 import { useDatabase } from "../support/database.js";
 import { dice, newSeed } from "../support/dice.js";
-import { eventOf, keepingLogger, startWorker } from "../support/jobs.js";
+import { asleep, eventOf, keepingLogger, startWorker } from "../support/jobs.js";
 import { startWorkerProcess } from "../support/processes.js";
 import { waitUntil } from "../support/wait.js";
 
@@ -55,13 +67,13 @@ describe("the database's clock went back by an hour", () => {
   const wasAhead = async () => {
     const hour = "interval '1 hour'";
     await db.query(`update fairmill.schedule set next_at = next_at + ${hour}, moved_at = moved_at + ${hour},
-      last_tick_at = last_tick_at + ${hour}, held_until = held_until + ${hour}`);
+      last_tick_at = last_tick_at + ${hour}, not_before = not_before + ${hour}`);
     await db.query(`update fairmill.schedule_tick set tick_at = tick_at + ${hour}, made_at = made_at + ${hour}`);
   };
 
   test("ticks go on at once, none is made twice, and the log says it", async () => {
     const logger = keepingLogger();
-    await client.schedule("each", EVERY_SECOND);
+    await client.schedules.set("each", EVERY_SECOND);
     const first = await startWorker(db.url, [handle(quick, () => undefined)]);
     await seen("each", 2);
     await first.stop();
@@ -76,7 +88,7 @@ describe("the database's clock went back by an hour", () => {
   });
 
   test("a tick that was made ahead of time has its job, and gets no other when its time comes", async () => {
-    await client.schedule("each", EVERY_SECOND);
+    await client.schedules.set("each", EVERY_SECOND);
     // Made while the clock was ahead, for each of the next seconds.
     await db.query(`insert into fairmill.schedule_tick (schedule, tick_at, job_id)
       select 'each', date_trunc('second', now()) + n * interval '1 second', 4711 from generate_series(0, 4) n`);
@@ -95,14 +107,14 @@ describe("the database's clock went back by an hour", () => {
   });
 
   test("also of one that could not be ticked then, and of one that was paused then and is resumed now", async () => {
-    await client.schedule("held", EVERY_SECOND);
-    await client.schedule("paused", EVERY_SECOND);
+    await client.schedules.set("held", EVERY_SECOND);
+    await client.schedules.set("paused", EVERY_SECOND);
     await db.query(
       "select fairmill.postpone_schedule_v1('held', revision, '{}') from fairmill.schedule where name = 'held'",
     );
-    await client.pauseSchedule("paused");
+    await client.schedules.pause("paused");
     await wasAhead();
-    await client.resumeSchedule("paused");
+    await client.schedules.resume("paused");
     await using _ = await startWorker(db.url, [handle(quick, () => undefined)]);
     await seen("held", 1);
     await seen("paused", 1);
@@ -120,17 +132,17 @@ describe("a worker", () => {
     const listening = handle(quick, async (ctx) => void heard.push((await ctx.tick())!));
     // It never just looks around: it is told of the schedule, and sets a timer for each tick.
     await using worker = await startWorker(db.url, [listening], { clock: withoutTimersOf(2_000) });
-    await eventOf(worker, "idle");
-    const { nextRun } = await client.schedule("each", EVERY_SECOND);
+    await asleep(worker);
+    const { nextRun } = await client.schedules.set("each", EVERY_SECOND);
     expect(nextRun!.getTime()).toBeLessThanOrEqual(Date.now() + 1_000);
     await waitUntil("three ticks were handled", () => heard.length >= 3);
     expect(heard[0]).toEqual({ schedule: "each", at: nextRun });
-    await client.pauseSchedule("each");
+    await client.schedules.pause("each");
     await worker.stop();
     await expectEachOnce(["each"]);
     const [first] = await ticksOf("each");
     expect(await client.job(first!.job_id!)).toMatchObject({ state: "done", tick: heard[0] });
-    expect((await client.schedules())[0]).toMatchObject({ lastTick: (await ticksOf("each")).at(-1)!.tick_at });
+    expect((await client.schedules.list())[0]).toMatchObject({ lastTick: (await ticksOf("each")).at(-1)!.tick_at });
   });
 
   test("a job that no schedule made has no tick", async () => {
@@ -151,29 +163,36 @@ describe("F3: each tick once", () => {
       ),
     );
     const names = ["a", "b", "c"];
-    await Promise.all(names.map((name) => client.schedule(name, EVERY_SECOND)));
+    await Promise.all(names.map((name) => client.schedules.set(name, EVERY_SECOND)));
     await Promise.all(names.map((name) => seen(name, 4)));
-    await Promise.all(names.map((name) => client.pauseSchedule(name)));
+    await Promise.all(names.map((name) => client.schedules.pause(name)));
     await Promise.all(workers.map((worker) => worker.stop()));
     await expectEachOnce(names);
   });
 
   test("with eight who look at the same moment, a hundred times", async () => {
-    await client.schedule("s", { ...EVERY_SECOND, cron: hourly, missed: { all: 2 } });
+    await client.schedules.set("s", { ...EVERY_SECOND, cron: hourly, missed: { all: 2 } });
     const bases = Array.from(
       { length: 8 },
       () => new Database({ databaseUrl: db.url }, { connectionsMax: 2, applicationName: "test" }),
     );
     const troubles: unknown[] = [];
-    const duties = bases.map(
+    const tickers = bases.map(
       (base) =>
-        new Schedules(base, { onTicked: () => {}, onReset: () => {}, onTrouble: (_, error) => troubles.push(error) }),
+        new ScheduleTicker({
+          db: base,
+          bus: new Bus<WorkerNews>(),
+          events: createWorkerEmitter(),
+          identity: { id: "ticker" },
+          log: silentLogger,
+          trouble: (_, error) => void troubles.push(error),
+        }),
     );
     let moved = 0;
     for (let n = 0; n < 100; n++) {
       await db.query("delete from fairmill.schedule_tick");
       await asleepFor(3);
-      for (const count of await Promise.all(duties.map((duty) => duty.runOnce()))) moved += count;
+      for (const count of await Promise.all(tickers.map((ticker) => ticker.tickDue()))) moved += count;
     }
     await Promise.all(bases.map((base) => base.close()));
     expect(troubles).toEqual([]);
@@ -183,7 +202,7 @@ describe("F3: each tick once", () => {
 
   test("over processes that are killed between ticks and one that is asleep: no tick is lost, none is made twice", async () => {
     const random = dice(newSeed());
-    await client.schedule("s", { ...EVERY_SECOND, missed: { all: 1_000 } });
+    await client.schedules.set("s", { ...EVERY_SECOND, missed: { all: 1_000 } });
     const start = () => startWorkerProcess(db.url, ["quick"], { lease: 1_000 });
     const asleep = await start();
     const fleet = [await start(), await start()];
@@ -197,7 +216,7 @@ describe("F3: each tick once", () => {
     }
     asleep.signal("SIGCONT");
     await seen("s", (await ticksOf("s")).length + 2);
-    await client.pauseSchedule("s");
+    await client.schedules.pause("s");
     await Promise.all([asleep, ...fleet].map((worker) => worker.stop()));
     await expectEachOnce(["s"]);
   }, 60_000);
@@ -214,13 +233,13 @@ describe("F3: each tick once", () => {
       const zones = ["Europe/Madrid", "Australia/Lord_Howe", "UTC", "Pacific/Apia"];
       await using fresh = createClient({ databaseUrl: db.url });
       for (const zone of zones)
-        await fresh.schedule(zone, {
+        await fresh.schedules.set(zone, {
           ...EVERY_SECOND,
           cron: `* * ${inZone(zone)},${(inZone(zone) + 1) % 24} * * *`,
           timezone: zone,
         });
       await Promise.all(zones.map((zone) => seen(zone, 2)));
-      await Promise.all(zones.map((zone) => fresh.pauseSchedule(zone)));
+      await Promise.all(zones.map((zone) => fresh.schedules.pause(zone)));
       await worker.stop();
       await expectEachOnce(zones);
       for (const zone of zones)
@@ -241,21 +260,21 @@ describe("F3: ticks that nobody saw in time", () => {
     ["all: no more than there are", { missed: { all: 1_000 } }, 5],
   ];
   test.each(policies)("%s", async (_, policy, made) => {
-    await client.schedule("s", { ...EVERY_SECOND, cron: hourly, ...policy });
+    await client.schedules.set("s", { ...EVERY_SECOND, cron: hourly, ...policy });
     const [{ next_at: next }] = (await db.query("select next_at from fairmill.schedule")) as [{ next_at: Date }];
     await asleepFor(5);
     await using worker = await startWorker(db.url, [handle(quick, () => {})]);
-    await waitUntil("the schedule was moved on", async () => (await client.schedules())[0]!.nextRun! > new Date());
+    await waitUntil("the schedule was moved on", async () => (await client.schedules.list())[0]!.nextRun! > new Date());
     await worker.stop();
     const expected = Array.from({ length: made }, (_, n) => new Date(next.getTime() - (made - n) * 3_600_000));
     expect((await ticksOf("s")).map(({ tick_at }) => tick_at)).toEqual(expected);
-    expect((await client.schedules())[0]!.nextRun).toEqual(next);
-    expect(await client.jobs()).toHaveLength(made);
+    expect((await client.schedules.list())[0]!.nextRun).toEqual(next);
+    expect(await client.jobs.list()).toHaveLength(made);
   });
 });
 
 test("jitter delays the job, the same for everybody, and leaves the tick where it is", async () => {
-  await client.schedule("s", { ...EVERY_SECOND, cron: hourly, jitter: "10000d" });
+  await client.schedules.set("s", { ...EVERY_SECOND, cron: hourly, jitter: "10000d" });
   await asleepFor(1);
   await using worker = await startWorker(db.url, [handle(quick, () => {})]);
   const { jobIds } = await eventOf(worker, "ticked");
@@ -266,15 +285,15 @@ test("jitter delays the job, the same for everybody, and leaves the tick where i
 });
 
 test("a tick that a limit refuses is recorded and does not stop the schedule", async () => {
-  await client.setKind("quick", { rate: { limit: 1, per: "1h", at: "enqueue" } });
+  await client.kinds.set("quick", { rate: { limit: 1, per: "1h", at: "enqueue" } });
   const logger = keepingLogger();
   await using worker = await startWorker(db.url, [handle(quick, () => {})], { logger });
   const refused = eventOf(worker, "ticked", (ticked) => ticked.refused > 0);
-  await client.schedule("s", EVERY_SECOND);
+  await client.schedules.set("s", EVERY_SECOND);
   await refused;
   await eventOf(worker, "ticked", (ticked) => ticked.refused > 0);
-  expect(await client.jobs()).toHaveLength(1);
-  expect((await client.schedules())[0]!.lastError).toMatchObject({ code: "FAIRMILL_RATE_LIMIT" });
+  expect(await client.jobs.list()).toHaveLength(1);
+  expect((await client.schedules.list())[0]!.lastError).toMatchObject({ code: "FAIRMILL_RATE_LIMIT" });
   expect(logger.lines.filter(({ message }) => message === "A tick made no job")[0]).toMatchObject({
     level: "warn",
     facts: { schedule: "s", code: "FAIRMILL_RATE_LIMIT" },
@@ -286,18 +305,18 @@ test("a schedule that cannot be reckoned or stored is trouble, and the others go
     ('a zone', '* * * * *', 'Mars/Olympus', '{"kind": "quick"}', '', now()),
     ('b cron', 'whenever', 'UTC', '{"kind": "quick"}', '', now()),
     ('c job', '* * * * * *', 'UTC', '{"kind": "quick", "priority": 100000}', '', now())`);
-  await client.schedule("z", EVERY_SECOND);
+  await client.schedules.set("z", EVERY_SECOND);
   const logger = keepingLogger();
   const troubles: string[] = [];
   const worker = await startWorker(db.url, [handle(quick, () => {})], { logger });
   worker.events.on("trouble", ({ doing }) => troubles.push(doing));
   await seen("z", 3);
-  await client.pauseSchedule("z");
+  await client.schedules.pause("z");
   await worker.stop();
   await expectEachOnce(["z"]);
   expect(logger.lines.filter(({ message }) => message === "Trouble, will try again").length).toBeLessThan(10);
   expect([...new Set(troubles)].every((doing) => /^ticking schedule "[abc] /.test(doing))).toBe(true);
-  const all = await client.schedules();
+  const all = await client.schedules.list();
   expect(all.map(({ lastError }) => lastError?.code)).toEqual([
     "FAIRMILL_CONFIG",
     "FAIRMILL_CONFIG",
@@ -307,7 +326,7 @@ test("a schedule that cannot be reckoned or stored is trouble, and the others go
   // Their ticks stay due, and are tried again after a while.
   expect(
     await db.query(
-      "select held_until is not null as held, next_at < now() as due from fairmill.schedule where name < 'd'",
+      "select not_before is not null as held, next_at < now() as due from fairmill.schedule where name < 'd'",
     ),
   ).toEqual(Array.from({ length: 3 }, () => ({ held: true, due: true })));
 });
@@ -317,7 +336,7 @@ test("what is sealed stays sealed from the declaration to the handler", async ()
   const secret = defineJob<{ word: string }>({ kind: "secret" });
   await using sealing = createClient({ databaseUrl: db.url, codec });
   await using worker = await startWorker(db.url, [handle(secret, ({ input }) => ({ heard: input.word }))], { codec });
-  await sealing.schedule("s", { cron: "* * * * * *", job: secret, input: { word: "sesame" } });
+  await sealing.schedules.set("s", { cron: "* * * * * *", job: secret, input: { word: "sesame" } });
   const { jobIds } = await eventOf(worker, "ticked");
   expect(await sealing.result(jobIds[0]!)).toEqual({ heard: "sesame" });
   expect(JSON.stringify(await db.query("select payload from fairmill.job_history"))).not.toContain("sesame");

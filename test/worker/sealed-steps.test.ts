@@ -27,7 +27,7 @@ test("S14: results of steps and values of signals are in no row in the clear, an
     { codec },
   );
   const { id } = await client.enqueue(job, { user: "ann" }, { tenant: "acme" });
-  await waitUntil("the job waits", async () => (await client.steps(id)).some((step) => step.kind === "wait"));
+  await waitUntil("the job waits", async () => (await client.jobs.steps(id)).some((step) => step.kind === "wait"));
   expect(await client.signal(id, "approval", { secret: "granted-by-bob" })).toBe("sent");
   expect(await client.result(id)).toBe("fine");
   expect(seen).toEqual([{ secret: "receipt-1" }, { secret: "granted-by-bob" }]);
@@ -36,12 +36,12 @@ test("S14: results of steps and values of signals are in no row in the clear, an
   const rows = await db.query<{ row: string }>("select s::text as row from fairmill.step s");
   expect(rows.length).toBe(2);
   for (const { row } of rows) expect(row).not.toMatch(/receipt|granted/);
-  const steps = await client.steps(id);
+  const steps = await client.jobs.steps(id);
   expect(steps.map(({ name, result }) => [name, result])).toEqual([
     ["charge", { secret: "receipt-1" }],
     ["approval", { secret: "granted-by-bob" }],
   ]);
   // Without the codec the reader sees that something is there, and not what.
   await using blind = createClient({ databaseUrl: db.url });
-  expect(JSON.stringify(await blind.steps(id))).not.toMatch(/receipt|granted/);
+  expect(JSON.stringify(await blind.jobs.steps(id))).not.toMatch(/receipt|granted/);
 });

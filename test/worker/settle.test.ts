@@ -206,7 +206,9 @@ describe("the fence", () => {
       "update fairmill.job set worker = 'thief', lease_no = fairmill.next_lease(lease_no), attempt = attempt + 1 where id = $1",
       [id],
     );
-    await db.query("insert into fairmill.hand (worker, no, ids) values ('thief', 1, array[$1::bigint])", [id]);
+    await db.query("insert into fairmill.claim_list (worker, list_no, ids) values ('thief', 1, array[$1::bigint])", [
+      id,
+    ]);
     const refused = eventOf(worker, "refused");
     mayEnd.open();
     expect(await refused).toEqual({ worker: worker.id, ids: [id] });
@@ -222,7 +224,9 @@ describe("the fence", () => {
     await began;
     await db.query("select fairmill.register_v1('thief', '{default}', '1 hour')");
     await db.query("update fairmill.job set worker = 'thief' where id = $1", [id]);
-    await db.query("insert into fairmill.hand (worker, no, ids) values ('thief', 1, array[$1::bigint])", [id]);
+    await db.query("insert into fairmill.claim_list (worker, list_no, ids) values ('thief', 1, array[$1::bigint])", [
+      id,
+    ]);
     const refused = eventOf(worker, "refused");
     mayEnd.open();
     expect((await refused).ids).toEqual([id]);

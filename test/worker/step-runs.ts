@@ -17,5 +17,5 @@ export async function runOne(
   await using _ = await startWorker(db.url, [handle(definition, run)], options);
   const { id } = await client.enqueue(definition, {});
   const found = await endOf(client, id);
-  return { ...found, steps: await client.steps(id) };
+  return { ...found, steps: await client.jobs.steps(id) };
 }

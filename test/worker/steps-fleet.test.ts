@@ -30,7 +30,7 @@ test("B22: a job of three paid steps, killed after each of them in turn, pays fo
     { job: id, step: "pay 3", attempt: 3 },
   ]);
   expect(await client.job(id)).toMatchObject({ attempt: 4, crashes: 3 });
-  expect(await client.steps(id)).toMatchObject([
+  expect(await client.jobs.steps(id)).toMatchObject([
     { name: "pay 1", position: 0, result: 1, attempt: 1 },
     { name: "pay 2", position: 1, result: 2, attempt: 2 },
     { name: "pay 3", position: 2, result: 3, attempt: 3 },
@@ -42,12 +42,14 @@ test("B22: a sleep and a wait go on in other processes, after all workers are go
   await using client = createClient({ databaseUrl: db.url });
   const { id } = await client.enqueue(pausing, { napMs: 1_500 });
   const first = await startWorkerProcess(db.url, ["pausing"], { lease: 600 });
-  const asleep = await waitUntil("it sleeps", async () => (await client.steps(id)).find(({ name }) => name === "nap"));
+  const asleep = await waitUntil("it sleeps", async () =>
+    (await client.jobs.steps(id)).find(({ name }) => name === "nap"),
+  );
   await inState(client, id, "scheduled");
   await first.kill();
 
   const second = await startWorkerProcess(db.url, ["pausing"], { lease: 600 });
-  await waitUntil("it waits", async () => (await client.steps(id)).some(({ name }) => name === "word"));
+  await waitUntil("it waits", async () => (await client.jobs.steps(id)).some(({ name }) => name === "word"));
   await inState(client, id, "scheduled");
   await second.stop();
 
@@ -60,7 +62,7 @@ test("B22: a sleep and a wait go on in other processes, after all workers are go
     word: "go",
   });
   await third.stop();
-  const steps = await client.steps(id);
+  const steps = await client.jobs.steps(id);
   expect(steps.map(({ name, kind }) => [name, kind])).toEqual([
     ["before", "run"],
     ["nap", "sleep"],

@@ -123,7 +123,7 @@ describe("a step", () => {
     end.open();
     expect(await outcome.promise).toBeInstanceOf(LeaseLostError);
     await endOf(client, id);
-    expect(await client.steps(id)).toMatchObject([{ name: "stray", result: "paid" }]);
+    expect(await client.jobs.steps(id)).toMatchObject([{ name: "stray", result: "paid" }]);
   });
 
   test("beside one that failed is kept, although the handler has ended", async () => {
@@ -182,22 +182,26 @@ describe("a step", () => {
     const [begun, end] = [gate(), gate()];
     const seen = gate<unknown[]>();
     let runs = 0;
-    await using worker = await startWorker(db.url, [
-      handle(job, async (ctx) => {
-        if (++runs > 1) return ctx.step("a", () => "second");
-        try {
-          await ctx.step("a", async () => {
-            begun.open();
-            await end.promise;
-            return "first";
-          });
-        } catch (error) {
-          seen.open([error, ctx.signal.reason]);
-          throw error;
-        }
-        return undefined;
-      }),
-    ]);
+    await using worker = await startWorker(
+      db.url,
+      [
+        handle(job, async (ctx) => {
+          if (++runs > 1) return ctx.step("a", () => "second");
+          try {
+            await ctx.step("a", async () => {
+              begun.open();
+              await end.promise;
+              return "first";
+            });
+          } catch (error) {
+            seen.open([error, ctx.signal.reason]);
+            throw error;
+          }
+          return undefined;
+        }),
+      ],
+      { poll: "100ms" },
+    );
     const { id } = await client.enqueue(job, {});
     await begun.promise;
     // Taken away behind its back, as after a lease that was lost and found.
@@ -210,7 +214,7 @@ describe("a step", () => {
     for (const reason of await seen.promise) expect(reason).toBeInstanceOf(LeaseLostError);
     await refused;
     expect(await client.result(id)).toBe("second");
-    expect(await client.steps(id)).toMatchObject([{ name: "a", result: "second" }]);
+    expect(await client.jobs.steps(id)).toMatchObject([{ name: "a", result: "second" }]);
   });
 
   test("whose connection breaks while it is written is written again, once", async () => {
@@ -267,7 +271,7 @@ describe("a step", () => {
     await client.cancel(id);
     expect(await endOf(client, id)).toMatchObject({ state: "cancelled" });
     expect(calls).toEqual(["a"]);
-    expect(await client.steps(id)).toMatchObject([{ name: "a" }]);
+    expect(await client.jobs.steps(id)).toMatchObject([{ name: "a" }]);
   });
 });
 
@@ -408,10 +412,10 @@ describe("changed code", () => {
     const bad = await work(client, id, (ctx) => pay(ctx, "a").then(() => Promise.reject(hopeless())), "dead");
     expect(bad.state).toBe("dead");
     expect(await client.retry(id, { fromStart: true })).toBe("ready");
-    expect(await client.steps(id)).toEqual([]);
+    expect(await client.jobs.steps(id)).toEqual([]);
     await work(client, id, (ctx) => pay(ctx, "x", "y"), "done");
     expect(await client.retry(id, { fromStart: true })).toBe("done");
-    expect((await client.steps(id)).map(({ name }) => name)).toEqual(["x", "y"]);
+    expect((await client.jobs.steps(id)).map(({ name }) => name)).toEqual(["x", "y"]);
   });
 
   const hopeless = () => Object.assign(new Error("no"), { retryable: false });

@@ -3,7 +3,7 @@ import { createClient, defineJob, handle } from "fairmill";
 import { expect, test } from "vitest";
 import { withoutTimersOf } from "../support/clocks.js";
 import { useDatabase } from "../support/database.js";
-import { begun, endOf, eventOf, gate, inState, startWorker } from "../support/jobs.js";
+import { asleep, begun, endOf, gate, inState, startWorker } from "../support/jobs.js";
 
 const db = useDatabase();
 interface Input {
@@ -17,7 +17,7 @@ test("debounce: twenty calls in quick succession run once, with the last input, 
   await using worker = await startWorker(db.url, [handle(index, ({ input }) => void seen.push(input.n))], {
     clock: withoutTimersOf(1_000),
   });
-  await eventOf(worker, "idle");
+  await asleep(worker);
   const ids = new Set<string>();
   for (let n = 1; n <= 10; n++) ids.add((await client.enqueue(index, { n })).id);
   for (const { id } of await Promise.all(Array.from({ length: 10 }, (_, i) => client.enqueue(index, { n: 11 + i }))))
@@ -77,7 +77,7 @@ test("replace: a job that was put off runs at once when its replacement says so"
   await using client = createClient({ databaseUrl: db.url });
   await using worker = await startWorker(db.url, [handle(report, ({ input }) => input.n)]);
   const { id } = await client.enqueue(report, { n: 1 }, { delay: "1h" });
-  await eventOf(worker, "idle");
+  await asleep(worker);
   expect(await client.enqueue(report, { n: 2 })).toMatchObject({ id, replaced: true });
   expect(await endOf(client, id, 3_000)).toMatchObject({ state: "done", result: 2 });
 });

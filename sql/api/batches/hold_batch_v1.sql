@@ -1,6 +1,7 @@
--- Holds a batch open for a while, so that somebody who is not a member can add to it; or, with a hold of before, for longer.
+-- Holds a batch open for a while, so that somebody who is not a member can add to it; or, with a hold of before, for
+-- longer.
 -- Result: the hold, or null: the batch is over, or there is none.
--- Locks: the batch FOR KEY SHARE.
+-- Locks: 13 batch.
 create or replace function fairmill.hold_batch_v1(batch_id bigint, hold_ms float8, hold_id bigint default null)
 returns bigint
 language plpgsql
@@ -17,7 +18,8 @@ begin
   if hold_id is null then
     insert into fairmill.batch_hold (batch, until) values (batch_id, v_until) returning id into v_hold;
   else
-    update fairmill.batch_hold h set until = v_until where h.id = hold_id and h.batch = batch_id returning h.id into v_hold;
+    update fairmill.batch_hold h set until = v_until where h.id = hold_id and h.batch = batch_id
+      returning h.id into v_hold;
   end if;
   return v_hold;
 end

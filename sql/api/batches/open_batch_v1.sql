@@ -1,11 +1,13 @@
 -- Makes a batch, with its first members.
---   spec    name, tenant, parent (the batch around it), callbacks {success, complete, death}, hold_ms (held open for so long, until
---           release_batch_v1), window_ms, max_wait_ms, poll_ms
+--   spec    name, tenant, parent (the batch around it), callbacks {success, complete, death}, hold_ms (held open for so
+--           long, until release_batch_v1), window_ms, max_wait_ms, poll_ms
 --   jobs    as enqueue_many_v1 takes them, or null;  shared, wake, alone: as there
--- Result: the batch, the hold if one was asked for, and how many jobs were stored. refused: why nothing was stored, neither jobs nor batch.
+-- Result: the batch, the hold if one was asked for, and how many jobs were stored. refused: why nothing was stored,
+-- neither jobs nor batch.
 -- A batch that has no members and that nobody holds is over: whoever does upkeep ends it.
--- Locks: the batch around it FOR KEY SHARE, then as enqueue_many_v1.
-create or replace function fairmill.open_batch_v1(spec jsonb, jobs jsonb default null, shared jsonb default '{}', wake boolean default true, alone boolean default false,
+-- Locks: 13 batch (the one around it), then as enqueue_many_v1.
+create or replace function fairmill.open_batch_v1(spec jsonb, jobs jsonb default null, shared jsonb default '{}',
+  wake boolean default true, alone boolean default false,
   out id bigint, out hold bigint, out stored integer, out refused jsonb)
 language plpgsql
 as $$
@@ -15,7 +17,8 @@ declare
   v_root   bigint;
 begin
   if jsonb_typeof(spec) is distinct from 'object' then
-    raise exception 'spec must be a JSON object' using errcode = 'FM001', hint = 'Pass {} for a batch without callbacks.';
+    raise exception 'spec must be a JSON object' using errcode = 'FM001',
+      hint = 'Pass {} for a batch without callbacks.';
   end if;
   perform fairmill.refuse_reserved(jsonb_path_query_array(spec, '$.callbacks.*') || coalesce(jobs, '[]') || shared);
   if v_parent is not null then
@@ -27,14 +30,19 @@ begin
   end if;
   stored := 0;
   id := nextval('fairmill.batch_id_seq');
-  insert into fairmill.batch (id, root, parent, state, tenant, name, callbacks, window_ms, max_wait_ms, poll_ms, started_at)
+  insert into fairmill.batch (id, root, parent, state, tenant, name, callbacks, window_ms, max_wait_ms, poll_ms,
+    started_at)
   overriding system value
-  values (id, coalesce(v_root, id), v_parent, 'pending', coalesce(spec ->> 'tenant', 'default'), spec ->> 'name', spec -> 'callbacks',
-    (spec ->> 'window_ms')::integer, (spec ->> 'max_wait_ms')::integer, (spec ->> 'poll_ms')::integer, clock_timestamp());
+  values (id, coalesce(v_root, id), v_parent, 'pending', coalesce(spec ->> 'tenant', 'default'), spec ->> 'name',
+    spec -> 'callbacks',
+    (spec ->> 'window_ms')::integer, (spec ->> 'max_wait_ms')::integer, (spec ->> 'poll_ms')::integer,
+      clock_timestamp());
   if jsonb_array_length(jobs) > 0 then
-    select count(*) filter (where j.id is not null and j.conflict is null), (array_agg(j.refusal) filter (where j.refusal is not null))[1]
+    select count(*) filter (where j.id is not null and j.conflict is null),
+      (array_agg(j.refusal) filter (where j.refusal is not null))[1]
       into stored, refused
-    from unnest(fairmill.store_jobs(fairmill.parse_jobs(jobs, shared || jsonb_build_object('batch', open_batch_v1.id)), wake, alone, 'none')) as j;
+    from unnest(fairmill.store_jobs(fairmill.parse_jobs(jobs, shared || jsonb_build_object('batch', open_batch_v1.id)),
+      wake, alone, 'none')) as j;
     if refused is not null then
       delete from fairmill.batch b where b.id = open_batch_v1.id;
       id := null;
@@ -43,11 +51,13 @@ begin
   end if;
   if spec ? 'hold_ms' then
     insert into fairmill.batch_hold (batch, until)
-    values (open_batch_v1.id, clock_timestamp() + (spec ->> 'hold_ms')::float8 * interval '1 millisecond') returning batch_hold.id into hold;
+    values (open_batch_v1.id, clock_timestamp() + (spec ->> 'hold_ms')::float8 * interval '1 millisecond')
+      returning batch_hold.id into hold;
   end if;
   if hold is not null or stored = 0 then
     update fairmill.batch b
-    set check_at = coalesce((select h.until from fairmill.batch_hold h where h.id = open_batch_v1.hold), clock_timestamp()) where b.id = open_batch_v1.id;
+    set check_at = coalesce((select h.until from fairmill.batch_hold h where h.id = open_batch_v1.hold),
+      clock_timestamp()) where b.id = open_batch_v1.id;
     perform pg_notify('fairmill', '!due 0')
     where hold is null and exists (select from fairmill.worker w where w.state = 'alive' and w.lease_until > now());
   end if;

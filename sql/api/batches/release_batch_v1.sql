@@ -1,6 +1,6 @@
--- Ends a hold: whoever had it has added everything. Result: the state of the batch, which may be over now; null: there is no such hold, because
--- it was released before or its time was up.
--- Locks: the tree, then as advance_batches.
+-- Ends a hold: whoever had it has added everything. Result: the state of the batch, which may be over now; null: there
+-- is no such hold, because it was released before or its time was up.
+-- Locks: 11 tree, then as advance_batches.
 create or replace function fairmill.release_batch_v1(hold_id bigint)
 returns text
 language plpgsql

@@ -1,17 +1,20 @@
 -- Stores many jobs in one statement. The way in for the library and for every other language.
---   jobs     array of objects: kind, payload, tenant, queue, priority, max_attempts, key, run_at, delay_ms, expire_ms, idempotency_key,
---            account and amount (credits to hold), batch (of which it is a member), unique_key, and what belongs to it: see below
+--   jobs     array of objects: kind, payload, tenant, queue, priority, max_attempts, key, run_at, delay_ms, expire_ms,
+--            timeout_ms, tags, trace, idempotency_key,
+--            account and amount (credits to reserve), batch (of which it is a member), unique_key, and what belongs to
+--            it: see below
 --   shared   fields that every job of the array has unless it names its own
 --   wake     tell sleeping workers; the library says false and calls wake_v1 beside it, outside this transaction
---   alone    the transaction ends with this statement: limits may lock keys at once. In a transaction of your own leave it false.
+--   alone    the transaction ends with this statement: limits may lock keys at once. In a transaction of your own leave
+--            it false.
 --   partial  some of the jobs may be refused; false: if one is refused, none is stored
--- Result: one row per job in the order given: its id, whether this call made it, and if not why: known (the idempotency key was), kept,
--- replaced (the unique key is another job's); refused: what did not let it in. Then id is null, and so is the id of every other job
--- unless partial.
--- Locks: as join_batches; with idempotency keys, their rows in key order; with credits, the accounts by name; with limits, see store_jobs; then
--- unique keys in key order. A second caller with the same key waits for the first one's commit.
+-- Result: one row per job in the order given: its id, whether this call made it, and if not why: known (the idempotency
+-- key was), kept, replaced (the unique key is another job's); refused: what did not let it in. Then id is null, and so
+-- is the id of every other job unless partial.
+-- Locks: as store_jobs. A second caller with the same key waits for the first one's commit.
 -- Plan expected: one insert from the array; no index is read unless a key is given or the kind has limits.
-create or replace function fairmill.enqueue_many_v1(jobs jsonb, shared jsonb default '{}', wake boolean default true, alone boolean default false,
+create or replace function fairmill.enqueue_many_v1(jobs jsonb, shared jsonb default '{}', wake boolean default true,
+  alone boolean default false,
   partial boolean default false)
 returns table (id bigint, created boolean, conflict text, refused jsonb)
 language plpgsql
@@ -24,6 +27,7 @@ begin
   end if;
   return query
     select j.id, j.id is not null and j.conflict is null, j.conflict, j.refusal
-    from unnest(fairmill.store_jobs(fairmill.parse_jobs(jobs, shared), wake, alone, case when partial then 'rest' else 'none' end)) as j;
+    from unnest(fairmill.store_jobs(fairmill.parse_jobs(jobs, shared), wake, alone, case when partial then 'rest'
+      else 'none' end)) as j;
 end
 $$;

@@ -1,13 +1,17 @@
--- Stores many jobs that differ in their payload and tenant at most: the short way of enqueue_many_v1, and the same in everything else.
+-- Stores many jobs that differ in their payload and tenant at most: the short way of enqueue_many_v1, and the same in
+-- everything else. That they do is the caller's to know, who makes the list; whether a limit stands in their way is
+-- asked here, once for all of them.
 --   payloads  array: one payload per job
 --   tenants   one per job; null where all have the same
---   shared    what all have in common: the fields of enqueue_many_v1 but payload, idempotency_key and unique_key
+--   shared    what all have in common: kind, tenant, queue, priority, max_attempts, key, run_at, delay_ms, expire_ms.
+--             Any other field of enqueue_many_v1 is refused: jobs that have one go that way
 --   wake, alone, partial: see enqueue_many_v1
--- Result: one row: the ids in the order given, null for a job that was refused; and the refusals, an array in the order of their jobs,
--- null when there is none.
--- Locks: none but the rows it makes; where a limit, an account or a batch has a say, those of enqueue_many_v1, which is called then.
+-- Result: one row: the ids in the order given, null for a job that was refused; and the refusals, an array in the order
+-- of their jobs, null when there is none.
+-- Locks: none but the rows it makes; where a limit has a say, as store_jobs.
 -- Plan expected: one insert from the array, and a probe of two small indexes.
-create or replace function fairmill.enqueue_payloads_v1(payloads jsonb, shared jsonb default '{}', wake boolean default true,
+create or replace function fairmill.enqueue_payloads_v1(payloads jsonb, shared jsonb default '{}',
+  wake boolean default true,
   alone boolean default false, partial boolean default false, tenants text[] default null)
 returns table (ids bigint[], refusals jsonb)
 language plpgsql
@@ -20,51 +24,62 @@ declare
   v_priority     smallint := coalesce((shared ->> 'priority')::smallint, 0);
   v_max_attempts fairmill.max_attempts := coalesce((shared ->> 'max_attempts')::smallint, 3);
   v_key          text := shared ->> 'key';
-  v_run_at       timestamptz := coalesce((shared ->> 'run_at')::timestamptz, now() + (shared ->> 'delay_ms')::float8 * interval '1 millisecond');
+  v_run_at       timestamptz := coalesce((shared ->> 'run_at')::timestamptz,
+    now() + (shared ->> 'delay_ms')::float8 * interval '1 millisecond');
   v_expire_at    timestamptz := coalesce(v_run_at, now()) + (shared ->> 'expire_ms')::float8 * interval '1 millisecond';
   v_aside        text := case when v_run_at > now() then 'scheduled' end;
   v_state        text := coalesce(v_aside, 'ready');
   v_due_in_ms    float8;
+  v_other        text;
 begin
   if jsonb_typeof(payloads) is distinct from 'array' then
-    raise exception 'payloads must be a JSON array' using errcode = 'FM001', hint = 'Pass [{…}, {…}]: one payload per job.';
+    raise exception 'payloads must be a JSON array' using errcode = 'FM001',
+      hint = 'Pass [{…}, {…}]: one payload per job.';
   end if;
   if cardinality(tenants) <> jsonb_array_length(payloads) then
-    raise exception '% tenants for % payloads', cardinality(tenants), jsonb_array_length(payloads) using errcode = 'FM001',
+    raise exception '% tenants for % payloads', cardinality(tenants),
+      jsonb_array_length(payloads) using errcode = 'FM001',
       hint = 'Pass one tenant per job, or none and say it in shared.';
   end if;
   if v_kind like 'fairmill.%' then
     perform fairmill.refuse_reserved(jsonb_build_array(shared));
   end if;
-  -- Whatever else is said of the jobs, enqueue_many_v1 knows what to do about it.
-  if shared - '{kind,tenant,queue,priority,max_attempts,key,run_at,delay_ms,expire_ms}'::text[] <> '{}'
-     or exists (select from fairmill.gate g where g.rate_at = 'enqueue')
-     or exists (select from fairmill.key_rule r where r.kind = v_kind)
-     or exists (select from fairmill.told_rule t where t.kind = v_kind and not t.taken) then
-    select array_agg(made.id order by made.n), jsonb_agg(made.refused order by made.n) filter (where made.refused is not null)
-    into ids, refusals
-    from fairmill.enqueue_many_v1(
-      (select coalesce(jsonb_agg(jsonb_build_object('payload', e.payload, 'tenant', coalesce(tenants[e.n], v_tenant)) order by e.n), '[]')
-       from jsonb_array_elements(payloads) with ordinality as e (payload, n)), shared, wake, alone, partial)
-      with ordinality as made (id, created, conflict, refused, n);
-    ids := coalesce(ids, '{}');
+  if shared - '{kind,tenant,queue,priority,max_attempts,key,run_at,delay_ms,expire_ms}'::text[] <> '{}' then
+    select k into v_other
+    from jsonb_object_keys(shared - '{kind,tenant,queue,priority,max_attempts,key,run_at,delay_ms,expire_ms}'::text[])
+      as k limit 1;
+    raise exception 'shared: jobs with % have more to them than payload and tenant', v_other using errcode = 'FM001',
+      hint = 'Call enqueue_many_v1, which takes every field.';
+  end if;
+  if fairmill.has_limits_at_enqueue(array[v_kind]) then
+    select coalesce(array_agg(made.id order by made.n), '{}'),
+      jsonb_agg(made.refusal order by made.n) filter (where made.refusal is not null)
+      into ids, refusals
+    from unnest(fairmill.store_jobs(fairmill.parse_jobs((
+        select coalesce(jsonb_agg(jsonb_build_object('payload', e.payload, 'tenant', coalesce(tenants[e.n], v_tenant))
+          order by e.n), '[]')
+        from jsonb_array_elements(payloads) with ordinality as e (payload, n)), shared),
+      wake, alone, case when partial then 'rest' else 'none' end)) as made;
     return next;
     return;
   end if;
 
-  -- All ids at once, before the first row: two callers then write to different pages of the indexes, instead of waiting for each other at
-  -- the last one. The lists below are read in step.
+  -- All ids at once, before the first row: two callers then write to different pages of the indexes, instead of waiting
+  -- for each other at the last one. The lists below are read in step.
   ids := array(select nextval('fairmill.job_id_seq') from generate_series(1, jsonb_array_length(payloads)));
-  insert into fairmill.job (id, kind, payload, tenant, queue, priority, max_attempts, key, run_at, expire_at, state, aside)
+  insert into fairmill.job (id, kind, payload, tenant, queue, priority, max_attempts, key, run_at, expire_at, state,
+    aside)
   overriding system value
-  select given.id, v_kind, given.payload::fairmill.payload, coalesce(given.tenant::fairmill.label, v_tenant), v_queue, v_priority, v_max_attempts,
+  select given.id, v_kind, given.payload::fairmill.payload, coalesce(given.tenant::fairmill.label, v_tenant), v_queue,
+    v_priority, v_max_attempts,
     v_key, v_run_at, v_expire_at, v_state, v_aside
   from (select unnest(ids) as id, jsonb_array_elements(payloads) as payload, unnest(tenants) as tenant) as given;
 
   if wake and ids <> '{}' then
     -- A job that has its time later wakes nobody now, but somebody then.
     v_due_in_ms := extract(epoch from v_run_at - now()) * 1000;
-    perform fairmill.wake_v1(case when v_due_in_ms > 0 then '{}' else array[v_queue] end, case when v_due_in_ms > 0 then v_due_in_ms end);
+    perform fairmill.wake_v1(case when v_due_in_ms > 0 then '{}' else array[v_queue] end, case when v_due_in_ms > 0
+      then v_due_in_ms end);
   end if;
   return next;
 end

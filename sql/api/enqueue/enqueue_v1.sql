@@ -1,13 +1,16 @@
--- Stores one job: the plain SQL entry point, with named arguments. What does not let it in is an error: FM010 for a rate, FM011 for
--- places, FM012 for a unique key, FM013 for credits; its detail is the refusal as JSON.
+-- Stores one job: the plain SQL entry point, with named arguments. What does not let it in is an error: FM010 for a
+-- rate, FM011 for slots, FM012 for a unique key, FM013 for credits; its detail is the refusal as JSON.
 --   select id from fairmill.enqueue_v1('mail.send', '{"to": "a@example.com"}', tenant => 'acme');
 create or replace function fairmill.enqueue_v1(
-  kind text, payload jsonb default '{}', tenant text default 'default', queue text default 'default', priority integer default 0,
+  kind text, payload jsonb default '{}', tenant text default 'default', queue text default 'default',
+    priority integer default 0,
   run_at timestamptz default null, delay interval default null, expire interval default null,
   max_attempts integer default 3, key text default null, idempotency_key text default null,
-  unique_key text default null, unique_until text default null, unique_for interval default null, on_conflict text default null,
+  unique_key text default null, unique_until text default null, unique_for interval default null,
+    on_conflict text default null,
   debounce interval default null, debounce_max interval default null,
-  account text default null, amount bigint default null)
+  account text default null, amount bigint default null, timeout interval default null, tags text[] default null,
+  trace text default null)
 returns table (id bigint, created boolean, conflict text)
 language plpgsql
 as $$
@@ -16,7 +19,8 @@ declare
   v_made record;
 begin
   if amount is not null and account is null then
-    raise exception 'amount says how many credits of an account: name it' using errcode = 'FM001', hint = 'account => ''user-17''';
+    raise exception 'amount says how many credits of an account: name it' using errcode = 'FM001',
+      hint = 'account => ''user-17''';
   end if;
   select made.* into v_made from fairmill.enqueue_many_v1(jsonb_build_array(jsonb_strip_nulls(jsonb_build_object(
     'kind', kind, 'tenant', tenant, 'queue', queue, 'priority', priority, 'max_attempts', max_attempts, 'key', key,
@@ -24,19 +28,25 @@ begin
     'idempotency_key', idempotency_key, 'unique_key', unique_key, 'unique_until', unique_until,
     'unique_for_ms', extract(epoch from unique_for) * 1000, 'on_conflict', on_conflict,
     'debounce_ms', extract(epoch from debounce) * 1000, 'debounce_max_ms', extract(epoch from debounce_max) * 1000,
-    'account', account, 'amount', amount)) || jsonb_build_object('payload', payload))) made;
+    'account', account, 'amount', amount, 'timeout_ms', (extract(epoch from timeout) * 1000)::bigint, 'tags', tags,
+    'trace', trace)) || jsonb_build_object('payload', payload))) made;
   case v_made.refused ->> 'code'
     when 'FAIRMILL_RATE_LIMIT' then
-      raise exception 'the rate of % "%" is used up until %', v_made.refused ->> 'scope', v_made.refused ->> 'name', v_made.refused ->> 'retry_at'
+      raise exception 'the rate of % "%" is used up until %', v_made.refused ->> 'scope', v_made.refused ->> 'name',
+        v_made.refused ->> 'retry_at'
         using errcode = 'FM010', detail = v_made.refused::text, hint = 'Enqueue it again then.';
     when 'FAIRMILL_ACTIVE_LIMIT' then
       raise exception 'a job of % is active already', v_made.refused ->> 'key'
-        using errcode = 'FM011', detail = v_made.refused::text, hint = 'Enqueue it again when that job has ended, or let the kind wait instead of refuse.';
+        using errcode = 'FM011', detail = v_made.refused::text,
+          hint = 'Enqueue it again when that job has ended, or let the kind wait instead of refuse.';
     when 'FAIRMILL_DUPLICATE_JOB' then
-      raise exception 'job % of kind "%" has this unique key already', v_made.refused ->> 'job_id', v_made.refused ->> 'kind'
-        using errcode = 'FM012', detail = v_made.refused::text, hint = 'on_conflict => ''keep'' answers with the job that is there.';
+      raise exception 'job % of kind "%" has this unique key already', v_made.refused ->> 'job_id',
+        v_made.refused ->> 'kind'
+        using errcode = 'FM012', detail = v_made.refused::text,
+          hint = 'on_conflict => ''keep'' answers with the job that is there.';
     when 'FAIRMILL_CREDITS_EXHAUSTED' then
-      raise exception 'the account "%" has % credits left, and the job needs %', v_made.refused ->> 'account', v_made.refused ->> 'balance', v_made.refused ->> 'amount'
+      raise exception 'the account "%" has % credits left, and the job needs %', v_made.refused ->> 'account',
+        v_made.refused ->> 'balance', v_made.refused ->> 'amount'
         using errcode = 'FM013', detail = v_made.refused::text, hint = 'Grant more: select fairmill.grant_v1(…).';
     else
       id := v_made.id;

@@ -1,16 +1,19 @@
--- Says what limits the keys of a kind have; null: none any more. The library calls it for every definition with limits, once per process.
+-- Says what limits the keys of a kind have; null: none any more. The library calls it for every definition with limits,
+-- once per process.
 --   rule  per: key | tenant | kind;  max_running, when_full: wait | refuse;  rate: {limit, per_ms, how, at}
--- How many of a whole kind are active, where others wait, is a cap on what runs: it stands in the gate of the kind, not here (set_limits_v1).
--- Result: whether it is new. In a transaction that goes on for a while call tell_key_limits_v1 instead: others wait for this one's commit.
--- Locks: as change_key_limits; none if the rule is in force.
+-- How many of a whole kind are active, where others wait, is a cap on what runs: it stands in limit_setting, not here
+-- (set_limits_v1).
+-- Result: whether it is new. In a transaction that goes on for a while call report_key_limits_v1 instead: others wait
+-- for this one's commit.
+-- Locks: as change_key_limits; none if the limits are in force.
 create or replace function fairmill.set_key_limits_v1(kind text, rule jsonb)
 returns boolean
 language plpgsql
 as $$
 declare
-  v_told fairmill.told_rule := fairmill.read_key_limits(kind, rule);
+  v_report fairmill.key_limit_report := fairmill.read_key_limits(kind, rule);
 begin
-  v_told.told_at := clock_timestamp();
-  return fairmill.change_key_limits(v_told);
+  v_report.reported_at := clock_timestamp();
+  return fairmill.change_key_limits(v_report);
 end
 $$;

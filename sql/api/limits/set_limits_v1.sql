@@ -1,57 +1,67 @@
--- Changes the limits of a queue, a kind or a tenant. Fields that are not given stay as they are; null takes a limit away.
+-- Changes the limits of a queue, a kind or a tenant. Fields that are not given stay as they are; null takes a limit
+-- away.
 --   scope     queue | kind | tenant;  name: of it
---   settings  weight (tenants), max_running, rate: {limit, per_ms, how: window | uniform, at: start | enqueue}, paused: boolean. Of
---             set_key_limits_v1 alone: rule_max_running, what the definition of a kind says. The lower cap holds
--- In effect with the commit for every claim that begins afterwards; running jobs go on. All workers look again. What was spent of a rate
--- counts on, so that a rate which is set again and again does not begin anew each time; but only as far as it is still known: uniform keeps no
--- more than the last start, and a shorter period forgets what is older than it.
--- A cap counts the jobs that run already, except those of claims that are under way at this moment: these count from the next upkeep on.
--- Locks: the gate's meter, so that no claim is counting meanwhile; then its row.
+--   settings  weight (tenants), max_running, rate: {limit, per_ms, how: window | uniform, at: start | enqueue}, paused:
+--             boolean. Of set_key_limits_v1 alone: defined_max_running, what the definition of a kind says. The lower
+--             cap holds
+-- In effect with the commit for every claim that begins afterwards; running jobs go on. All workers look again. What
+-- was spent of a rate counts on, so that a rate which is set again and again does not begin anew each time; but only as
+-- far as it is still known: uniform keeps no more than the last start, and a shorter period forgets what is older than
+-- it.
+-- A cap counts the jobs that run already, except those of claims that are under way at this moment: these count from
+-- the next upkeep on.
+-- Locks: 5 limit meter (so that no claim is counting meanwhile), 6 limit setting.
 create or replace function fairmill.set_limits_v1(scope text, name text, settings jsonb)
 returns void
 language plpgsql
 as $$
 #variable_conflict use_column
 declare
-  v_gate    fairmill.gate;
+  v_setting    fairmill.limit_setting;
   v_rate    jsonb := nullif(settings -> 'rate', 'null');
   v_unknown text;
 begin
-  select k into v_unknown from jsonb_object_keys(settings) k where k not in ('weight', 'max_running', 'rule_max_running', 'rate', 'paused') limit 1;
+  select k into v_unknown from jsonb_object_keys(settings) k
+    where k not in ('weight', 'max_running', 'defined_max_running', 'rate', 'paused') limit 1;
   if v_unknown is not null then
-    raise exception 'unknown setting "%"', v_unknown using errcode = 'FM001', hint = 'Known: weight, max_running, rate, paused.';
+    raise exception 'unknown setting "%"', v_unknown using errcode = 'FM001',
+      hint = 'Known: weight, max_running, rate, paused.';
   end if;
   perform fairmill.check_rate(v_rate);
   perform fairmill.lock_meters('start', set_limits_v1.scope, array[set_limits_v1.name]);
-  insert into fairmill.gate as g (scope, name) values (set_limits_v1.scope, set_limits_v1.name)
-  on conflict on constraint gate_pkey do update set changed_at = clock_timestamp()
-  returning g.* into v_gate;
+  insert into fairmill.limit_setting as g (scope, name) values (set_limits_v1.scope, set_limits_v1.name)
+  on conflict on constraint limit_setting_pkey do update set changed_at = clock_timestamp()
+  returning g.* into v_setting;
   if settings ? 'weight' then
-    v_gate.weight := coalesce((settings ->> 'weight')::float8, 1);
+    v_setting.weight := coalesce((settings ->> 'weight')::float8, 1);
   end if;
   if settings ? 'max_running' then
-    v_gate.set_max_running := (settings ->> 'max_running')::integer;
+    v_setting.set_max_running := (settings ->> 'max_running')::integer;
   end if;
-  if settings ? 'rule_max_running' then
-    v_gate.rule_max_running := (settings ->> 'rule_max_running')::integer;
+  if settings ? 'defined_max_running' then
+    v_setting.defined_max_running := (settings ->> 'defined_max_running')::integer;
   end if;
-  v_gate.max_running := least(v_gate.set_max_running, v_gate.rule_max_running);
+  v_setting.max_running := least(v_setting.set_max_running, v_setting.defined_max_running);
   if settings ? 'rate' then
-    v_gate.rate_limit := (v_rate ->> 'limit')::integer;
-    v_gate.rate_per_ms := (v_rate ->> 'per_ms')::bigint;
-    v_gate.rate_how := case when v_rate is not null then coalesce(v_rate ->> 'how', 'window') end;
-    v_gate.rate_at := case when v_rate is not null then coalesce(v_rate ->> 'at', 'start') end;
+    v_setting.rate_limit := (v_rate ->> 'limit')::integer;
+    v_setting.rate_per_ms := (v_rate ->> 'per_ms')::bigint;
+    v_setting.rate_how := case when v_rate is not null then coalesce(v_rate ->> 'how', 'window') end;
+    v_setting.rate_at := case when v_rate is not null then coalesce(v_rate ->> 'at', 'start') end;
   end if;
   if settings ? 'paused' then
-    v_gate.paused_at := case when (settings ->> 'paused')::boolean then coalesce(v_gate.paused_at, clock_timestamp()) end;
+    v_setting.paused_at := case when (settings ->> 'paused')::boolean
+      then coalesce(v_setting.paused_at, clock_timestamp()) end;
   end if;
-  if v_gate.weight = 1 and coalesce(v_gate.max_running, v_gate.rate_limit) is null and v_gate.paused_at is null then
-    delete from fairmill.gate g where g.scope = set_limits_v1.scope and g.name = set_limits_v1.name;
+  if v_setting.weight = 1 and coalesce(v_setting.max_running, v_setting.rate_limit) is null
+    and v_setting.paused_at is null then
+    delete from fairmill.limit_setting g where g.scope = set_limits_v1.scope and g.name = set_limits_v1.name;
   else
-    update fairmill.gate g
-    set weight = v_gate.weight, max_running = v_gate.max_running, set_max_running = v_gate.set_max_running,
-        rule_max_running = v_gate.rule_max_running, rate_limit = v_gate.rate_limit, rate_per_ms = v_gate.rate_per_ms,
-        rate_how = v_gate.rate_how, rate_at = v_gate.rate_at, paused_at = v_gate.paused_at, changed_at = clock_timestamp()
+    update fairmill.limit_setting g
+    set weight = v_setting.weight, max_running = v_setting.max_running, set_max_running = v_setting.set_max_running,
+        defined_max_running = v_setting.defined_max_running, rate_limit = v_setting.rate_limit,
+          rate_per_ms = v_setting.rate_per_ms,
+        rate_how = v_setting.rate_how, rate_at = v_setting.rate_at, paused_at = v_setting.paused_at,
+          changed_at = clock_timestamp()
     where g.scope = set_limits_v1.scope and g.name = set_limits_v1.name;
     perform fairmill.count_running(set_limits_v1.scope, set_limits_v1.name);
   end if;

@@ -1,10 +1,13 @@
--- Puts the next dead (or cancelled) jobs that fit a filter back into the queue, in the order of their ids, as retry_v1 does with one.
+-- Puts the next dead (or cancelled) jobs that fit a filter back into the queue, in the order of their ids, as retry_v1
+-- does with one.
 --   filter    as pick_dead reads it; '{}' means every dead job
 --   jobs_max  puts back at most so many;  after_id: begins behind this id
--- Result: how many were put back, how many were looked at, the id to go on behind, and whether there may be more: call it again with
--- after_id => last_id, in a transaction of its own, until more is false. A call looks at a bounded number of jobs, also when none fits.
--- Deliveries whose fate is unknown are left alone. Jobs that somebody else is putting back at this moment are skipped: calls at once share the work, and repeating one is safe.
--- Locks: the rows of the history, then as finish_transitions.
+-- Result: how many were put back, how many were looked at, the id to go on behind, and whether there may be more: call
+-- it again with after_id => last_id, in a transaction of its own, until more is false. A call looks at a bounded number
+-- of jobs, also when none fits.
+-- Deliveries whose fate is unknown are left alone. Jobs that somebody else is putting back at this moment are skipped:
+-- calls at once share the work, and repeating one is safe.
+-- Locks: 7 ended job (those that are free), then as revive, then as finish_transitions.
 create or replace function fairmill.redrive_v1(filter jsonb, jobs_max integer default 500, after_id bigint default 0,
   out redriven integer, out seen integer, out last_id bigint, out more boolean)
 language plpgsql

@@ -1,9 +1,12 @@
--- Stores a new job like one that has ended, with what is to be different, and notes in rerun_of where it comes from. The old one stays
--- as it is.
---   changes  an object: payload, key, priority, max_attempts, run_at, delay_ms, expire_ms, idempotency_key. What it does not name is the
---            old job's; kind, tenant and queue always are. Time to live, idempotency key and unique key of the old job do not count.
+-- Stores a new job like one that has ended, with what is to be different, and notes in rerun_of where it comes from.
+-- The old one stays as it is.
+--   changes  an object: payload, key, priority, max_attempts, run_at, delay_ms, expire_ms, timeout_ms, tags, trace,
+--            idempotency_key. What it does not name is the
+--            old job's; kind, tenant and queue always are. Time to live, idempotency key and unique key of the old job
+--            do not count.
 --   alone    as in enqueue_many_v1
--- Result: the new job's id and an answer: stored; known (the idempotency key was, and id is that job's); refused (a limit at enqueue:
+-- Result: the new job's id and an answer: stored; known (the idempotency key was, and id is that job's); refused (a
+-- limit at enqueue:
 -- refused says which); live (the job has not ended: cancel it first); delivery (it
 -- delivers a message: publish another one instead, with a key of its own); not_found.
 -- Locks: as enqueue_many_v1.
@@ -13,18 +16,21 @@ language plpgsql
 as $$
 #variable_conflict use_column
 declare
-  v_known   constant text[] := '{payload,key,priority,max_attempts,run_at,delay_ms,expire_ms,idempotency_key}';
+  v_known   constant text[] := array['payload', 'key', 'priority', 'max_attempts', 'run_at', 'delay_ms', 'expire_ms',
+    'timeout_ms', 'tags', 'trace', 'idempotency_key'];
   v_unknown text;
   v_old     fairmill.job_history;
   v_made    record;
   v_price   jsonb;
 begin
   if jsonb_typeof(changes) is distinct from 'object' then
-    raise exception 'changes must be a JSON object' using errcode = 'FM001', hint = 'Pass {"payload": {…}}, or {} to change nothing.';
+    raise exception 'changes must be a JSON object' using errcode = 'FM001',
+      hint = 'Pass {"payload": {…}}, or {} to change nothing.';
   end if;
   select f.field into v_unknown from jsonb_object_keys(changes) as f (field) where f.field <> all (v_known) limit 1;
   if found then
-    raise exception 'changes has an unknown field "%"', v_unknown using errcode = 'FM001', hint = 'Known: ' || array_to_string(v_known, ', ') || '.';
+    raise exception 'changes has an unknown field "%"', v_unknown using errcode = 'FM001',
+      hint = 'Known: ' || array_to_string(v_known, ', ') || '.';
   end if;
   select * into v_old from fairmill.job_history h where h.id = job_id limit 1;
   if not found then
@@ -36,9 +42,13 @@ begin
     return;
   end if;
   -- What the old one cost, the new one costs.
-  select jsonb_build_object('account', e.account, 'amount', e.amount) into v_price from fairmill.credit_entry e where e.id = v_old.hold;
-  select m.* into v_made from fairmill.enqueue_many_v1(jsonb_build_array(jsonb_build_object('kind', v_old.kind, 'tenant', v_old.tenant,
-    'queue', v_old.queue, 'priority', v_old.priority, 'max_attempts', v_old.max_attempts, 'key', v_old.key, 'payload', v_old.payload) || coalesce(v_price, '{}') || changes),
+  select jsonb_build_object('account', e.account, 'amount', e.amount) into v_price from fairmill.credit_entry e
+    where e.id = v_old.reservation;
+  select m.* into v_made from fairmill.enqueue_many_v1(jsonb_build_array(jsonb_build_object('kind', v_old.kind,
+    'tenant', v_old.tenant,
+    'queue', v_old.queue, 'priority', v_old.priority, 'max_attempts', v_old.max_attempts, 'key', v_old.key, 'payload',
+      v_old.payload,
+    'timeout_ms', v_old.timeout_ms, 'tags', v_old.tags) || coalesce(v_price, '{}') || changes),
     alone => alone) m;
   id := v_made.id;
   refused := v_made.refused;

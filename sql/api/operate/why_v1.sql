@@ -1,25 +1,30 @@
--- Why does this job not run? Every gate on its way, in order, each passed or not. The first that is not passed is the reason.
--- Result, a row per gate: gate, passed, reason (one sentence), detail (facts for programs: names, moments, the jobs that hold a place).
---   state      running jobs have this row alone, ended ones this and credits; it is not passed by a job that ended without success, or whose worker is gone
+-- Why does this job not run? Every check on its way, in order, each passed or not. The first that is not passed is the
+-- reason.
+-- Result, a row per check: check_name, passed, reason (one sentence), detail (facts for programs: names, moments, the
+-- jobs that hold a slot).
+--   state      running jobs have this row alone, ended ones this and credits; it is not passed by a job that ended
+--              without success, or whose worker is gone
 --   expired    only where the job has a time to live
 --   released   only where workers gave it back again and again: how often, when and why the last time
---   credits    only where it holds or held units of an account: what it holds, or whether a retry would be refused
---   scheduled  its time; also why it waits for it: delayed, failed before, put back by the rate of its key, asleep or waiting for a signal
+--   credits    only where it reserves or reserved units of an account: what it reserves, or whether a retry would be
+--              refused
+--   scheduled  its time; also why it waits for it: delayed, failed before, put back by the rate of its key, asleep or
+--              waiting for a signal
 --   paused     a row for each of its queue, kind and tenant that is paused
 --   tenant cap, queue cap, kind cap, rate, key, worker, turn: see why_limits, why_key and why_turn
 -- No row: there is no such job.
 -- Reads only; takes no lock: what it says was true a moment ago.
 -- Plan expected: probes of the indexes; whatever could be long is counted to a bound.
 create or replace function fairmill.why_v1(job_id bigint)
-returns table (gate text, passed boolean, reason text, detail jsonb)
+returns table (check_name text, passed boolean, reason text, detail jsonb)
 language plpgsql stable
 set timezone = 'UTC'
 as $$
 #variable_conflict use_column
 declare
   v_job   fairmill.job;
-  v_rule  fairmill.key_rule;
-  v_gate  fairmill.gate;
+  v_rule  fairmill.key_limit;
+  v_setting  fairmill.limit_setting;
   v_step  fairmill.step;
   v_at    timestamptz := clock_timestamp();
   v_iso   constant text := 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
@@ -30,23 +35,32 @@ begin
     return query
       select 'state', h.state = 'done',
         case h.state when 'done' then 'It has run: it is done since ' || to_char(h.ended_at, v_iso) || '.'
-          else 'It has ended: it is ' || h.state || ' since ' || to_char(h.ended_at, v_iso) || coalesce(' (' || (h.error ->> 'message') || ')', '') || '.' end,
-        jsonb_strip_nulls(jsonb_build_object('state', h.state, 'ended_at', h.ended_at, 'code', h.error -> 'code', 'message', h.error -> 'message'))
+          else 'It has ended: it is ' || h.state || ' since ' || to_char(h.ended_at, v_iso)
+            || coalesce(' (' || (h.error ->> 'message') || ')', '') || '.' end,
+        jsonb_strip_nulls(jsonb_build_object('state', h.state, 'ended_at', h.ended_at, 'code', h.error -> 'code',
+          'message', h.error -> 'message'))
       from fairmill.job_history h where h.id = job_id limit 1;
     return query
-      select w.* from (select h.hold, h.error from fairmill.job_history h where h.id = job_id and h.state <> 'done' limit 1) h
-      cross join lateral fairmill.why_credits(h.hold, h.error, false) w;
+      select w.* from (select h.reservation, h.error from fairmill.job_history h where h.id = job_id
+        and h.state <> 'done' limit 1) h
+      cross join lateral fairmill.why_credits(h.reservation, h.error, false) w;
     return;
   end if;
 
   if v_job.state = 'running' then
-    v_alive := exists (select from fairmill.worker w where w.id = v_job.worker and w.state = 'alive' and w.lease_until > v_at);
+    v_alive := exists (select from fairmill.worker w where w.id = v_job.worker and w.state = 'alive'
+      and w.lease_until > v_at);
     return query select 'state', v_alive,
-      case when not v_alive then 'The worker ' || v_job.worker || ', which took it at ' || to_char(v_job.started_at, v_iso)
+      case when not v_alive then 'The worker ' || v_job.worker || ', which took it at '
+        || to_char(v_job.started_at, v_iso)
              || ', has lost its lease: the next upkeep of any worker puts the job back.'
-           when v_job.cancel_requested_at is not null then 'It runs on worker ' || v_job.worker || ' and was asked to stop at ' || to_char(v_job.cancel_requested_at, v_iso) || '.'
-           else 'It runs on worker ' || v_job.worker || ', which took it at ' || to_char(v_job.started_at, v_iso) || '.' end,
-      jsonb_strip_nulls(jsonb_build_object('state', v_job.state, 'worker', v_job.worker, 'started_at', v_job.started_at, 'attempt', v_job.attempt,
+           when v_job.cancel_requested_at is not null
+             then 'It runs on worker ' || v_job.worker || ' and was asked to stop at '
+             || to_char(v_job.cancel_requested_at, v_iso) || '.'
+           else 'It runs on worker ' || v_job.worker || ', which took it at ' || to_char(v_job.started_at, v_iso)
+             || '.' end,
+      jsonb_strip_nulls(jsonb_build_object('state', v_job.state, 'worker', v_job.worker, 'started_at', v_job.started_at,
+        'attempt', v_job.attempt,
         'cancel_requested_at', v_job.cancel_requested_at));
     return;
   end if;
@@ -55,43 +69,59 @@ begin
   if v_job.expire_at is not null then
     return query select 'expired', v_job.expire_at > v_at,
       case when v_job.expire_at > v_at then 'It may wait until ' || to_char(v_job.expire_at, v_iso) || '.'
-        else 'Its time to live was over at ' || to_char(v_job.expire_at, v_iso) || ': it is not started any more, and the next upkeep ends it as dead.' end,
+        else 'Its time to live was over at ' || to_char(v_job.expire_at, v_iso)
+          || ': it is not started any more, and the next upkeep ends it as dead.' end,
       jsonb_build_object('expire_at', v_job.expire_at);
   end if;
 
-  -- As put_back brakes it.
+  -- As return_jobs brakes it.
   if (v_job.released -> 'times')::integer > 3 then
-    return query select 'released', false, 'Workers took it and gave it back ' || (v_job.released ->> 'times') || ' times in a row, the last time at '
-        || to_char((v_job.released ->> 'at')::timestamptz, v_iso) || coalesce(' (' || (v_job.released ->> 'reason') || ')', '')
-        || ': it waits longer each time.', v_job.released || jsonb_strip_nulls(jsonb_build_object('run_at', v_job.run_at));
+    return query select 'released', false,
+      'Workers took it and gave it back ' || (v_job.released ->> 'times') || ' times in a row, the last time at '
+        || to_char((v_job.released ->> 'at')::timestamptz, v_iso)
+          || coalesce(' (' || (v_job.released ->> 'reason') || ')', '')
+        || ': it waits longer each time.',
+          v_job.released || jsonb_strip_nulls(jsonb_build_object('run_at', v_job.run_at));
   end if;
-  if v_job.hold is not null then
-    return query select * from fairmill.why_credits(v_job.hold, null, true);
+  if v_job.reservation is not null then
+    return query select * from fairmill.why_credits(v_job.reservation, null, true);
   end if;
 
-  select * into v_rule from fairmill.key_rule r where r.kind = v_job.kind;
+  select * into v_rule from fairmill.key_limit r where r.kind = v_job.kind;
   if v_job.state = 'scheduled' then
     select s.* into v_step from fairmill.step s
-    where s.job_id = why_v1.job_id and s.finished_at is null and s.lease_no = v_job.lease_no and s.position is not null order by s.wake_at limit 1;
+    where s.job_id = why_v1.job_id and s.finished_at is null and s.lease_no = v_job.lease_no and s.position is not null
+      order by s.wake_at limit 1;
   end if;
   return query select 'scheduled', v_job.state <> 'scheduled' or v_job.run_at <= v_at,
     case when v_job.state <> 'scheduled' or v_job.run_at <= v_at then 'Its time has come.'
-         when v_job.put_back then 'The rate of its key' || coalesce(' (' || fairmill.rate_words(v_rule.rate_limit, v_rule.rate_per_ms) || ')', '') || ' put it back until '
+         when v_job.rate_limited then 'The rate of its key'
+           || coalesce(' (' || fairmill.rate_words(v_rule.rate_limit, v_rule.rate_per_ms) || ')', '')
+           || ' put it back until '
            || to_char(v_job.run_at, v_iso) || '.'
-         when v_step.kind = 'sleep' then 'It sleeps (' || v_step.name || ') until ' || to_char(v_step.wake_at, v_iso) || '.'
-         when v_step.kind = 'wait' then 'It waits for the signal "' || v_step.name || '"' || coalesce(', until ' || to_char(v_step.wake_at, v_iso), '') || '.'
-         when v_job.attempt > 0 and jsonb_array_length(coalesce(v_job.failures, '[]')) > 0 then 'Attempt ' || v_job.attempt || ' of ' || v_job.max_attempts
-           || ' failed' || coalesce(' (' || (v_job.failures #>> '{-1,error,message}') || ')', '') || '; the next one is at ' || to_char(v_job.run_at, v_iso) || '.'
+         when v_step.kind = 'sleep' then 'It sleeps (' || v_step.name || ') until ' || to_char(v_step.wake_at, v_iso)
+           || '.'
+         when v_step.kind = 'wait' then 'It waits for the signal "' || v_step.name || '"'
+           || coalesce(', until ' || to_char(v_step.wake_at, v_iso), '') || '.'
+         when v_job.attempt > 0 and jsonb_array_length(coalesce(v_job.failures, '[]')) > 0
+           then 'Attempt ' || v_job.attempt || ' of ' || v_job.max_attempts
+           || ' failed' || coalesce(' (' || (v_job.failures #>> '{-1,error,message}') || ')', '')
+             || '; the next one is at ' || to_char(v_job.run_at, v_iso) || '.'
          else 'It is scheduled for ' || to_char(v_job.run_at, v_iso) || '.' end,
-    jsonb_strip_nulls(jsonb_build_object('run_at', v_job.run_at, 'attempt', v_job.attempt, 'throttled', v_job.throttled, 'put_back', v_job.put_back, 'step', v_step.name));
+    jsonb_strip_nulls(jsonb_build_object('run_at', v_job.run_at, 'attempt', v_job.attempt, 'rate_limited_times',
+      v_job.rate_limited_times, 'rate_limited', v_job.rate_limited, 'step', v_step.name));
 
-  for v_gate in
-    select g.* from (values (1, 'tenant', v_job.tenant), (2, 'queue', v_job.queue), (3, 'kind', v_job.kind)) as own (n, scope, name)
-    cross join lateral (select x.* from fairmill.gate x where x.scope = own.scope and x.name = own.name and x.paused_at is not null offset 0) g
+  for v_setting in
+    select g.* from (values (1, 'tenant', v_job.tenant), (2, 'queue', v_job.queue), (3, 'kind', v_job.kind))
+      as own (n, scope, name)
+    cross join lateral (select x.* from fairmill.limit_setting x where x.scope = own.scope and x.name = own.name
+      and x.paused_at is not null offset 0) g
     order by own.n
   loop
-    return query select 'paused', false, 'The ' || v_gate.scope || ' "' || v_gate.name || '" is paused since ' || to_char(v_gate.paused_at, v_iso) || '.',
-      jsonb_build_object('scope', v_gate.scope, 'name', v_gate.name, 'paused_at', v_gate.paused_at);
+    return query select 'paused', false,
+      'The ' || v_setting.scope || ' "' || v_setting.name || '" is paused since ' || to_char(v_setting.paused_at, v_iso)
+      || '.',
+      jsonb_build_object('scope', v_setting.scope, 'name', v_setting.name, 'paused_at', v_setting.paused_at);
   end loop;
   if not found then
     return query select 'paused', true, 'Neither its tenant nor its queue nor its kind is paused.', null::jsonb;

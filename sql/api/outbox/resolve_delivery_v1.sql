@@ -1,12 +1,16 @@
--- Says what became of a message that was given up, or whose fate nobody knows: somebody has looked, at the receiver or in the mail.
+-- Says what became of a message that was given up, or whose fate nobody knows: somebody has looked, at the receiver or
+-- in the mail.
 --   message_id  in the outbox
---   verdict     sent (it arrived), failed (it did not, and is not sent again), resend (it did not: its job goes back to the queue)
+--   verdict     sent (it arrived), failed (it did not, and is not sent again), resend (it did not: its job goes back to
+--               the queue)
 --   by, reason  who says so and why, for the record in attempts
--- Result: resolved; known (somebody said so before); open (its delivery is under way, or it was sent: there is nothing to resolve); held (it is
--- to be sent again, but another message of its order key is under way: say it again later); not_found.
--- Locks: the ended job, then the row; to resend also as retry_v1. Of two at once the second finds what the first decided.
+-- Result: resolved; known (somebody said so before); open (its delivery is under way, or it was sent: there is nothing
+-- to resolve); order_busy (it is to be sent again, but another message of its order key is under way: say it again
+-- later); not_found.
+-- Locks: 7 ended job, 10 message; to resend also as retry_v1. Of two at once the second finds what the first decided.
 -- Plan expected: the row, and its job in the history, by their primary keys.
-create or replace function fairmill.resolve_delivery_v1(message_id bigint, verdict text, by text default null, reason text default null)
+create or replace function fairmill.resolve_delivery_v1(message_id bigint, verdict text, by text default null,
+  reason text default null)
 returns text
 language plpgsql
 as $$
@@ -19,7 +23,8 @@ declare
   v_made     record;
 begin
   if verdict is null or verdict not in ('sent', 'failed', 'resend') then
-    raise exception 'a delivery cannot be resolved as "%"', verdict using errcode = 'FM001', hint = 'Say sent, failed or resend.';
+    raise exception 'a delivery cannot be resolved as "%"', verdict using errcode = 'FM001',
+      hint = 'Say sent, failed or resend.';
   end if;
   select o.job_id into v_job_id from fairmill.outbox o where o.id = message_id;
   -- Jobs before rows, like everybody.
@@ -37,7 +42,8 @@ begin
   update fairmill.outbox o
   set status = case when verdict = 'sent' then 'sent' else 'failed' end,
       attempts = fairmill.add_attempt(o.attempts, jsonb_strip_nulls(jsonb_build_object(
-        'at', clock_timestamp(), 'outcome', 'resolved', 'as', verdict, 'by', coalesce(by, session_user::text), 'reason', reason)))
+        'at', clock_timestamp(), 'outcome', 'resolved', 'as', verdict, 'by', coalesce(by, session_user::text), 'reason',
+          reason)))
   where o.id = message_id;
   if verdict <> 'resend' then
     return 'resolved';
@@ -49,7 +55,8 @@ begin
       select m.* into v_made from fairmill.enqueue_many_v1(jsonb_build_array(fairmill.delivery_job(jsonb_build_object(
         'channel', v_row.channel, 'tenant', v_row.tenant)) || jsonb_build_object('outbox', message_id))) m;
       if v_made.id is null then
-        raise exception 'a limit of channel "%" does not let the message in now', v_row.channel using errcode = 'FM010', detail = v_made.refused::text;
+        raise exception 'a limit of channel "%" does not let the message in now', v_row.channel using errcode = 'FM010',
+          detail = v_made.refused::text;
       end if;
       update fairmill.outbox o set job_id = v_made.id where o.id = message_id;
       return 'resolved';
@@ -63,6 +70,6 @@ begin
   end if;
   -- Nothing was decided: the row stays as it was.
   update fairmill.outbox o set status = v_row.status, attempts = v_row.attempts where o.id = message_id;
-  return 'held';
+  return 'order_busy';
 end
 $$;

@@ -1,6 +1,6 @@
 -- Removes a schedule. The jobs that it made stay, and so does the record of its ticks until retention removes it.
 -- Result: whether there was such a schedule.
--- Locks: the schedule.
+-- Locks: 1 schedule.
 create or replace function fairmill.remove_schedule_v1(name text)
 returns boolean
 language sql

@@ -6,6 +6,7 @@ returns table (id bigint, created boolean, conflict text, refused jsonb)
 language sql
 as $$
   select e.* from fairmill.schedule s
-  cross join lateral fairmill.enqueue_many_v1(jsonb_build_array(s.job), '{}', wake => true, alone => true, partial => true) e
+  cross join lateral fairmill.enqueue_many_v1(jsonb_build_array(s.job), '{}', wake => true, alone => true,
+    partial => true) e
   where s.name = run_schedule_v1.name
 $$;

@@ -4,21 +4,23 @@
 --              retry   wait delay_ms, then again; the attempt is spent and its error kept
 --              snooze  wait delay_ms, then again; the attempt is given back
 --              release back to the queue at once; the attempt is given back
---   details    null, or an array beside ids: result | error, outcome, delay_ms, waits (of a snooze: the signals that end it before),
---              delivery (of a delivery job: outcome, answer, error: see end_sends), effects (jobs and messages: see apply_effects).
---              These are written if the fence holds and this very call settles the job. If they are refused, nothing is settled, and
---              error FM020 says whose
--- Result: how many were accepted, and the ids that were not: their lease was lost. Repeating a call is safe: what it settled
--- before counts as accepted. A job that somebody asked to cancel does not wait again: it ends as cancelled.
--- admitted: of the jobs that got a place under a key because one of these gave it up the first of each lane, as [queue, priority, tenant,
--- id]; null: none. Their ids are old: a worker that keeps floors looks below them. Who sleeps is woken; all others find them by their next scan. With effects, also
--- the first new job of each lane.
--- Locks: the jobs by id, their rows of the outbox, with effects what these lock, as count_members and advance_batches where they are members of a batch, the
--- meters of the keys whose places became free by name, then the rescan mark of their queues. Effects come after the verdicts, so that a job
--- may enqueue its successor under the same key, before batches are counted, so that none ends too early, and before the meters, so that no
--- other settle waits for one that waits for a caller's transaction.
+--   details    null, or an array beside ids: result | error, outcome, delay_ms, waits (of a snooze: the signals that
+--              end it before), delivery (of a delivery job: outcome, answer, error: see end_sends), effects (jobs and
+--              messages: see apply_effects).
+--              These are written if the fence holds and this very call settles the job. If they are refused, nothing is
+--              settled, and error FM020 says whose
+-- Result: how many were accepted, and the ids that were not: their lease was lost. Repeating a call is safe: what it
+-- settled before counts as accepted. A job that somebody asked to cancel does not wait again: it ends as cancelled.
+-- admitted: of the jobs that got a slot under a key because one of these gave it up the first of each lane, as [queue,
+-- priority, tenant, id]; null: none. Their ids are old: a worker that keeps floors looks below them. Who sleeps is
+-- woken; all others find them by their next scan. With effects, also the first new job of each lane.
+-- Locks: 8 job, 10 message, with effects as apply_effects (against the order), then as finish_transitions. Effects come
+-- after the verdicts, so that a job may enqueue its successor under the same key, before batches are counted, so that
+-- none ends too early, and before the meters, so that no other settle waits for one that waits for a caller's
+-- transaction.
 -- Plan expected: as end_jobs.
-create or replace function fairmill.settle_v1(worker_id text, ids bigint[], leases bigint[], verdicts text[], details jsonb default null,
+create or replace function fairmill.settle_v1(worker_id text, ids bigint[], leases bigint[], verdicts text[],
+  details jsonb default null,
   out accepted integer, out refused bigint[], out admitted jsonb)
 language plpgsql
 as $$
@@ -47,7 +49,8 @@ begin
   if details is not null and jsonb_path_exists(details, '$[*].effects') then
     -- From here on nobody can take these jobs away: what they asked for is theirs to write.
     v_mine := array(select j.id from unnest(ids, leases) as v (id, lease_no)
-                    join fairmill.job j on j.id = v.id and j.lease_no = v.lease_no and j.worker is not distinct from worker_id
+                    join fairmill.job j on j.id = v.id and j.lease_no = v.lease_no and j.worker is not distinct
+                      from worker_id
                     order by j.id for update of j);
   end if;
   if verdicts && array['retry', 'snooze', 'release'] then
@@ -55,11 +58,13 @@ begin
     if jsonb_path_exists(details, '$[*].delivery') then
       perform fairmill.record_sends(worker_id, ids, leases, v_verdicts, details);
     end if;
-    select w.changed, w.released, w.freed into v_waiting, v_released, v_given_up from fairmill.put_back(worker_id, ids, leases, v_verdicts, details) w;
+    select w.changed, w.released, w.freed into v_waiting, v_released, v_given_up
+      from fairmill.return_jobs(worker_id, ids, leases, v_verdicts, details) w;
   end if;
 
   if v_verdicts && array['done', 'dead', 'cancelled'] then
-    select e.ended, e.freed, e.members into v_ended, v_freed, v_members from fairmill.end_jobs(ids, v_verdicts, details, leases, worker_id) e;
+    select e.ended, e.freed, e.members into v_ended, v_freed, v_members
+      from fairmill.end_jobs(ids, v_verdicts, details, leases, worker_id) e;
   end if;
 
   if cardinality(v_mine) > 0 then
@@ -70,7 +75,8 @@ begin
   end if;
   v_freed := v_freed || v_given_up;
   if v_freed is not null then
-    select jsonb_agg(jsonb_build_array(a.queue, a.priority, a.tenant, a.id)) into admitted from fairmill.admit_freed(v_freed) a;
+    select jsonb_agg(jsonb_build_array(a.queue, a.priority, a.tenant, a.id)) into admitted
+      from fairmill.admit_freed(v_freed) a;
     if admitted is not null then
       perform fairmill.wake_v1(array(select distinct a ->> 0 from jsonb_array_elements(admitted) a));
     end if;

@@ -1,6 +1,7 @@
--- Forgets the steps of a job that does not run: its next run begins from the start. Signals that came are forgotten, too.
+-- Forgets the steps of a job that does not run: its next run begins from the start. Signals that came are forgotten,
+-- too.
 -- Result: how many; null: the job runs, and nothing was forgotten.
--- Locks: the job, so that nobody claims it meanwhile; then its steps.
+-- Locks: 8 job, 9 step.
 -- Plan expected: the job and its steps by their primary keys.
 create or replace function fairmill.forget_steps_v1(job_id bigint)
 returns integer

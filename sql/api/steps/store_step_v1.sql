@@ -10,10 +10,12 @@
 --   full      the job has as many steps as it may; nothing was written
 --   large     its steps would be larger than they may; nothing was written
 -- Repeating a call is safe: the first write wins.
--- Locks: the job, so that nobody takes it away between look and write; then the step. Waits for neither longer than a second (then it
--- fails with 55P03 and may be repeated): a transaction of somebody who cancels the job may be long, and others wait behind this call.
+-- Locks: 8 job, 9 step (neither for longer than a second). Waits for neither longer than a second (then it fails with
+-- 55P03 and may be repeated): a transaction of somebody who cancels the job may be long, and others wait behind this
+-- call.
 -- Plan expected: the job and its steps by their primary keys.
-create or replace function fairmill.store_step_v1(worker_id text, job_id bigint, lease bigint, name text, "position" integer, result jsonb default null,
+create or replace function fairmill.store_step_v1(worker_id text, job_id bigint, lease bigint, name text,
+  "position" integer, result jsonb default null,
   took_ms float8 default 0, steps_max integer default 1000, bytes_max bigint default 16777216,
   out answer text, out kind text, out kept jsonb)
 language plpgsql
@@ -27,17 +29,20 @@ declare
   v_bytes   integer := coalesce(octet_length(result::text), 0);
 begin
   select j.attempt into v_attempt from fairmill.job j
-  where j.id = store_step_v1.job_id and j.lease_no = lease and j.worker is not distinct from worker_id and worker_id is not null
+  where j.id = store_step_v1.job_id and j.lease_no = lease and j.worker is not distinct from worker_id
+    and worker_id is not null
   for no key update;
   if not found then
     answer := 'lost';
     return;
   end if;
-  select 'known', s.kind, s.result into answer, kind, kept from fairmill.step s where s.job_id = store_step_v1.job_id and s.name = store_step_v1.name;
+  select 'known', s.kind, s.result into answer, kind, kept from fairmill.step s where s.job_id = store_step_v1.job_id
+    and s.name = store_step_v1.name;
   if found then
     return;
   end if;
-  select count(*), coalesce(sum(s.bytes), 0) into v_count, v_sum from fairmill.step s where s.job_id = store_step_v1.job_id;
+  select count(*), coalesce(sum(s.bytes), 0) into v_count, v_sum from fairmill.step s
+    where s.job_id = store_step_v1.job_id;
   if v_count >= steps_max then
     answer := 'full';
     return;
@@ -55,6 +60,7 @@ begin
     return;
   end if;
   -- A signal of that name came at this moment.
-  select 'known', s.kind, s.result into answer, kind, kept from fairmill.step s where s.job_id = store_step_v1.job_id and s.name = store_step_v1.name;
+  select 'known', s.kind, s.result into answer, kind, kept from fairmill.step s where s.job_id = store_step_v1.job_id
+    and s.name = store_step_v1.name;
 end
 $$;

@@ -1,5 +1,5 @@
 -- Ends jobs that waited longer than their time to live. Returns how many; call again while it returns jobs_max.
--- Locks: those jobs (others' are skipped), then as finish_transitions.
+-- Locks: as expire_rows, then as finish_transitions.
 create or replace function fairmill.expire_v1(jobs_max integer default 1000)
 returns integer
 language plpgsql

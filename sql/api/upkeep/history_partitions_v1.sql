@@ -1,5 +1,7 @@
--- Makes the daily partitions of the history, from today on. Rows of that day which fell into the rest partition move along.
+-- Makes the daily partitions of the history, from today on. Rows of that day which fell into the rest partition move
+-- along.
 -- Runs with its owner's rights, so that workers need none to create tables.
+-- Locks: 22 partition.
 create or replace function fairmill.history_partitions_v1(days_ahead integer default 3)
 returns integer
 language plpgsql security definer
@@ -17,18 +19,21 @@ begin
     begin
       perform pg_advisory_xact_lock(hashtext('fairmill.history_partitions'));
       continue when to_regclass('fairmill.' || v_name) is not null;
-      execute format('create table fairmill.%I (like fairmill.job_history including defaults including constraints)', v_name);
+      execute format('create table fairmill.%I (like fairmill.job_history including defaults including constraints)',
+        v_name);
       -- Whatever the database grants by default: the way to the history is its parent table.
       execute format('revoke all on fairmill.%I from public', v_name);
       -- Nobody may add to the rest partition between the move and the attach.
       lock table fairmill.job_history_rest in access exclusive mode;
-      execute format('with moved as (delete from fairmill.job_history_rest where ended_at >= %L and ended_at < %L returning *)
+      execute format('with moved as (delete from fairmill.job_history_rest where ended_at >= %L and ended_at < %L
+                        returning *)
                       insert into fairmill.%I select * from moved', v_day, v_day + 1, v_name);
-      execute format('alter table fairmill.job_history attach partition fairmill.%I for values from (%L) to (%L)', v_name, v_day, v_day + 1);
+      execute format('alter table fairmill.job_history attach partition fairmill.%I for values from (%L) to (%L)',
+        v_name, v_day, v_day + 1);
       v_made := v_made + 1;
     exception when lock_not_available then
-      -- Somebody reads the history for long, or makes the partitions at this moment: the rest partition catches today's rows, the next
-      -- call tries again. An error here would undo the upkeep around it.
+      -- Somebody reads the history for long, or makes the partitions at this moment: the rest partition catches today's
+      -- rows, the next call tries again. An error here would undo the upkeep around it.
       return v_made;
     end;
   end loop;

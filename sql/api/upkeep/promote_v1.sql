@@ -1,5 +1,6 @@
--- Moves due jobs on: to ready, or to blocked where their key has no free place. Returns how many; call again while it returns jobs_max.
--- Locks: the due jobs (others' are skipped), then as finish_transitions.
+-- Moves due jobs on: to ready, or to blocked where their key has no free slot. Returns how many; call again while it
+-- returns jobs_max.
+-- Locks: as promote_rows, then as finish_transitions.
 create or replace function fairmill.promote_v1(jobs_max integer default 1000)
 returns integer
 language plpgsql

@@ -1,5 +1,5 @@
--- Gives back the jobs of dead workers: those whose lease is over, and those that nobody knows. Any living worker calls this, or a
--- database cron. A job whose workers died crashes_max times is poison and ends as dead.
+-- Gives back the jobs of dead workers: those whose lease is over, and those that nobody knows. Any living worker calls
+-- this, or a database cron. A job whose workers died crashes_max times is poison and ends as dead.
 --   jobs_max  at most so many jobs a call: call again while it returns that many
 -- Result: how many went back to the queue, how many ended (poison, or asked to be cancelled).
 -- Locks: as recover_rows, then as finish_transitions, then as forget_claim_lists.

@@ -1,12 +1,14 @@
 -- All upkeep in one bounded call: what workers do now and then, and what a database cron can do alone.
--- Result: what was done, and when the next thing falls due (a scheduled job, a lease that ends, a time to live, a batch to look at, the tick
--- of a schedule): call again then. Ticks are reckoned by workers, see tick_schedule_v1.
+-- Result: what was done, and when the next thing falls due (a scheduled job, a lease that ends, a time to live, a batch
+-- to look at, the tick of a schedule): call again then. Ticks are reckoned by workers, see tick_schedule_v1.
 -- batches: those that are over because nobody holds them any more and no member was added for long enough.
--- A rule that a caller's transaction told (tell_key_limits_v1) is taken over by a call of its own, which does nothing else and asks to be
--- called again at once: a change of a rule locks what the rest takes in another order.
--- Locks: rows that nobody else holds; then as finish_transitions, once for everything, so that two who do upkeep cannot wait for each other.
-create or replace function fairmill.tick_upkeep_v1(jobs_max integer default 1000, crashes_max integer default 3, history_keep interval default '30 days',
-  out promoted integer, out expired integer, out recovered integer, out ended integer, out removed integer, out next_in_ms float8, out batches bigint[])
+-- A rule that a caller's transaction told (report_key_limits_v1) is taken over by a call of its own, which does nothing
+-- else and asks to be called again at once: a change of a rule locks what the rest takes in another order.
+-- Locks: 4 worker, 8 job, 10 message (those that are free), then as finish_transitions, then as forget_claim_lists.
+create or replace function fairmill.tick_upkeep_v1(jobs_max integer default 1000, crashes_max integer default 3,
+  history_keep interval default '30 days',
+  out promoted integer, out expired integer, out recovered integer, out ended integer, out removed integer,
+    out next_in_ms float8, out batches bigint[])
 language plpgsql
 as $$
 #variable_conflict use_column
@@ -20,7 +22,7 @@ declare
   v_batches  record;
   v_turns    record;
 begin
-  if fairmill.take_over_limits() is not null then
+  if fairmill.adopt_key_limits() is not null then
     promoted := 0;
     expired := 0;
     recovered := 0;
@@ -35,16 +37,18 @@ begin
   select * into v_held from fairmill.recover_rows(jobs_max, crashes_max);
   perform fairmill.count_running();
   select * into v_turns from fairmill.recheck_order(jobs_max);
-  -- Somebody said that a job may be blocked by these although a place is free.
-  select array_agg(m.name), array_agg(m.place) filter (where m.use = 'freed') into v_marked, v_freed
-  from (select x.name, x.use, x.ctid as place from fairmill.meter x where x.recheck order by x.name limit jobs_max) m;
+  -- Somebody said that a job may be blocked by these although a slot is free.
+  select array_agg(m.name), array_agg(m.tid) filter (where m.use = 'freed') into v_marked, v_freed
+  from (select x.name, x.use, x.ctid as tid from fairmill.meter x where x.recheck order by x.name limit jobs_max) m;
   if v_freed is not null then
-    -- Marks of places that were given up (replace_waiting) have done their work, but for those that somebody is just making again. Asked
-    -- in this way no index fits, and they are found by their places.
+    -- Marks of slots that were given up (replace_waiting) have done their work, but for those that somebody is just
+    -- making again. Asked in this way no index fits, and they are found by their ctids.
     delete from fairmill.meter m where m.ctid = any (array(
-      select x.ctid from fairmill.meter x where x.ctid = any (v_freed) and x.use is not distinct from 'freed' and x.name = any (v_marked) for update skip locked));
+      select x.ctid from fairmill.meter x where x.ctid = any (v_freed) and x.use is not distinct from 'freed'
+        and x.name = any (v_marked) for update skip locked));
   end if;
-  perform fairmill.finish_transitions(v_due.queues || v_held.queues, v_due.keys || v_expired.keys || v_held.keys || v_marked,
+  perform fairmill.finish_transitions(v_due.queues || v_held.queues,
+    v_due.keys || v_expired.keys || v_held.keys || v_marked,
     coalesce(v_expired.members || v_held.members, v_expired.members, v_held.members));
   select * into v_batches from fairmill.check_batches(jobs_max);
   batches := v_batches.over;
@@ -61,17 +65,21 @@ begin
   -- Late, because whoever enqueues for these accounts waits from here on.
   v_accounts := fairmill.add_up_accounts(jobs_max);
   perform fairmill.forget_claim_lists();
-  next_in_ms := case when greatest(promoted, expired, recovered + ended, v_accounts, v_turns.started, v_batches.checked) >= jobs_max then 0
+  next_in_ms := case when greatest(promoted, expired, recovered + ended, v_accounts, v_turns.started,
+    v_batches.checked) >= jobs_max then 0
     -- Somebody was busy with a message that waits for its turn: look again when he is done.
     when v_turns.remaining > 0 then 1000 else
     extract(epoch from least(
       (select s.run_at from fairmill.job s where s.aside = 'scheduled' order by s.run_at limit 1),
-      (select x.expire_at from fairmill.job x where x.expire_at is not null and x.state <> 'running' order by x.expire_at limit 1),
+      (select x.expire_at from fairmill.job x where x.expire_at is not null and x.state <> 'running'
+        order by x.expire_at limit 1),
       (select b.check_at from fairmill.batch b where b.check_at is not null order by b.check_at limit 1),
-      (select greatest(c.next_at, c.held_until) from fairmill.schedule c where c.paused_at is null order by greatest(c.next_at, c.held_until) limit 1),
+      (select greatest(c.next_at, c.not_before) from fairmill.schedule c where c.paused_at is null
+        order by greatest(c.next_at, c.not_before) limit 1),
       -- Computed by a clock that was ahead: to be computed again, unless that failed just now.
-      (select clock_timestamp() from fairmill.schedule c where c.paused_at is null and c.moved_at > now() + interval '2 seconds'
-         and coalesce(c.held_until, '-infinity') not between now() and now() + interval '10 seconds' limit 1),
+      (select clock_timestamp() from fairmill.schedule c where c.paused_at is null
+        and c.moved_at > now() + interval '2 seconds'
+         and coalesce(c.not_before, '-infinity') not between now() and now() + interval '10 seconds' limit 1),
       (select min(w.lease_until) from fairmill.worker w where w.state = 'alive')) - clock_timestamp()) * 1000 end;
 end
 $$;

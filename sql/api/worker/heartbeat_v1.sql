@@ -1,14 +1,16 @@
 -- Prolongs a worker's lease, by the database's clock. One row is touched, however many jobs the worker holds.
 -- Result: alive, false when the worker was declared lost (its jobs are somebody else's now) and must register anew;
 -- cancelled, the ids of its running jobs that somebody asked to cancel.
-create or replace function fairmill.heartbeat_v1(worker_id text, lease interval default '15 seconds', stats jsonb default null,
+create or replace function fairmill.heartbeat_v1(worker_id text, lease interval default '15 seconds',
+  stats jsonb default null,
   out alive boolean, out cancelled bigint[])
 language plpgsql
 as $$
 #variable_conflict use_column
 begin
   update fairmill.worker w
-  set beat_at = clock_timestamp(), lease_until = clock_timestamp() + lease, stats = coalesce(heartbeat_v1.stats, w.stats)
+  set beat_at = clock_timestamp(), lease_until = clock_timestamp() + lease,
+    stats = coalesce(heartbeat_v1.stats, w.stats)
   where w.id = worker_id and w.state = 'alive';
   alive := found;
   cancelled := array(select j.id from fairmill.job j

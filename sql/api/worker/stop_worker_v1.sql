@@ -7,7 +7,8 @@ declare
   v_released integer;
 begin
   -- The worker first, then its jobs and the marks of their queues: recovery goes this way too.
-  update fairmill.worker w set state = 'stopped', ended_at = clock_timestamp(), listening = false where w.id = worker_id and w.state = 'alive';
+  update fairmill.worker w set state = 'stopped', ended_at = clock_timestamp(), listening = false where w.id = worker_id
+    and w.state = 'alive';
   v_released := fairmill.release_unknown_v1(worker_id, '{}');
   return v_released;
 end

@@ -1,5 +1,5 @@
--- The accounts that whatever is enqueued in the trees of these batches may need: by nodes that wait or were skipped, and by callbacks. Those who start several
--- parts of a tree in one transaction lock them all at once, by name.
+-- The accounts that whatever is enqueued in the trees of these batches may need: by nodes that wait or were skipped,
+-- and by callbacks. Those who start several parts of a tree in one transaction lock them all at once, by name.
 -- The caller has the trees' locks.
 -- Plan expected: as batches_within_v1.
 create or replace function fairmill.tree_accounts(batches bigint[])
@@ -8,7 +8,8 @@ language plpgsql stable
 as $$
 #variable_conflict use_column
 declare
-  v_all bigint[] := fairmill.batches_within_v1(array(select distinct b.root from fairmill.batch b where b.id = any (batches)));
+  v_all bigint[] := fairmill.batches_within_v1(array(select distinct b.root from fairmill.batch b
+    where b.id = any (batches)));
 begin
   return array(
     select distinct said.job ->> 'account'

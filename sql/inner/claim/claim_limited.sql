@@ -1,34 +1,38 @@
--- The claim where limits are: as claim_lanes_v1, which calls it, but every job passes the gates of its queue, kind and tenant and the
--- rate of its key.
---  1. Lock the meters of the gates that count something, and see under the locks how much room each has (room_of_limits).
+-- The claim where limits are: as claim_lanes_v1, which calls it, but every job passes the limits of its queue, kind and
+-- tenant and the rate of its key.
+--  1. Lock the meters of the limits that count something, and see under the locks how much room each has
+--  (room_of_limits).
 --  2. Take candidates lane by lane, as far as the room of their queue and tenant goes; leave out kinds that are closed.
---  3. Let those go that are too many for a gate they share with others (fit_limits). They stay ready.
+--  3. Let those go that are too many for a limit they share with others (fit_limits). They stay ready.
 --  4. Ask the rates of keys (rates_of_keys): who is over is put back as scheduled for the moment it may start.
---  5. Spend the rates of gates for the rest and see what is closed now (closed_limits), list them where there are caps (list_running_ids);
+--  5. Spend the rates of limits for the rest and see what is closed now (closed_limits), list them where there are caps
+--  (list_running_ids);
 --     start them.
--- Result: the claimed jobs; and one row with id null if a gate is closed now or a job was put back. Its payload:
---   held       [{"scope", "name", "why": paused | cap | rate, "open_in_ms": when a rate opens}, …]
---   cut        so many candidates were too many for a gate they share: where jobs_max was reached with them, lanes were not asked
---   late       [[priority, tenant, count], …] jobs that the rate of a key put back: the lane gave them, but not to the worker
+-- Result: the claimed jobs; and one row with id null if a limit is closed now or a job was put back. Its held_back:
+--   limits     [{"scope", "name", "why": paused | cap | rate, "open_in_ms": when a rate opens}, …]
+--   cut        so many candidates were too many for a limit they share: where jobs_max was reached with them, lanes
+--              were not asked
+--   late       [[priority, tenant, count], …] jobs that the rate of a key put back: the lane gave them, but not to the
+--              worker
 --   due_in_ms  when the first of these falls due
 -- A claim that spends a rate is durable, whatever the caller says.
--- Locks: meters of use start: queues, kinds, tenants, each by name; the candidates, skipping those of others; meters of their keys; the worker's list.
+-- Locks: 5 limit meter, 8 job (those that are free), 17 key meter, 21 claim list.
 create or replace function fairmill.claim_limited(
-  worker_id text, queues text[], priorities smallint[], tenants text[], floors bigint[], quanta integer[], kinds text[], jobs_max integer, durable boolean,
-  hand_no bigint)
-returns table (id bigint, lease_no bigint, priority smallint, tenant text, kind text, key text, attempt smallint, crashes smallint,
-               max_attempts smallint, payload jsonb, batch bigint)
+  worker_id text, queues text[], priorities smallint[], tenants text[], floors bigint[], quanta integer[], kinds text[],
+    jobs_max integer, durable boolean,
+  list_no bigint)
+returns setof fairmill.claimed_job
 language plpgsql
 set enable_sort = off
 as $$
 #variable_conflict use_column
 declare
   v_at      timestamptz;
-  v_gates   jsonb;      -- "tenant acme" → {"room": 3, …}
-  v_capped  text[];     -- which scopes have gates with a cap
-  v_scopes  text[];     -- which scopes have gates
+  v_limits   jsonb;      -- "tenant acme" → {"room": 3, …}
+  v_capped  text[];     -- which scopes have limits with a cap
+  v_scopes  text[];     -- which scopes have limits
   v_closed  text[];     -- kinds
-  v_places  tid[];      -- of the candidates, and beside each the number of its lane
+  v_ctids  tid[];      -- of the candidates, and beside each the number of its lane
   v_lanes   bigint[];
   v_ids     bigint[];
   v_asked   integer;
@@ -37,26 +41,32 @@ declare
   v_held    jsonb;
   v_told    jsonb := '{}';
   v_spends  boolean;
+  v_row     fairmill.claimed_job;
 begin
-  v_gates := fairmill.room_of_limits(queues, kinds, tenants, quanta, jobs_max);
+  v_limits := fairmill.room_of_limits(queues, kinds, tenants, quanta, jobs_max);
   v_at := clock_timestamp();
-  select coalesce(array_agg(distinct g.gate ->> 'scope'), '{}'),
-         coalesce(array_agg(g.gate ->> 'name') filter (where g.gate ->> 'scope' = 'kind' and (g.gate -> 'room')::integer <= 0), '{}'),
-         coalesce(array_agg(distinct g.gate ->> 'scope') filter (where g.gate ? 'free'), '{}'),
-         coalesce(bool_or(g.gate ? 'per_ms'), false)
+  select coalesce(array_agg(distinct g.facts ->> 'scope'), '{}'),
+         coalesce(array_agg(g.facts ->> 'name')
+           filter (where g.facts ->> 'scope' = 'kind' and (g.facts -> 'room')::integer <= 0), '{}'),
+         coalesce(array_agg(distinct g.facts ->> 'scope') filter (where g.facts ? 'free'), '{}'),
+         coalesce(bool_or(g.facts ? 'per_ms'), false)
     into v_scopes, v_closed, v_capped, v_spends
-  from jsonb_each(v_gates) as g (name, gate);
+  from jsonb_each(v_limits) as g (name, facts);
 
-  select coalesce(array_agg(ready.ctid), '{}'), coalesce(array_agg(ready.n), '{}'), array_agg(ready.id) into v_places, v_lanes, v_ids
+  select coalesce(array_agg(ready.ctid), '{}'), coalesce(array_agg(ready.n), '{}'), array_agg(ready.id) into v_ctids,
+    v_lanes, v_ids
   from (
     select ready.ctid, ready.id, lane.n
-    from unnest(queues, priorities, tenants, floors, quanta) with ordinality as lane (queue, priority, tenant, floor, quantum, n)
-    cross join lateral (select least(lane.quantum, (v_gates #> array['tenant ' || lane.tenant, 'room'])::integer,
-                                     (v_gates #> array['queue ' || lane.queue, 'room'])::integer) as quantum offset 0) allowed
+    from unnest(queues, priorities, tenants, floors, quanta) with ordinality as lane (queue, priority, tenant, floor,
+      quantum, n)
+    cross join lateral (select least(lane.quantum, (v_limits #> array['tenant ' || lane.tenant, 'room'])::integer,
+                                     (v_limits #> array['queue ' || lane.queue, 'room'])::integer) as quantum
+                                       offset 0) allowed
     cross join lateral (
       select r.ctid, r.id from fairmill.job r
       where r.aside is null and r.state = 'ready'
-        and fairmill.level_v1(r.queue, r.priority) = fairmill.level_v1(lane.queue, lane.priority) and r.queue = lane.queue
+        and fairmill.level_v1(r.queue, r.priority) = fairmill.level_v1(lane.queue, lane.priority)
+          and r.queue = lane.queue
         and (r.tenant, coalesce(r.turn_no, r.id)) > (lane.tenant, lane.floor) and r.tenant <= lane.tenant
         and (kinds is null or r.kind = any (kinds)) and r.kind <> all (v_closed)
         and (r.expire_at is null or r.expire_at > now())
@@ -66,57 +76,73 @@ begin
     where allowed.quantum > 0
     limit jobs_max) ready;
 
-  if cardinality(v_places) > 0 then
+  if cardinality(v_ctids) > 0 then
     -- Lanes of one tenant or queue share its room, and lanes hold jobs of several kinds.
-    if v_scopes && array['kind', 'queue'] or (select count(distinct t.name) from unnest(tenants) as t (name)) < cardinality(tenants) then
-      v_asked := cardinality(v_places);
-      v_places := fairmill.fit_limits(v_places, v_gates);
-      v_told := jsonb_build_object('cut', v_asked - cardinality(v_places));
+    if v_scopes && array['kind', 'queue']
+      or (select count(distinct t.name) from unnest(tenants) as t (name)) < cardinality(tenants) then
+      v_asked := cardinality(v_ctids);
+      v_ctids := fairmill.fit_limits(v_ctids, v_limits);
+      v_told := jsonb_build_object('cut', v_asked - cardinality(v_ctids));
     end if;
-    if exists (select from fairmill.key_rule r where r.rate_at = 'start' and (kinds is null or r.kind = any (kinds))) then
-      select r.at, r.places_left, r.late, v_spends or r.spends into v_at, v_places, v_late, v_spends from fairmill.rates_of_keys(v_places, v_at) r;
+    if exists (select from fairmill.key_limit r where r.rate_at = 'start' and (kinds is null or r.kind = any (kinds)))
+      then
+      select r.at, r.ctids_left, r.late, v_spends or r.spends into v_at, v_ctids, v_late, v_spends
+        from fairmill.rates_of_keys(v_ctids, v_at) r;
     end if;
   end if;
   if not (durable or v_spends) then
     perform set_config('synchronous_commit', 'off', true);
   end if;
 
-  if v_gates <> '{}' then
-    -- How many start of each, before they do: they are locked. The lanes tell, unless somebody was let go or kinds have gates.
-    if cardinality(v_places) = cardinality(v_lanes) and 'kind' <> all (v_scopes) then
+  if v_limits <> '{}' then
+    -- How many start of each, before they do: they are locked. The lanes tell, unless somebody was let go or kinds have
+    -- limits.
+    if cardinality(v_ctids) = cardinality(v_lanes) and 'kind' <> all (v_scopes) then
       with lane as (select l.n, count(*) as count from unnest(v_lanes) as l (n) group by l.n)
       select jsonb_object_agg(u.name, u.count) into v_used
-      from (select 'tenant ' || tenants[l.n] as name, sum(l.count) as count from lane l where 'tenant' = any (v_scopes) group by 1
-            union all select 'queue ' || queues[l.n], sum(l.count) from lane l where 'queue' = any (v_scopes) group by 1) u;
+      from (select 'tenant ' || tenants[l.n] as name, sum(l.count) as count from lane l where 'tenant' = any (v_scopes)
+        group by 1
+            union all select 'queue ' || queues[l.n], sum(l.count) from lane l where 'queue' = any (v_scopes)
+              group by 1) u;
     else
       select jsonb_object_agg(u.name, u.count) into v_used
-      from (select 'tenant ' || j.tenant as name, count(*) as count from fairmill.job j where j.ctid = any (v_places) and 'tenant' = any (v_scopes) group by j.tenant
-            union all select 'kind ' || j.kind, count(*) from fairmill.job j where j.ctid = any (v_places) and 'kind' = any (v_scopes) group by j.kind
-            union all select 'queue ' || j.queue, count(*) from fairmill.job j where j.ctid = any (v_places) and 'queue' = any (v_scopes) group by j.queue) u;
+      from (select 'tenant ' || j.tenant as name, count(*) as count from fairmill.job j where j.ctid = any (v_ctids)
+        and 'tenant' = any (v_scopes) group by j.tenant
+            union all select 'kind ' || j.kind, count(*) from fairmill.job j where j.ctid = any (v_ctids)
+              and 'kind' = any (v_scopes) group by j.kind
+            union all select 'queue ' || j.queue, count(*) from fairmill.job j where j.ctid = any (v_ctids)
+              and 'queue' = any (v_scopes) group by j.queue) u;
     end if;
-    v_held := fairmill.closed_limits(v_gates, v_used, v_at);
+    v_held := fairmill.closed_limits(v_limits, v_used, v_at);
   end if;
-  if cardinality(v_places) > 0 then
-    perform fairmill.record_claim(worker_id, hand_no, v_ids);
+  if cardinality(v_ctids) > 0 then
+    perform fairmill.record_claim(worker_id, list_no, v_ids);
     if cardinality(v_capped) > 0 then
       perform fairmill.list_running_ids((
-        select jsonb_object_agg(l.gate, l.ids::text)
-        from (select 'tenant ' || tenants[c.n] as gate, array_agg(c.id) as ids from unnest(v_lanes, v_ids) as c (n, id) where 'tenant' = any (v_capped) group by 1
-              union all select 'queue ' || queues[c.n], array_agg(c.id) from unnest(v_lanes, v_ids) as c (n, id) where 'queue' = any (v_capped) group by 1
-              union all select 'kind ' || j.kind, array_agg(j.id) from fairmill.job j where j.ctid = any (v_places) and 'kind' = any (v_capped) group by 1) l
-        where v_gates -> l.gate ? 'free'));
+        select jsonb_object_agg(l.name, l.ids::text)
+        from (select 'tenant ' || tenants[c.n] as name, array_agg(c.id) as ids from unnest(v_lanes, v_ids) as c (n, id)
+          where 'tenant' = any (v_capped) group by 1
+              union all select 'queue ' || queues[c.n], array_agg(c.id) from unnest(v_lanes, v_ids) as c (n, id)
+                where 'queue' = any (v_capped) group by 1
+              union all select 'kind ' || j.kind, array_agg(j.id) from fairmill.job j where j.ctid = any (v_ctids)
+                and 'kind' = any (v_capped) group by 1) l
+        where v_limits -> l.name ? 'free'));
     end if;
   end if;
   -- Straight to the caller: to keep the rows for a second look at them would be another copy of every payload.
   return query
     update fairmill.job j
-    set state = 'running', worker = worker_id, lease_no = fairmill.next_lease(j.lease_no), attempt = j.attempt + 1, started_at = v_at, put_back = null,
-        unique_key = case when j.unique_until = 'started' then null else j.unique_key end, unique_until = nullif(j.unique_until, 'started')
-    where j.ctid = any (v_places)
-    returning j.id, j.lease_no, j.priority, j.tenant, j.kind, j.key, j.attempt, j.crashes, j.max_attempts, j.payload, j.batch;
+    set state = 'running', worker = worker_id, lease_no = fairmill.next_lease(j.lease_no), attempt = j.attempt + 1,
+      started_at = v_at, rate_limited = null,
+        unique_key = case when j.unique_until = 'started' then null else j.unique_key end,
+          unique_until = nullif(j.unique_until, 'started')
+    where j.ctid = any (v_ctids)
+    returning j.id, j.lease_no, j.priority, j.tenant, j.kind, j.key, j.attempt, j.crashes, j.max_attempts, j.payload,
+      j.batch,
+      j.timeout_ms, j.trace, null::jsonb;
   if v_held is not null or v_late is not null then
-    payload := jsonb_build_object('held', coalesce(v_held, '[]')) || v_told || coalesce(v_late, '{}');
-    return next;
+    v_row.held_back := jsonb_build_object('limits', coalesce(v_held, '[]')) || v_told || coalesce(v_late, '{}');
+    return next v_row;
   end if;
 end
 $$;

@@ -10,9 +10,10 @@ begin
   return query
     select j.id, j.worker, j.queue, j.tenant, j.kind
     -- A job that was given back and claimed again is in two lists.
-    from (select distinct h.worker, u.id from fairmill.hand h cross join lateral unnest(h.ids) as u (id)
+    from (select distinct h.worker, u.id from fairmill.claim_list h cross join lateral unnest(h.ids) as u (id)
           where h.worker >= coalesce(worker_id, '') and (worker_id is null or h.worker <= worker_id)) listed
-    cross join lateral (select r.id, r.worker, r.queue, r.tenant, r.kind from fairmill.job r where r.id = listed.id and r.worker is not distinct from listed.worker offset 0) j
+    cross join lateral (select r.id, r.worker, r.queue, r.tenant, r.kind from fairmill.job r where r.id = listed.id
+      and r.worker is not distinct from listed.worker offset 0) j
     limit jobs_max;
 end
 $$;

@@ -1,5 +1,6 @@
--- Adds up ended holds of accounts that nobody locked since, so that they do not pile up. Returns how many accounts.
--- Locks: the accounts (others' are skipped).
+-- Adds up ended reservations of accounts that nobody locked since, so that they do not pile up. Returns how many
+-- accounts.
+-- Locks: 15 account (those that are free).
 -- Plan expected: a skip-scan of credit_pending_account, empty at most times.
 create or replace function fairmill.add_up_accounts(accounts_max integer default 1000)
 returns integer
@@ -15,7 +16,8 @@ begin
     union all
     select (select p.account from fairmill.credit_pending p where p.account > l.account order by p.account limit 1)
     from pending l where l.account is not null)
-  select array_agg(l.account) into v_names from (select x.account from pending x where x.account is not null limit accounts_max) l;
+  select array_agg(l.account) into v_names
+    from (select x.account from pending x where x.account is not null limit accounts_max) l;
   if v_names is null then
     return 0;
   end if;

@@ -1,6 +1,6 @@
--- Locks accounts, in the order of their names, and adds up the holds that ended since.
+-- Locks accounts, in the order of their names, and adds up the reservations that ended since.
 -- Result: a row per account that exists: its name and what it has left now.
--- Locks: the accounts by name, until the end of the transaction. Settles take none of them.
+-- Locks: 15 account. Settles take none of them.
 -- Plan expected: a probe of the primary key and a range of credit_pending_account per account.
 create or replace function fairmill.lock_accounts(names text[])
 returns table (name text, balance bigint)
@@ -16,8 +16,11 @@ begin
   -- A new statement: it sees what was given back before the lock was had.
   with gone as (
     delete from fairmill.credit_pending p where p.account = any (v_names) returning p.account, p.ended, p.released),
-  sums as (select g.account, sum(g.ended)::bigint as ended, sum(g.released)::bigint as released from gone g group by g.account)
-  update fairmill.account a set balance = a.balance + s.released, held = a.held - s.ended from sums s where a.name = s.account;
-  return query select a.name, a.balance from unnest(v_names) as given (name) cross join lateral (select x.name, x.balance from fairmill.account x where x.name = given.name) a;
+  sums as (select g.account, sum(g.ended)::bigint as ended, sum(g.released)::bigint as released from gone g
+    group by g.account)
+  update fairmill.account a set balance = a.balance + s.released, reserved = a.reserved - s.ended from sums s
+    where a.name = s.account;
+  return query select a.name, a.balance from unnest(v_names) as given (name)
+    cross join lateral (select x.name, x.balance from fairmill.account x where x.name = given.name) a;
 end
 $$;

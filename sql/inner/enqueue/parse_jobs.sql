@@ -1,6 +1,6 @@
 -- Reads a list of jobs as callers give it, once: defaults filled in, values checked, an id for each.
 --   jobs    array of objects: see enqueue_many_v1;  shared: what a job has unless it names its own
--- Result: the jobs in the order given; the position of each is its place in the array.
+-- Result: the jobs in the order given; each stands at its position.
 create or replace function fairmill.parse_jobs(jobs jsonb, shared jsonb)
 returns fairmill.new_job[]
 language plpgsql
@@ -18,6 +18,10 @@ declare
   v_run_at       timestamptz := coalesce((shared ->> 'run_at')::timestamptz,
                                          v_now + (shared ->> 'delay_ms')::float8 * interval '1 millisecond');
   v_expire_ms    float8 := (shared ->> 'expire_ms')::float8;
+  v_timeout_ms   bigint := (shared ->> 'timeout_ms')::bigint;
+  v_tags         text[] := case when shared ? 'tags'
+    then array(select jsonb_array_elements_text(nullif(shared -> 'tags', 'null'))) end;
+  v_trace        text := shared ->> 'trace';
   v_until        text := shared ->> 'unique_until';
   v_for_ms       float8 := (shared ->> 'unique_for_ms')::float8;
   v_on_conflict  text := shared ->> 'on_conflict';
@@ -29,11 +33,13 @@ declare
   v_odd          text;
 begin
   if jsonb_typeof(jobs) is distinct from 'array' then
-    raise exception 'jobs must be a JSON array' using errcode = 'FM001', hint = 'Pass [{"kind": "…", "payload": {…}}, …].';
+    raise exception 'jobs must be a JSON array' using errcode = 'FM001',
+      hint = 'Pass [{"kind": "…", "payload": {…}}, …].';
   end if;
   if v_amount is not null or jsonb_path_exists(jobs, '$[*].amount') then
     select a.amount into v_odd
-    from (select v_amount union all select (e.job ->> 'amount')::numeric from jsonb_array_elements(jobs) as e (job)) as a (amount)
+    from (select v_amount union all select (e.job ->> 'amount')::numeric from jsonb_array_elements(jobs) as e (job))
+      as a (amount)
     where a.amount <> trunc(a.amount) or a.amount not between 1 and 1000000000000 limit 1;
     if found then
       raise exception 'amount: % is not a whole number from 1 to 1000000000000', v_odd using errcode = 'FM001',
@@ -46,8 +52,12 @@ begin
       coalesce(given.queue, v_queue)::fairmill.label, coalesce(given.priority, v_priority),
       coalesce(given.max_attempts, v_max_attempts)::fairmill.max_attempts, coalesce(given.key, v_key),
       coalesce(given.job -> 'payload', '{}')::fairmill.payload, due.at, coalesce(given.expire_ms, v_expire_ms),
+      coalesce(given.timeout_ms, v_timeout_ms)::fairmill.timeout_ms,
+        nullif(coalesce(given.tags, v_tags), '{}')::fairmill.tags,
+      coalesce(given.trace, v_trace)::fairmill.trace,
       given.idempotency_key, given.unique_key::fairmill.unique_key,
-      coalesce(given.unique_until, v_until, case when rule.debounce_ms is null then 'settled' else 'started' end)::fairmill.unique_until,
+      coalesce(given.unique_until, v_until, case when rule.debounce_ms is null then 'settled'
+        else 'started' end)::fairmill.unique_until,
       coalesce(given.unique_for_ms, v_for_ms),
       coalesce(given.on_conflict, v_on_conflict, case when rule.debounce_ms is null then 'keep' else 'replace' end),
       case when rule.debounce_ms is not null then rule.max_ms end,
@@ -56,19 +66,25 @@ begin
       null, null, null, null, null, null)::fairmill.new_job)
     into v_jobs
   from rows from (
-      jsonb_to_recordset(jobs) as (kind text, tenant text, queue text, priority smallint, max_attempts smallint, key text,
-        run_at timestamptz, delay_ms float8, expire_ms float8, idempotency_key text, unique_key text, unique_until text,
-        unique_for_ms float8, on_conflict text, debounce_ms float8, debounce_max_ms float8, account text, amount numeric,
+      jsonb_to_recordset(jobs) as (kind text, tenant text, queue text, priority smallint, max_attempts smallint,
+        key text,
+        run_at timestamptz, delay_ms float8, expire_ms float8, timeout_ms bigint, tags text[], trace text,
+          idempotency_key text, unique_key text, unique_until text,
+        unique_for_ms float8, on_conflict text, debounce_ms float8, debounce_max_ms float8, account text,
+          amount numeric,
         batch bigint, outbox bigint),
       jsonb_array_elements(jobs)) with ordinality
-    as given (kind, tenant, queue, priority, max_attempts, key, run_at, delay_ms, expire_ms, idempotency_key, unique_key, unique_until,
+    as given (kind, tenant, queue, priority, max_attempts, key, run_at, delay_ms, expire_ms, timeout_ms, tags, trace,
+      idempotency_key, unique_key, unique_until,
       unique_for_ms, on_conflict, debounce_ms, debounce_max_ms, account, amount, batch, outbox, job, n)
   cross join lateral (
     select case when given.unique_key is not null then coalesce(given.debounce_ms, v_debounce_ms) end as debounce_ms,
       coalesce(given.debounce_max_ms, v_debounce_max) as max_ms, coalesce(given.account, v_account) as account,
-      case when coalesce(given.account, v_account) is not null then coalesce(given.amount, v_amount, 1) end as amount offset 0) rule
+      case when coalesce(given.account, v_account) is not null
+        then coalesce(given.amount, v_amount, 1) end as amount offset 0) rule
   cross join lateral (
-    select case when rule.debounce_ms is not null then v_now + least(rule.debounce_ms, rule.max_ms) * interval '1 millisecond'
+    select case when rule.debounce_ms is not null
+      then v_now + least(rule.debounce_ms, rule.max_ms) * interval '1 millisecond'
       else coalesce(given.run_at, v_now + given.delay_ms * interval '1 millisecond', v_run_at) end as at offset 0) due;
   return coalesce(v_jobs, '{}');
 end

@@ -1,5 +1,6 @@
--- Raises the rescan mark of queues in which an old id became ready, and wakes their workers: floors are forgotten at the next claim.
--- Locks: the queue rows, by name.
+-- Raises the rescan mark of queues in which an old id became ready, and wakes their workers: floors are forgotten at
+-- the next claim.
+-- Locks: 20 queue mark.
 create or replace function fairmill.raise_rescan_marks(queues text[])
 returns void
 language plpgsql

@@ -1,5 +1,5 @@
--- Brings idempotency keys in line with what became of their jobs: the key of a refused job is free again, that of a job for which another
--- one stands leads to that one. A repeat of a key in the same list shares the fate of the first.
+-- Brings idempotency keys in line with what became of their jobs: the key of a refused job is free again, that of a job
+-- for which another one stands leads to that one. A repeat of a key in the same list shares the fate of the first.
 --   stored  false: one refusal means that nothing is stored, and all keys of this list are free again
 create or replace function fairmill.settle_idempotency_keys(jobs fairmill.new_job[], stored boolean)
 returns fairmill.new_job[]
@@ -19,12 +19,14 @@ begin
     if v_job.conflict is null then
       delete from fairmill.idempotency i where i.tenant = v_job.tenant and i.kind = v_job.kind and i.key = v_job.key;
     else
-      update fairmill.idempotency i set job_id = v_job.id where i.tenant = v_job.tenant and i.kind = v_job.kind and i.key = v_job.key;
+      update fairmill.idempotency i set job_id = v_job.id where i.tenant = v_job.tenant and i.kind = v_job.kind
+        and i.key = v_job.key;
     end if;
   end loop;
   for v_again in
     select j.n, j.first from (
-      select u.n, u.conflict, first_value(u.n) over (partition by u.tenant, u.kind, u.idempotency_key order by u.n) as first
+      select u.n, u.conflict, first_value(u.n) over (partition by u.tenant, u.kind, u.idempotency_key order by u.n)
+        as first
       from unnest(jobs) as u where u.idempotency_key is not null) j
     where j.n <> j.first and j.conflict = 'known'
   loop

@@ -1,13 +1,14 @@
--- Stores jobs: the one way into the table. Every check sees the whole list and writes what it finds into the jobs themselves; what none
--- of them refuses is stored.
+-- Stores jobs: the one way into the table. Every check sees the whole list and writes what it finds into the jobs
+-- themselves; what none of them refuses is stored.
 --   jobs     as parse_jobs read them
 --   wake     tell sleeping workers
 --   alone    the transaction ends with this statement: slots of keys may be taken at once
---   refused  what becomes of the list when a job is refused: none (nothing is stored), rest (the others are), buried (the others are, and
---            the refused ones are stored as dead: they can be looked at and retried, and their batch counts them)
--- Result: the jobs with id, conflict and refusal as they turned out. A job that is not stored has no id, unless another stands for it.
--- Locks: batches by id (FOR KEY SHARE), idempotency keys, accounts by name, meters of use enqueue by scope and name, with alone meters of
--- use start of the keys, unique keys; each in the order of their keys.
+--   refused  what becomes of the list when a job is refused: none (nothing is stored), rest (the others are), buried
+--            (the others are, and the refused ones are stored as dead: they can be looked at and retried, and their
+--            batch counts them)
+-- Result: the jobs with id, conflict and refusal as they turned out. A job that is not stored has no id, unless another
+-- stands for it.
+-- Locks: 13 batch, 14 idempotency key, 15 account, 16 enqueue meter, with alone 17 key meter, 18 unique key.
 -- Plan expected: one insert from the array; no index is read unless a job asks for a check.
 create or replace function fairmill.store_jobs(jobs fairmill.new_job[], wake boolean, alone boolean, refused text)
 returns fairmill.new_job[]
@@ -20,8 +21,10 @@ declare
   v_n        integer;
   v_due_ms   float8;   -- when upkeep has something to do for a job that was replaced
 begin
-  select coalesce(bool_or(j.batch is not null), false) as batches, coalesce(bool_or(j.idempotency_key is not null), false) as keys,
-    coalesce(bool_or(j.unique_key is not null), false) as uniques, coalesce(bool_or(j.account is not null), false) as credits,
+  select coalesce(bool_or(j.batch is not null), false) as batches,
+    coalesce(bool_or(j.idempotency_key is not null), false) as keys,
+    coalesce(bool_or(j.unique_key is not null), false) as uniques,
+      coalesce(bool_or(j.account is not null), false) as credits,
     fairmill.has_limits_at_enqueue(array_agg(distinct j.kind)) as limits
     into v_asks
   from unnest(jobs) as j;
@@ -54,7 +57,8 @@ begin
   end if;
 
   if v_asks.uniques then
-    select u.jobs, u.left_over, u.due_ms into jobs, v_left, v_due_ms from fairmill.store_unique_jobs(jobs, v_left, refused = 'none') u;
+    select u.jobs, u.left_over, u.due_ms into jobs, v_left, v_due_ms
+      from fairmill.store_unique_jobs(jobs, v_left, refused = 'none') u;
   end if;
   perform fairmill.insert_jobs(array(select j from unnest(jobs) as j where j.unique_key is null));
   if v_asks.credits then

@@ -1,12 +1,13 @@
--- Stores the jobs that have a unique key, one after the other: those that own their key are inserted; for the others the job that owns it
--- stands, as it is (kept) or with what the newer one brought (replaced: it waited, and keeps the credits that it has reserved).
+-- Stores the jobs that have a unique key, one after the other: those that own their key are inserted; for the others
+-- the job that owns it stands, as it is (kept) or with what the newer one brought (replaced: it waited, and keeps the
+-- credits that it has reserved).
 --   left_over    by account, what reserve_credits left: for jobs whose key turned out to be free after all
 --   all_or_none  a refusal is an error (40001), because refuse_duplicates looked before
 -- Result: due_ms: in how many milliseconds upkeep has something to do for the first of them; null: nothing.
--- Locks: index entries of job_unique and rows of unique_period in key order, so that two callers with the same keys cannot deadlock; each
--- is decided before the next is touched. A job that is kept is not locked.
+-- Locks: 18 unique key. A job that is kept is not locked.
 -- Plan expected: an insert per job; a probe of job_unique where the key is taken.
-create or replace function fairmill.store_unique_jobs(inout jobs fairmill.new_job[], inout left_over jsonb, all_or_none boolean, out due_ms float8)
+create or replace function fairmill.store_unique_jobs(inout jobs fairmill.new_job[], inout left_over jsonb,
+  all_or_none boolean, out due_ms float8)
 language plpgsql
 as $$
 #variable_conflict use_column
@@ -24,10 +25,12 @@ begin
     order by j.tenant collate "C", j.kind collate "C", j.unique_key collate "C", j.n
   loop
     if v_job.on_conflict not in ('keep', 'replace', 'refuse') then
-      raise exception 'on_conflict "%" is not known', v_job.on_conflict using errcode = 'FM001', hint = 'Say keep, replace or refuse.';
+      raise exception 'on_conflict "%" is not known', v_job.on_conflict using errcode = 'FM001',
+        hint = 'Say keep, replace or refuse.';
     end if;
     v_rounds := 0;
-    -- Once, as a rule. Again when the job that stood in the way started, ended or was cancelled before it could be looked at.
+    -- Once, as a rule. Again when the job that stood in the way started, ended or was cancelled before it could be
+    -- looked at.
     loop
       v_rounds := v_rounds + 1;
       if v_rounds > 1000 then
@@ -38,7 +41,8 @@ begin
       v_due_ms := extract(epoch from v_job.run_at - now()) * 1000;
       if v_job.account is not null and v_job.reservation is null then
         -- Its key was another job's when the accounts were asked. It is stored only if its account can pay for it now.
-        v_owner := coalesce(fairmill.unique_holder(v_job.tenant, v_job.kind, v_job.unique_key, v_job.unique_for_ms is not null), v_job.id);
+        v_owner := coalesce(fairmill.unique_holder(v_job.tenant, v_job.kind, v_job.unique_key,
+          v_job.unique_for_ms is not null), v_job.id);
         if v_owner = v_job.id then
           v_left := coalesce((left_over ->> v_job.account)::bigint, 0);
           v_outcome := case when v_job.amount > v_left then 'unpaid' end;
@@ -48,7 +52,8 @@ begin
         end if;
       end if;
       if v_owner = v_job.id and v_job.unique_for_ms is not null then
-        v_owner := fairmill.take_unique_period(v_job.tenant, v_job.kind, v_job.unique_key, v_job.id, v_job.unique_for_ms);
+        v_owner := fairmill.take_unique_period(v_job.tenant, v_job.kind, v_job.unique_key, v_job.id,
+          v_job.unique_for_ms);
       end if;
       if v_owner = v_job.id then
         exit when fairmill.insert_jobs(array[v_job]) = 1;
@@ -79,11 +84,14 @@ begin
       continue;
     end if;
     if all_or_none then
-      raise exception 'the unique key of a job of kind "%" changed hands this moment', v_job.kind using errcode = '40001', hint = 'Try again.';
+      raise exception 'the unique key of a job of kind "%" changed hands this moment',
+        v_job.kind using errcode = '40001', hint = 'Try again.';
     end if;
     jobs[v_job.n].refusal := case v_outcome
-      when 'refused' then jsonb_build_object('code', 'FAIRMILL_DUPLICATE_JOB', 'kind', v_job.kind, 'job_id', v_owner::text)
-      else jsonb_build_object('code', 'FAIRMILL_CREDITS_EXHAUSTED', 'account', v_job.account, 'amount', v_job.amount, 'balance', greatest(0, v_left)) end;
+      when 'refused' then jsonb_build_object('code', 'FAIRMILL_DUPLICATE_JOB', 'kind', v_job.kind, 'job_id',
+        v_owner::text)
+      else jsonb_build_object('code', 'FAIRMILL_CREDITS_EXHAUSTED', 'account', v_job.account, 'amount', v_job.amount,
+        'balance', greatest(0, v_left)) end;
   end loop;
 end
 $$;

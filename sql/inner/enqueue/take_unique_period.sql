@@ -1,8 +1,9 @@
 -- Takes a key for a period. Who inserts its row, or finds the period over, owns the next one with the job named here.
 -- Result: the job that owns the period now.
--- Locks: the row when it is taken; a second caller waits for the first one's end. A period that belongs to somebody else is not locked.
+-- Locks: 18 unique key. A period that belongs to somebody else is not locked.
 -- Judged by the clock, not by the transaction's time: whoever waited for another transaction began before it ended.
-create or replace function fairmill.take_unique_period(tenant_name text, kind_name text, unique_key text, job_id bigint, for_ms float8)
+create or replace function fairmill.take_unique_period(tenant_name text, kind_name text, unique_key text, job_id bigint,
+  for_ms float8)
 returns bigint
 language plpgsql
 as $$
@@ -23,8 +24,10 @@ begin
     if v_over is false then
       return v_owner;
     end if;
-    -- It is over, or retention has just removed it: of those who see that at the same moment one changes the row, the others look again.
-    update fairmill.unique_period p set job_id = take_unique_period.job_id, expires_at = clock_timestamp() + for_ms * interval '1 millisecond'
+    -- It is over, or retention has just removed it: of those who see that at the same moment one changes the row, the
+    -- others look again.
+    update fairmill.unique_period p set job_id = take_unique_period.job_id,
+      expires_at = clock_timestamp() + for_ms * interval '1 millisecond'
     where p.tenant = tenant_name and p.kind = kind_name and p.key = unique_key and p.expires_at <= clock_timestamp();
     if found then
       return job_id;

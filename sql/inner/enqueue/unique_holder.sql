@@ -9,7 +9,8 @@ as $$
 begin
   if for_period then
     return (select p.job_id from fairmill.unique_period p
-            where p.tenant = tenant_name and p.kind = kind_name and p.key = key_name and p.expires_at > clock_timestamp());
+            where p.tenant = tenant_name and p.kind = kind_name and p.key = key_name
+              and p.expires_at > clock_timestamp());
   end if;
   return (select j.id from fairmill.job j
           where j.tenant = tenant_name and j.kind = kind_name and j.unique_key = key_name);

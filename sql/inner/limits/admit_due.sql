@@ -1,7 +1,9 @@
--- Moves scheduled jobs whose time has come on: to ready, or to blocked where they need a place under their key. Who is blocked gets one by
--- finish_transitions, which the caller calls last, with what this function answers.
--- Each gets its place in its lane from now on, in the order of the ids given: behind what is ready by now, before what is stored later.
--- The caller has locked the jobs. Result: the queues in which a job became ready, the keys of which a job became blocked.
+-- Moves scheduled jobs whose time has come on: to ready, or to blocked where they need a slot under their key. Who is
+-- blocked gets one by finish_transitions, which the caller calls last, with what this function answers.
+-- Each gets its position in its lane from now on, in the order of the ids given: behind what is ready by now, before
+-- what is stored later.
+-- The caller has locked the jobs. Result: the queues in which a job became ready, the keys of which a job became
+-- blocked.
 create or replace function fairmill.admit_due(ids bigint[], out queues text[], out keys text[])
 language plpgsql
 as $$
@@ -12,12 +14,14 @@ begin
   with due as (
     update fairmill.job j
     set turn_no = turn.no, (state, aside) = (
-      -- Who holds a place keeps it: a rate had put it back, or places of its kind are held from enqueue to end.
+      -- Who holds a slot keeps it: a rate had put it back, or slots of its kind are held from enqueue to end.
       select coalesce(must.wait, 'ready'), must.wait
       from (select case when j.limit_key is not null and j.slot is null and exists (
-              select from fairmill.rule_in_force r where r.kind = j.kind and r.max_running is not null) then 'blocked' end as wait) must)
+              select from fairmill.key_limit_in_force r where r.kind = j.kind and r.max_running is not null)
+                then 'blocked' end as wait) must)
     from unnest(ids, v_turns) as turn (id, no)
-    -- Said in this way it fits the primary key alone: by the index on scheduled jobs every id would be a walk along all of them.
+    -- Said in this way it fits the primary key alone: by the index on scheduled jobs every id would be a walk along all
+    -- of them.
     where j.id = turn.id and j.state is not distinct from 'scheduled'
     returning j.queue, j.state, j.limit_key)
   select coalesce(array_agg(distinct d.queue) filter (where d.state = 'ready'), '{}'),

@@ -1,5 +1,6 @@
--- Finds whose slots and rate each job uses (limit_key), and what the limit of its key says when all slots are taken (when_full).
--- Plan expected: a probe of key_rule and of told_rule per job.
+-- Finds whose slots and rate each job uses (limit_key), and what the limit of its key says when all slots are taken
+-- (when_full).
+-- Plan expected: a probe of key_limit and of key_limit_report per job.
 create or replace function fairmill.find_limit_keys(jobs fairmill.new_job[])
 returns fairmill.new_job[]
 language plpgsql
@@ -12,10 +13,12 @@ begin
     select j.n, rule.when_full, case rule.per
       when 'kind' then jsonb_build_array(j.kind)::text
       when 'tenant' then jsonb_build_array(j.kind, j.tenant)::text
-      when 'key' then case when j.key is not null then jsonb_build_array(j.kind, j.tenant, j.key)::text end end as limit_key
+      when 'key' then case when j.key is not null
+        then jsonb_build_array(j.kind, j.tenant, j.key)::text end end as limit_key
     from unnest(jobs) as j
     cross join lateral (
-      select r.per, case when r.max_running is not null then r.when_full end as when_full from fairmill.rule_in_force r where r.kind = j.kind offset 0) rule
+      select r.per, case when r.max_running is not null then r.when_full end as when_full
+        from fairmill.key_limit_in_force r where r.kind = j.kind offset 0) rule
     where j.conflict is null and j.refusal is null
   loop
     continue when v_job.limit_key is null;

@@ -1,9 +1,11 @@
 -- How many may start at a moment under a rate, and when so many as are wanted may.
---   spent_at, spent  of the meter;  rate_*: of the gate or rule;  at: the moment, by the database's clock
+--   spent_at, spent  of the meter;  rate_*: of the limit;  at: the moment, by the database's clock
 --   wanted           open_at tells when so many fit; more than the limit never do, then it tells when the limit does
--- window: what was spent counts until it is older than the period, so no sliding window of that length ever holds more than the limit.
+-- window: what was spent counts until it is older than the period, so no sliding window of that length ever holds more
+-- than the limit.
 -- uniform: one, if the last is long enough ago.
-create or replace function fairmill.rate_room(spent_at timestamptz[], spent integer[], rate_limit integer, rate_per_ms bigint, rate_how text, at timestamptz,
+create or replace function fairmill.rate_room(spent_at timestamptz[], spent integer[], rate_limit integer,
+  rate_per_ms bigint, rate_how text, at timestamptz,
   wanted integer default 1, out room integer, out open_at timestamptz)
 language plpgsql immutable
 as $$
@@ -13,7 +15,8 @@ declare
   v_later integer;
 begin
   if rate_how = 'uniform' then
-    open_at := greatest(at, spent_at[v_count] + ceil(rate_per_ms * 1000.0 / rate_limit)::float8 * interval '1 microsecond');
+    open_at := greatest(at, spent_at[v_count] + ceil(rate_per_ms * 1000.0 / rate_limit)::float8 * interval
+      '1 microsecond');
     room := (open_at <= at)::integer;
     return;
   end if;

@@ -1,34 +1,36 @@
--- A rule as set_key_limits_v1 takes it, as a row of told_rule without id and time. Refuses what it does not know; what the values may be is
--- for the table to say.
+-- A rule as set_key_limits_v1 takes it, as a row of key_limit_report without id and time. Refuses what it does not
+-- know; what the values may be is for the table to say.
 create or replace function fairmill.read_key_limits(kind text, rule jsonb)
-returns fairmill.told_rule
+returns fairmill.key_limit_report
 language plpgsql
 as $$
 declare
   v_rate    jsonb := nullif(rule -> 'rate', 'null');
   v_unknown text;
-  v_told    fairmill.told_rule;
+  v_report    fairmill.key_limit_report;
 begin
-  select k into v_unknown from jsonb_object_keys(nullif(rule, 'null')) k where k not in ('per', 'max_running', 'when_full', 'rate') limit 1;
+  select k into v_unknown from jsonb_object_keys(nullif(rule, 'null')) k
+    where k not in ('per', 'max_running', 'when_full', 'rate') limit 1;
   if v_unknown is not null then
-    raise exception 'unknown setting "%"', v_unknown using errcode = 'FM001', hint = 'Known: per, max_running, when_full, rate.';
+    raise exception 'unknown setting "%"', v_unknown using errcode = 'FM001',
+      hint = 'Known: per, max_running, when_full, rate.';
   end if;
   perform fairmill.check_rate(v_rate);
-  v_told.kind := kind;
-  v_told.taken := false;
-  v_told.per := coalesce(rule ->> 'per', 'key');
-  v_told.when_full := coalesce(rule ->> 'when_full', 'wait');
-  if v_told.per = 'kind' and v_told.when_full = 'wait' then
-    v_told.kind_max_running := (rule ->> 'max_running')::integer;
+  v_report.kind := kind;
+  v_report.adopted := false;
+  v_report.per := coalesce(rule ->> 'per', 'key');
+  v_report.when_full := coalesce(rule ->> 'when_full', 'wait');
+  if v_report.per = 'kind' and v_report.when_full = 'wait' then
+    v_report.kind_max_running := (rule ->> 'max_running')::integer;
   else
-    v_told.max_running := (rule ->> 'max_running')::integer;
+    v_report.max_running := (rule ->> 'max_running')::integer;
   end if;
   if v_rate is not null then
-    v_told.rate_limit := (v_rate ->> 'limit')::integer;
-    v_told.rate_per_ms := (v_rate ->> 'per_ms')::bigint;
-    v_told.rate_how := coalesce(v_rate ->> 'how', 'window');
-    v_told.rate_at := coalesce(v_rate ->> 'at', 'start');
+    v_report.rate_limit := (v_rate ->> 'limit')::integer;
+    v_report.rate_per_ms := (v_rate ->> 'per_ms')::bigint;
+    v_report.rate_how := coalesce(v_rate ->> 'how', 'window');
+    v_report.rate_at := coalesce(v_rate ->> 'at', 'start');
   end if;
-  return v_told;
+  return v_report;
 end
 $$;

@@ -1,7 +1,7 @@
--- Slots of kinds whose jobs wait for one. With alone a due job takes a free slot and is ready, or is blocked. In a transaction of the
--- caller it becomes scheduled for now instead, and the upkeep that promotes it after the commit finds its slot: no settle ever waits for
--- a transaction of a caller.
--- Locks: with alone, meters of use start of these keys, by name: until the commit gives them up, no settle can free a slot unseen.
+-- Slots of kinds whose jobs wait for one. With alone a due job takes a free slot and is ready, or is blocked. In a
+-- transaction of the caller it becomes scheduled for now instead, and the upkeep that promotes it after the commit
+-- finds its slot: no settle ever waits for a transaction of a caller.
+-- Locks: with alone 17 key meter.
 create or replace function fairmill.slots_of_waiting(jobs fairmill.new_job[], alone boolean)
 returns fairmill.new_job[]
 language plpgsql
@@ -21,15 +21,19 @@ begin
     return jobs;
   end if;
   perform fairmill.lock_meters('start', 'key', array(
-    select j.limit_key from unnest(jobs) as j where j.when_full = 'wait' and j.state = 'ready' and j.conflict is null and j.refusal is null));
+    select j.limit_key from unnest(jobs) as j where j.when_full = 'wait' and j.state = 'ready' and j.conflict is null
+      and j.refusal is null));
   -- Everything of a key in one row: a join job by job would be quadratic.
   for v_job in
     with wanted as materialized (
       select j.limit_key as key, array_agg(j.n order by j.n) as ns,
-        (select b.id from fairmill.job b where b.aside = 'blocked' and b.limit_key = j.limit_key limit 1) is not null as has_blocked
+        (select b.id from fairmill.job b where b.aside = 'blocked' and b.limit_key = j.limit_key limit 1) is not null
+          as has_blocked
       from unnest(jobs) as j
-      where j.when_full = 'wait' and j.state = 'ready' and j.conflict is null and j.refusal is null group by j.limit_key)
-    select turn.n, free.slots[turn.index] as slot, case when turn.index > cardinality(free.slots) then 'blocked' else 'ready' end as state
+      where j.when_full = 'wait' and j.state = 'ready' and j.conflict is null and j.refusal is null
+        group by j.limit_key)
+    select turn.n, free.slots[turn.index] as slot, case when turn.index > cardinality(free.slots) then 'blocked'
+      else 'ready' end as state
     -- Jobs that are blocked already go first: a free slot beside them is an accident that upkeep repairs.
     from fairmill.free_slots(array(select w.key from wanted w where not w.has_blocked), cardinality(jobs)) free
     join wanted w on w.key = free.name

@@ -1,4 +1,5 @@
--- The pairs of queue and priority in which a job is ready, at most 1000: one index probe per pair. Part of tenants_v1 and queues_v1.
+-- The pairs of queue and priority in which a job is ready, at most 1000: one index probe per pair. Part of tenants_v1
+-- and queues_v1.
 -- Plan expected: recursive union of probes of job_lane.
 create or replace function fairmill.levels()
 returns table (queue text, priority smallint)
@@ -16,7 +17,8 @@ begin
       select next.queue, next.priority from level
       cross join lateral (
         select j.queue, j.priority from fairmill.job j
-        where j.aside is null and j.state = 'ready' and fairmill.level_v1(j.queue, j.priority) < fairmill.level_v1(level.queue, level.priority)
+        where j.aside is null and j.state = 'ready'
+          and fairmill.level_v1(j.queue, j.priority) < fairmill.level_v1(level.queue, level.priority)
         order by fairmill.level_v1(j.queue, j.priority) desc limit 1) next)
     select level.queue, level.priority from level limit 1000;
 end

@@ -1,7 +1,8 @@
--- An entry more in job.failures or outbox.attempts. Both are rewritten with every attempt, so what is kept has a bound: 50 entries and 64 KiB.
--- What is over it goes from the middle: the first three tell how it began, the last ones how it stands. The entry behind the gap says in
--- dropped how many are missing before it. The last entry stays as it is; if it alone fills the room, of the first the code and the beginning
--- of the message are left.
+-- An entry more in job.failures or outbox.attempts. Both are rewritten with every attempt, so what is kept has a bound:
+-- 50 entries and 64 KiB.
+-- What is over it goes from the middle: the first three tell how it began, the last ones how it stands. The entry
+-- behind the gap says in dropped how many are missing before it. The last entry stays as it is; if it alone fills the
+-- room, of the first the code and the beginning of the message are left.
 --   attempts  the array, or null;  entry: an object
 create or replace function fairmill.add_attempt(attempts jsonb, entry jsonb)
 returns jsonb
@@ -20,16 +21,20 @@ begin
     v_at := least(v_firsts, v_count - 2);
     -- One at a time, unless there are far too many: then all of those at once.
     v_gone := greatest(1, v_count - v_entries_max);
-    select jsonb_agg(case when e.n = v_at + v_gone + 1 then e.entry || jsonb_build_object('dropped', missing.count + coalesce((e.entry ->> 'dropped')::integer, 0)) else e.entry end order by e.n)
+    select jsonb_agg(case when e.n = v_at + v_gone + 1
+      then e.entry || jsonb_build_object('dropped', missing.count + coalesce((e.entry ->> 'dropped')::integer, 0))
+      else e.entry end order by e.n)
       into v_all
     from jsonb_array_elements(v_all) with ordinality as e (entry, n)
     cross join (select sum(1 + coalesce((d.entry ->> 'dropped')::integer, 0))::integer as count
-                from jsonb_array_elements(v_all) with ordinality as d (entry, n) where d.n > v_at and d.n <= v_at + v_gone) missing
+                from jsonb_array_elements(v_all) with ordinality as d (entry, n) where d.n > v_at
+                  and d.n <= v_at + v_gone) missing
     where e.n <= v_at or e.n > v_at + v_gone;
     v_count := jsonb_array_length(v_all);
   end loop;
   if v_count = 2 and pg_column_size(v_all) > v_bytes_max and jsonb_typeof(v_all -> 0 -> 'error') = 'object' then
-    v_all := jsonb_set(v_all, '{0,error}', jsonb_strip_nulls(jsonb_build_object('name', left(v_all #>> '{0,error,name}', 200),
+    v_all := jsonb_set(v_all, '{0,error}',
+      jsonb_strip_nulls(jsonb_build_object('name', left(v_all #>> '{0,error,name}', 200),
       'code', left(v_all #>> '{0,error,code}', 200), 'message', left(v_all #>> '{0,error,message}', 200))));
   end if;
   return v_all;

@@ -1,10 +1,11 @@
--- Writes into the last entry of outbox.attempts what the attempt came to, if it says so and has not been told before. An attempt without an
--- outcome is one whose worker did not get to tell.
---   said  what the worker says of it: outcome (sent | refused | doubt) and error; null: nothing
+-- Writes into the last entry of outbox.attempts what the attempt came to, if it says so and has not been told before.
+-- An attempt without an outcome is one whose worker did not get to tell.
+--   said  what the worker says of it: outcome (sent | refused | uncertain) and error; null: nothing
 create or replace function fairmill.close_attempt(attempts jsonb, said jsonb)
 returns jsonb
 language sql immutable
 as $$
   select case when said is null or jsonb_array_length(attempts) = 0 or attempts -> -1 ? 'outcome' then attempts else
-    jsonb_set(attempts, '{-1}', (attempts -> -1) || jsonb_strip_nulls(jsonb_build_object('outcome', said -> 'outcome', 'error', said -> 'error'))) end
+    jsonb_set(attempts, '{-1}', (attempts -> -1)
+      || jsonb_strip_nulls(jsonb_build_object('outcome', said -> 'outcome', 'error', said -> 'error'))) end
 $$;

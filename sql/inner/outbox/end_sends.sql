@@ -1,9 +1,10 @@
--- Ends the messages of delivery jobs that ended, in the transaction that ends the job, whoever ends it: a message has its end exactly when
--- its job has. sent where the job is done. Where it is not: unknown if an attempt to send may have arrived, else skipped
--- (cancelled) or failed (dead). Then whoever is next in order gets its turn.
+-- Ends the messages of delivery jobs that ended, in the transaction that ends the job, whoever ends it: a message has
+-- its end exactly when its job has. sent where the job is done. Where it is not: unknown if an attempt to send may have
+-- arrived, else skipped (cancelled) or failed (dead). Then whoever is next in order gets its turn.
 --   rows, states  of the jobs that ended: job.outbox, and the state each ended in
---   details       null, or an array beside rows: what settle_v1 was told; delivery has outcome (sent | refused | doubt), answer, error
--- Locks: the rows, then those that are next. Never waits for a transaction of a caller.
+--   details       null, or an array beside rows: what settle_v1 was told; delivery has outcome (sent | refused |
+--                 uncertain), answer, error
+-- Locks: 10 message (and the next of their order keys). Never waits for a transaction of a caller.
 -- Plan expected: a probe of the primary key of outbox per row.
 create or replace function fairmill.end_sends(rows bigint[], states text[], details jsonb default null)
 returns void
@@ -21,14 +22,17 @@ begin
     set status = case
           when given.state = 'done' or given.said ->> 'outcome' = 'sent' then 'sent'
           -- What the attempt itself says goes before what the row says: it was sending until this moment.
-          when coalesce(given.said ->> 'outcome', case when o.status = 'sending' then 'doubt' end) = 'doubt' then 'unknown'
+          when coalesce(given.said ->> 'outcome', case when o.status = 'sending' then 'uncertain' end) = 'uncertain'
+            then 'unknown'
           when given.state = 'cancelled' then 'skipped' else 'failed' end,
-        attempts = fairmill.close_attempt(o.attempts, given.said), answer = coalesce(given.said -> 'answer', o.answer), ended_at = v_at
+        attempts = fairmill.close_attempt(o.attempts, given.said), answer = coalesce(given.said -> 'answer', o.answer),
+          ended_at = v_at
     from (select u.id, u.state, nullif(details -> (u.n - 1)::integer -> 'delivery', 'null') as said
           from unnest(rows, states) with ordinality as u (id, state, n)) given
     where o.id = given.id and o.status in ('pending', 'sending')
     returning o.tenant, o.channel, o.order_key)
-  select array_agg(e.tenant), array_agg(e.channel), array_agg(e.order_key) into v_tenants, v_channels, v_keys from ended e where e.order_key is not null;
+  select array_agg(e.tenant), array_agg(e.channel), array_agg(e.order_key) into v_tenants, v_channels, v_keys
+    from ended e where e.order_key is not null;
   if v_keys is not null then
     perform fairmill.start_next_messages(v_tenants, v_channels, v_keys);
   end if;

@@ -1,11 +1,11 @@
--- Looks at messages whose turn may have come without anybody having seen it: published while nobody, or somebody who was just ending, was
--- before them. Part of upkeep.
+-- Looks at messages whose turn may have come without anybody having seen it: published while nobody, or somebody who
+-- was just ending, was before them. Part of upkeep.
 -- Result: how many were started, how many marks are left for the next time because somebody is busy there.
--- A mark goes away only where something was started, or where the one under way is locked here and found open: then it cannot end before this
--- commits, and whoever ends it sees the row.
--- Locks: the marked rows, those under way and the next ones; others' are skipped. Who is putting back another message of the key is waited
--- for, but not for long and not often: the index outbox_turn has room for one.
--- Plan expected: a walk along outbox_recheck; probes of outbox_turn and outbox_waiting per row.
+-- A mark goes away only where something was started, or where the one under way is locked here and found open: then it
+-- cannot end before this commits, and whoever ends it sees the row.
+-- Locks: 10 message (those that are free). Who is putting back another message of the key is waited for, but not for
+-- long and not often: the index outbox_head has room for one.
+-- Plan expected: a walk along outbox_recheck; probes of outbox_head and outbox_waiting per row.
 create or replace function fairmill.recheck_order(rows_max integer, out started integer, out remaining integer)
 language plpgsql
 set lock_timeout = '100ms'
@@ -20,15 +20,19 @@ begin
   started := 0;
   remaining := 0;
   for v_row in
-    select o.id, o.tenant, o.channel, o.order_key from fairmill.outbox o where o.recheck order by o.id limit rows_max for update skip locked
+    select o.id, o.tenant, o.channel, o.order_key from fairmill.outbox o where o.recheck
+      order by o.id limit rows_max for update skip locked
   loop
-    v_open := exists (select from fairmill.outbox o where o.tenant = v_row.tenant and o.channel = v_row.channel and o.order_key = v_row.order_key
+    v_open := exists (select from fairmill.outbox o where o.tenant = v_row.tenant and o.channel = v_row.channel
+      and o.order_key = v_row.order_key
       and o.order_key is not null and o.ended_at is null and o.waiting is null);
     if not v_open then
       select o.id into v_next from fairmill.outbox o
-      where o.tenant = v_row.tenant and o.channel = v_row.channel and o.order_key = v_row.order_key and o.waiting is not null
+      where o.tenant = v_row.tenant and o.channel = v_row.channel and o.order_key = v_row.order_key
+        and o.waiting is not null
       order by o.id limit 1;
-      select o.id into v_next from fairmill.outbox o where o.id = v_next and o.waiting is not null for update skip locked;
+      select o.id into v_next from fairmill.outbox o where o.id = v_next
+        and o.waiting is not null for update skip locked;
       if found then
         begin
           perform fairmill.start_message(v_next);

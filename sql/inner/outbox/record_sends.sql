@@ -1,10 +1,12 @@
--- The half of a settle for messages whose job waits for another turn: what the attempt came to. A message that was certainly not
--- delivered is pending again; about any other the next attempt is in doubt. The caller is settle_v1, in whose transaction the job goes
--- back: either both are written or none.
---   worker_id, ids, leases, verdicts, details  as settle_v1 has them; details of such a job may carry delivery: outcome, error
--- Locks: none but the rows; the caller has locked the jobs.
+-- The half of a settle for messages whose job waits for another turn: what the attempt came to. A message that was
+-- certainly not delivered is pending again; about any other the next attempt is uncertain. The caller is settle_v1, in
+-- whose transaction the job goes back: either both are written or none.
+--   worker_id, ids, leases, verdicts, details  as settle_v1 has them; details of such a job may carry delivery:
+--                                              outcome, error
+-- Locks: 10 message.
 -- Plan expected: nested loops from the arrays to the primary keys of job and outbox.
-create or replace function fairmill.record_sends(worker_id text, ids bigint[], leases bigint[], verdicts text[], details jsonb)
+create or replace function fairmill.record_sends(worker_id text, ids bigint[], leases bigint[], verdicts text[],
+  details jsonb)
 returns void
 language plpgsql
 as $$

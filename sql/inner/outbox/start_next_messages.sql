@@ -1,9 +1,9 @@
 -- Gives the next message of each order key its delivery job, in the transaction that ended the one before it.
 --   tenants, channels, keys  side by side: of messages that were under way until this moment
--- Whoever calls this has ended the one under way and not committed: nobody else can begin one of that key until then. So this
--- waits for nobody. A message that is published meanwhile has a mark, and upkeep finds it (recheck_order).
--- Locks: the next row of each key. One that upkeep is looking at keeps its mark.
--- Plan expected: probes of outbox_turn and outbox_waiting per key.
+-- Whoever calls this has ended the one under way and not committed: nobody else can begin one of that key until then.
+-- So this waits for nobody. A message that is published meanwhile has a mark, and upkeep finds it (recheck_order).
+-- Locks: 10 message (the next of each order key). One that upkeep is looking at keeps its mark.
+-- Plan expected: probes of outbox_head and outbox_waiting per key.
 create or replace function fairmill.start_next_messages(tenants text[], channels text[], keys text[])
 returns void
 language plpgsql

@@ -1,5 +1,5 @@
 -- A job that somebody asked to cancel does not wait for another turn: its verdict becomes cancelled.
--- Locks: the jobs by id, so that no request to cancel can slip in before the settle that follows.
+-- Locks: 8 job.
 create or replace function fairmill.apply_cancel_requests(ids bigint[], verdicts text[])
 returns text[]
 language plpgsql
@@ -13,7 +13,8 @@ begin
   if v_asked is null then
     return verdicts;
   end if;
-  return array(select case when v.verdict in ('retry', 'snooze', 'release') and v.id = any (v_asked) then 'cancelled' else v.verdict end
+  return array(select case when v.verdict in ('retry', 'snooze', 'release') and v.id = any (v_asked) then 'cancelled'
+    else v.verdict end
                from unnest(ids, verdicts) with ordinality as v (id, verdict, n) order by v.n);
 end
 $$;

@@ -1,5 +1,6 @@
 -- The entry of job.failures for an attempt whose worker died.
-create or replace function fairmill.crash_entry(attempt smallint, lease_no bigint, worker text, started_at timestamptz, ended_at timestamptz)
+create or replace function fairmill.crash_entry(attempt smallint, lease_no bigint, worker text, started_at timestamptz,
+  ended_at timestamptz)
 returns jsonb
 language sql stable
 as $$

@@ -1,10 +1,11 @@
--- Until when does a job wait that has come to these waits? Part of put_back, in the transaction that puts the job back, so that
--- no signal is lost between "not there yet" and "put back": the steps are locked here, and whoever sends a signal writes to the step
--- first and looks at the job afterwards.
+-- Until when does a job wait that has come to these waits? Part of return_jobs, in the transaction that puts the job
+-- back, so that no signal is lost between "not there yet" and "put back": the steps are locked here, and whoever sends
+-- a signal writes to the step first and looks at the job afterwards.
 --   lease   under which the job came to them;  due_at: unless something else is known
--- Result: due_at; null where a signal has come since: the job does not wait at all; or now, where another transaction is sending one. That
--- may take its time, and a settle does not wait for it: its commit is announced, and whoever looks then finds the job due (signal_v1).
--- Locks: the steps; those that somebody else holds are skipped.
+-- Result: due_at; null where a signal has come since: the job does not wait at all; or now, where another transaction
+-- is sending one. That may take its time, and a settle does not wait for it: its commit is announced, and whoever looks
+-- then finds the job due (signal_v1).
+-- Locks: 9 step (those that are free).
 -- Plan expected: the steps by their primary key.
 create or replace function fairmill.wait_until(job_id bigint, lease bigint, names text[], due_at timestamptz)
 returns timestamptz
@@ -18,8 +19,10 @@ begin
   with held as (
     select s.name, s.signalled_at from fairmill.step s
     where s.job_id = wait_until.job_id and s.name = any (names) for update skip locked)
-  select coalesce(array_agg(h.name), '{}'), coalesce(bool_or(h.signalled_at is not null), false) into v_held, v_came from held h;
-  -- Written, not only locked: a sender whose transaction has an old snapshot then fails instead of believing that the job still runs.
+  select coalesce(array_agg(h.name), '{}'), coalesce(bool_or(h.signalled_at is not null), false) into v_held, v_came
+    from held h;
+  -- Written, not only locked: a sender whose transaction has an old snapshot then fails instead of believing that the
+  -- job still runs.
   update fairmill.step s set lease_no = lease where s.job_id = wait_until.job_id and s.name = any (v_held);
   return case when v_came then null when v_held @> names then due_at else least(due_at, clock_timestamp()) end;
 end

@@ -1,7 +1,8 @@
 -- The rows of promote_v1: moves due jobs on. The caller calls finish_transitions with queues and keys as its last step.
--- Locks: the due jobs (others' are skipped).
+-- Locks: 8 job (those that are free), then as admit_due.
 -- Plan expected: a range of job_scheduled up to now, then the rows by the primary key.
-create or replace function fairmill.promote_rows(jobs_max integer, out promoted integer, out queues text[], out keys text[])
+create or replace function fairmill.promote_rows(jobs_max integer, out promoted integer, out queues text[],
+  out keys text[])
 language plpgsql
 as $$
 #variable_conflict use_column

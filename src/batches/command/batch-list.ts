@@ -1,9 +1,9 @@
 // What the commands about batches and about flows have in common: the list, the facts of one, and the end of one.
-import { type Command, Option } from "commander";
+import { Option } from "commander";
 import { systemClock } from "../../base/clock.js";
 import { batchId, given, name, whole } from "../../cli/arguments.js";
 import { colourOfState } from "../../cli/colours.js";
-import type { GlobalOptions } from "../../cli/command.js";
+import { type CliCommand, defineCommand } from "../../cli/command.js";
 import { UsageError } from "../../cli/failure.js";
 import type { Output } from "../../cli/output.js";
 import { tableOf } from "../../cli/table.js";
@@ -15,10 +15,10 @@ import { PAGE_ROWS_MAX } from "../../jobs/read-jobs.js";
 import { BATCH_STATES, BatchNotFoundError, type BatchState } from "../batch.js";
 import { type Batch, LIVE_COUNTED_MAX } from "../batch-statements.js";
 
-export interface ListOptions {
+interface ListOptions {
   readonly state?: BatchState;
   readonly tenant?: string;
-  readonly limit?: number;
+  readonly limit: number;
   readonly before?: string;
 }
 
@@ -29,30 +29,43 @@ const pluralOf = (role: Role) => (role === "batch" ? "batches" : "flows");
 /** A node is waiting or skipped, a batch or flow that is listed never is. */
 const LISTED = BATCH_STATES.filter((state) => state !== "waiting" && state !== "skipped");
 
-export function declareList(command: Command, role: Role): void {
+export function listCommand(role: Role): CliCommand {
   const plural = pluralOf(role);
-  command
-    .addOption(new Option("--state <state>", `of the list: only ${plural} in this state`).choices(LISTED))
-    .option("--tenant <name>", `of the list: only ${plural} of this tenant`, name("--tenant"))
-    .option("--limit <n>", `of the list: how many, at most ${PAGE_ROWS_MAX}`, whole("--limit", 1, PAGE_ROWS_MAX))
-    .option("--before <id>", `of the list: only ${plural} with a lower id`, batchId);
-}
-
-export async function list(role: Role, options: ListOptions & GlobalOptions, out: Output): Promise<0> {
-  const { state, tenant, before, limit = 50 } = options;
-  const filter = given({ state, tenant, before });
-  const page = await withClient(await findTarget(options), (client) => client.batches.list({ role, ...filter, limit }));
-  const next = page.length === limit ? (page.at(-1)?.id ?? null) : null;
-  const more = next === null ? "" : `\nOlder ones: the same command with --before ${next}`;
-  const text = page.length === 0 ? nothingIn(role, Object.keys(filter).length > 0) : `${tableFor(page, out)}${more}`;
-  out.result({ [pluralOf(role)]: page, next }, text);
-  return 0;
+  return defineCommand<ListOptions>({
+    name: "list",
+    summary: `list ${plural}, newest first, with what became of their jobs`,
+    examples: [
+      [`fairmill ${plural}`, "the newest"],
+      [`fairmill ${plural} --state failed --tenant acme`, "what went wrong for one tenant"],
+    ],
+    declare: (command) =>
+      void command
+        .addOption(new Option("--state <state>", `only ${plural} in this state`).choices(LISTED))
+        .option("--tenant <name>", `only ${plural} of this tenant`, name("--tenant"))
+        .option("--limit <n>", `how many, at most ${PAGE_ROWS_MAX}`, whole("--limit", 1, PAGE_ROWS_MAX), 50)
+        .option("--before <id>", `only ${plural} with a lower id`, batchId),
+    run: async ({ options, out }) => {
+      const { state, tenant, before, limit } = options;
+      const filter = given({ state, tenant, before });
+      const page = await withClient(await findTarget(options), (client) =>
+        client.batches.list({ role, ...filter, limit }),
+      );
+      const next = page.length === limit ? (page.at(-1)?.id ?? null) : null;
+      const more = next === null ? "" : `\nOlder ones: the same command with --before ${next}`;
+      const isFiltered = Object.keys(filter).length > 0;
+      out.result(
+        { [plural]: page, next },
+        page.length === 0 ? nothingIn(role, isFiltered) : `${tableFor(page, out)}${more}`,
+      );
+      return 0;
+    },
+  });
 }
 
 const nothingIn = (role: Role, filtered: boolean) =>
   filtered
     ? `No ${role} fits these filters. Leave one out, or see all of them: fairmill ${pluralOf(role)}`
-    : `There are no ${pluralOf(role)} yet. ${role === "batch" ? "client.batch stores one" : "client.flow starts one"}: see the guide.`;
+    : `There are no ${pluralOf(role)} yet. ${role === "batch" ? "client.batches.create stores one" : "client.flows.start starts one"}: see the guide.`;
 
 export const shownLive = (live: number): string =>
   live >= LIVE_COUNTED_MAX ? `${LIVE_COUNTED_MAX} or more` : String(live);
@@ -69,7 +82,7 @@ function tableFor(page: readonly Batch[], out: Output): string {
     String(batch.cancelled),
     shownLive(batch.live),
     relative(batch.createdAt, nowMs),
-    batch.endedAt === null ? "" : relative(batch.endedAt, nowMs),
+    batch.completedAt === null ? "" : relative(batch.completedAt, nowMs),
   ]);
   return tableOf(
     ["ID", "STATE", "NAME", "TENANT", "DONE", "DEAD", "CANCELLED", "LIVE", "CREATED", "ENDED"],
@@ -84,7 +97,7 @@ export async function find(client: Client, role: Role, id: string): Promise<Batc
   const found = await client.batches.get(id);
   if (found === undefined) throw new BatchNotFoundError(role, id);
   if (role === "flow" && found.role !== "flow")
-    throw new UsageError(`${id} is a ${found.role}, no flow. See it with "fairmill batches show ${id}".`);
+    throw new UsageError(`${id} is a ${found.role}, no flow. See it with "fairmill batches get ${id}".`);
   return found;
 }
 
@@ -104,7 +117,7 @@ export function factsOf(batch: Batch, coloured: boolean): string {
     ["lost", lost > 0 ? `${lost} who held it open and did not come back` : null],
     ["called", called.length > 0 ? called.join(", ") : null],
     ["created", at(batch.createdAt)],
-    ["ended", at(batch.endedAt)],
+    ["ended", at(batch.completedAt)],
     ["cancel", batch.cancelRequestedAt && `asked for ${at(batch.cancelRequestedAt)}`],
   ];
   const what = batch.role.charAt(0).toUpperCase() + batch.role.slice(1);
@@ -114,33 +127,31 @@ export function factsOf(batch: Batch, coloured: boolean): string {
   ].join("\n");
 }
 
-export async function cancelOne(role: Role, id: string, options: GlobalOptions, out: Output): Promise<0> {
-  await withClient(await findTarget(options), async (client) => {
-    const before = await find(client, role, id);
-    const state = before.endedAt === null ? await client.batches.cancel(id) : before.state;
-    const live = state === "pending" ? (await client.batches.get(id))?.live : 0;
-    const words =
-      before.endedAt !== null
-        ? `had ended before: ${state}.`
-        : state === "pending"
-          ? `ends with the jobs that still run, ${shownLive(live ?? 0)}: they were told.`
-          : `is over: ${state}.`;
-    out.result({ id, state, hadEnded: before.endedAt !== null }, `The ${role} ${id} ${words}`);
+export function cancelCommand(role: Role): CliCommand {
+  const plural = pluralOf(role);
+  return defineCommand<object, [id: string]>({
+    name: "cancel",
+    summary: `end what is left of a ${role}`,
+    description:
+      role === "batch"
+        ? "Jobs that wait end at once, those that run are told, and no more are taken."
+        : "Nodes that have not started never will; jobs that wait end at once, those that run are told.",
+    examples: [[`fairmill ${plural} cancel 17`, "end what is left of it"]],
+    declare: (command) => void command.argument("<id>", `which ${role}`, batchId),
+    run: async ({ args: [id], options, out }) => {
+      await withClient(await findTarget(options), async (client) => {
+        const before = await find(client, role, id);
+        const hadEnded = before.completedAt !== null;
+        const state = hadEnded ? before.state : await client.batches.cancel(id);
+        const live = state === "pending" ? (await client.batches.get(id))?.live : 0;
+        const words = hadEnded
+          ? `had ended before: ${state}.`
+          : state === "pending"
+            ? `ends with the jobs that still run, ${shownLive(live ?? 0)}: they were told.`
+            : `is over: ${state}.`;
+        out.result({ id, state, hadEnded }, `The ${role} ${id} ${words}`);
+      });
+      return 0;
+    },
   });
-  return 0;
-}
-
-/** Options of the list mean nothing beside a word. */
-export function refuseListOptions(options: ListOptions, role: Role): void {
-  const [first] = Object.keys(given({ ...pick(options) }));
-  if (first !== undefined)
-    throw new UsageError(`--${first}: this is for the list, as in "fairmill ${pluralOf(role)} --${first} …".`);
-}
-
-const pick = ({ state, tenant, limit, before }: ListOptions) => ({ state, tenant, limit, before });
-
-/** The id that belongs to a word. */
-export function idFor(word: string, id: string | undefined, role: Role): string {
-  if (id !== undefined) return id;
-  throw new UsageError(`Which ${role}? Write "fairmill ${pluralOf(role)} ${word} <id>".`);
 }

@@ -48,8 +48,9 @@ export interface ClaimAnswer {
 const USUAL = { attempt: 1, crashes: 0, maxAttempts: 3 } as const;
 /** What is usual, the lane of the first probe and the worker's first kind are left out: a null is cheap to write and to read. */
 const CLAIM = `select id, lease_no, nullif(priority, $3[1]), nullif(tenant, $4[1]), nullif(kind, $7[1]), key,
-    nullif(attempt, ${USUAL.attempt}), nullif(crashes, ${USUAL.crashes}), nullif(max_attempts, ${USUAL.maxAttempts}), payload, batch
-  from fairmill.claim_lanes_v1($1, $2, $3, $4, $5, $6, $7, $8, durable => false, hand_no => $9)`;
+    nullif(attempt, ${USUAL.attempt}), nullif(crashes, ${USUAL.crashes}), nullif(max_attempts, ${USUAL.maxAttempts}), payload, batch, timeout_ms, trace,
+    held_back
+  from fairmill.claim_lanes_v1($1, $2, $3, $4, $5, $6, $7, $8, durable => false, list_no => $9)`;
 const NEWS = "select * from fairmill.news_v1($1, $2)";
 const LANES = "select * from fairmill.lanes_v1($1, $2, $3, $4)";
 
@@ -87,11 +88,16 @@ type ClaimRow = readonly [
   maxAttempts: string | null,
   payload: string,
   batch: string | null,
+  timeoutMs: string | null,
+  trace: string | null,
+  heldBack: string | null,
 ];
 
-/** The payload of the last row, one without an id, when limits held something back. */
-interface Told {
-  held: { scope: Held["scope"]; name: string; why: Held["why"]; open_in_ms: number | null }[];
+const HELD_BACK = 13;
+
+/** What limits held back: given in the last row alone, which is no job. */
+interface HeldBack {
+  limits: { scope: Held["scope"]; name: string; why: Held["why"]; open_in_ms: number | null }[];
   cut?: number;
   late?: [priority: number, tenant: string, count: number][];
   due_in_ms?: number;
@@ -102,7 +108,8 @@ type Asked = Pick<Claim, "worker" | "queue" | "priority" | "tenant" | "kind" | "
 
 /** What a row leaves out is as it was asked for, or as usual. */
 function toClaim(row: ClaimRow, asked: Asked): Claim {
-  const [id, leaseNo, priority, tenant, kind, key, attempt, crashes, maxAttempts, payload, batch] = row;
+  const [id, leaseNo, priority, tenant, kind, key, attempt, crashes, maxAttempts, payload, batch, timeoutMs, trace] =
+    row;
   return {
     id: id as string,
     leaseNo: Number(leaseNo),
@@ -117,6 +124,8 @@ function toClaim(row: ClaimRow, asked: Asked): Claim {
     maxAttempts: numberOr(maxAttempts, USUAL.maxAttempts),
     payload: JSON.parse(payload),
     batch,
+    timeoutMs: timeoutMs === null ? null : Number(timeoutMs),
+    trace,
     hand: asked.hand,
   };
 }
@@ -149,20 +158,28 @@ export async function claimAlong(
     ],
     "texts",
   ];
-  const [claimed, news] = await db.together([claim, [NEWS, [[queue], tail]]]);
+  const [claimed, news] = await db.pipeline([claim, [NEWS, [[queue], tail]]]);
   if (claimed!.status === "rejected") throw claimed!.reason;
   const rows = claimed!.value as ClaimRow[];
-  const told = rows.at(-1)?.[0] === null ? (JSON.parse(rows.pop()![9]) as Told) : { held: [] };
+  const told = heldBackOf(rows);
   const [{ priority, tenant }] = probes as readonly [Probe];
   const asked: Asked = { worker, queue, priority, tenant, kind: kinds[0]!, hand };
   return {
     claims: rows.map((row) => toClaim(row, asked)),
-    held: told.held.map(({ scope, name, why, open_in_ms: openInMs }) => ({ scope, name, why, openInMs })),
+    held: told.limits.map(({ scope, name, why, open_in_ms: openInMs }) => ({ scope, name, why, openInMs })),
     late: (told.late ?? []).map(([priority, tenant, count]) => ({ priority, tenant, count })),
     cut: told.cut ?? 0,
     dueInMs: told.due_in_ms,
     news: news!.status === "fulfilled" ? toNews(news!.value as NewsRow[], tail) : undefined,
   };
+}
+
+/** Takes the row away that is no job, if there is one. */
+function heldBackOf(rows: ClaimRow[]): HeldBack {
+  const text = rows.at(-1)?.[HELD_BACK];
+  if (text === undefined || text === null) return { limits: [] };
+  rows.pop();
+  return JSON.parse(text) as HeldBack;
 }
 
 function toNews(rows: readonly NewsRow[], oldTail: string): News {

@@ -27,10 +27,21 @@ export interface ClaimerOptions {
   readonly jobsMax: number;
   /** Jobs of one tenant taken by one claim, over all its priorities; undefined: no limit. */
   readonly tenantJobsMax: number | undefined;
-  /** A job waits for its moment, or for upkeep to find its place: something falls due in so many milliseconds. */
-  readonly onDue: (ms: number) => void;
+}
+
+/** What a claim finds out beside its jobs: for upkeep, and for whoever watches limits. */
+export interface ClaimNews {
+  /** A job waits for its time, or for upkeep to find its slot: something falls due in this many milliseconds. */
+  due: number;
   /** Limits kept a claim from taking more. */
-  readonly onThrottled?: (throttled: Throttled) => void;
+  throttled: { readonly worker: string } & Throttled;
+}
+
+/** What the claimer needs of its worker. */
+export interface ClaimContext {
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly bus: { tell<Topic extends keyof ClaimNews>(topic: Topic, news: ClaimNews[Topic]): void };
 }
 
 /** A job that has ended: in which list it was, and which limits it may have made room in. */
@@ -42,15 +53,17 @@ const SCAN_PAGE_LANES = 5_000;
 export class Claimer {
   readonly #db: Database;
   readonly #clock: Clock;
+  readonly #bus: ClaimContext["bus"];
   readonly #options: ClaimerOptions;
   readonly #views: QueueView[];
   readonly #hands = new HandNumbers();
   /** What became free while a claim is under way: its answer may not know of it. */
   #freedMeanwhile: Ended[] | undefined;
 
-  constructor(db: Database, clock: Clock, options: ClaimerOptions) {
+  constructor({ db, clock, bus }: ClaimContext, options: ClaimerOptions) {
     this.#db = db;
     this.#clock = clock;
+    this.#bus = bus;
     this.#options = options;
     this.#views = options.queues.map(
       (name) => new QueueView(name, new LaneRing(options.lowerShare, options.tenantJobsMax)),
@@ -160,18 +173,19 @@ export class Claimer {
       late,
     );
     view.hold(closings);
-    this.#tellThrottled(view.name, answer);
+    this.#tellThrottled(worker, view.name, answer);
     if (news) view.hear(news);
-    if (news?.isDue) this.#options.onDue(0);
-    if (dueInMs !== undefined) this.#options.onDue(dueInMs);
+    if (news?.isDue) this.#bus.tell("due", 0);
+    if (dueInMs !== undefined) this.#bus.tell("due", dueInMs);
     return interleave(lanes.filter((lane) => lane.length > 0));
   }
 
-  /** A pause is somebody's wish, no limit. */
-  #tellThrottled(queue: string, { held, late }: Pick<ClaimAnswer, "held" | "late">): void {
+  /** A pause is an operator's wish, no limit. */
+  #tellThrottled(worker: string, queue: string, { held, late }: Pick<ClaimAnswer, "held" | "late">): void {
     if (held.length === 0 && late.length === 0) return;
     const limits = held.filter(({ why }) => why !== "paused");
-    if (limits.length > 0 || late.length > 0) this.#options.onThrottled?.({ queue, held: limits, putBack: late });
+    if (limits.length > 0 || late.length > 0)
+      this.#bus.tell("throttled", { worker, queue, held: limits, putBack: late });
   }
 
   /** A job that ended while the claim was under way is heard of once: what it freed is worth a try at once. */

@@ -3,10 +3,7 @@
 
 import { isThenable } from "../../base/thenable.js";
 import type { EnqueueOptions } from "../job/enqueue-options.js";
-import { type Adds, MiddlewareError } from "../job/middleware-chain.js";
-
-/** Marks one that is told of jobs when they are stored: no draft is shown to it. */
-export const SILENT: unique symbol = Symbol("silent");
+import { type Adds, MiddlewareError } from "../job/middleware-list.js";
 
 /** A job as the caller gave it, with what middlewares before made of it. */
 export interface JobDraft {
@@ -25,7 +22,6 @@ export interface EnqueueMiddleware extends Adds<unknown> {
   /** Returns what is to be changed, or nothing. What it throws, the caller of enqueue gets, and nothing is stored. */
   readonly enqueue?: (job: JobDraft) => JobChange | undefined | void | Promise<JobChange | undefined | void>;
   readonly run?: unknown;
-  readonly [SILENT]?: boolean;
 }
 
 export type EnqueueChain = (job: JobDraft) => JobDraft | Promise<JobDraft>;
@@ -34,9 +30,7 @@ type Step = EnqueueMiddleware & Required<Pick<EnqueueMiddleware, "enqueue">>;
 
 /** All that have a part at enqueue; undefined when there are none, so that nobody pays for them. */
 export function enqueueChain(middlewares: Iterable<EnqueueMiddleware> | undefined): EnqueueChain | undefined {
-  const steps = [...(middlewares ?? [])].filter(
-    (one): one is Step => one.enqueue !== undefined && one[SILENT] !== true,
-  );
+  const steps = [...(middlewares ?? [])].filter((one): one is Step => one.enqueue !== undefined);
   return steps.length === 0 ? undefined : (job) => fold(steps, 0, freeze(job));
 }
 

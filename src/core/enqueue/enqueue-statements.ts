@@ -1,9 +1,10 @@
 // Writing new jobs: the calls of enqueue_payloads_v1 and enqueue_many_v1, with what all jobs have in common sent once.
 import { DatabaseError, type FairmillError } from "../../base/errors.js";
 import type { Database, Queryable, Statement } from "../../db/database.js";
+import { type Refusal, toError } from "../../db/refusals.js";
 import { qualify } from "../../db/schema-name.js";
+import type { EffectKind } from "../job/effects.js";
 import type { AlikeJobs, Enqueued, JobList, NewJob, UniqueClaim } from "../job/enqueue-options.js";
-import { type Refusal, toError } from "./refusal.js";
 
 /**
  * The ids as one text: a thousand rows of one number each would cost more than the numbers. A job that was refused has none. All is text:
@@ -12,15 +13,14 @@ import { type Refusal, toError } from "./refusal.js";
 const ENQUEUE = `select string_agg(coalesce(id::text, ''), ',') as ids,
   string_agg(case when created then '1' when conflict = 'replaced' then 'r' else '0' end, '') as marks,
   (json_agg(refused) filter (where refused is not null))::text as refusals
-  from fairmill.enqueue_many_v1($1, $2, wake => $3, alone => $4, partial => $5)`;
+  from fairmill.enqueue_many_v1($1, $2, wake => $3, partial => $5,
+    alone => $4 and ($6::text is null or set_config('lock_timeout', $6, true) is not null))`;
 /** For jobs that differ in their payload and tenant at most, which are most. All that has an id was created. */
 const ENQUEUE_ALIKE = `select array_to_string(ids, ',', '') as ids, null as marks, refusals::text as refusals
-  from fairmill.enqueue_payloads_v1($1, $2, wake => $3, alone => $4, partial => $5, tenants => $6)`;
-/** In a transaction of ours, before the function begins: a lock that somebody has for longer ends the statement, and nothing is stored. */
-const hasty = (statement: string) =>
-  statement.replace("alone => $4", "alone => $4 and set_config('lock_timeout', '100ms', true) is not null");
-const ENQUEUE_HASTILY = hasty(ENQUEUE);
-const ENQUEUE_ALIKE_HASTILY = hasty(ENQUEUE_ALIKE);
+  from fairmill.enqueue_payloads_v1($1, $2, wake => $3, partial => $5, tenants => $7,
+    alone => $4 and ($6::text is null or set_config('lock_timeout', $6, true) is not null))`;
+/** In a transaction of ours, before the function begins: a lock that another session has for longer ends the statement, and nothing is stored. */
+const LOCK_TIMEOUT = "100ms";
 const WAKE = "select fairmill.wake_v1($1, $2)";
 /** Workers look for what falls due this often by themselves. */
 const DUE_SOON_MS = 10_000;
@@ -48,6 +48,9 @@ const OWN = [
   ["idempotencyKey", "idempotency_key"],
   ["account", "account"],
   ["amount", "amount"],
+  ["timeoutMs", "timeout_ms"],
+  ["tags", "tags"],
+  ["trace", "trace"],
 ] as const satisfies readonly (readonly [keyof NewJob, string])[];
 
 const UNIQUE = [
@@ -63,9 +66,9 @@ type Column = (typeof SHARED)[number] | (typeof OWN)[number];
 const ALL: readonly Column[] = [...SHARED, ...OWN];
 
 /** Whose transaction it is: our own that ends with the statement, for one caller or for several, or the caller's. */
-const OWN_TRANSACTION = { wake: false, alone: true, partial: false, isHasty: false };
-const OWN_OF_SEVERAL = { wake: false, alone: true, partial: true, isHasty: false };
-const CALLERS_TRANSACTION = { wake: true, alone: false, partial: false, isHasty: false };
+const OWN_TRANSACTION = { wake: false, alone: true, partial: false, failsOnLock: false };
+const OWN_OF_SEVERAL = { wake: false, alone: true, partial: true, failsOnLock: false };
+const CALLERS_TRANSACTION = { wake: true, alone: false, partial: false, failsOnLock: false };
 
 function enqueueStatement(jobs: JobList, how: typeof OWN_TRANSACTION): Statement {
   if ("payloads" in jobs) return alikeStatement(jobs, how);
@@ -76,18 +79,19 @@ function enqueueStatement(jobs: JobList, how: typeof OWN_TRANSACTION): Statement
   const shared = SHARED.filter((pair) => !varying.includes(pair));
   let text = "[";
   for (let i = 0; i < jobs.length; i++) text += (i === 0 ? "" : ",") + textOf(jobs[i]!, own);
-  return [
-    how.isHasty ? ENQUEUE_HASTILY : ENQUEUE,
-    [`${text}]`, sharedText(first, shared), how.wake, how.alone, how.partial],
-  ];
+  return [ENQUEUE, [`${text}]`, sharedText(first, shared), ...valuesOf(how)]];
 }
 
 function alikeStatement({ payloads, tenants, ...jobs }: AlikeJobs, how: typeof OWN_TRANSACTION): Statement {
   const [tenant, each] = typeof tenants === "string" ? [tenants, null] : [undefined, tenants];
   const shared = sharedText({ ...jobs, tenant }, SHARED);
-  const values = [payloads, shared, how.wake, how.alone, how.partial, each];
-  return [how.isHasty ? ENQUEUE_ALIKE_HASTILY : ENQUEUE_ALIKE, values];
+  return [ENQUEUE_ALIKE, [payloads, shared, ...valuesOf(how), each]];
 }
+
+const valuesOf = ({ wake, alone, partial, failsOnLock }: typeof OWN_TRANSACTION) => [
+  ...[wake, alone, partial],
+  failsOnLock ? LOCK_TIMEOUT : null,
+];
 
 function alikeOf(jobs: readonly NewJob[]): AlikeJobs {
   const { tenant, ...first } = jobs[0]!;
@@ -108,6 +112,9 @@ const isPlain = (job: NewJob) =>
   job.idempotencyKey === undefined &&
   job.account === undefined &&
   job.batch === undefined &&
+  job.timeoutMs === undefined &&
+  job.tags === undefined &&
+  job.trace === undefined &&
   job.unique === undefined;
 
 /** Two jobs whose SHARED fields are the same, but for the tenant. */
@@ -142,6 +149,9 @@ export const jobText = (job: NewJob): string => textOf(job, ALL);
 /** Jobs that share nothing, as enqueue_many_v1 takes them. */
 export const jobsText = (jobs: readonly NewJob[]): string => `[${jobs.map(jobText).join(",")}]`;
 
+/** Jobs as an effect of a handler. */
+export const JOBS: EffectKind<NewJob> = { member: "enqueue", text: jobsText };
+
 /** What became of a job of several callers: each has its own answer. */
 export type Stored = Enqueued | { readonly error: FairmillError };
 
@@ -149,23 +159,23 @@ export type Stored = Enqueued | { readonly error: FairmillError };
 export async function storeJobs(db: Database, jobs: JobList, nowMs: number): Promise<Enqueued[]> {
   if (isTooMuch(jobs)) return db.transaction((tx) => storeJobsIn(tx, db.schema, jobs));
   // One list after the other stays on its connection, which knows where its last rows went: that is worth more than the wait.
-  const [stored] = await db.togetherLarge(statements(jobs, nowMs, OWN_TRANSACTION));
+  const [stored] = await db.pipelineLarge(statements(jobs, nowMs, OWN_TRANSACTION));
   if (stored!.status === "rejected") throw stored!.reason;
   return allOrNone(stored!.value, countOf(jobs));
 }
 
 /**
- * The same for jobs of several callers: a limit that refuses one of them does not concern the others. Nobody waits for the wake-up: beside a
- * few jobs it takes a good part of the time. `isHasty`: fails, and stores nothing, where it would have to wait for somebody's transaction.
+ * The same for jobs of several callers: a limit that refuses one of them does not concern the others. The wake-up is not awaited: beside a
+ * few jobs it takes a good part of the time. `failsOnLock`: fails, and stores nothing, where it would have to wait for another transaction.
  */
 export async function storeJobsOfSeveral(
   db: Database,
   jobs: readonly NewJob[],
   nowMs: number,
-  isHasty: boolean,
+  failsOnLock: boolean,
 ): Promise<Stored[]> {
   if (isTooMuch(jobs)) return storeJobs(db, jobs, nowMs);
-  return toStored(await db.ahead(statements(jobs, nowMs, { ...OWN_OF_SEVERAL, isHasty })), jobs.length);
+  return toStored(await db.pipelineFirst(statements(jobs, nowMs, { ...OWN_OF_SEVERAL, failsOnLock })), jobs.length);
 }
 
 /** The enqueue, and behind it the wake-up. One that failed costs latency only: workers poll. */

@@ -1,11 +1,9 @@
 // A stream of jobs, stored a few thousand at a time in bounded memory: while one page is on its way, the next is read.
-import type { Codec } from "../job/codec.js";
 import type { NewJob } from "../job/enqueue-options.js";
 import type { JobDefinition } from "../job/job-definition.js";
-import type { EnqueueChain } from "./enqueue-middleware.js";
+import type { ClientContext } from "./client-context.js";
 import { STATEMENT_CHARS_MAX } from "./enqueue-statements.js";
 import { type EnqueueItem, newJobOf } from "./make-job.js";
-import type { Sender } from "./sender.js";
 
 /** What a stream of jobs came to. */
 export interface EnqueuedCount {
@@ -17,11 +15,9 @@ export interface EnqueuedCount {
 const PAGE_ROWS = 2_000;
 
 export async function enqueueStream<In>(
-  sender: Sender,
-  codec: Codec | undefined,
+  { codec, chain, storeMany }: Pick<ClientContext, "codec" | "chain" | "storeMany">,
   definition: JobDefinition<In, unknown>,
   items: AsyncIterable<EnqueueItem<In>>,
-  chain?: EnqueueChain,
 ): Promise<EnqueuedCount> {
   let count = 0;
   let created = 0;
@@ -29,7 +25,7 @@ export async function enqueueStream<In>(
   let chars = 0;
   let sending: Promise<void> = Promise.resolve();
   const send = async (jobs: NewJob[]) => {
-    const stored = await sender.many(jobs);
+    const stored = await storeMany(jobs);
     count += stored.length;
     for (const one of stored) if (one.created) created++;
   };

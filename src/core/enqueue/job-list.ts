@@ -53,7 +53,7 @@ async function alikeJobs<In>(
   refuseReserved(definition.kind, "enqueue");
   const payloads = serializePlainList(inputs, STATEMENT_CHARS_MAX);
   if (payloads === undefined) return undefined;
-  const { kind, queue, priority, attemptsMax, expireMs } = definition;
+  const { kind, queue, priority, maxAttempts: attemptsMax, expireMs } = definition;
   return { kind, queue, priority, attemptsMax, expireMs, count: items.length, tenants: tenantsOf(items), payloads };
 }
 

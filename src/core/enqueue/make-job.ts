@@ -7,10 +7,9 @@ import { serializeInput } from "../../base/json-content.js";
 import { nameOf, readable, refuseUnknown, wholeNumber } from "../../base/settings.js";
 import { showValue } from "../../base/show-value.js";
 import { momentOf } from "../../base/time.js";
-import type { RuleTeller } from "../../limits/key-rules.js";
 import { type Codec, sealJson } from "../job/codec.js";
 import type { EnqueueOptions, NewJob, UniqueClaim } from "../job/enqueue-options.js";
-import { holdOf } from "../job/job-credits.js";
+import { priceOf } from "../job/job-credits.js";
 import { type JobDefinition, refuseReserved } from "../job/job-definition.js";
 import { uniqueKeyOf } from "../job/unique.js";
 import { validateInput } from "../job/validate-input.js";
@@ -20,6 +19,13 @@ export type { EnqueueOptions };
 
 export type EnqueueItem<In> = EnqueueOptions & { readonly input: In };
 
+/** Tells the database what a definition says of its kind, before the first job: over a client's connections, or in a caller's transaction. */
+export interface RuleTeller {
+  /** True: there is nothing to tell. */
+  knows(definition: Pick<JobDefinition, "kind" | "limits">): boolean;
+  tell(definition: Pick<JobDefinition, "kind" | "limits">): Promise<void>;
+}
+
 /** What jobs are made with. */
 export interface JobMakers {
   readonly rules: RuleTeller;
@@ -27,7 +33,10 @@ export interface JobMakers {
   readonly chain: EnqueueChain | undefined;
 }
 
-const KNOWN = ["tenant", "priority", "runAt", "delay", "idempotencyKey", "key", "batch"] as const;
+const KNOWN = [
+  ...["tenant", "priority", "runAt", "delay", "idempotencyKey", "key", "batch"],
+  ...["attempts", "timeout", "expire", "tags"],
+] as const satisfies readonly (keyof EnqueueOptions)[];
 const KNOWN_OF_ITEMS = ["input", ...KNOWN] as const;
 
 /** Throws unless it is what defineJob returned. */
@@ -103,6 +112,10 @@ function build<In>(
     idempotencyKey: once,
     key,
     batch,
+    attempts,
+    timeout,
+    expire,
+    tags,
   } = read(definition, options, known);
   if (runAt !== undefined && delay !== undefined)
     throw new ConfigError("delay", `enqueue("${definition.kind}"): give runAt or delay, not both.`);
@@ -113,22 +126,24 @@ function build<In>(
   // What is stored is what was given, not what the schema made of it: the handler validates it again.
   const json = serializeInput(definition.kind, input);
   nameOf(tenant, "tenant");
-  const hold = definition.credits && holdOf(definition.credits, input);
+  const price = definition.credits && priceOf(definition.credits, input);
   return {
     kind: definition.kind,
     queue: definition.queue,
     tenant,
     priority: priority === undefined ? definition.priority : wholeNumber(priority, -1000, 1000, "priority"),
-    attemptsMax: definition.attemptsMax,
-    expireMs: definition.expireMs,
+    attemptsMax: attempts === undefined ? definition.maxAttempts : wholeNumber(attempts, 1, 1000, "attempts"),
+    expireMs: expire === undefined ? definition.expireMs : toMs(expire, "expire"),
+    timeoutMs: timeout === undefined ? undefined : toMs(timeout, "timeout"),
+    tags: tags === undefined ? undefined : tagsOf(tags),
     key: ownKey === undefined ? undefined : nameOf(ownKey, "key"),
     runAt: runAt === undefined ? undefined : momentOf(runAt, "runAt"),
     delayMs: delay === undefined ? undefined : toMs(delay, "delay"),
     idempotencyKey: once === undefined ? undefined : idempotencyKey(once),
     batch: batch === undefined ? undefined : checkBatchId(batch),
     unique: definition.unique && uniqueClaim(definition, input, json, tenant, codec),
-    account: hold?.account,
-    amount: hold?.amount,
+    account: price?.account,
+    amount: price?.amount,
     payload: codec === undefined ? json : sealJson(codec, json, { kind: definition.kind, tenant }, "payload"),
   };
 }
@@ -141,8 +156,10 @@ function read(
 ): EnqueueOptions {
   try {
     if (!hasOthers(options, known)) {
-      const { tenant, priority, runAt, delay, idempotencyKey, key, batch } = options as AnyOptions;
-      return { tenant, priority, runAt, delay, idempotencyKey, key, batch } as EnqueueOptions;
+      const { tenant, priority, runAt, delay, idempotencyKey, key, batch, ...others } = options as AnyOptions;
+      const { attempts, timeout, expire, tags } = others;
+      const timed = { runAt, delay, timeout, expire };
+      return { tenant, priority, ...timed, idempotencyKey, key, batch, attempts, tags } as EnqueueOptions;
     }
   } catch {}
   // Says what is wrong with them.
@@ -171,6 +188,28 @@ function uniqueClaim<In>(
   const fingerprint = codec?.fingerprint && ((text: string) => codec.fingerprint!(text, { kind, tenant }));
   return { ...rule, key: uniqueKeyOf(unique!, input, json, fingerprint) };
 }
+
+const TAGS_MAX = 16;
+const TAG_CHARS_MAX = 64;
+
+/** A copy, checked; undefined: none. */
+function tagsOf(tags: readonly string[]): readonly string[] | undefined {
+  const list = readable("tags", "enqueue", () => (Array.isArray(tags) ? [...tags] : undefined));
+  if (list === undefined || list.length > TAGS_MAX)
+    throw new ConfigError("tags", `tags: ${showValue(tags)} is no list of at most ${TAGS_MAX} texts.`);
+  for (const tag of list) if (!isTag(tag)) throw new ConfigError("tags", badTag(tag));
+  return list.length === 0 ? undefined : list;
+}
+
+/** PostgreSQL counts characters, JavaScript their halves. */
+const isTag = (tag: unknown) =>
+  typeof tag === "string" &&
+  tag.length >= 1 &&
+  (tag.length <= TAG_CHARS_MAX || [...tag].length <= TAG_CHARS_MAX) &&
+  !tag.includes("\0") &&
+  tag.isWellFormed();
+
+const badTag = (tag: unknown) => `tags: ${showValue(tag)} is not a text of 1 to ${TAG_CHARS_MAX} characters.`;
 
 export function idempotencyKey(key: string): string {
   if (typeof key === "string" && key.length >= 1 && key.length <= 500 && !key.includes("\0") && key.isWellFormed())

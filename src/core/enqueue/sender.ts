@@ -1,23 +1,21 @@
 // Sends new jobs to the database: single calls of one process leave together, a bad one fails alone, and what can be repeated
 // without storing a job twice is repeated.
 //
-// A job may need what somebody's open transaction holds: a key, a rate, an account. Those that leave together must not wait for it together:
-//  1. A group gives up after a moment, and nothing of it is stored.
-//  2. Its jobs are sent again, those that need the same together: most of them need not wait.
-//  3. Who has to wait goes to the patient lines, and so does whoever comes later and needs the same.
+// A job may need what another session's open transaction has locked: a key, a rate, an account. Jobs that leave together must not wait for it together:
+//  1. A group fails on a lock after 100 ms, and nothing of it is stored.
+//  2. Its jobs are sent again, those that need the same locks together: most of them need not wait.
+//  3. Jobs that have to wait go to the waiting lines, and so do later ones that need the same locks.
 import { Batcher } from "../../base/batcher.js";
 import type { Clock } from "../../base/clock.js";
 import { DatabaseError } from "../../base/errors.js";
-import { RetryPause } from "../../base/retry-pause.js";
-import { type Registrar, tellRegistrations } from "../../batches/batch-coordination.js";
+import { retrying } from "../../base/retry.js";
 import { type Database, NotSentError } from "../../db/database.js";
 import { explainFailure, isOfContent } from "../../db/explain-failure.js";
 import { isConnectionLoss, isHeldUp, isWorthRepeating, wasRolledBack } from "../../db/failures.js";
 import type { Enqueued, JobList, NewJob } from "../job/enqueue-options.js";
 import { countOf, type Stored, storeJobs, storeJobsOfSeveral } from "./enqueue-statements.js";
-import { PatientLines } from "./patient-lines.js";
-import { CreditsExhaustedError } from "./refusal-errors.js";
 import { OUTCOME_UNKNOWN } from "./unknown-outcome.js";
+import { WaitingLines } from "./waiting-lines.js";
 
 const TRIES_MAX = 5;
 const RETRY = { firstMs: 100, maxMs: 1_600 };
@@ -25,6 +23,17 @@ const ITEMS_MAX = 1_000;
 
 /** Of the names in a group that had to wait, so many are sent at a time. */
 const NAMES_AT_A_TIME = 3;
+
+/** The refusal of a job whose account is empty (NewJob.account): what its neighbours in the statement took may be the reason. */
+const CREDITS_EXHAUSTED = "FAIRMILL_CREDITS_EXHAUSTED";
+
+/** What a feature wants to know of jobs that were stored. */
+export interface StoredWatcher {
+  /** Whether it wants to know of this one: for all others nothing more is done. */
+  concerns(job: NewJob): boolean;
+  /** These jobs were stored, or were known already; in the same order. */
+  stored(jobs: readonly NewJob[], answers: readonly Enqueued[]): void;
+}
 
 const hasIdempotencyKey = (job: NewJob) => job.idempotencyKey !== undefined;
 
@@ -34,7 +43,7 @@ const nameOf = ({ tenant, kind, key, unique, idempotencyKey, account }: NewJob) 
 
 type Answer = Enqueued | { readonly error: unknown };
 
-/** A job in the patient lines. */
+/** A job in the waiting lines. */
 class Waits {
   constructor(readonly end: Promise<Answer>) {}
 }
@@ -47,19 +56,19 @@ function enqueuedOf(answer: Answer): Enqueued {
 export class Sender {
   readonly #db: Database;
   readonly #clock: Clock;
-  readonly #registrar: Registrar | undefined;
+  readonly #watcher: StoredWatcher | undefined;
   readonly #batcher: Batcher<NewJob, Enqueued>;
   /**
    * For jobs with a unique key, one group at a time: of those that replace each other the last call must win. Apart from the others,
-   * because they may have to wait for somebody's transaction that has the key.
+   * because they may have to wait for another transaction that has the key.
    */
   readonly #inTurn: Batcher<NewJob, Enqueued>;
   /** Those that have to wait, by name. */
-  readonly #patient: PatientLines<NewJob, Answer>;
+  readonly #waitingLines: WaitingLines<NewJob, Answer>;
 
-  constructor(db: Database, clock: Clock, registrar?: Registrar) {
+  constructor(db: Database, clock: Clock, watcher?: StoredWatcher) {
     this.#db = db;
-    this.#registrar = registrar;
+    this.#watcher = watcher;
     this.#clock = clock;
     const send = async (jobs: readonly NewJob[]) =>
       (await this.#sendTogether(jobs)).map((answer) =>
@@ -67,7 +76,7 @@ export class Sender {
       );
     this.#batcher = new Batcher<NewJob, Enqueued>({ itemsMax: ITEMS_MAX, groupsInFlightMax: 2, send });
     this.#inTurn = new Batcher<NewJob, Enqueued>({ itemsMax: ITEMS_MAX, groupsInFlightMax: 1, send });
-    this.#patient = new PatientLines<NewJob, Answer>({
+    this.#waitingLines = new WaitingLines<NewJob, Answer>({
       linesMax: Math.max(1, Math.floor(db.connectionsMax / 3)),
       itemsMax: ITEMS_MAX,
       send: (jobs) =>
@@ -78,11 +87,11 @@ export class Sender {
   /** One job, together with whatever else this process enqueues at this moment. */
   one(job: NewJob): Promise<Enqueued> {
     const stored = (job.unique === undefined ? this.#batcher : this.#inTurn).add(job);
-    return this.#registrar && job.batch !== undefined ? this.#registered(job, stored) : stored;
+    return this.#watcher?.concerns(job) ? this.#watched(this.#watcher, job, stored) : stored;
   }
 
-  async #registered(job: NewJob, stored: Promise<Enqueued>): Promise<Enqueued> {
-    tellRegistrations(this.#registrar, [job], [await stored]);
+  async #watched(watcher: StoredWatcher, job: NewJob, stored: Promise<Enqueued>): Promise<Enqueued> {
+    watcher.stored([job], [await stored]);
     return stored;
   }
 
@@ -91,13 +100,13 @@ export class Sender {
     if (countOf(jobs) === 0) return [];
     const isRepeatable = !("payloads" in jobs) && jobs.every(hasIdempotencyKey);
     const stored = await this.#repeating(isRepeatable, () => storeJobs(this.#db, jobs, this.#clock.now()));
-    if (!("payloads" in jobs)) tellRegistrations(this.#registrar, jobs, stored);
+    if (!("payloads" in jobs)) this.#watcher?.stored(jobs, stored);
     return stored;
   }
 
   async #sendTogether(jobs: readonly NewJob[]): Promise<(Answer | Waits)[]> {
-    if (this.#patient.size === 0) return this.#sendGroup(jobs);
-    // Whoever needs what others wait for goes behind them. In the order of the calls: of those that replace each other the last must win.
+    if (this.#waitingLines.size === 0) return this.#sendGroup(jobs);
+    // A job that needs what others wait for goes behind them. In the order of the calls: of those that replace each other the last must win.
     const waits = jobs.map((job) => (this.#hasToWait(job) ? this.#wait(job) : undefined));
     const sent = await this.#sendGroup(jobs.filter((_, i) => waits[i] === undefined));
     let next = 0;
@@ -146,52 +155,52 @@ export class Sender {
   }
 
   #hasToWait(job: NewJob): boolean {
-    return this.#patient.has(nameOf(job));
+    return this.#waitingLines.has(nameOf(job));
   }
 
   #wait(job: NewJob): Waits {
-    return new Waits(this.#patient.add(nameOf(job), job));
+    return new Waits(this.#waitingLines.add(nameOf(job), job));
   }
 
   /** Callers who were put together by chance must not share each other's errors. Rejects for all of them where they are held up. */
-  async #sendEach(jobs: readonly NewJob[], isHasty: boolean): Promise<(Answer | Waits)[]> {
+  async #sendEach(jobs: readonly NewJob[], failsOnLock: boolean): Promise<(Answer | Waits)[]> {
     try {
-      return await this.#sendUnpaid(jobs, await this.#store(jobs, isHasty), isHasty);
+      return await this.#sendUnpaid(jobs, await this.#store(jobs, failsOnLock), failsOnLock);
     } catch (error) {
-      if (jobs.length === 1 || (isHasty && isHeldUp(error))) throw error;
+      if (jobs.length === 1 || (failsOnLock && isHeldUp(error))) throw error;
       if (error instanceof DatabaseError && !isOfContent(error)) return this.#repeatKeyed(jobs, error);
       if (jobs[0]!.unique !== undefined) {
         const answers: (Answer | Waits)[] = [];
-        for (const job of jobs) answers.push(await this.#sendAlone(job, isHasty));
+        for (const job of jobs) answers.push(await this.#sendAlone(job, failsOnLock));
         return answers;
       }
-      return Promise.all(jobs.map((job) => this.#sendAlone(job, isHasty)));
+      return Promise.all(jobs.map((job) => this.#sendAlone(job, failsOnLock)));
     }
   }
 
-  /** Who found an account empty because of a neighbour that was refused for another reason asks again, by himself. */
+  /** A job that found its account empty because of a neighbour that was refused for another reason is sent again, alone. */
   async #sendUnpaid(
     jobs: readonly NewJob[],
     answers: readonly Stored[],
-    isHasty: boolean,
+    failsOnLock: boolean,
   ): Promise<(Answer | Waits)[]> {
-    const isUnpaid = (answer: Stored) => "error" in answer && answer.error instanceof CreditsExhaustedError;
+    const isUnpaid = (answer: Stored) => "error" in answer && answer.error.code === CREDITS_EXHAUSTED;
     if (!answers.some(isUnpaid)) return [...answers];
     const freed = new Set(
       jobs.filter((_, i) => "error" in answers[i]! && !isUnpaid(answers[i])).map((job) => job.account),
     );
     return Promise.all(
       answers.map((answer, i) =>
-        isUnpaid(answer) && freed.has(jobs[i]!.account) ? this.#sendAlone(jobs[i]!, isHasty) : answer,
+        isUnpaid(answer) && freed.has(jobs[i]!.account) ? this.#sendAlone(jobs[i]!, failsOnLock) : answer,
       ),
     );
   }
-  async #sendAlone(job: NewJob, isHasty: boolean): Promise<Answer | Waits> {
-    if (isHasty && this.#hasToWait(job)) return this.#wait(job);
+  async #sendAlone(job: NewJob, failsOnLock: boolean): Promise<Answer | Waits> {
+    if (failsOnLock && this.#hasToWait(job)) return this.#wait(job);
     try {
-      return (await this.#store([job], isHasty))[0]!;
+      return (await this.#store([job], failsOnLock))[0]!;
     } catch (error) {
-      return isHasty && isHeldUp(error) ? this.#wait(job) : { error };
+      return failsOnLock && isHeldUp(error) ? this.#wait(job) : { error };
     }
   }
 
@@ -204,32 +213,31 @@ export class Sender {
     return jobs.map((job) => answers.get(job) ?? { error });
   }
 
-  /** `isHasty`: rejects where it would have to wait for somebody's transaction. */
-  #store(jobs: readonly NewJob[], isHasty: boolean): Promise<Stored[]> {
-    const store = () => storeJobsOfSeveral(this.#db, jobs, this.#clock.now(), isHasty);
-    return this.#repeating(jobs.every(hasIdempotencyKey), store, isHasty);
+  /** `failsOnLock`: rejects where it would have to wait for another transaction. */
+  #store(jobs: readonly NewJob[], failsOnLock: boolean): Promise<Stored[]> {
+    const store = () => storeJobsOfSeveral(this.#db, jobs, this.#clock.now(), failsOnLock);
+    return this.#repeating(jobs.every(hasIdempotencyKey), store, failsOnLock);
   }
 
-  /** `isRepeatable`: also when nobody knows whether it was stored. */
+  /** `isRepeatable`: also when it is not known whether it was stored. */
   async #repeating<One extends Stored>(
     isRepeatable: boolean,
     store: () => Promise<One[]>,
-    isHasty = false,
+    failsOnLock = false,
   ): Promise<One[]> {
-    const pause = new RetryPause(this.#clock, RETRY);
-    for (let tries = 1; ; tries++) {
-      try {
-        return await store();
-      } catch (error) {
-        if (isHasty && isHeldUp(error)) throw error;
-        const maySendAgain =
-          error instanceof NotSentError
-            ? isWorthRepeating(error)
-            : wasRolledBack(error) || (isRepeatable && isConnectionLoss(error));
-        if (!maySendAgain || tries === TRIES_MAX)
-          throw maySendAgain ? explainFailure(error, this.#db.schema) : this.#final(error);
-        await pause.wait();
-      }
+    const maySendAgain = (error: unknown) =>
+      error instanceof NotSentError
+        ? isWorthRepeating(error)
+        : wasRolledBack(error) || (isRepeatable && isConnectionLoss(error));
+    const isLocked = (error: unknown) => failsOnLock && isHeldUp(error);
+    try {
+      return await retrying(store, {
+        ...{ clock: this.#clock, pauses: RETRY },
+        mayRepeat: (error, tries) => !isLocked(error) && maySendAgain(error) && tries < TRIES_MAX,
+      });
+    } catch (error) {
+      if (isLocked(error)) throw error;
+      throw maySendAgain(error) ? explainFailure(error, this.#db.schema) : this.#final(error);
     }
   }
 

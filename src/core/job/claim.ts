@@ -16,6 +16,10 @@ export interface Claim {
   readonly payload: unknown;
   /** The batch of which it is a member. */
   readonly batch: string | null;
+  /** The time limit of its runs; 0: none; null: as its definition says. */
+  readonly timeoutMs: number | null;
+  /** The traceparent of the span that enqueued it. */
+  readonly trace: string | null;
   /** The number of the worker's list in which it is noted. */
   readonly hand: number;
 }

@@ -1,22 +1,36 @@
-// What a handler asks for while it runs, and how it is written: by the settle of its job, or inside a transaction of its own. The ports
-// are implemented where the database is known.
-
+// What a handler asks for while it runs, and how it is written: with the settle of its job, or in a transaction of the handler. The core knows one
+// kind of effect, further jobs; a feature declares its own kind beside its statements.
 import type { Queryable } from "../../base/queryable.js";
-import type { ChannelTarget } from "../../outbox/channel-target.js";
-import type { NewMessage, PublishOptions } from "../../outbox/publish-options.js";
 import type { Claim } from "./claim.js";
 import type { EnqueueOptions, NewJob } from "./enqueue-options.js";
 import type { JobDefinition } from "./job-definition.js";
 
-/** Checked, sealed, and bounded. */
+/** What is written of one effect. The payload is JSON, checked, and sealed where there is a codec. */
+export interface Effect {
+  readonly payload: string;
+}
+
+/** A kind of effect: the member of settle_v1's effects that carries it, and how a list of them is written as JSON. */
+export interface EffectKind<One extends Effect> {
+  readonly member: string;
+  text(effects: readonly One[]): string;
+}
+
+/** The effects of one kind, in the order of the calls. */
+export interface EffectList {
+  // biome-ignore lint/suspicious/noExplicitAny: the list of a kind holds effects of that kind; RunEffects.add sees to it.
+  readonly kind: EffectKind<any>;
+  readonly effects: readonly Effect[];
+}
+
+/** All that a run asked for: checked, sealed, and bounded. */
 export interface Effects {
-  readonly jobs: readonly NewJob[];
-  readonly messages: readonly NewMessage[];
+  readonly lists: readonly EffectList[];
   /** Bytes of their payloads. */
   readonly bytes: number;
 }
 
-/** Turns what a handler says into what is written. */
+/** Turns what a handler enqueues into the job that is written, and bounds what a run may ask for. */
 export interface EffectMaker {
   /** Effects that one run may collect, and bytes of their payloads. */
   readonly effectsMax: number;
@@ -27,14 +41,6 @@ export interface EffectMaker {
     input: In,
     options: EnqueueOptions,
   ): NewJob | Promise<NewJob>;
-  /** `position`: how many messages the run asked for before this one. */
-  newMessage<In>(
-    claim: Claim,
-    position: number,
-    channel: string | ChannelTarget<In>,
-    message: In,
-    options: Partial<PublishOptions>,
-  ): Promise<NewMessage>;
 }
 
 /** Settles a job inside a transaction of its handler, and asks afterwards whether that committed. */
@@ -44,7 +50,7 @@ export interface Completer {
   isSettled(claim: Claim, isOver: () => boolean): Promise<boolean>;
 }
 
-/** What became ready by it, once it has committed: for the worker's eyes only. */
+/** What became ready by it, once it has committed: for this worker only. */
 export type CompletedAnswer = readonly {
   readonly queue: string;
   readonly priority: number;

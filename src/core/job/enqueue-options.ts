@@ -18,6 +18,14 @@ export interface EnqueueOptions {
   readonly key?: string;
   /** The batch of which the job becomes a member: its id. */
   readonly batch?: string;
+  /** How often it may be tried; default: the definition's. */
+  readonly attempts?: number;
+  /** The time limit of a run; 0: none. Default: the definition's. */
+  readonly timeout?: Duration;
+  /** Its time to live in the queue, counted from the time at which it is due; default: the definition's. */
+  readonly expire?: Duration;
+  /** Words to find it by: at most 16, each of 1 to 64 characters. */
+  readonly tags?: readonly string[];
 }
 
 export interface NewJob {
@@ -32,11 +40,16 @@ export interface NewJob {
   readonly delayMs?: number | undefined;
   readonly idempotencyKey?: string | undefined;
   readonly unique?: UniqueClaim | undefined;
-  /** Credits to hold: whose, and how many. */
+  /** Credits to reserve: whose, and how many. */
   readonly account?: string | undefined;
   readonly amount?: number | undefined;
   /** The batch of which it is a member. */
   readonly batch?: string | undefined;
+  /** Of this job alone; undefined: as the definition says. */
+  readonly timeoutMs?: number | undefined;
+  readonly tags?: readonly string[] | undefined;
+  /** The traceparent of the span that enqueues it. */
+  readonly trace?: string | undefined;
   /** JSON, checked. */
   readonly payload: string;
 }

@@ -1,4 +1,4 @@
-// What a job costs: units that it holds of an account from its enqueue to its end.
+// What a job costs: units that it reserves of an account from its enqueue to its end.
 import { ConfigError } from "../../base/errors.js";
 import { nameOf, refuseUnknown, wholeNumber } from "../../base/settings.js";
 import { showValue } from "../../base/show-value.js";
@@ -10,7 +10,7 @@ export interface JobCredits<Input> {
   readonly amount?: number | ((input: Input) => number);
 }
 
-/** What one job holds. */
+/** What one job reserves. */
 export interface Hold {
   readonly account: string;
   readonly amount: number;
@@ -30,7 +30,7 @@ export function checkJobCredits<Input>(credits: JobCredits<Input> | undefined, w
   return Object.freeze({ ...credits });
 }
 
-export function holdOf<Input>(credits: JobCredits<Input>, input: Input): Hold {
+export function priceOf<Input>(credits: JobCredits<Input>, input: Input): Hold {
   const amount = typeof credits.amount === "function" ? credits.amount(input) : (credits.amount ?? 1);
   return { account: nameOf(credits.account(input), "credits.account"), amount: checkAmount(amount, "credits.amount") };
 }

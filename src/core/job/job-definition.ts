@@ -5,9 +5,9 @@ import { ConfigError } from "../../base/errors.js";
 import { nameOf, readable, refuseUnknown, wholeNumber } from "../../base/settings.js";
 import { showValue } from "../../base/show-value.js";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "../../base/standard-schema.js";
-import { checkJobLimits, type JobLimits, type KeyRule } from "../../limits/limit-settings.js";
 import { type Backoff, exponential } from "./backoff.js";
 import { checkJobCredits, type JobCredits } from "./job-credits.js";
+import { type CheckedLimits, checkJobLimits, type JobLimits } from "./job-limits.js";
 import { type UniqueRule, type UniqueSettings, uniqueRuleOf } from "./unique.js";
 
 /** `unique`, `debounce`, `throttle`: see UniqueSettings. One of them, or none. */
@@ -49,10 +49,10 @@ export interface JobDefinition<In = unknown, Out = In, Result = unknown, Returne
   readonly priority: number;
   readonly timeoutMs: number;
   readonly expireMs: number | undefined;
-  readonly attemptsMax: number;
+  readonly maxAttempts: number;
   readonly backoff: Backoff;
   readonly key: ((input: In) => string) | undefined;
-  readonly limits: KeyRule | undefined;
+  readonly limits: CheckedLimits | undefined;
   readonly credits: JobCredits<In> | undefined;
   /** What `unique`, `debounce` or `throttle` came to. */
   readonly unique: UniqueRule<In> | undefined;
@@ -150,7 +150,7 @@ function checkDefinition(options: JobOptions<any, any, any>, where: string): Job
     priority: wholeNumber(options.priority ?? 0, -1000, 1000, "priority"),
     timeoutMs: toMs(options.timeout ?? "5m", "timeout"),
     expireMs: options.expire === undefined ? undefined : toMs(options.expire, "expire"),
-    attemptsMax: wholeNumber(options.retry?.attempts ?? 3, 1, 1000, "retry.attempts"),
+    maxAttempts: wholeNumber(options.retry?.attempts ?? 3, 1, 1000, "retry.attempts"),
     backoff: options.retry?.backoff ?? exponential(),
     key: options.key,
     limits: checkJobLimits(options.limits, options.key !== undefined, where),

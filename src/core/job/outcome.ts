@@ -11,8 +11,6 @@ import {
   TimeoutError,
 } from "../../base/errors.js";
 import { isThenable } from "../../base/thenable.js";
-import type { DeliveryMark } from "../../outbox/delivery-mark.js";
-import { StepChangedError } from "../../steps/step-errors.js";
 import { type Backoff, exponential } from "./backoff.js";
 import { KeyUnknownError, NotSealedError, SealBrokenError, SealedError } from "./codec-errors.js";
 
@@ -54,8 +52,15 @@ export type Outcome =
 
 type Unopened = Extract<Outcome, { type: "unopened" }>;
 
-/** What is to be written; of a delivery job also what its attempt to send came to. */
-export type Verdict = Decision & { readonly delivery?: DeliveryMark };
+/**
+ * What else a run leaves to be written with its verdict, by feature: each adds its member here (`declare module`), and says how it is written
+ * (`VerdictDetailWriters`). The core hands the members on and looks at none of them.
+ */
+// biome-ignore lint/suspicious/noEmptyInterface: features add the members.
+export interface VerdictDetails {}
+
+/** What is to be written. */
+export type Verdict = Decision & VerdictDetails;
 
 type Decision =
   | { readonly verdict: "done"; readonly result: unknown }
@@ -141,14 +146,10 @@ function decideFailed(job: AttemptFacts, error: unknown, backoff: Backoff, rando
   };
 }
 
-/** While a deployment rolls, the right code is a matter of minutes: the attempts shall not be over before it is. */
-const CHANGED_MS_MIN = 60_000;
-
 /** An error may say that it makes no sense to come again earlier: `retryAfterMs`, a day at most. */
 const ASKED_MS_MAX = 86_400_000;
 
 function leastDelayOf(error: unknown): number {
-  if (isTrue(() => error instanceof StepChangedError)) return CHANGED_MS_MIN;
   let askedMs: unknown;
   isTrue(() => {
     askedMs = (error as { retryAfterMs?: unknown }).retryAfterMs;

@@ -3,11 +3,10 @@
 import { ConfigError } from "../../base/errors.js";
 import { readable, refuseUnknown } from "../../base/settings.js";
 import { showValue } from "../../base/show-value.js";
-import type { Delivered } from "../../outbox/delivery.js";
 import type { Claim } from "../job/claim.js";
 import type { JobDefinition } from "../job/job-definition.js";
-import type { AddedBy } from "../job/middleware-chain.js";
-import type { Directive } from "../job/outcome.js";
+import type { AddedBy } from "../job/middleware-list.js";
+import type { Directive, Outcome, VerdictDetails } from "../job/outcome.js";
 import type { JobContext } from "./context.js";
 import type { Completed } from "./run-effects.js";
 import { type RunMiddleware, surround } from "./run-middleware.js";
@@ -22,6 +21,18 @@ export type HandlerAnswer<Returned> = unknown extends Returned
   ? unknown
   : Returned | Directive | Completed | PromiseLike<Returned | Directive | Completed>;
 
+/**
+ * Runs a job instead of a function of the application, and says itself what the run came to: the payload is not opened before, and middlewares do
+ * not surround it. `isOver`: the run is decided, whatever the runner still does.
+ */
+export type JobRunner = (claim: Claim, ctx: JobContext, isOver: () => boolean) => Promise<RunnerAnswer>;
+
+export interface RunnerAnswer {
+  readonly outcome: Outcome;
+  /** What the feature writes with the verdict. */
+  readonly details?: VerdictDetails;
+}
+
 /** `Added` is what it needs of middlewares. */
 export interface Handler<Added = unknown> {
   // biome-ignore lint/suspicious/noExplicitAny: a table of handlers holds all kinds; `handle` checks that the two parts fit.
@@ -30,8 +41,8 @@ export interface Handler<Added = unknown> {
   readonly run: HandlerFunction<any, Added>;
   /** The middlewares without which it cannot run. */
   readonly needs?: readonly RunMiddleware[];
-  /** Of a channel: delivers the message of the job, whose own payload is empty. Takes the place of `run`. */
-  readonly deliver?: (claim: Claim, ctx: JobContext, isOver: () => boolean) => Promise<Delivered>;
+  /** Takes the place of `run`, for features that run jobs in a way of their own. */
+  readonly runner?: JobRunner;
 }
 
 export interface HandleOptions<Needs extends readonly RunMiddleware[]> {

@@ -6,12 +6,11 @@
 
 import { LeaseLostError } from "../../base/errors.js";
 import type { Queryable } from "../../base/queryable.js";
-import type { ChannelTarget } from "../../outbox/channel-target.js";
-import type { NewMessage, PublishOptions } from "../../outbox/publish-options.js";
+import { JOBS } from "../enqueue/enqueue-statements.js";
 import type { Claim } from "../job/claim.js";
 import { EffectsLimitError, JobCompletedError } from "../job/effect-errors.js";
-import type { CompletedAnswer, Completer, EffectMaker, Effects } from "../job/effects.js";
-import type { EnqueueOptions, NewJob } from "../job/enqueue-options.js";
+import type { CompletedAnswer, Completer, Effect, EffectKind, EffectMaker, Effects } from "../job/effects.js";
+import type { EnqueueOptions } from "../job/enqueue-options.js";
 import type { JobDefinition } from "../job/job-definition.js";
 
 /** What the effects need of their run. */
@@ -42,9 +41,9 @@ export interface Completion {
 
 export class RunEffects {
   readonly #run: EffectsOfRun;
-  /** In the order of the calls; a place is taken before its validation has ended. */
-  readonly #jobs: (NewJob | undefined)[] = [];
-  readonly #messages: (NewMessage | undefined)[] = [];
+  /** By kind, in the order of the calls; the position is taken before the validation has ended. */
+  readonly #lists: List[] = [];
+  #count = 0;
   readonly #pending = new Set<Promise<unknown>>();
   #bytes = 0;
   /** Why an effect was not taken, and why the job could not be completed. */
@@ -68,20 +67,26 @@ export class RunEffects {
 
   /** What was collected; undefined when that is nothing. */
   get collected(): Effects | undefined {
-    if (this.#jobs.length + this.#messages.length === 0) return undefined;
-    return { jobs: this.#jobs as NewJob[], messages: this.#messages as NewMessage[], bytes: this.#bytes };
+    return this.#count === 0 ? undefined : { lists: this.#lists as Effects["lists"][number][], bytes: this.#bytes };
   }
 
   enqueue<In>(definition: JobDefinition<In, unknown>, input: In, options: EnqueueOptions = {}): Promise<void> {
     const { claim, maker } = this.#run;
-    return this.#take("ctx.enqueue", this.#jobs, () => maker.newJob(claim, definition, input, options));
+    return this.add("ctx.enqueue", JOBS, () => maker.newJob(claim, definition, input, options));
   }
 
-  publish<In>(channel: string | ChannelTarget<In>, message: In, options: Partial<PublishOptions> = {}): Promise<void> {
-    const { claim, maker } = this.#run;
-    return this.#take("ctx.publish", this.#messages, (position) =>
-      maker.newMessage(claim, position, channel, message, options),
-    );
+  /** Takes an effect of this kind, once `make` has checked it. `position`: how many of its kind were asked for before it. */
+  add<One extends Effect>(
+    what: string,
+    kind: EffectKind<One>,
+    make: (position: number) => One | Promise<One>,
+  ): Promise<void> {
+    const taking = this.#keep(what, kind, make);
+    this.#pending.add(taking);
+    const over = () => void this.#pending.delete(taking);
+    // Also where the handler does not await it: its failure is the run's.
+    taking.then(over, over);
+    return taking;
   }
 
   /** Resolves when no call is being checked or completed any more; undefined when none is. */
@@ -126,35 +131,45 @@ export class RunEffects {
     return this.#pending.size === 0 ? undefined : Promise.allSettled(this.#pending);
   }
 
-  #take<One extends Sized>(what: string, list: (One | undefined)[], make: Make<One>): Promise<void> {
-    const taking = this.#keep(what, list, make);
-    this.#pending.add(taking);
-    const over = () => void this.#pending.delete(taking);
-    // Also where nobody awaits it: its failure is the run's.
-    taking.then(over, over);
-    return taking;
-  }
-
-  async #keep<One extends Sized>(what: string, list: (One | undefined)[], make: Make<One>): Promise<void> {
+  async #keep<One extends Effect>(
+    what: string,
+    kind: EffectKind<One>,
+    make: (position: number) => One | Promise<One>,
+  ): Promise<void> {
     const refusal = this.refusal(what);
     if (refusal !== undefined) throw refusal;
     try {
       if (this.#run.isOver())
         throw new LeaseLostError("The run has ended: effects belong to a handler that still runs.");
       const { effectsMax, bytesMax } = this.#run.maker;
-      if (this.#jobs.length + this.#messages.length >= effectsMax)
-        throw new EffectsLimitError(`a run may ask for ${effectsMax} effects`);
-      const position = list.push(undefined) - 1;
+      if (this.#count >= effectsMax) throw new EffectsLimitError(`a run may ask for ${effectsMax} effects`);
+      this.#count++;
+      const { effects } = this.#listOf(kind);
+      const position = effects.push(undefined) - 1;
       const one = await make(position);
       this.#bytes += Buffer.byteLength(one.payload);
       if (this.#bytes > bytesMax)
         throw new EffectsLimitError(`the payloads of a run's effects may have ${bytesMax} bytes together`);
-      list[position] = one;
+      effects[position] = one;
     } catch (error) {
       this.#lost ??= error;
       throw error;
     }
   }
+
+  #listOf(kind: List["kind"]): List {
+    const known = this.#lists.find((list) => list.kind === kind);
+    if (known) return known;
+    const list: List = { kind, effects: [] };
+    this.#lists.push(list);
+    return list;
+  }
+}
+
+/** A list that is still being collected. */
+interface List {
+  readonly kind: Effects["lists"][number]["kind"];
+  readonly effects: (Effect | undefined)[];
 }
 
 /** A promise that may be left alone: a refusal that nobody awaits must not end the process. */
@@ -163,8 +178,3 @@ export function rejected(reason: Error): Promise<never> {
   promise.catch(() => {});
   return promise;
 }
-
-interface Sized {
-  readonly payload: string;
-}
-type Make<One> = (position: number) => One | Promise<One>;

@@ -2,7 +2,7 @@
 // nothing waits, nothing here makes a promise.
 
 import { isThenable } from "../../base/thenable.js";
-import { type Adds, MiddlewareError } from "../job/middleware-chain.js";
+import { type Adds, MiddlewareError } from "../job/middleware-list.js";
 import type { JobContext } from "./context.js";
 
 /** Runs the rest, once. Takes what the middleware promised to add to the context; returns the result, or a promise of it. */

@@ -1,17 +1,12 @@
 // Runs claimed jobs: opens and validates the stored payload, calls the handler under a time limit, and turns what happened into a verdict.
 // Knows nothing of the database. A run ends when its handler does; one that ignores its signal is given up after a while, so that
-// the job goes on elsewhere, but it keeps its slot: it still uses this process.
+// the job goes on elsewhere, but it keeps its capacity: it still uses this process.
 
 import type { Clock } from "../../base/clock.js";
 import { recordError } from "../../base/error-record.js";
 import { type FairmillError, InputInvalidError, NonRetryableError, TimeoutError } from "../../base/errors.js";
 import type { Logger } from "../../base/log.js";
 import { isThenable } from "../../base/thenable.js";
-import type { NodeReader } from "../../batches/flow.js";
-import type { Tick } from "../../schedules/schedule.js";
-import { Steps } from "../../steps/run-steps.js";
-import type { StepKeeper } from "../../steps/step.js";
-import { JobPausedError } from "../../steps/step-errors.js";
 import type { Claim } from "../job/claim.js";
 import { type Codec, openJson } from "../job/codec.js";
 import { NotCommittedError } from "../job/effect-errors.js";
@@ -19,8 +14,8 @@ import type { Completer, EffectMaker } from "../job/effects.js";
 import { unspentOf } from "../job/lease-no.js";
 import { decide, decideReturned, isDirective, type Outcome, type Verdict } from "../job/outcome.js";
 import { PayloadOutdatedError, validateInput, validateResult } from "../job/validate-input.js";
-import { RunContext, type RunTools } from "./context.js";
-import type { Handler } from "./handler.js";
+import { type ContextMembers, type ContextTools, type JobContext, RunContext, type RunControl } from "./context.js";
+import type { Handler, JobRunner } from "./handler.js";
 import { Run, type RunEnds } from "./run.js";
 import { type Completion, RunEffects } from "./run-effects.js";
 import { TimeLimit } from "./time-limit.js";
@@ -33,44 +28,50 @@ export interface RunnerOptions {
   readonly abortGraceMs: number;
   readonly onProgress: (claim: Claim, value: unknown) => void;
   /** A value of a run is kept as JSON: what of it, and the value as it was. */
-  readonly onKept?: (claim: Claim, what: string, value: unknown) => void;
-  readonly steps: StepKeeper;
-  readonly nodes: NodeReader;
-  readonly effects: EffectMaker;
+  readonly onKept: (claim: Claim, what: string, value: unknown) => void;
+  /** What features bring to the context of handlers. */
+  readonly members: (control: RunControl) => ContextMembers;
+  readonly maker: EffectMaker;
   readonly completer: Completer;
-  /** Of which tick of a schedule the job is. */
-  readonly tickOf?: (claim: Claim) => Promise<Tick | undefined>;
   /** Opens payloads that are sealed. */
   readonly codec?: Codec | undefined;
 }
 
-export class Runner {
+/** So many lengths of time limits are kept. */
+const LIMITS_MAX = 1_000;
+
+export class Runner implements RunControl {
   readonly #options: RunnerOptions;
   readonly #ends: RunEnds;
-  readonly #limits = new Map<string, TimeLimit<Run>>();
-  readonly #tools: RunTools<Run>;
+  /** By their length: runs with the same limit share a timer, whatever their kinds. */
+  readonly #limits = new Map<number, TimeLimit<Run>>();
+  readonly #Context: typeof RunContext;
+  readonly #tools: ContextTools;
 
   constructor(options: RunnerOptions, ends: RunEnds) {
     this.#options = options;
     this.#ends = ends;
-    const { logger, onProgress, nodes, tickOf } = options;
-    this.#tools = {
-      logger,
-      report: onProgress,
-      makeSteps: (run) => this.#stepsOf(run),
-      makeEffects: (run) => this.#effectsOf(run),
-      nodes,
-      tickOf,
-    };
-    for (const [kind, { definition }] of options.handlers) {
-      if (definition.timeoutMs > 0)
-        this.#limits.set(
-          kind,
-          new TimeLimit(options.clock, definition.timeoutMs, (run) =>
-            this.abort(run, new TimeoutError(definition.timeoutMs)),
-          ),
-        );
+    this.#Context = RunContext.with(options.members(this));
+    this.#tools = { logger: options.logger, report: options.onProgress, effectsOf: (run) => this.effectsOf(run) };
+  }
+
+  #limit(run: Run): void {
+    run.timeLimit = this.#limitOf(run.claim);
+    run.timeLimit?.add(run);
+  }
+
+  /** The job's own limit, or that of its kind; undefined: none. */
+  #limitOf({ kind, timeoutMs: own }: Claim): TimeLimit<Run> | undefined {
+    const ms = own ?? this.#options.handlers.get(kind)?.definition.timeoutMs ?? 0;
+    if (ms === 0) return undefined;
+    let limit = this.#limits.get(ms);
+    if (limit === undefined) {
+      // Those of kinds are few; of those that callers made up, some are forgotten. One that is forgotten still ends its runs.
+      if (this.#limits.size >= LIMITS_MAX) this.#limits.clear();
+      limit = new TimeLimit(this.#options.clock, ms, (run) => this.abort(run, new TimeoutError(ms)));
+      this.#limits.set(ms, limit);
     }
+    return limit;
   }
 
   /** Prepares a run; `begin` calls the handler. Two steps, so that the caller knows the run before it can end. */
@@ -83,7 +84,7 @@ export class Runner {
     const handler = this.#options.handlers.get(claim.kind);
     try {
       if (!handler) throw new NonRetryableError(`This worker has no handler for job kind "${claim.kind}".`);
-      if (handler.deliver) return this.#deliver(run, handler.deliver);
+      if (handler.runner) return this.#runBy(run, handler.runner);
       let payload: unknown;
       try {
         payload = openJson(this.#options.codec, claim.payload, claim, "payload");
@@ -96,7 +97,7 @@ export class Runner {
         ? input.then((value) => this.#call(run, handler, value))
         : this.#call(run, handler, input);
       if (!isThenable(ending)) return this.#ended(run, { type: "returned", value: ending });
-      this.#limits.get(claim.kind)?.add(run);
+      this.#limit(run);
       // A promise stays as it is. A thenable of another make may answer twice, and throw besides: a run ends once.
       Promise.resolve(ending).then(
         (value) => this.#ended(run, { type: "returned", value }),
@@ -108,11 +109,7 @@ export class Runner {
   }
 
   #call(run: Run, handler: Handler, input: unknown): unknown {
-    // A run that was aborted while its payload was being validated has a context already, and it knows the reason.
-    const early = run.context;
-    run.context = this.#contextOf(run, input);
-    if (early) run.context.abort(early.abortedBy as Error);
-    const result = handler.run(run.context);
+    const result = handler.run(this.#contextOf(run, input));
     if (handler.definition.output === undefined) return result;
     return isThenable(result)
       ? Promise.resolve(result).then((value) => this.#checkReturned(run, value))
@@ -129,27 +126,35 @@ export class Runner {
     return definition?.output === undefined ? value : validateResult(definition, value);
   }
 
-  /** A delivery job carries nothing that could be opened: its message lies in the outbox, and the channel opens it. */
-  #deliver(run: Run, deliver: NonNullable<Handler["deliver"]>): void {
-    run.context = this.#contextOf(run, undefined);
-    this.#limits.get(run.claim.kind)?.add(run);
-    deliver(run.claim, run.context, () => run.isDecided).then(
-      ({ outcome, mark }) => {
-        // Whoever was told to stop has its verdict from that, unless it knows better why it ended.
+  /** A feature runs the job in a way of its own: it opens what there is to open. */
+  #runBy(run: Run, runner: JobRunner): void {
+    const context = this.#contextOf(run, undefined);
+    this.#limit(run);
+    runner(run.claim, context, () => run.isDecided).then(
+      ({ outcome, details }) => {
+        // A run that was told to stop has its verdict from that, unless the runner knows better why it ended.
         const whole = outcome.type === "threw" ? { abortedBy: run.abortedBy, ...outcome } : outcome;
-        run.delivery = mark;
+        run.details = details;
         this.#ended(run, whole);
       },
       (error: unknown) => this.#ended(run, { type: "threw", error, abortedBy: run.abortedBy }),
     );
   }
 
-  #contextOf(run: Run, input: unknown): RunContext<unknown, Run> {
-    return new RunContext(run, input, this.#tools);
+  /** The class has the members of all features, which the compiler cannot see. */
+  #contextOf(run: Run, input: unknown): JobContext {
+    const context = new this.#Context(run, input, this.#tools);
+    run.context = context;
+    return context as unknown as JobContext;
   }
 
-  #effectsOf(run: Run): RunEffects {
-    const { effects: maker, completer } = this.#options;
+  effectsOf(run: Run): RunEffects {
+    run.asked ??= this.#newEffects(run);
+    return run.asked;
+  }
+
+  #newEffects(run: Run): RunEffects {
+    const { maker, completer } = this.#options;
     return new RunEffects({
       claim: run.claim,
       maker,
@@ -159,28 +164,20 @@ export class Runner {
     });
   }
 
-  #stepsOf(run: Run): Steps {
-    return new Steps({
-      claim: run.claim,
-      clock: this.#options.clock,
-      keeper: this.#options.steps,
-      abortedBy: () => run.abortedBy,
-      isOver: () => run.isDecided,
-      onLost: (reason) => this.abort(run, reason),
-      // Decided here and now, whatever the handler makes of the error that it gets; it keeps its slot until it has ended.
-      onPaused: (delayMs, waits) => {
-        this.#decide(run, { type: "paused", delayMs, waits });
-        run.context?.abort(new JobPausedError());
-      },
-      onKept: (what, value) => this.#options.onKept?.(run.claim, what, value),
-    });
+  onKept(claim: Claim, what: string, value: unknown): void {
+    this.#options.onKept(claim, what, value);
+  }
+
+  /** Decided here and now, whatever the handler makes of the error that it gets; it keeps its capacity until it has ended. */
+  pause(run: Run, { delayMs, waits }: { delayMs: number; waits: readonly string[] }, reason: Error): void {
+    this.#decide(run, { type: "paused", delayMs, waits });
+    run.abort(reason);
   }
 
   /** Tells the handler to stop; the first reason stands. */
   abort(run: Run, reason: Error): void {
     if (run.isDecided || run.abortedBy !== undefined) return;
-    run.context ??= this.#contextOf(run, undefined);
-    run.context.abort(reason);
+    run.abort(reason);
     run.forgetGrace = this.#options.clock.after(this.#options.abortGraceMs, () => {
       run.isGivenUp = true;
       this.#decide(run, { type: "threw", error: reason, abortedBy: reason });
@@ -189,16 +186,16 @@ export class Runner {
 
   /** A step that is still being done, beside one that failed, say, has perhaps been paid for: its result is kept first. */
   #ended(run: Run, outcome: Outcome): void {
-    const draining = run.context?.drain();
+    const draining = run.drain();
     if (draining === undefined) this.#over(run, outcome);
     else void draining.then(() => this.#over(run, outcome));
   }
 
   #over(run: Run, outcome: Outcome): void {
-    this.#limits.get(run.claim.kind)?.delete(run);
-    const completion = run.context?.completion;
+    run.timeLimit?.delete(run);
+    const completion = run.asked?.completion;
     if (completion !== undefined) return void this.#verify(run, completion, outcome);
-    const fault = run.context?.fault;
+    const { fault } = run;
     this.#decide(run, fault === undefined ? outcome : { type: "threw", error: fault, abortedBy: run.abortedBy });
     this.#ends.onOver(run);
   }
@@ -232,11 +229,11 @@ export class Runner {
   #decide(run: Run, outcome: Outcome): void {
     if (run.isDecided) return;
     const verdict = this.verdictOf(run.claim, outcome);
-    run.decide(run.delivery === undefined ? verdict : { ...verdict, delivery: run.delivery });
+    run.decide(run.details === undefined ? verdict : { ...verdict, ...run.details });
     if (outcome.type === "unopened" && verdict.verdict === "snooze")
       this.#sayUnopened(run.claim, outcome.error, verdict);
     // Of a run that did not return nothing is written but its verdict.
-    if (outcome.type === "returned") run.effects = run.context?.effects;
+    if (outcome.type === "returned") run.effects = run.asked?.collected;
     this.#ends.onVerdict(run);
   }
 

@@ -1,5 +1,4 @@
-// The time limit of one kind of job. Runs of a kind begin in order and have the same limit, so the oldest is always the next to
-// exceed it: one timer serves them all.
+// The time limit of runs that have the same one. They begin in order, so the oldest is always the next to exceed it: one timer serves them all.
 import type { Clock } from "../../base/clock.js";
 
 export interface TimedRun {

@@ -2,7 +2,7 @@
 
 import type { Clock } from "../../base/clock.js";
 import type { Queryable } from "../../base/queryable.js";
-import { RetryPause } from "../../base/retry-pause.js";
+import { retrying } from "../../base/retry.js";
 import { checkTransaction } from "../../db/callers-transaction.js";
 import type { Database } from "../../db/database.js";
 import { isTransient } from "../../db/failures.js";
@@ -10,46 +10,43 @@ import type { Claim } from "../job/claim.js";
 import type { CompletedAnswer, Completer, Effects } from "../job/effects.js";
 import { completeJob, wasCompleted } from "./effect-statements.js";
 import type { ProgressKeeper } from "./progress.js";
-import { detailOfDone, type SealResult } from "./settle-statements.js";
+import { detailOfDone } from "./settle-statements.js";
+import type { SettleFormat } from "./verdict-details.js";
 
-export interface JobCompleterOptions {
-  readonly progress: ProgressKeeper;
-  readonly sealResult?: SealResult | undefined;
-  readonly onTrouble: (error: unknown) => void;
+/** What the completer needs of its worker. */
+export interface CompleterContext {
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly trouble: (doing: string, error: unknown) => void;
 }
 
 const RETRY = { firstMs: 100, maxMs: 3_000 };
 
 export class JobCompleter implements Completer {
-  readonly #db: Database;
-  readonly #clock: Clock;
-  readonly #options: JobCompleterOptions;
+  readonly #context: CompleterContext;
+  readonly #progress: ProgressKeeper;
+  readonly #format: SettleFormat;
 
-  constructor(db: Database, clock: Clock, options: JobCompleterOptions) {
-    this.#db = db;
-    this.#clock = clock;
-    this.#options = options;
+  constructor(context: CompleterContext, progress: ProgressKeeper, format: SettleFormat) {
+    this.#context = context;
+    this.#progress = progress;
+    this.#format = format;
   }
 
   async complete(claim: Claim, tx: Queryable, result: unknown, effects: Effects | undefined): Promise<CompletedAnswer> {
-    const { progress, sealResult } = this.#options;
     checkTransaction(tx, "ctx.complete(tx)");
-    // From here on the caller's transaction holds the job: progress of others must not wait behind it.
-    await progress.dismiss(claim);
-    return completeJob(tx, this.#db.schema, claim, detailOfDone(claim, result, effects, sealResult));
+    // From here on the caller's transaction holds the job: progress of other jobs must not wait behind it.
+    await this.#progress.dismiss(claim);
+    return completeJob(tx, this.#context.db.schema, claim, detailOfDone(claim, result, effects, this.#format));
   }
 
-  /** Waits for nobody: a transaction that is still open has not committed. */
-  async isSettled(claim: Claim, isOver: () => boolean): Promise<boolean> {
-    const pause = new RetryPause(this.#clock, RETRY);
-    for (;;) {
-      try {
-        return await wasCompleted(this.#db, claim);
-      } catch (error) {
-        if (!isTransient(error) || isOver()) throw error;
-        this.#options.onTrouble(error);
-        await pause.wait();
-      }
-    }
+  /** Waits for no lock: a transaction that is still open has not committed. */
+  isSettled(claim: Claim, isOver: () => boolean): Promise<boolean> {
+    const { db, clock, trouble } = this.#context;
+    return retrying(() => wasCompleted(db, claim), {
+      ...{ clock, pauses: RETRY },
+      mayRepeat: (error) => isTransient(error) && !isOver(),
+      onTrouble: (error) => trouble("asking whether a job was completed", error),
+    });
   }
 }

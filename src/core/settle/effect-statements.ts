@@ -5,11 +5,9 @@ import type { Queryable } from "../../base/queryable.js";
 import { rowsOf } from "../../db/callers-transaction.js";
 import type { Database } from "../../db/database.js";
 import { explainFailure, isOfContent } from "../../db/explain-failure.js";
+import { type Refusal, toError } from "../../db/refusals.js";
 import { qualify } from "../../db/schema-name.js";
 import { driversError } from "../../db/wrapped-error.js";
-import { messagesText } from "../../outbox/outbox-statements.js";
-import { jobsText } from "../enqueue/enqueue-statements.js";
-import { type Refusal, toError } from "../enqueue/refusal.js";
 import type { Claim } from "../job/claim.js";
 import { EffectsFailedError } from "../job/effect-errors.js";
 import type { Effects } from "../job/effects.js";
@@ -21,12 +19,8 @@ const COMPLETE =
 const WAS_SETTLED = "select fairmill.was_settled_v1($1, $2, $3, 'done') as settled";
 
 /** Effects as settle_v1 takes them. */
-export function effectsText({ jobs, messages }: Effects): string {
-  const parts: string[] = [];
-  if (jobs.length > 0) parts.push(`"enqueue":${jobsText(jobs)}`);
-  if (messages.length > 0) parts.push(`"publish":${messagesText(messages)}`);
-  return `{${parts.join(",")}}`;
-}
+export const effectsText = ({ lists }: Effects): string =>
+  `{${lists.map(({ kind, effects }) => `"${kind.member}":${kind.text(effects)}`).join(",")}}`;
 
 /** By job, why its effects were not taken; undefined when the error is about something else. */
 export function refusedEffects(error: unknown): ReadonlyMap<string, FairmillError> | undefined {

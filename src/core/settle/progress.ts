@@ -1,11 +1,17 @@
-// Keeps the latest progress of running jobs: gathered for a moment, written together, and never in the way of a settle.
-
-import type { Clock } from "../../base/clock.js";
+// Keeps the latest progress of running jobs: gathered for half a second, written together, and never in the way of a settle.
 import { serializeResult } from "../../base/json-content.js";
+import type { Service } from "../../base/service.js";
 import type { Database } from "../../db/database.js";
 import type { Claim } from "../job/claim.js";
 import { type Codec, sealJson } from "../job/codec.js";
 import { storeProgress } from "./settle-statements.js";
+
+/** What the keeper needs of its worker. */
+export interface ProgressContext {
+  readonly db: Database;
+  readonly settings: { readonly codec: Codec | undefined };
+  readonly trouble: (doing: string, error: unknown) => void;
+}
 
 const WRITE_EVERY_MS = 500;
 
@@ -14,30 +20,28 @@ interface Progress {
   readonly json: string;
 }
 
-export class ProgressKeeper {
-  readonly #db: Database;
-  readonly #clock: Clock;
-  readonly #onTrouble: (error: unknown) => void;
-  readonly #codec: Codec | undefined;
+/** A round writes what was reported. */
+export class ProgressKeeper implements Service {
+  readonly name = "keeping progress";
+  readonly retry = { firstMs: WRITE_EVERY_MS, maxMs: 10 * WRITE_EVERY_MS };
+  readonly #context: ProgressContext;
   readonly #latest = new Map<string, Progress>();
-  #forget: (() => void) | undefined;
+  #wake: (inMs: number) => void = () => {};
   #writing: Promise<void> = Promise.resolve();
 
-  constructor(db: Database, clock: Clock, onTrouble: (error: unknown) => void, codec?: Codec) {
-    this.#db = db;
-    this.#clock = clock;
-    this.#onTrouble = onTrouble;
-    this.#codec = codec;
+  constructor(context: ProgressContext) {
+    this.#context = context;
+  }
+
+  connect(wake: (inMs: number) => void): void {
+    this.#wake = wake;
   }
 
   report(claim: Claim, value: unknown): void {
     const { json } = serializeResult(value);
     if (json === undefined) return;
+    if (this.#latest.size === 0) this.#wake(WRITE_EVERY_MS);
     this.#latest.set(claim.id, { claim, json });
-    this.#forget ??= this.#clock.after(WRITE_EVERY_MS, () => {
-      this.#forget = undefined;
-      this.#writing = this.#write();
-    });
   }
 
   /** Drops what was reported of this job, and waits for what is being written. */
@@ -46,21 +50,21 @@ export class ProgressKeeper {
     return this.#writing;
   }
 
-  /** Writes what is left; call before the jobs are settled for the last time. */
-  async stop(): Promise<void> {
-    this.#forget?.();
-    this.#forget = undefined;
+  /** Called once more when the loop has stopped, before jobs are settled for the last time. */
+  async runOnce(): Promise<number> {
+    this.#writing = this.#write();
     await this.#writing;
-    await this.#write();
+    return Number.POSITIVE_INFINITY;
   }
 
   async #write(): Promise<void> {
+    const { db, settings, trouble } = this.#context;
     const latest = [...this.#latest.values()];
     this.#latest.clear();
-    const byWorker = groupByWorker(this.#codec === undefined ? latest : this.#sealed(this.#codec, latest));
+    const byWorker = groupByWorker(settings.codec === undefined ? latest : this.#sealed(settings.codec, latest));
     for (const [worker, progresses] of byWorker) {
       // Progress is a courtesy: a failed write is reported and not repeated, and a lost lease is the settle's to find out.
-      await storeProgress(this.#db, worker, progresses).catch(this.#onTrouble);
+      await storeProgress(db, worker, progresses).catch((error: unknown) => trouble(this.name, error));
     }
   }
 
@@ -70,7 +74,7 @@ export class ProgressKeeper {
       try {
         return [{ claim, json: sealJson(codec, json, claim, "progress") }];
       } catch (error) {
-        this.#onTrouble(error);
+        this.#context.trouble(this.name, error);
         return [];
       }
     });

@@ -8,6 +8,7 @@ import type { Effects } from "../job/effects.js";
 import type { Verdict } from "../job/outcome.js";
 import { effectsText } from "./effect-statements.js";
 import { type Admitted, type Returned, toReturned } from "./returned.js";
+import { type SealResult, type SettleFormat, withDetails, withMember } from "./verdict-details.js";
 
 export type { Returned };
 
@@ -38,21 +39,18 @@ const mayWait = ({ claim, effects }: Settlement) => effects !== undefined || cla
 
 const idOf = ({ claim }: Settlement) => claim.id;
 
-/** What is kept instead of a result's JSON; undefined when it cannot be kept. */
-export type SealResult = (claim: Claim, json: string) => string | undefined;
-
 /** Writes the verdicts of one worker's jobs in one durable transaction. Safe to repeat. */
 export async function settleJobs(
   db: Database,
   worker: string,
   settlements: readonly Settlement[],
-  seal?: SealResult,
+  format: SettleFormat,
 ): Promise<SettleAnswer> {
-  // By id, like everybody who locks several jobs.
+  // By id, like every transaction that locks several jobs.
   const sorted = isSortedById(settlements, idOf)
     ? settlements
     : settlements.toSorted((a, b) => compareIds(a.claim.id, b.claim.id));
-  const details = sorted.map(({ claim, verdict, effects }) => withEffects(detailOf(claim, verdict, seal), effects));
+  const details = sorted.map(({ claim, verdict, effects }) => withEffects(detailOf(claim, verdict, format), effects));
   // Array literals are written by hand: ids, numbers and verdicts contain nothing that would have to be quoted.
   const values = [
     worker,
@@ -72,29 +70,17 @@ export function detailOfDone(
   claim: Claim,
   result: unknown,
   effects: Effects | undefined,
-  seal: SealResult | undefined,
+  format: SettleFormat,
 ): string | null {
-  const detail = withEffects(detailOf(claim, { verdict: "done", result }, seal), effects);
+  const detail = withEffects(detailOf(claim, { verdict: "done", result }, format), effects);
   return detail === "null" ? null : detail;
 }
 
-function withEffects(detail: string, effects: Effects | undefined): string {
-  if (effects === undefined) return detail;
-  const text = `"effects":${effectsText(effects)}}`;
-  return detail === "null" ? `{${text}` : `${detail.slice(0, -1)},${text}`;
-}
+const withEffects = (detail: string, effects: Effects | undefined): string =>
+  effects === undefined ? detail : withMember(detail, "effects", effectsText(effects));
 
-/** Of a delivery job also what its attempt to send came to: the message has its mark in the transaction that settles the job. */
-function detailOf(claim: Claim, verdict: Verdict, seal: SealResult | undefined): string {
-  const detail = detailOfJob(claim, verdict, seal);
-  if (verdict.delivery === undefined) return detail;
-  const { answer, ...said } = verdict.delivery;
-  const { json } = serializeResult(answer);
-  const kept = json === undefined || seal === undefined ? json : seal(claim, json);
-  const told = JSON.stringify(said);
-  const delivery = kept === undefined ? told : `${told.slice(0, -1)},"answer":${kept}}`;
-  return detail === "null" ? `{"delivery":${delivery}}` : `${detail.slice(0, -1)},"delivery":${delivery}}`;
-}
+const detailOf = (claim: Claim, verdict: Verdict, format: SettleFormat): string =>
+  withDetails(detailOfJob(claim, verdict, format.seal), verdict, claim, format);
 
 function detailOfJob(claim: Claim, verdict: Verdict, seal: SealResult | undefined): string {
   switch (verdict.verdict) {

@@ -1,33 +1,43 @@
 // Writes verdicts, grouped: while one transaction is on its way to disk, the next group gathers. Every settle is fenced and safe to
-// repeat, so an answer that was lost on the way is no drama: the group is sent again until the database has answered. A group that the
-// database does not take, or takes no decision about again and again, is split until the culprit is alone: nobody waits for it. That one is
+// repeat, so an answer that was lost on the way does no harm: the group is sent again until the database has answered. A group that the
+// database does not take, or takes no decision about again and again, is split until the culprit is alone: no other job waits for it. That one is
 // settled without what its handler said, if the database refuses it. Except where the handler asked for effects: without them the job
 // must not be settled, so its attempt has failed.
+import { Grouper } from "../../base/batcher.js";
 import type { Clock } from "../../base/clock.js";
 import type { FairmillError } from "../../base/errors.js";
-import { RetryPause } from "../../base/retry-pause.js";
+import { RetryPause } from "../../base/retry.js";
 import type { Database } from "../../db/database.js";
 import { isServersTrouble, isTransient } from "../../db/failures.js";
 import { EffectsFailedError } from "../job/effect-errors.js";
 import type { Verdict } from "../job/outcome.js";
 import { refusedEffects } from "./effect-statements.js";
-import { type Returned, type SealResult, type SettleAnswer, type Settlement, settleJobs } from "./settle-statements.js";
+import { type Returned, type SettleAnswer, type Settlement, settleJobs } from "./settle-statements.js";
+import { bareDetails, type SettleFormat } from "./verdict-details.js";
 
-export interface SettlerOptions<Item extends Settlement> {
+/** What the settler needs of its worker. */
+export interface SettleContext {
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly trouble: (doing: string, error: unknown) => void;
+}
+
+/** What becomes of verdicts. */
+export interface SettleEnds<Item extends Settlement> {
+  /** These verdicts are durable; `refused` were not taken, because their lease was lost. */
+  onSettled(worker: string, accepted: readonly Item[], refused: readonly Item[]): void;
+  /** Nothing of this one was written, because its effects were not taken. */
+  onEffectsRefused(item: Item, error: FairmillError): void;
+  /** These became ready, because settled jobs gave up their slots, or asked for them. */
+  onReturned(jobs: readonly Returned[]): void;
+  /** These could not be written and never will be by this process: recovery takes over. */
+  onAbandoned(items: readonly Item[]): void;
+}
+
+export interface GroupLimits {
   readonly groupJobsMax: number;
   /** Bytes of effects in a group; one job may have more. */
   readonly groupBytesMax: number;
-  /** Where results are sealed. Called again when a group is sent again. */
-  readonly sealResult?: SealResult | undefined;
-  /** These verdicts are durable; `refused` were not heard, because their lease was lost. */
-  readonly onSettled: (worker: string, accepted: readonly Item[], refused: readonly Item[]) => void;
-  /** Nothing of this one was written, because its effects were not taken. */
-  readonly onFailed: (item: Item, error: FairmillError) => void;
-  /** These became ready, because settled jobs gave up their places, or asked for them. */
-  readonly onReturned: (jobs: readonly Returned[]) => void;
-  /** These could not be written and never will be by us: recovery takes over. */
-  readonly onAbandoned: (items: readonly Item[], error: unknown) => void;
-  readonly onTrouble: (error: unknown) => void;
 }
 
 /** Transactions on their way at once: while one waits for the disk, another one is prepared. */
@@ -48,29 +58,32 @@ interface Group<Item> {
 }
 
 export class Settler<Item extends Settlement> {
-  readonly #db: Database;
-  readonly #clock: Clock;
-  readonly #options: SettlerOptions<Item>;
+  readonly #context: SettleContext;
+  readonly #format: SettleFormat;
+  readonly #ends: SettleEnds<Item>;
+  readonly #grouper: Grouper<Item, Group<Item>>;
   readonly #giveUp = new AbortController();
-  #waiting: Item[] = [];
-  /** Groups that were made before and are sent again, before others. */
-  #groups: Group<Item>[] = [];
-  #inFlight = 0;
-  /** Groups that wait for another try, and hold up nobody. */
+  /** Groups that wait for another try, and hold up no other. */
   #resting = 0;
-  #isScheduled = false;
   #drained: (() => void)[] = [];
 
-  constructor(db: Database, clock: Clock, options: SettlerOptions<Item>) {
-    this.#db = db;
-    this.#clock = clock;
-    this.#options = options;
+  constructor(context: SettleContext, format: SettleFormat, ends: SettleEnds<Item>, limits: GroupLimits) {
+    this.#context = context;
+    this.#format = format;
+    this.#ends = ends;
+    this.#grouper = new Grouper({
+      groupsInFlightMax: GROUPS_IN_FLIGHT_MAX,
+      sizeOf: (waiting) => groupSize(waiting, limits),
+      toGroup: (items) => this.#toGroup(items),
+      send: (group) => this.#write(group),
+      onFault: (error) => this.#trouble(error),
+      onIdle: () => this.#checkDrained(),
+    });
   }
 
-  /** Takes a verdict; the callbacks say what became of it. */
+  /** Takes a verdict; `SettleEnds` hears what became of it. */
   add(item: Item): void {
-    this.#waiting.push(item);
-    this.#schedule();
+    this.#grouper.add(item);
   }
 
   /** Resolves when everything that was handed in has been answered. */
@@ -79,7 +92,11 @@ export class Settler<Item extends Settlement> {
   }
 
   get #isDrained(): boolean {
-    return this.#waiting.length + this.#groups.length + this.#inFlight + this.#resting === 0;
+    return this.#grouper.isIdle && this.#resting === 0;
+  }
+
+  #checkDrained(): void {
+    if (this.#isDrained) for (const resolve of this.#drained.splice(0)) resolve();
   }
 
   /** Stops repeating. */
@@ -87,63 +104,17 @@ export class Settler<Item extends Settlement> {
     this.#giveUp.abort();
   }
 
-  /** At the end of this turn of the loop, so that jobs which ended together are settled together. */
-  #schedule(): void {
-    if (this.#isScheduled || this.#inFlight >= GROUPS_IN_FLIGHT_MAX) return;
-    this.#isScheduled = true;
-    setImmediate(this.#flush);
-  }
-
-  /** One function for all turns: `#schedule` is called for every job, and would make one each time. */
-  readonly #flush = async (): Promise<void> => {
-    this.#isScheduled = false;
-    const group = this.#groups.shift() ?? this.#gather();
-    if (!group) return;
-    this.#inFlight++;
-    if (this.#groups.length + this.#waiting.length > 0) this.#schedule();
-    try {
-      await this.#write(group);
-    } catch (error) {
-      this.#options.onTrouble(error);
-    }
-    this.#inFlight--;
-    this.#next();
-  };
-
-  /** The next group of those that wait; undefined: nobody does. */
-  #gather(): Group<Item> | undefined {
-    const count = this.#groupSize();
-    if (count === 0) return undefined;
-    const items = this.#waiting.length > count ? this.#waiting.splice(0, count) : this.#waiting;
-    if (items === this.#waiting) this.#waiting = [];
-    // Normally one worker; two when this process began a new life while handlers of the old one were still ending.
+  /** Normally of one worker; of two when this process began a new life while handlers of the old one were still ending. */
+  #toGroup(items: readonly Item[]): Group<Item> {
     const { worker } = items[0]!.claim;
     if (items.every(({ claim }) => claim.worker === worker)) return { items, failures: 0 };
-    this.#groups.push({ items: items.filter(({ claim }) => claim.worker !== worker), failures: 0 });
+    this.#grouper.addGroup({ items: items.filter(({ claim }) => claim.worker !== worker), failures: 0 });
     return { items: items.filter(({ claim }) => claim.worker === worker), failures: 0 };
   }
 
-  /** How many of those that wait go together. */
-  #groupSize(): number {
-    const { groupJobsMax, groupBytesMax } = this.#options;
-    const jobsMax = Math.min(this.#waiting.length, groupJobsMax);
-    if (groupBytesMax === Number.POSITIVE_INFINITY) return jobsMax;
-    let bytes = 0;
-    for (let i = 0; i < jobsMax; i++) {
-      bytes += this.#waiting[i]!.effects?.bytes ?? 0;
-      if (bytes > groupBytesMax) return Math.max(1, i);
-    }
-    return jobsMax;
-  }
-
-  #next(): void {
-    if (this.#groups.length + this.#waiting.length > 0) this.#schedule();
-    else if (this.#isDrained) for (const resolve of this.#drained.splice(0)) resolve();
-  }
-
-  /** While the server itself is in trouble the group keeps its way: others would fare no better. */
+  /** While the server itself is in trouble the group keeps its turn: others would fare no better. */
   async #write(group: Group<Item>): Promise<void> {
-    const pause = new RetryPause(this.#clock, RETRY);
+    let pause: RetryPause | undefined;
     for (;;) {
       try {
         return this.#answered(group, await this.#send(group));
@@ -151,28 +122,28 @@ export class Settler<Item extends Settlement> {
         const refused = refusedEffects(error);
         // Expected: the answer of a limit.
         if (refused) return this.#without(group, refused);
-        this.#options.onTrouble(error);
+        this.#trouble(error);
         if (!this.#isGivenUp && !isServersTrouble(error)) return this.#notWritten(group, error);
+        pause ??= new RetryPause(this.#context.clock, RETRY);
         if (!this.#isGivenUp) await pause.wait(this.#giveUp.signal);
-        if (this.#isGivenUp) return this.#options.onAbandoned(group.items, error);
+        if (this.#isGivenUp) return this.#abandoned(group, error);
       }
     }
   }
 
   #send({ items, isBare }: Group<Item>): Promise<SettleAnswer> {
     const settlements: readonly Settlement[] = isBare
-      ? items.map(({ claim, verdict }) => ({ claim, verdict: withoutContent(verdict) }))
+      ? items.map(({ claim, verdict }) => ({ claim, verdict: this.#withoutContent(verdict) }))
       : items;
-    return settleJobs(this.#db, items[0]!.claim.worker, settlements, this.#options.sealResult);
+    return settleJobs(this.#context.db, items[0]!.claim.worker, settlements, this.#format);
   }
 
   #answered({ items }: Group<Item>, answer: SettleAnswer): void {
-    const { onReturned, onSettled } = this.#options;
-    if (answer.returned.length > 0) onReturned(answer.returned);
+    if (answer.returned.length > 0) this.#ends.onReturned(answer.returned);
     const { worker } = items[0]!.claim;
     const refused = new Set(answer.refused);
-    if (refused.size === 0) return onSettled(worker, items, []);
-    onSettled(
+    if (refused.size === 0) return this.#ends.onSettled(worker, items, []);
+    this.#ends.onSettled(
       worker,
       items.filter(({ claim }) => !refused.has(claim.id)),
       items.filter(({ claim }) => refused.has(claim.id)),
@@ -186,13 +157,14 @@ export class Settler<Item extends Settlement> {
     const isRefused = !isTransient(error);
     if (items.length > 1 && (isRefused || failures >= GROUP_TRIES_MAX)) {
       const middle = items.length >> 1;
-      this.#groups.push({ items: items.slice(0, middle), failures: 0 }, { items: items.slice(middle), failures: 0 });
+      this.#grouper.addGroup({ items: items.slice(0, middle), failures: 0 });
+      this.#grouper.addGroup({ items: items.slice(middle), failures: 0 });
     } else if (items.length === 1 && isRefused && items[0]!.effects)
-      this.#options.onFailed(items[0]!, new EffectsFailedError(error));
+      this.#ends.onEffectsRefused(items[0]!, new EffectsFailedError(error));
     // Alone, and still refused: the job's fate matters more than what its handler said about it. After that only time helps
     // (somebody may be changing the schema or the rights).
     else {
-      const pause = group.pause ?? new RetryPause(this.#clock, RETRY);
+      const pause = group.pause ?? new RetryPause(this.#context.clock, RETRY);
       void this.#rest({ items, failures, isBare: group.isBare || isRefused, pause }, pause, error);
     }
   }
@@ -202,9 +174,9 @@ export class Settler<Item extends Settlement> {
     this.#resting++;
     await pause.wait(this.#giveUp.signal);
     this.#resting--;
-    if (this.#isGivenUp) this.#options.onAbandoned(group.items, error);
-    else this.#groups.push(group);
-    this.#next();
+    if (this.#isGivenUp) this.#abandoned(group, error);
+    else this.#grouper.addGroup(group);
+    this.#checkDrained();
   }
 
   /** Limits refused what some of them ask for: their attempts have failed. The others are settled without them. */
@@ -212,10 +184,23 @@ export class Settler<Item extends Settlement> {
     const others: Item[] = [];
     for (const item of items) {
       const failure = failures.get(item.claim.id);
-      if (failure) this.#options.onFailed(item, failure);
+      if (failure) this.#ends.onEffectsRefused(item, failure);
       else others.push(item);
     }
-    if (others.length > 0) this.#groups.push({ items: others, failures: 0 });
+    if (others.length > 0) this.#grouper.addGroup({ items: others, failures: 0 });
+  }
+
+  #abandoned({ items }: Group<Item>, error: unknown): void {
+    this.#trouble(error);
+    this.#ends.onAbandoned(items);
+  }
+
+  #trouble(error: unknown): void {
+    this.#context.trouble("settling", error);
+  }
+
+  #withoutContent(verdict: Verdict): Verdict {
+    return { ...withoutWords(verdict), ...bareDetails(verdict, this.#format.details) };
   }
 
   get #isGivenUp(): boolean {
@@ -223,12 +208,19 @@ export class Settler<Item extends Settlement> {
   }
 }
 
-/** The verdict without what a handler returned or threw. Whether a message was sent is no content: that stays. */
-function withoutContent(verdict: Verdict): Verdict {
-  const bare = withoutWords(verdict);
-  return verdict.delivery === undefined ? bare : { ...bare, delivery: { outcome: verdict.delivery.outcome } };
+/** How many of those that wait go together. */
+function groupSize(waiting: readonly Settlement[], { groupJobsMax, groupBytesMax }: GroupLimits): number {
+  const jobsMax = Math.min(waiting.length, groupJobsMax);
+  if (groupBytesMax === Number.POSITIVE_INFINITY) return jobsMax;
+  let bytes = 0;
+  for (let i = 0; i < jobsMax; i++) {
+    bytes += waiting[i]!.effects?.bytes ?? 0;
+    if (bytes > groupBytesMax) return Math.max(1, i);
+  }
+  return jobsMax;
 }
 
+/** The verdict without what a handler returned or threw. */
 function withoutWords(verdict: Verdict): Verdict {
   if (verdict.verdict === "done") return { verdict: "done", result: undefined };
   if (verdict.verdict === "cancelled") return { verdict: "cancelled" };

@@ -1,7 +1,7 @@
-// The jobs in a worker's hands, from claim to settled: starts them, settles what they came to, and knows how many more fit.
+// The jobs of a worker from claim to settled: starts them, settles what they came to, and knows how many more fit.
 //
 // A job whose workers died again and again is run alone the last time before it counts as poison: if the process dies once more, it
-// was this job, and no bystander is blamed. Until then nothing else is claimed, and what runs is let end first.
+// was this job, and no bystander is blamed. Until then nothing else is claimed, and what runs may end first.
 
 import { type FairmillError, JobCancelledError, LeaseLostError, type ShutdownError } from "../../base/errors.js";
 import type { Claim } from "../job/claim.js";
@@ -10,29 +10,25 @@ import type { Verdict } from "../job/outcome.js";
 import { type DecidedRun, Run, type RunEnds } from "../run/run.js";
 import type { Completion } from "../run/run-effects.js";
 import { Runner, type RunnerOptions } from "../run/runner.js";
-import type { Returned, SealResult } from "../settle/settle-statements.js";
+import { JobCompleter } from "../settle/completer.js";
+import type { ProgressKeeper } from "../settle/progress.js";
+import type { Returned } from "../settle/settle-statements.js";
+import type { SettleEnds } from "../settle/settler.js";
 import { Settlers } from "../settle/settlers.js";
+import type { SettleFormat } from "../settle/verdict-details.js";
 import { logVerdict } from "../settle/verdict-log.js";
-import { Slots } from "./capacity.js";
+import { Capacity } from "./capacity.js";
+import { ContentReports } from "./content-reports.js";
 import { Reclaims } from "./reclaims.js";
-import type { Parts } from "./worker-context.js";
+import type { WorkerContext } from "./worker-context.js";
 
-export interface HandsOptions
-  extends Pick<
-    RunnerOptions,
-    "handlers" | "onProgress" | "onKept" | "steps" | "nodes" | "tickOf" | "effects" | "completer"
-  > {
-  readonly sealResult: SealResult | undefined;
-  /** A job waits for another turn: something falls due in so many milliseconds. */
-  readonly onDue: (ms: number) => void;
-  /** These jobs run no more, says the database: what limits counted for them is free. */
-  readonly onEnded: (claims: readonly Claim[]) => void;
-  /** These became ready by jobs of ours: look for them. */
-  readonly onReturned: (jobs: readonly Returned[]) => void;
+export interface ActiveJobsOptions extends Pick<RunnerOptions, "handlers" | "members" | "maker"> {
+  readonly progress: ProgressKeeper;
+  readonly format: SettleFormat;
 }
 
 /** A job with its verdict, on its way to the database: a run that is decided, or a job that was never started. */
-interface InHand {
+interface Settling {
   readonly claim: Claim;
   verdict: Verdict;
   effects?: Effects | undefined;
@@ -41,18 +37,15 @@ interface InHand {
 
 /** After a job has gone to wait for a signal, look once more for what is due. */
 const SIGNAL_LOOK_MS = 1_000;
-/** Verdicts that may wait to be written, as a multiple of the places, before nothing more is claimed. */
+/** Verdicts that may wait to be written, as a multiple of the capacity, before nothing more is claimed. */
 const UNSETTLED_MAX_FACTOR = 4;
 
-export class Hands implements RunEnds {
-  readonly #parts: Parts;
-  readonly #onDue: (ms: number) => void;
-  readonly #onEnded: (claims: readonly Claim[]) => void;
-  readonly #onReturned: (jobs: readonly Returned[]) => void;
-  readonly #onKept: HandsOptions["onKept"];
+export class ActiveJobs implements RunEnds, SettleEnds<Settling> {
+  readonly #context: WorkerContext;
+  readonly #contents: ContentReports;
   readonly #runner: Runner;
-  readonly #settlers: Settlers<InHand>;
-  readonly #slots: Slots;
+  readonly #settlers: Settlers<Settling>;
+  readonly #capacity: Capacity;
   /** Started and not yet settled. */
   readonly #runs = new Set<Run>();
   readonly #reclaims = new Reclaims();
@@ -64,52 +57,55 @@ export class Hands implements RunEnds {
   /** Releases on their way: their jobs are still ours, and would be blamed if this process died. */
   #releasing = 0;
 
-  constructor(parts: Parts, options: HandsOptions) {
-    const { db, clock, log, settings, trouble } = parts;
-    this.#parts = parts;
-    this.#onDue = options.onDue;
-    this.#onEnded = options.onEnded;
-    this.#onReturned = options.onReturned;
-    this.#onKept = options.onKept;
-    this.#slots = new Slots(settings.concurrency, settings.prefetch);
-    const { abortGraceMs, codec } = settings;
-    this.#runner = new Runner({ ...options, clock, logger: log, abortGraceMs, codec }, this);
-    this.#settlers = new Settlers(db, clock, {
-      sealResult: options.sealResult,
-      onSettled: (worker, accepted, refused) => this.#settled(worker, accepted, refused),
-      onFailed: (item, error) => this.#failed(item, error),
-      onReturned: options.onReturned,
-      onAbandoned: (items, error) => {
-        trouble("settling", error);
-        for (const item of items) this.#letGo(item);
+  constructor(context: WorkerContext, { progress, format, ...options }: ActiveJobsOptions) {
+    const { bus, clock, log, events, settings } = context;
+    this.#context = context;
+    this.#contents = new ContentReports(log, events);
+    this.#capacity = new Capacity(settings.concurrency, settings.prefetch);
+    this.#runner = new Runner(
+      {
+        ...options,
+        clock,
+        logger: log,
+        abortGraceMs: settings.abortGraceMs,
+        codec: settings.codec,
+        completer: new JobCompleter(context, progress, format),
+        onKept: (claim, what, value) => this.#contents.look(claim, what, value),
+        onProgress: (claim, value) => {
+          this.#contents.look(claim, "progress", value);
+          progress.report(claim, value);
+        },
       },
-      onTrouble: (error) => trouble("settling", error),
-    });
+      this,
+    );
+    this.#settlers = new Settlers(context, format, this);
+    bus.on("cancel", ({ worker, ids }) => this.#cancel(worker, ids));
+    bus.on("lost", () => this.abortAll(new LeaseLostError()));
   }
 
-  /** Jobs that are in hand, settled ones excepted. */
+  /** Jobs that were claimed and are not settled. */
   get size(): number {
-    return this.#runs.size + this.#slots.waiting + this.#reclaims.waiting.length + (this.#suspect ? 1 : 0);
+    return this.#runs.size + this.#capacity.waiting + this.#reclaims.waiting.length + (this.#suspect ? 1 : 0);
   }
 
   get stats(): object {
-    return { ...this.#counts, running: this.#slots.used };
+    return { ...this.#counts, running: this.#capacity.used };
   }
 
   /** How many jobs each queue could take now. */
   demand(): Map<string, number> {
-    const isFull = this.#runs.size - this.#slots.used > this.#slots.total * UNSETTLED_MAX_FACTOR;
-    return isFull || this.#suspect ? new Map() : this.#slots.demand();
+    const isFull = this.#runs.size - this.#capacity.used > this.#capacity.total * UNSETTLED_MAX_FACTOR;
+    return isFull || this.#suspect ? new Map() : this.#capacity.demand();
   }
 
   /** Resolves when `demand` may have changed. */
   changed(): Promise<void> {
-    return this.#slots.freed();
+    return this.#capacity.freed();
   }
 
-  /** Whoever waits for a change shall look again. */
+  /** Ends every wait for a change. */
   notify(): void {
-    this.#slots.notify();
+    this.#capacity.notify();
   }
 
   take(claims: readonly Claim[]): void {
@@ -123,16 +119,16 @@ export class Hands implements RunEnds {
     this.#schedule();
   }
 
-  /** Puts a claim in line for a place, a suspect for the moment when nothing else is in hand. */
+  /** Puts a claim in line for capacity, a suspect for the time when nothing else is active. */
   #admit(claim: Claim): void {
-    if (!this.#isSuspect(claim)) this.#slots.add(claim);
+    if (!this.#isSuspect(claim)) this.#capacity.add(claim);
     else if (this.#suspect) this.#release(claim);
     else this.#suspect = claim;
   }
 
   /** What was claimed before, has not begun and comes again now is not ours any more under its old number. */
   #dropOutdated(claims: readonly Claim[]): void {
-    if (this.#slots.waiting === 0 && !this.#suspect) return;
+    if (this.#capacity.waiting === 0 && !this.#suspect) return;
     const ids = new Set(claims.map(({ id }) => id));
     for (const old of this.#withdrawWaiting(({ id }) => ids.has(id))) this.#release(old);
   }
@@ -140,7 +136,7 @@ export class Hands implements RunEnds {
   /** The job is still being run under a claim that the database does not know any more. */
   #takeAgain(claim: Claim, outdated: Run): void {
     const { worker, id: job, kind, tenant } = claim;
-    this.#parts.log.warn(
+    this.#context.log.warn(
       { worker, job, kind, tenant },
       "The database has given out a job again that still runs here: its lease was lost. The first run is aborted, the second one waits for its end",
     );
@@ -152,15 +148,15 @@ export class Hands implements RunEnds {
     );
   }
 
-  /** Ids of the jobs that this worker has in its hands. */
+  /** Ids of the active jobs of this worker. */
   idsOf(worker: string): string[] {
-    const claims = [...[...this.#runs].map((run) => run.claim), ...this.#slots.line, ...this.#reclaims.waiting];
+    const claims = [...[...this.#runs].map((run) => run.claim), ...this.#capacity.line, ...this.#reclaims.waiting];
     if (this.#suspect) claims.push(this.#suspect);
     return claims.filter((claim) => claim.worker === worker).map((claim) => claim.id);
   }
 
-  /** Somebody asked to cancel these: what runs is told, what waits for a place does not start. */
-  cancel(worker: string, ids: readonly string[]): void {
+  /** These shall be cancelled: what runs is told, what waits for capacity does not start. */
+  #cancel(worker: string, ids: readonly string[]): void {
     const wanted = new Set(ids);
     const isWanted = (claim: Claim) => claim.worker === worker && wanted.has(claim.id);
     for (const run of this.#runs) if (isWanted(run.claim)) this.#runner.abort(run, new JobCancelledError());
@@ -179,7 +175,7 @@ export class Hands implements RunEnds {
 
   /** Takes out what was claimed and not started, as far as it is wanted. */
   #withdrawWaiting(isWanted: (claim: Claim) => boolean): Claim[] {
-    const claims = this.#slots.withdraw(isWanted);
+    const claims = this.#capacity.withdraw(isWanted);
     for (const claim of this.#reclaims.waiting.filter(isWanted)) claims.push(this.#reclaims.withdraw(claim.id)!);
     const suspect = this.#suspect;
     if (suspect && isWanted(suspect) && ![...this.#runs].some((run) => run.claim === suspect)) {
@@ -206,7 +202,7 @@ export class Hands implements RunEnds {
 
   onVerdict(run: DecidedRun): void {
     this.#noteEnd(run);
-    // Its handler may go on for ever: whoever waits for that to end goes to others.
+    // Its handler may go on for ever: the claim that waits for its end goes to other workers.
     const again = run.isGivenUp ? this.#reclaims.withdraw(run.claim.id) : undefined;
     if (again) this.#release(again);
     this.#settlers.add(run, run.effects !== undefined || run.isCompleted);
@@ -214,12 +210,12 @@ export class Hands implements RunEnds {
 
   onCompleted(run: DecidedRun, { returned }: Completion): void {
     this.#noteEnd(run);
-    if (returned.length > 0) this.#onReturned(returned);
-    this.#settled(run.claim.worker, [run], []);
+    if (returned.length > 0) this.onReturned(returned);
+    this.onSettled(run.claim.worker, [run], []);
   }
 
   #noteEnd(run: DecidedRun): void {
-    const { clock, events } = this.#parts;
+    const { clock, events } = this.#context;
     run.durationMs = clock.monotonic() - run.startedAtMs;
     this.#undecided--;
     if (this.#undecided === 0 && this.#decided.length > 0) for (const resolve of this.#decided.splice(0)) resolve();
@@ -229,7 +225,7 @@ export class Hands implements RunEnds {
   }
 
   /** What the handler asked for was not taken: as if it had thrown this. */
-  #failed(item: InHand, error: FairmillError): void {
+  onEffectsRefused(item: Settling, error: FairmillError): void {
     item.verdict = this.#runner.verdictOf(item.claim, { type: "threw", error });
     item.effects = undefined;
     this.#settlers.add(item, false);
@@ -239,8 +235,8 @@ export class Hands implements RunEnds {
     run.isOver = true;
     const again = this.#reclaims.over(run);
     if (again) this.#admit(again);
-    this.#slots.give(run.claim.queue);
-    if (this.#slots.waiting > 0) this.#schedule();
+    this.#capacity.give(run.claim.queue);
+    if (this.#capacity.waiting > 0) this.#schedule();
   }
 
   /** Starts at the end of this turn of the loop: first the next claim is sent, then the handlers run while it is under way. */
@@ -253,25 +249,28 @@ export class Hands implements RunEnds {
   /** One function for all turns: `#schedule` is called for every job, and would make one each time. */
   readonly #startWaiting = (): void => {
     this.#isScheduled = false;
-    for (const claim of this.#slots.fill()) this.#start(claim);
+    for (const claim of this.#capacity.fill()) this.#start(claim);
     this.#startSuspect();
   };
 
   #isSuspect(claim: Claim): boolean {
-    return claim.crashes > 0 && claim.crashes >= this.#parts.settings.crashesMax - 1;
+    return claim.crashes > 0 && claim.crashes >= this.#context.settings.crashesMax - 1;
   }
 
   #startSuspect(): void {
     const suspect = this.#suspect;
-    if (!suspect || this.#runs.size + this.#slots.waiting + this.#releasing > 0) return;
+    if (!suspect || this.#runs.size + this.#capacity.waiting + this.#releasing > 0) return;
     const { worker, id, kind, crashes } = suspect;
-    this.#parts.log.warn({ worker, job: id, kind, crashes }, "Running this job alone: workers died while they ran it");
-    this.#slots.take(suspect.queue);
+    this.#context.log.warn(
+      { worker, job: id, kind, crashes },
+      "Running this job alone: workers died while they ran it",
+    );
+    this.#capacity.take(suspect.queue);
     this.#start(suspect);
   }
 
   #start(claim: Claim): void {
-    const { events } = this.#parts;
+    const { events } = this.#context;
     const run = this.#runner.prepare(claim);
     this.#runs.add(run);
     this.#undecided++;
@@ -289,45 +288,58 @@ export class Hands implements RunEnds {
     this.#settlers.add({ claim, verdict, durationMs: 0 }, false);
   }
 
-  #settled(worker: string, accepted: readonly InHand[], refused: readonly InHand[]): void {
-    const { events, log } = this.#parts;
+  onReturned(jobs: readonly Returned[]): void {
+    this.#context.bus.tell("returned", jobs);
+  }
+
+  onAbandoned(items: readonly Settling[]): void {
+    for (const item of items) this.#letGo(item);
+  }
+
+  onSettled(worker: string, accepted: readonly Settling[], refused: readonly Settling[]): void {
+    const { bus, events, log } = this.#context;
     for (const item of accepted) {
       this.#letGo(item);
       this.#count(item.verdict);
-      if (item.verdict.verdict === "done") this.#onKept?.(item.claim, "result", item.verdict.result);
+      if (item.verdict.verdict === "done") this.#contents.look(item.claim, "result", item.verdict.result);
       logVerdict(log, item.claim, item.verdict, item.durationMs);
     }
     for (const item of refused) this.#letGo(item);
-    if (accepted.length > 0) this.#onEnded(accepted.map(({ claim }) => claim));
+    if (accepted.length > 0)
+      bus.tell(
+        "freed",
+        accepted.map(({ claim }) => claim),
+      );
     if (events.listenerCount("settled") > 0)
       events.emit("settled", { worker, ids: accepted.map(({ claim }) => claim.id) });
     if (refused.length > 0) this.#refused(worker, refused);
     this.#startSuspect();
-    this.#slots.notify();
+    this.#capacity.notify();
   }
 
-  #letGo(item: InHand): void {
+  #letGo(item: Settling): void {
     if (item instanceof Run) this.#runs.delete(item);
     else this.#releasing--;
     if (this.#suspect === item.claim) this.#suspect = undefined;
   }
 
   #count(verdict: Verdict): void {
+    const { bus } = this.#context;
     if (verdict.verdict === "done") this.#counts.done++;
     if (verdict.verdict === "dead" || verdict.verdict === "retry") this.#counts.failed++;
-    if (verdict.verdict === "retry") this.#onDue(verdict.delayMs);
-    // A signal may be on its way in a transaction: the job is due then, and nobody may hear of the commit.
+    if (verdict.verdict === "retry") bus.tell("due", verdict.delayMs);
+    // A signal may be on its way in a transaction: the job is due when that commits, and no notification may tell.
     if (verdict.verdict === "snooze")
-      this.#onDue(verdict.waits ? Math.min(verdict.delayMs, SIGNAL_LOOK_MS) : verdict.delayMs);
+      bus.tell("due", verdict.waits ? Math.min(verdict.delayMs, SIGNAL_LOOK_MS) : verdict.delayMs);
   }
 
-  #refused(worker: string, refused: readonly InHand[]): void {
+  #refused(worker: string, refused: readonly Settling[]): void {
     const ids = refused.map(({ claim }) => claim.id);
     this.#counts.refused += ids.length;
-    this.#parts.log.warn(
+    this.#context.log.warn(
       { worker, jobs: ids.slice(0, 20), count: ids.length },
       "Settle refused: the lease was lost, another worker has the job",
     );
-    this.#parts.events.emit("refused", { worker, ids });
+    this.#context.events.emit("refused", { worker, ids });
   }
 }

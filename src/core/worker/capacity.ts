@@ -1,8 +1,8 @@
-// The places of a worker: how many jobs each queue may run at once, which claimed ones wait for a place in this process, and who
-// waits for one to become free.
+// The capacity of a worker: how many jobs each queue may run at once, which claimed ones wait for capacity in this process, and who
+// waits for it to become free.
 import type { Claim } from "../job/claim.js";
 
-interface Places {
+interface QueueCapacity {
   readonly max: number;
   readonly ahead: number;
   used: number;
@@ -10,8 +10,8 @@ interface Places {
   waiting: Claim[];
 }
 
-export class Slots {
-  readonly #places = new Map<string, Places>();
+export class Capacity {
+  readonly #queues = new Map<string, QueueCapacity>();
   readonly total: number;
   #used = 0;
   #waiting = 0;
@@ -20,7 +20,7 @@ export class Slots {
   constructor(concurrency: ReadonlyMap<string, number>, prefetch: ReadonlyMap<string, number>) {
     let total = 0;
     for (const [queue, max] of concurrency) {
-      this.#places.set(queue, { max, ahead: prefetch.get(queue) ?? 0, used: 0, waiting: [] });
+      this.#queues.set(queue, { max, ahead: prefetch.get(queue) ?? 0, used: 0, waiting: [] });
       total += max;
     }
     this.total = total;
@@ -30,7 +30,7 @@ export class Slots {
     return this.#used;
   }
 
-  /** Claimed jobs that wait for a place. */
+  /** Claimed jobs that wait for capacity. */
   get waiting(): number {
     return this.#waiting;
   }
@@ -38,41 +38,41 @@ export class Slots {
   /** How many more jobs each queue could take; queues that are full are left out. */
   demand(): Map<string, number> {
     const demand = new Map<string, number>();
-    for (const [queue, places] of this.#places) {
-      const left = places.max - places.used + places.ahead - places.waiting.length;
+    for (const [queue, own] of this.#queues) {
+      const left = own.max - own.used + own.ahead - own.waiting.length;
       if (left > 0) demand.set(queue, left);
     }
     return demand;
   }
 
-  /** Puts a claimed job in line for a place of its queue. */
+  /** Puts a claimed job in line for capacity of its queue. */
   add(claim: Claim): void {
-    this.#places.get(claim.queue)!.waiting.push(claim);
+    this.#queues.get(claim.queue)!.waiting.push(claim);
     this.#waiting++;
   }
 
-  /** Takes places for jobs that wait, as many as there are, and returns those jobs. */
+  /** Takes capacity for jobs that wait, as much as there is, and returns those jobs. */
   fill(): Claim[] {
     let starting: Claim[] = [];
-    for (const places of this.#places.values()) {
-      const count = Math.min(places.max - places.used, places.waiting.length);
+    for (const own of this.#queues.values()) {
+      const count = Math.min(own.max - own.used, own.waiting.length);
       if (count <= 0) continue;
-      starting = starting.concat(places.waiting.splice(0, count));
-      places.used += count;
+      starting = starting.concat(own.waiting.splice(0, count));
+      own.used += count;
       this.#used += count;
       this.#waiting -= count;
     }
     return starting;
   }
 
-  /** Takes a place for a job that was not in line. */
+  /** Takes capacity for a job that was not in line. */
   take(queue: string): void {
-    this.#places.get(queue)!.used++;
+    this.#queues.get(queue)!.used++;
     this.#used++;
   }
 
   give(queue: string): void {
-    this.#places.get(queue)!.used--;
+    this.#queues.get(queue)!.used--;
     this.#used--;
     this.notify();
   }
@@ -80,16 +80,16 @@ export class Slots {
   /** Takes these jobs, or all, out of the line. */
   withdraw(isWanted: (claim: Claim) => boolean = () => true): Claim[] {
     const withdrawn: Claim[] = [];
-    for (const places of this.#places.values()) {
-      withdrawn.push(...places.waiting.filter(isWanted));
-      places.waiting = places.waiting.filter((claim) => !isWanted(claim));
+    for (const own of this.#queues.values()) {
+      withdrawn.push(...own.waiting.filter(isWanted));
+      own.waiting = own.waiting.filter((claim) => !isWanted(claim));
     }
     this.#waiting -= withdrawn.length;
     return withdrawn;
   }
 
   get line(): Claim[] {
-    return [...this.#places.values()].flatMap((places) => places.waiting);
+    return [...this.#queues.values()].flatMap((own) => own.waiting);
   }
 
   /** Resolves at the next `give` or `notify`. */
@@ -97,7 +97,7 @@ export class Slots {
     return new Promise((resolve) => this.#freed.push(resolve));
   }
 
-  /** Whoever waits shall look again. */
+  /** Ends every wait. */
   notify(): void {
     if (this.#freed.length > 0) for (const resolve of this.#freed.splice(0)) resolve();
   }

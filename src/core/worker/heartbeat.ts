@@ -1,7 +1,7 @@
 // The main thread's side of the heartbeat: starts the thread, shows it signs of life, and judges the lease by the answers.
 import { Worker as Thread } from "node:worker_threads";
-import type { Clock } from "../../base/clock.js";
-import type { Database } from "../../db/database.js";
+import { type Service, ServiceLoop } from "../../base/service.js";
+import { RETRY, type WorkerContext } from "./worker-context.js";
 import { heartbeatStatement } from "./worker-statements.js";
 
 export interface BeatSettings {
@@ -13,7 +13,7 @@ export interface BeatSettings {
   readonly stallMs: number;
 }
 
-/** A sign of life from the main loop, with what the next beat shall say. */
+/** A sign of life from the main loop, with what the next beat tells the database. */
 export interface Pulse {
   readonly worker: string;
   readonly stats: object;
@@ -24,6 +24,7 @@ export type BeatReport =
       readonly type: "beat";
       readonly worker: string;
       readonly sentAtMs: number;
+      readonly tookMs: number;
       readonly alive: boolean;
       readonly cancelled: readonly string[];
     }
@@ -31,40 +32,39 @@ export type BeatReport =
   | { readonly type: "stalled"; readonly stalledMs: number };
 
 export interface HeartbeatOptions {
-  readonly leaseMs: number;
-  readonly beatMs: number;
-  readonly stallMs: number;
   readonly stats: () => object;
   /** The database declared the worker dead: it must begin a new life. */
   readonly onDead: (worker: string) => void;
-  /** The lease ran out without an answer: whoever holds jobs must stop, others may have them by now. */
+  /** The lease ran out without an answer: what runs must stop, other workers may have the jobs by now. */
   readonly onLeaseOver: (worker: string) => void;
   /** The lease was over, and could be renewed after all. */
   readonly onRenewed: () => void;
-  readonly onCancelled: (ids: readonly string[]) => void;
-  readonly onTrouble: (message: string) => void;
 }
 
-export class Heartbeat {
-  readonly #clock: Clock;
+/** A service: a round shows the thread a sign of life, and judges the lease. */
+export class Heartbeat implements Service {
+  readonly name = "heartbeat";
+  readonly retry = RETRY;
+  readonly #context: WorkerContext;
   readonly #options: HeartbeatOptions;
   readonly #thread: Thread;
+  readonly #loop: ServiceLoop;
   #worker: string;
   #renewedAtMs: number;
   #isOver = false;
-  #forget: (() => void) | undefined;
-  #stopped = false;
+  #isStopped = false;
 
-  constructor(db: Database, clock: Clock, worker: string, options: HeartbeatOptions) {
-    this.#clock = clock;
+  constructor(context: WorkerContext, options: HeartbeatOptions) {
+    const { db, clock, identity, trouble } = context;
+    this.#context = context;
     this.#options = options;
-    this.#worker = worker;
+    this.#worker = identity.id;
     this.#renewedAtMs = clock.monotonic();
-    const { leaseMs, beatMs, stallMs } = options;
+    const { leaseMs, beatMs, stallMs } = context.settings;
     const settings: BeatSettings = {
       connection: db.connectionSettings,
       statement: heartbeatStatement(db),
-      worker,
+      worker: this.#worker,
       leaseMs,
       beatMs,
       stallMs,
@@ -74,32 +74,36 @@ export class Heartbeat {
       stdout: false,
       stderr: false,
     });
-    this.#thread.on("message", (report: BeatReport) => this.#hear(report));
-    this.#thread.on("error", (error) => options.onTrouble(`The heartbeat thread failed: ${error.message}`));
+    this.#thread.on("message", (report: BeatReport) => this.#onReport(report));
+    this.#thread.on("error", (error) =>
+      trouble("heartbeat", new Error(`The heartbeat thread failed: ${error.message}`)),
+    );
     this.#thread.unref();
-    this.#pulse();
+    this.#loop = new ServiceLoop(clock, this, trouble);
+    this.#loop.start();
+  }
+
+  async runOnce(): Promise<number> {
+    this.#send();
+    // Answers that came in while the event loop was blocked are heard before the lease is judged.
+    await new Promise((resolve) => setImmediate(resolve));
+    this.#judge();
+    return Math.min(1_000, this.#context.settings.beatMs / 2);
   }
 
   /** The process began a new life under another name. */
   rename(worker: string): void {
     this.#worker = worker;
-    this.#renewedAtMs = this.#clock.monotonic();
+    this.#renewedAtMs = this.#context.clock.monotonic();
     this.#isOver = false;
     this.#send();
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#forget?.();
+    this.#isStopped = true;
+    await this.#loop.stop();
     this.#thread.postMessage("stop");
     await this.#thread.terminate();
-  }
-
-  #pulse(): void {
-    this.#send();
-    // Answers that came in while the loop was blocked are heard before the lease is judged.
-    setImmediate(() => this.#judge());
-    this.#forget = this.#clock.after(Math.min(1_000, this.#options.beatMs / 2), () => this.#pulse());
   }
 
   #send(): void {
@@ -108,15 +112,17 @@ export class Heartbeat {
 
   /** Silence for longer than the lease means that it is over, whatever the reason; counted from when the last good beat was sent. */
   #judge(): void {
-    if (this.#stopped || this.#isOver || this.#clock.monotonic() - this.#renewedAtMs <= this.#options.leaseMs) return;
+    const silentMs = this.#context.clock.monotonic() - this.#renewedAtMs;
+    if (this.#isStopped || this.#isOver || silentMs <= this.#context.settings.leaseMs) return;
     this.#isOver = true;
     this.#options.onLeaseOver(this.#worker);
   }
 
-  #hear(report: BeatReport): void {
-    if (this.#stopped) return;
-    if (report.type === "failed") return this.#options.onTrouble(report.message);
-    if (report.type === "stalled") return;
+  #onReport(report: BeatReport): void {
+    const { bus, db, trouble } = this.#context;
+    if (this.#isStopped || report.type === "stalled") return;
+    if (report.type === "failed") return trouble("heartbeat", new Error(report.message));
+    db.calls.tell({ name: "heartbeat", durationMs: report.tookMs, rows: 1, outcome: "ok" });
     if (report.worker !== this.#worker) return;
     if (!report.alive) return this.#options.onDead(report.worker);
     this.#renewedAtMs = report.sentAtMs;
@@ -124,6 +130,6 @@ export class Heartbeat {
       this.#isOver = false;
       this.#options.onRenewed();
     }
-    if (report.cancelled.length > 0) this.#options.onCancelled(report.cancelled);
+    if (report.cancelled.length > 0) bus.tell("cancel", { worker: report.worker, ids: report.cancelled });
   }
 }

@@ -1,63 +1,77 @@
 // Who this worker is: its name, its lease, and what happens when it loses it.
 //
 //  1. Register under a new name, and let the heartbeat thread keep the lease.
-//  2. Silence for longer than the lease: whoever runs must stop, because others may start.
+//  2. Silence for longer than the lease: what runs must stop, because other workers may start it.
 //  3. Declared dead by the database: begin a new life under a new name.
 import { hostname } from "node:os";
-import { RetryPause } from "../../base/retry-pause.js";
+import type { Clock } from "../../base/clock.js";
+import { retrying } from "../../base/retry.js";
 import { VERSION } from "../../base/version.js";
 import { Heartbeat } from "./heartbeat.js";
-import { type Parts, RETRY } from "./worker-context.js";
+import { RETRY, type WorkerContext } from "./worker-context.js";
 import { newWorkerId } from "./worker-id.js";
-import { registerWorker, stopWorker } from "./worker-statements.js";
+import { cancelRequests, registerWorker, stopWorker } from "./worker-statements.js";
 
-export interface IncarnationOptions {
-  readonly stats: () => object;
-  /** The jobs in hand may be somebody else's by now. */
-  readonly onLost: () => void;
-  /** A new life has begun: everything that was known of the old one is void. */
-  readonly onReborn: () => void;
-  readonly onCancelled: (ids: readonly string[]) => void;
-}
-
-export class Incarnation {
-  readonly #parts: Parts;
-  readonly #options: IncarnationOptions;
-  readonly #stopping = new AbortController();
+/** The name of the present incarnation. */
+export class WorkerIdentity {
+  readonly #clock: Clock;
   #id: string;
-  #heartbeat: Heartbeat | undefined;
-  #rebirth: Promise<void> | undefined;
-  /** While the lease is over and not renewed. */
-  #pause: Promise<void> | undefined;
-  #endPause = () => {};
 
-  constructor(parts: Parts, options: IncarnationOptions) {
-    this.#parts = parts;
-    this.#options = options;
-    this.#id = this.#newId();
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#id = this.renew();
   }
 
   get id(): string {
     return this.#id;
   }
 
+  renew(): string {
+    const clock = this.#clock;
+    this.#id = newWorkerId({ host: hostname(), pid: process.pid, nowMs: clock.now(), random: clock.random() });
+    return this.#id;
+  }
+}
+
+export class Incarnation {
+  readonly #context: WorkerContext;
+  readonly #identity: WorkerIdentity;
+  readonly #stats: () => object;
+  readonly #stopping = new AbortController();
+  #heartbeat: Heartbeat | undefined;
+  #rebirth: Promise<void> | undefined;
+  /** While the lease is over and not renewed. */
+  #pause: Promise<void> | undefined;
+  #endPause = () => {};
+
+  /** `stats`: figures that every heartbeat carries. */
+  constructor(context: WorkerContext, identity: WorkerIdentity, stats: () => object) {
+    this.#context = context;
+    this.#identity = identity;
+    this.#stats = stats;
+    context.bus.on("cancelRequested", (worker) => void this.#askForCancels(worker));
+  }
+
+  get id(): string {
+    return this.#identity.id;
+  }
+
   async start(): Promise<void> {
     await this.#register();
-    const { db, clock, settings, trouble } = this.#parts;
-    this.#heartbeat = new Heartbeat(db, clock, this.#id, {
-      leaseMs: settings.leaseMs,
-      beatMs: settings.beatMs,
-      stallMs: settings.stallMs,
-      stats: this.#options.stats,
+    this.#heartbeat = new Heartbeat(this.#context, {
+      stats: this.#stats,
       onDead: (worker) => this.#die(worker),
-      onLeaseOver: (worker) => this.#beOver(worker),
+      onLeaseOver: (worker) => this.#onLeaseOver(worker),
       onRenewed: () => this.#endPause(),
-      onCancelled: this.#options.onCancelled,
-      onTrouble: (message) => trouble("heartbeat", new Error(message)),
     });
   }
 
-  /** Resolves when there is a life to work in: at once, unless the lease is over or a new life is being registered. */
+  /** False while the lease is over, or a new life is being registered. */
+  get isAlive(): boolean {
+    return !this.#rebirth && !this.#pause;
+  }
+
+  /** Resolves when there is a life to work in. */
   async alive(): Promise<void> {
     while (this.#rebirth || this.#pause) await (this.#rebirth ?? this.#pause);
   }
@@ -72,8 +86,8 @@ export class Incarnation {
   async stop(): Promise<number> {
     this.retire();
     await this.#rebirth;
-    const released = await stopWorker(this.#parts.db, this.#id).catch((error: unknown) => {
-      this.#parts.trouble("saying goodbye", error);
+    const released = await stopWorker(this.#context.db, this.id).catch((error: unknown) => {
+      this.#context.trouble("saying goodbye", error);
       return 0;
     });
     await this.#heartbeat?.stop();
@@ -86,17 +100,12 @@ export class Incarnation {
     await this.#heartbeat?.stop();
   }
 
-  #newId(): string {
-    const { clock } = this.#parts;
-    return newWorkerId({ host: hostname(), pid: process.pid, nowMs: clock.now(), random: clock.random() });
-  }
-
   async #register(): Promise<void> {
-    const { db, settings, kinds, log } = this.#parts;
+    const { db, settings, kinds, log } = this.#context;
     const queues = [...settings.concurrency.keys()];
     const concurrency = [...settings.concurrency.values()].reduce((sum, each) => sum + each, 0);
     await registerWorker(db, {
-      id: this.#id,
+      id: this.id,
       queues,
       kinds,
       leaseMs: settings.leaseMs,
@@ -105,17 +114,16 @@ export class Incarnation {
       pid: process.pid,
       version: VERSION,
     });
-    log.info({ worker: this.#id, queues: Object.fromEntries(settings.concurrency), kinds }, "Worker started");
+    log.info({ worker: this.id, queues: Object.fromEntries(settings.concurrency), kinds }, "Worker started");
   }
 
   #lose(worker: string, why: string): void {
-    this.#parts.log.warn({ worker }, why);
-    this.#options.onLost();
-    this.#parts.events.emit("lost", { worker });
+    this.#context.log.warn({ worker }, why);
+    this.#context.bus.tell("lost", { worker });
   }
 
-  /** What would be claimed now would be somebody else's before long: nothing is, until a heartbeat comes through. */
-  #beOver(worker: string): void {
+  /** What would be claimed now would soon be another worker's: nothing is, until a heartbeat comes through. */
+  #onLeaseOver(worker: string): void {
     this.#pause ??= new Promise((resolve) => {
       this.#endPause = () => {
         this.#pause = undefined;
@@ -126,7 +134,7 @@ export class Incarnation {
   }
 
   #die(worker: string): void {
-    if (worker !== this.#id || this.#rebirth || this.#stopping.signal.aborted) return;
+    if (worker !== this.id || this.#rebirth || this.#stopping.signal.aborted) return;
     this.#lose(worker, "This worker was declared dead: beginning a new life");
     this.#rebirth = this.#beReborn().finally(() => {
       this.#rebirth = undefined;
@@ -134,21 +142,34 @@ export class Incarnation {
   }
 
   async #beReborn(): Promise<void> {
-    const { clock, trouble } = this.#parts;
+    const { bus, clock, trouble } = this.#context;
     const { signal } = this.#stopping;
-    const pause = new RetryPause(clock, RETRY);
-    while (!signal.aborted) {
-      try {
-        this.#id = this.#newId();
-        await this.#register();
-        this.#heartbeat?.rename(this.#id);
-        this.#endPause();
-        this.#options.onReborn();
-        return;
-      } catch (error) {
-        trouble("registering", error);
-        await pause.wait(signal);
-      }
+    const register = async () => {
+      const id = this.#identity.renew();
+      await this.#register();
+      this.#heartbeat?.rename(id);
+    };
+    try {
+      await retrying(register, {
+        ...{ clock, signal, pauses: RETRY },
+        mayRepeat: () => true,
+        onTrouble: (error) => trouble("registering", error),
+      });
+    } catch {
+      // The worker stops.
+      return;
+    }
+    this.#endPause();
+    bus.tell("wake", undefined);
+  }
+
+  async #askForCancels(worker: string): Promise<void> {
+    const { bus, db, trouble } = this.#context;
+    if (worker !== this.id) return;
+    try {
+      bus.tell("cancel", { worker, ids: await cancelRequests(db, worker) });
+    } catch (error) {
+      trouble("asking for cancelled jobs", error);
     }
   }
 }

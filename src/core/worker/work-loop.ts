@@ -1,182 +1,178 @@
-// The loop of a worker: demand → claim → run, and sleep when there is nothing to do.
+// The work of a worker: demand → claim → run, and sleep when there is nothing to do. A service; each round is:
 //
-//  1. Wait for a free place.          3. Nothing there: say that notifications are welcome, look once more, sleep.
-//  2. Claim for the free places.      4. Woken, or time to look although nobody rang: begin again.
+//  1. Wait for free capacity.           3. Nothing there: say that notifications are welcome, look once more, sleep.
+//  2. Claim for the free capacity.      4. Woken, or time to poll: begin again.
 
-import { sleep } from "../../base/clock.js";
-import { RetryPause } from "../../base/retry-pause.js";
+import type { RetryPause } from "../../base/retry.js";
+import type { Service } from "../../base/service.js";
 import { isTransient } from "../../db/failures.js";
 import type { Claimer } from "../claim/claimer.js";
-import type { Claim } from "../job/claim.js";
-import type { Returned } from "../settle/settle-statements.js";
-import type { Hands } from "./active-jobs.js";
+import type { ActiveJobs } from "./active-jobs.js";
 import { logClaims } from "./claim-log.js";
 import type { Incarnation } from "./incarnation.js";
-import { Doorbell } from "./wake-signal.js";
-import { type Parts, RETRY } from "./worker-context.js";
+import { RETRY, type WorkerContext } from "./worker-context.js";
 import { releaseUnknown, setListening } from "./worker-statements.js";
 
-export interface WorkLoopOptions {
-  readonly claimer: Claimer;
-  readonly hands: Hands;
-  readonly incarnation: Incarnation;
-  /** Whether notifications arrive. */
-  readonly isListening: () => boolean;
-  /** From now on notifications are sent to us: whatever was announced before, we did not hear. */
-  readonly onListed: () => void;
-}
-
 /** Polling when notifications arrive, and when they do not. */
-const POLL_MS = { listening: 10_000, deaf: 1_000 } as const;
-/** After a failed claim nobody knows what was claimed: look for jobs that are ours without our knowing, for this long. */
+const POLL_MS = { listening: 10_000, polling: 1_000 } as const;
+/** After a failed claim it is not known what was claimed: look for jobs that are ours without our knowing, for this long. */
 const RECONCILE_FOR_MS = 60_000;
 const RECONCILE_EVERY_MS = 5_000;
-/** Claims in a row that filled every place: from then on the worker does not want to be woken, it looks anyway. */
-const BUSY_TURNS = 8;
-/** Timers may fire a millisecond early: whoever waits for a moment would come too soon, and again, until it is there. */
+/** Claims in a row that filled all capacity: from then on the worker does not want to be woken, it looks anyway. */
+const BUSY_ROUNDS = 8;
+/** Timers may fire a millisecond early: a round that waits for a limit to open would come too soon, and again, until it is open. */
 const TIMER_MS = 1;
+/** Begin the next round without a pause. */
+const AT_ONCE = 0;
 
-export class WorkLoop {
-  readonly #parts: Parts;
-  readonly #options: WorkLoopOptions;
-  readonly #bell = new Doorbell();
-  readonly #stopping = new AbortController();
-  #loop: Promise<void> | undefined;
-  /** The life that the database lists as wanting notifications. */
+export class WorkLoop implements Service {
+  readonly name = "claiming";
+  readonly retry = RETRY;
+  readonly #context: WorkerContext;
+  readonly #claimer: Claimer;
+  readonly #jobs: ActiveJobs;
+  readonly #incarnation: Incarnation;
+  #wake: () => void = () => {};
+  #isListening = false;
+  /** The incarnation that the database lists as wanting notifications. */
   #listed: string | undefined;
-  #busyTurns = 0;
-  #reconcileUntilMs = 0;
+  /** The sleep of the last round ends with a look at everything. */
+  #isPolling = false;
+  #rounds = 0;
+  #busyRounds = 0;
+  #reconcileUntilMs = Number.NEGATIVE_INFINITY;
   #reconciledAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(parts: Parts, options: WorkLoopOptions) {
-    this.#parts = parts;
-    this.#options = options;
+  constructor(context: WorkerContext, claimer: Claimer, jobs: ActiveJobs, incarnation: Incarnation) {
+    this.#context = context;
+    this.#claimer = claimer;
+    this.#jobs = jobs;
+    this.#incarnation = incarnation;
   }
 
-  start(): void {
-    this.#loop = this.#run();
+  connect(wake: () => void): void {
+    const { bus } = this.#context;
+    this.#wake = wake;
+    bus.on("wake", (queue) => this.#lookAgain(queue));
+    bus.on("listening", (isListening) => {
+      this.#isListening = isListening;
+      // Something may have been missed while notifications did not arrive.
+      this.#lookAgain();
+    });
+    bus.on("freed", (claims) => {
+      if (this.#claimer.freed(claims)) wake();
+    });
+    bus.on("returned", (jobs) => {
+      this.#claimer.returned(jobs);
+      wake();
+    });
   }
 
-  async stop(): Promise<void> {
-    this.#stopping.abort();
-    this.#bell.ring();
-    this.#options.hands.notify();
-    await this.#loop;
+  async runOnce(signal: AbortSignal, isOnTime: boolean): Promise<number> {
+    this.#rounds++;
+    // Rounds are many: what need not be awaited is not.
+    if (!this.#incarnation.isAlive) await this.#incarnation.alive();
+    if (signal.aborted) return AT_ONCE;
+    if (isOnTime && this.#isPolling) this.#claimer.markStale();
+    this.#isPolling = false;
+    if (this.#context.clock.monotonic() <= this.#reconcileUntilMs) await this.#reconcile();
+    return this.#claimAndRun(signal);
   }
 
-  /** Work may have arrived. */
-  wake(queue?: string): void {
-    this.#options.claimer.markStale(queue);
-    this.#bell.ring();
+  failed(error: unknown, pause: RetryPause): void {
+    // The claim may have happened although its answer did not arrive.
+    this.#reconcileUntilMs = this.#context.clock.monotonic() + RECONCILE_FOR_MS;
+    this.#claimer.markStale();
+    if (!isTransient(error)) pause.giveItTime();
   }
 
-  /** These jobs have ended: what waited for their limits may go on. */
-  freed(claims: readonly Claim[]): void {
-    if (this.#options.claimer.freed(claims)) this.#bell.ring();
+  stopping(): void {
+    this.#jobs.notify();
   }
 
-  /** These became ready because jobs of ours ended. */
-  returned(jobs: readonly Returned[]): void {
-    this.#options.claimer.returned(jobs);
-    this.#bell.ring();
+  #lookAgain(queue?: string): void {
+    this.#claimer.markStale(queue);
+    this.#wake();
   }
 
-  async #run(): Promise<void> {
-    const { clock, trouble } = this.#parts;
-    const { signal } = this.#stopping;
-    const pause = new RetryPause(clock, RETRY);
-    while (!signal.aborted) {
-      try {
-        await this.#options.incarnation.alive();
-        if (signal.aborted) return;
-        await this.#reconcile();
-        await this.#turn();
-        pause.succeeded();
-      } catch (error) {
-        trouble("claiming", error);
-        // The claim may have happened although its answer did not arrive.
-        this.#reconcileUntilMs = clock.monotonic() + RECONCILE_FOR_MS;
-        this.#options.claimer.markStale();
-        await pause.wait(signal);
-        if (!isTransient(error)) pause.giveItTime();
-      }
-    }
-  }
-
-  async #turn(): Promise<void> {
-    const { claimer, hands, incarnation } = this.#options;
-    const demand = hands.demand();
+  async #claimAndRun(signal: AbortSignal): Promise<number> {
+    const demand = this.#jobs.demand();
     if (demand.size === 0) {
-      await hands.changed();
-      // Jobs that end together free their places together: one claim for all of them.
-      return new Promise((resolve) => setImmediate(resolve));
+      await this.#jobs.changed();
+      // Jobs that end together free their capacity together: one claim for all of them.
+      return new Promise((resolve) => setImmediate(resolve, AT_ONCE));
     }
     let wanted = 0;
     for (const count of demand.values()) wanted += count;
 
-    const worker = incarnation.id;
-    // A queue without a free place may have work, too, but no claim can bring it now.
-    const claims = this.#mayBring(demand) ? await claimer.claim(worker, demand) : [];
+    const worker = this.#incarnation.id;
+    // A queue without free capacity may have work, too, but no claim can bring it now.
+    const claims = this.#mayBring(demand) ? await this.#claimer.claim(worker, demand) : [];
     if (claims.length > 0) {
-      this.#parts.events.emit("claimed", { worker, claims });
-      logClaims(this.#parts.log, worker, claims);
-      hands.take(claims);
+      this.#context.events.emit("claimed", { worker, claims });
+      logClaims(this.#context.log, worker, claims);
+      this.#jobs.take(claims);
     }
-    // Whoever stops the loop gives back what has only just arrived, before it starts.
-    if (this.#stopping.signal.aborted) return;
-    this.#busyTurns = claims.length >= wanted ? this.#busyTurns + 1 : 0;
-    if (this.#busyTurns === BUSY_TURNS) await this.#list(false);
-    // Whoever enqueued before we were listed did not ring: look once more before going to sleep.
-    const isShort = [...demand.keys()].some((queue) => !claimer.hasWork(queue));
-    if (isShort && (await this.#list(this.#options.isListening()))) {
-      this.#options.onListed();
-      return claimer.markStale();
+    // What has only just arrived is given back by the stop, before it starts.
+    if (signal.aborted) return AT_ONCE;
+    this.#busyRounds = claims.length >= wanted ? this.#busyRounds + 1 : 0;
+    if (this.#busyRounds === BUSY_ROUNDS) await this.#list(false);
+    // What was enqueued before the worker was listed sent no notification: look once more before going to sleep.
+    const isShort = [...demand.keys()].some((queue) => !this.#claimer.hasWork(queue));
+    if (isShort && (await this.#list(this.#isListening))) {
+      // Jobs that fall due soon are announced as well.
+      this.#context.bus.tell("due", 0);
+      this.#claimer.markStale();
+      return AT_ONCE;
     }
-    if (!this.#mayBring(demand)) await this.#sleep();
+    return this.#mayBring(demand) ? AT_ONCE : this.#sleepMs();
   }
 
   #mayBring(demand: ReadonlyMap<string, number>): boolean {
-    return [...demand.keys()].some((queue) => this.#options.claimer.hasWork(queue));
+    return [...demand.keys()].some((queue) => this.#claimer.hasWork(queue));
   }
 
-  async #sleep(): Promise<void> {
-    const { clock, events, settings } = this.#parts;
-    const { claimer, hands } = this.#options;
-    // A place may have become free while we spoke with the database, and nobody says so twice. From here to `changed` nothing waits.
-    const demand = hands.demand();
-    if (this.#mayBring(demand)) return;
-    events.emit("idle", { worker: this.#options.incarnation.id });
-    const pollMs = settings.pollMs ?? (this.#options.isListening() ? POLL_MS.listening : POLL_MS.deaf);
-    const nap = new AbortController();
+  /** How long to sleep, unless something wakes the worker. */
+  #sleepMs(): number {
+    const { clock, events, identity, settings } = this.#context;
+    // Capacity may have become free during the last statement, and that is told once. From here to `changed` nothing is awaited.
+    const demand = this.#jobs.demand();
+    if (this.#mayBring(demand)) return AT_ONCE;
+    events.emit("idle", { worker: identity.id });
+    const pollMs = settings.pollMs ?? (this.#isListening ? POLL_MS.listening : POLL_MS.polling);
     const spreadMs = pollMs * (0.8 + 0.4 * clock.random());
-    // What a limit holds back until a moment is tried then, without a look at everything.
-    const opensInMs = Math.ceil(claimer.opensInMs(demand.keys())) + TIMER_MS;
-    const timer = sleep(clock, Math.min(spreadMs, opensInMs), nap.signal);
-    let isTimeToLook = false;
-    const timeToLook = timer.then(() => (isTimeToLook = !nap.signal.aborted && spreadMs <= opensInMs));
-    // Where a full queue has more work, a place that becomes free ends the sleep. A queue became full by a claim that brought all it
+    // What a limit holds back until a known time is tried then, without a look at everything.
+    const opensInMs = Math.ceil(this.#claimer.opensInMs(demand.keys())) + TIMER_MS;
+    this.#isPolling = spreadMs <= opensInMs;
+    // Where a full queue has more work, capacity that becomes free ends the sleep. A queue became full by a claim that brought all it
     // asked for, so its ring is not empty.
-    await this.#bell.wait(claimer.hasWork() ? Promise.race([timeToLook, hands.changed()]) : timeToLook);
-    nap.abort();
-    if (isTimeToLook) claimer.markStale();
+    if (this.#claimer.hasWork()) this.#wakeWhenFree(this.#rounds);
+    return Math.min(spreadMs, opensInMs);
+  }
+
+  /** Ends the sleep behind this round, and no later one. */
+  #wakeWhenFree(round: number): void {
+    void this.#jobs.changed().then(() => {
+      if (this.#rounds === round) this.#wake();
+    });
   }
 
   /** Says in the database whether this worker wants notifications. True when that changed to yes. */
   async #list(isWanted: boolean): Promise<boolean> {
-    const { id } = this.#options.incarnation;
+    const { id } = this.#incarnation;
     if ((this.#listed === id) === isWanted) return false;
-    await setListening(this.#parts.db, id, isWanted);
+    await setListening(this.#context.db, id, isWanted);
     this.#listed = isWanted ? id : undefined;
     return isWanted;
   }
 
   /** Gives back what the database says is ours and we know nothing of: the answer to a claim was lost. */
   async #reconcile(): Promise<void> {
-    const { clock, db, log } = this.#parts;
+    const { clock, db, log } = this.#context;
     const nowMs = clock.monotonic();
-    if (nowMs > this.#reconcileUntilMs || nowMs - this.#reconciledAtMs < RECONCILE_EVERY_MS) return;
-    const { id } = this.#options.incarnation;
-    const released = await releaseUnknown(db, id, this.#options.hands.idsOf(id));
+    if (nowMs - this.#reconciledAtMs < RECONCILE_EVERY_MS) return;
+    const { id } = this.#incarnation;
+    const released = await releaseUnknown(db, id, this.#jobs.idsOf(id));
     this.#reconciledAtMs = nowMs;
     if (released > 0)
       log.warn({ worker: id, released }, "Released jobs whose claim was answered into a broken connection");

@@ -41,6 +41,8 @@ export interface WorkerEvents {
       batches: readonly string[];
     },
   ];
+  /** A handler asked for a job in a batch: it is stored with the settle of the handler's own job. */
+  registered: [{ worker: string; job: string | null; kind: string; batch: string }];
   /** Upkeep found a batch over that waited for more registrations: how many there were, and when the last one was. */
   stable: [{ worker: string; batch: string; registered: number; lastRegisteredAt: Date | null }];
   /** This worker ticked a schedule: the jobs that were made, and how many ticks a limit refused. */

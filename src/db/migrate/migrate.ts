@@ -83,7 +83,8 @@ export async function migrate(db: Database, options: MigrateOptions & Surroundin
   const shipped = options.shipped ?? (await readShipped());
   if ((await pendingMigrations(db, { shipped })).length === 0) return [];
   // Patient: an index of a large table takes its time, and so does another process that migrates.
-  const run = (isLong: boolean) => db.transaction((tx) => apply(tx, shipped, db.schema, isLong), { isPatient: true });
+  const run = (isLong: boolean) =>
+    db.transaction((tx) => apply(tx, shipped, db.schema, isLong), { waitsForLocks: true });
   return repeatWhileBusy(db, { clock, onWait, waitMsMax }, run);
 }
 

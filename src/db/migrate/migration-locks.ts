@@ -24,8 +24,12 @@ const PAUSE_MS = { min: 50, max: 2_000 } as const;
 
 class TablesBusyError extends Error {}
 
-/** The order is by name, the parts of the history come with their parent. */
-const TABLES = `select string_agg(format('fairmill.%I', c.relname), ', ' order by c.relname) as tables,
+/**
+ * First the tables that calls read before they touch a job: claims, settles and heartbeats begin with worker, enqueues with limit_setting. New calls
+ * then wait there with nothing in their hands that the migration needs. The others by name; the parts of the history come with their parent.
+ */
+const TABLES = `select string_agg(format('fairmill.%I', c.relname), ', '
+    order by array_position('{worker,limit_setting}', c.relname::text), c.relname) as tables,
   (select s.setting::integer from pg_settings s where s.name = 'deadlock_timeout') as deadlock_ms
 from pg_class c where c.relnamespace = to_regnamespace('fairmill') and c.relkind in ('r', 'p') and not c.relispartition`;
 

@@ -29,9 +29,6 @@ export interface Plan {
 
 type Stored = SchemaState & StoredObjects;
 
-/** Migration 0013 went out in two texts. This is the other one; what it did besides, 0016 does for both. */
-const OTHER_0013 = "9b1fd3c613d499a03a8a15f9ca5cc7df1f26daef7057526f2f79a74e4406b9a1";
-
 /** In the ledger's place while the ledger has none: the row that says what the last migration left. */
 const STATE = "schema_state";
 /** The trigger that keeps older packages out. It is made again by every migration. */
@@ -120,8 +117,7 @@ function refuseNewer(applied: Map<string, string>, stored: Stored | undefined, s
 
 function refuseEdited(applied: Map<string, string>, shipped: Shipped, schema: string): void {
   for (const { name, checksum } of shipped.migrations) {
-    const known = applied.get(name) ?? checksum;
-    if (known !== checksum && known !== OTHER_0013)
+    if ((applied.get(name) ?? checksum) !== checksum)
       throw new DatabaseError(
         "FAIRMILL_MIGRATION_CHANGED",
         `Migration ${name} was applied to schema "${schema}" with other contents. Applied migrations are never edited: install the version of Fairmill that made this schema, or restore the file.`,

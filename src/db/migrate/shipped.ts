@@ -8,7 +8,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { VERSION } from "../../base/version.js";
 
 export interface Piece {
-  /** "migrations/0001_core" or "functions/claim_v1". */
+  /** "migrations/0001_baseline" or "functions/claim_v1". */
   readonly name: string;
   readonly text: string;
   readonly checksum: string;

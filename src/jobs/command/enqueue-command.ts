@@ -16,6 +16,10 @@ interface Options {
   readonly runAt?: Date;
   readonly idempotencyKey?: string;
   readonly key?: string;
+  readonly attempts?: number;
+  readonly timeout?: Duration;
+  readonly expire?: Duration;
+  readonly tag?: readonly string[];
 }
 
 export const enqueue = defineCommand<Options, [kind: string, payload: string | undefined]>({
@@ -38,9 +42,17 @@ payload must fit its schema, and its queue, priority and limits apply.`,
       .option("--delay <duration>", "not before this long from now, like 10m", duration("--delay"))
       .option("--run-at <moment>", "not before this moment, like 2030-01-31T09:00:00Z", moment("--run-at"))
       .option("--idempotency-key <text>", "a second enqueue with the same text returns the first job")
-      .option("--key <name>", "a finer key inside the tenant", name("--key")),
+      .option("--key <name>", "a finer key inside the tenant", name("--key"))
+      .option("--attempts <n>", "how often it may be tried, 1 to 1000", whole("--attempts", 1, 1000))
+      .option("--timeout <duration>", "time limit of a run; 0: none", duration("--timeout"))
+      .option("--expire <duration>", "time to live in the queue", duration("--expire"))
+      .option(
+        "--tag <text>",
+        "a word to find it by; may be repeated",
+        (tag: string, before: readonly string[] = []) => [...before, tag],
+      ),
   run: async ({ args: [kind, payload], options, out }) => {
-    const { tenant, priority, delay, runAt, idempotencyKey, key } = options;
+    const { tenant, priority, delay, runAt, idempotencyKey, key, attempts, timeout, expire, tag: tags } = options;
     if (delay !== undefined && runAt !== undefined) throw new UsageError("Give --delay or --run-at, not both.");
     const input = await readPayload(payload ?? "{}");
     const target = await findTarget(options, "handlers");
@@ -50,7 +62,11 @@ payload must fit its schema, and its queue, priority and limits apply.`,
     const base: JobDefinition = known ?? defineJob({ kind });
     const definition = options.queue === undefined ? base : { ...base, queue: options.queue };
     const { id, created, replaced } = await withClient(target, (client) =>
-      client.enqueue(definition, input, given({ tenant, priority, delay, runAt, idempotencyKey, key })),
+      client.enqueue(
+        definition,
+        input,
+        given({ tenant, priority, delay, runAt, idempotencyKey, key, attempts, timeout, expire, tags }),
+      ),
     );
     const words = `${oneLine(kind)}, tenant ${oneLine(tenant ?? "default")}, queue ${oneLine(definition.queue)}`;
     const repeated = replaced

@@ -10,7 +10,7 @@ import { droppedText, indented, manyLines, oneLine, toJson } from "../../cli/tex
 import { relative, spanOf } from "../../cli/times.js";
 import { isSealed, keyIdOf } from "../../core/job/codec.js";
 import { isEnded } from "../../core/job/states.js";
-import type { Step } from "../../steps/step-statements.js";
+import type { JobStep } from "../../steps/step-statements.js";
 import type { Failure, Job, JobDetail } from "../read-jobs.js";
 
 export const job = defineCommand<{ readonly full?: true }, [id: string]>({
@@ -26,7 +26,7 @@ export const job = defineCommand<{ readonly full?: true }, [id: string]>({
       .option("--full", `every text in full, not only its first ${TEXT_CHARS_MAX} characters`),
   run: async ({ args: [id], options, out }) => {
     const [found, steps] = await withClient(await findTarget(options, "codec"), (client) =>
-      Promise.all([client.job(id), client.steps(id)]),
+      Promise.all([client.job(id), client.jobs.steps(id)]),
     );
     if (found === undefined) throw new JobNotFoundError(id);
     const cut = options.full ? (text: string) => text : firstPart;
@@ -47,7 +47,7 @@ function firstPart(text: string): string {
 
 function detailOf(
   job: JobDetail,
-  steps: readonly Step[],
+  steps: readonly JobStep[],
   { nowMs, coloured, cut }: { nowMs: number; coloured: boolean; cut: Cut },
 ): string {
   const at = (moment: Date | null) => moment && `${moment.toISOString()} (${relative(moment, nowMs)})`;
@@ -100,13 +100,16 @@ function attemptsOf(job: Job, cut: Cut): string[] {
   ];
 }
 
-function stepsOf(steps: readonly Step[], nowMs: number): string[] {
+function stepsOf(steps: readonly JobStep[], nowMs: number): string[] {
   if (steps.length === 0) return [];
   const width = Math.min(40, Math.max(...steps.map(({ name }) => oneLine(name).length)));
   return ["", "Steps", ...steps.map((step) => `  ${oneLine(step.name).padEnd(width)}  ${fateOf(step, nowMs)}`)];
 }
 
-function fateOf({ kind, position, startedAt, finishedAt, wakeAt, signalledAt, attempt }: Step, nowMs: number): string {
+function fateOf(
+  { kind, position, startedAt, finishedAt, wakeAt, signalledAt, attempt }: JobStep,
+  nowMs: number,
+): string {
   const span = (end: Date) => spanOf(end.getTime() - startedAt.getTime());
   const until = wakeAt ? ` until ${wakeAt.toISOString()} (${relative(wakeAt, nowMs)})` : "";
   if (kind === "run") return `done in ${span(finishedAt!)}, attempt ${attempt}`;
@@ -116,8 +119,8 @@ function fateOf({ kind, position, startedAt, finishedAt, wakeAt, signalledAt, at
   return finishedAt ? `no signal came in ${span(finishedAt)}` : `waits for a signal${until}`;
 }
 
-const headOf = ({ attempt, outcome, startedAt, endedAt, worker }: Failure) =>
-  `${attempt}  ${oneLine(outcome)} at ${endedAt.toISOString()} after ${spanOf(endedAt.getTime() - startedAt.getTime())}, worker ${oneLine(worker)}`;
+const headOf = ({ attempt, outcome, startedAt, completedAt, worker }: Failure) =>
+  `${attempt}  ${oneLine(outcome)} at ${completedAt.toISOString()} after ${spanOf(completedAt.getTime() - startedAt.getTime())}, worker ${oneLine(worker)}`;
 
 const errorOf = (error: ErrorRecord | null, cut: Cut): string[] => {
   if (error === null) return [];

@@ -52,7 +52,7 @@ export const jobs = defineCommand<Options>({
     const filter = given({ state, queue, kind, tenant, batch, before, ...ended });
     // The table shows no payloads, JSON does: only there the config's codec matters.
     const page = await withClient(await findTarget(options, out.json ? "codec" : "nothing"), (client) =>
-      client.jobs({ ...filter, limit }),
+      client.jobs.list({ ...filter, limit }),
     );
     const next = page.length === limit ? (page.at(-1)?.id ?? null) : null;
     if (page.length === 0) out.result({ jobs: [], next }, nothingFound(Object.keys(filter).length > 0));

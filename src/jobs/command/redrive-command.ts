@@ -10,7 +10,7 @@ import { tableOf } from "../../cli/table.js";
 import { findTarget, withClient } from "../../cli/target.js";
 import { oneLine } from "../../cli/text.js";
 import type { Client } from "../../client/client.js";
-import type { Rate } from "../../limits/limit-settings.js";
+import type { RateLimit } from "../../limits/limit-settings.js";
 import type { Redriven, RedrivePreview } from "../redrive.js";
 import type { RedriveFilter } from "../redrive-filter.js";
 
@@ -24,7 +24,7 @@ interface Options {
   readonly until?: Date;
   readonly state: "dead" | "cancelled";
   readonly batch: number;
-  readonly rate?: Pick<Rate, "limit" | "per">;
+  readonly rate?: Pick<RateLimit, "limit" | "per">;
   readonly after?: string;
   readonly dryRun?: true;
   readonly yes?: true;
@@ -66,8 +66,7 @@ was put back stays. Without a terminal to ask in, --yes is needed. Exit code 1 w
     });
     return withClient(await findTarget(options), async (client) => {
       // Without a question nobody reads it: then the look is left out.
-      const preview =
-        options.yes && !options.dryRun ? undefined : await client.previewRedrive(filter, given({ after }));
+      const preview = options.yes && !options.dryRun ? undefined : await client.dead.preview(filter, given({ after }));
       if (preview !== undefined && (options.dryRun || preview.count === 0)) {
         out.result(preview, previewOf(preview, options, out));
         return 0;
@@ -96,7 +95,7 @@ async function putBack(
   let last: Redriven | undefined;
   try {
     const { batch, rate, after } = options;
-    const done = await client.redrive(filter, {
+    const done = await client.dead.redrive(filter, {
       ...given({ batch, rate, after }),
       signal: stop.signal,
       onProgress: (progress) => {

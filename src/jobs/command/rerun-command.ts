@@ -40,7 +40,7 @@ When the config has a definition of the kind, the input must fit its schema. To 
       const old = await client.job(id);
       if (old === undefined) throw new JobNotFoundError(id);
       const definition = definitionOf(target.config?.settings, old.kind);
-      return client.rerun(id, given({ input, definition, priority, delay, key, idempotencyKey }));
+      return client.jobs.rerun(id, given({ input, definition, priority, delay, key, idempotencyKey }));
     });
     out.result(
       { ...made, rerunOf: id },

@@ -33,12 +33,12 @@ const MEANING: Record<RetryAnswer, Answered> = {
   blocked: { words: "is waiting for a limit and will run when it may.", ok: true },
   scheduled: { words: "is scheduled already.", ok: true },
   done: { words: "succeeded before and is not run again.", ok: false },
-  held: {
+  order_busy: {
     words: "was not put back: its message may have arrived, or another of its order is under way (fairmill outbox)",
     ok: false,
   },
   no_credits: {
-    words: "held credits that were given back, and its account has not enough to hold them again.",
+    words: "had reserved credits that were given back, and its account has not enough to reserve them again.",
     ok: false,
   },
   not_found: { words: "does not exist: the id is wrong, or retention removed the job.", ok: false },

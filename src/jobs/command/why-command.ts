@@ -1,4 +1,4 @@
-// `fairmill why`: every gate on the way of a job, a node or a message, passed or not, and the first that is not.
+// `fairmill why`: every check on the way of a job, a node or a message, passed or not, and the first that is not.
 import { styleText } from "node:util";
 import { type FairmillError, JobNotFoundError } from "../../base/errors.js";
 import { BatchNotFoundError } from "../../batches/batch.js";
@@ -9,7 +9,7 @@ import { findTarget, withClient } from "../../cli/target.js";
 import { oneLine, shellWord } from "../../cli/text.js";
 import { isEnded } from "../../core/job/states.js";
 import { MessageNotFoundError } from "../../outbox/delivery-errors.js";
-import type { Why, WhyGate } from "../why-statements.js";
+import type { Why, WhyCheck } from "../why-statements.js";
 
 type Subject = "job" | "node" | "message";
 const NOUNS = { job: "Job", node: "Node", message: "Message" } as const;
@@ -23,7 +23,7 @@ export const why = defineCommand<Options, [id: string]>({
   name: "why",
   summary: "say why a job does not run",
   description:
-    "Lists every gate on the way of a job, a node of a flow or a message, passed or not. Exit code 1 when there is no such thing.",
+    "Lists every check on the way of a job, a node of a flow or a message, passed or not. Exit code 1 when there is no such thing.",
   examples: [
     ["fairmill why 17", "what holds job 17"],
     ["fairmill why 4 --node", "which nodes node 4 of a flow waits for"],
@@ -56,9 +56,9 @@ function missing(what: Subject, id: string): FairmillError {
 }
 
 function pageOf(told: Why<string>, what: Subject, coloured: boolean): string {
-  const holding = told.gates.find(({ passed }) => !passed);
+  const holding = told.checks.find(({ passed }) => !passed);
   const reason = oneLine(told.reason);
-  const lines = told.gates.map((gate) => lineOf(gate, gate === holding, coloured));
+  const lines = told.checks.map((check) => lineOf(check, check === holding, coloured));
   const hint = what === "job" && holding && hintOf(holding, told.id);
   return [
     `${NOUNS[what]} ${told.id} is ${told.state}. ${coloured ? styleText("bold", reason) : reason}`,
@@ -68,19 +68,19 @@ function pageOf(told: Why<string>, what: Subject, coloured: boolean): string {
   ].join("\n");
 }
 
-function lineOf({ gate, passed, reason }: WhyGate, isFirst: boolean, coloured: boolean): string {
-  const line = `  ${passed ? "✓" : "✗"} ${gate.padEnd(10)}  ${oneLine(reason)}`;
+function lineOf({ check, passed, reason }: WhyCheck, isFirst: boolean, coloured: boolean): string {
+  const line = `  ${passed ? "✓" : "✗"} ${check.padEnd(10)}  ${oneLine(reason)}`;
   if (!coloured) return line;
   if (passed) return styleText("gray", line);
   return styleText(isFirst ? ["red", "bold"] : "red", line);
 }
 
 /** What to do about it, where one command does it. */
-function hintOf({ gate, detail }: WhyGate, id: string): string | undefined {
-  if (gate === "paused")
+function hintOf({ check, detail }: WhyCheck, id: string): string | undefined {
+  if (check === "paused")
     return `Go on: fairmill resume --${String(detail!["scope"])} ${shellWord(String(detail!["name"]))}`;
-  if (gate === "worker") return "Start a worker that has a handler for it: fairmill work";
-  if (gate === "scheduled" && !detail!["putBack"]) return `Run it now: fairmill retry ${id}`;
-  if (gate === "state" && isEnded(detail!["state"] as Why["state"])) return `Run it again: fairmill retry ${id}`;
+  if (check === "worker") return "Start a worker that has a handler for it: fairmill work";
+  if (check === "scheduled" && !detail!["rateLimited"]) return `Run it now: fairmill retry ${id}`;
+  if (check === "state" && isEnded(detail!["state"] as Why["state"])) return `Run it again: fairmill retry ${id}`;
   return undefined;
 }

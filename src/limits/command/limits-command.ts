@@ -1,83 +1,122 @@
-// What `fairmill tenants`, `queues` and `kinds` have in common: a list by pages, and `set`, which changes the limits of one.
+// What `fairmill tenants`, `queues` and `kinds` have in common: a list by pages, one of it, and its limits changed.
 import { styleText } from "node:util";
 import { type Command, Option } from "commander";
 import { systemClock } from "../../base/clock.js";
 import { toMs } from "../../base/duration.js";
 import { rateWords } from "../../base/rate-words.js";
 import { given, name, rate, weight, whole } from "../../cli/arguments.js";
-import { type CliCommand, defineCommand, type GlobalOptions } from "../../cli/command.js";
+import { type CliCommand, type CommandGroup, defineCommand } from "../../cli/command.js";
 import { UsageError } from "../../cli/failure.js";
 import { tableOf } from "../../cli/table.js";
 import { findTarget, withClient } from "../../cli/target.js";
 import { oneLine, shellWord } from "../../cli/text.js";
 import { spanOf } from "../../cli/times.js";
 import type { Client } from "../../client/client.js";
-import type { GateScope, Rate, TenantSettings } from "../limit-settings.js";
-import { type Count, type GateOverview, NAMES_MAX, type NamePage } from "../overview-statements.js";
+import type { LimitScope, RateLimit, TenantSettings } from "../limit-settings.js";
+import { type BoundedCount, type LimitOverview, NAMES_MAX, type NamePage } from "../overview-statements.js";
 
 interface SetOptions {
   readonly weight?: number;
   readonly maxRunning?: number | false;
-  readonly rate?: Pick<Rate, "limit" | "per"> | false;
+  readonly rate?: Pick<RateLimit, "limit" | "per"> | false;
   readonly rateHow?: "window" | "uniform";
   readonly rateAt?: "start" | "enqueue";
 }
 
-interface Options extends SetOptions {
-  readonly after?: string;
-  readonly limit?: number;
-}
-
-export interface LimitsCommand<Overview extends GateOverview> {
-  readonly scope: GateScope;
+export interface LimitsCommand<Overview extends LimitOverview> {
+  readonly scope: LimitScope;
   readonly summary: string;
-  readonly description: string;
+  /** What the list holds. */
+  readonly lists: string;
   readonly examples: CliCommand["examples"];
-  /** What to say when the list is empty. */
+  readonly examplesOfSet: CliCommand["examples"];
+  /** What to say when the list is empty, and of one that is not there. */
   readonly nothing: string;
-  list(client: Client, page: NamePage): Promise<Overview[]>;
-  set(client: Client, name: string, settings: TenantSettings): Promise<void>;
+  readonly notFound: string;
+  readonly part: (client: Client) => {
+    list(page: NamePage): Promise<Overview[]>;
+    get(name: string): Promise<Overview | undefined>;
+    set(name: string, settings: TenantSettings): Promise<void>;
+  };
   /** The columns of its own; limits and pause stand behind them. */
   readonly columns: Readonly<Record<string, (overview: Overview) => string>>;
   nameOf(overview: Overview): string;
 }
 
-export function limitsCommand<Overview extends GateOverview>(spec: LimitsCommand<Overview>): CliCommand {
+export const limitsCommand = <Overview extends LimitOverview>(spec: LimitsCommand<Overview>): CommandGroup => ({
+  name: `${spec.scope}s`,
+  summary: spec.summary,
+  examples: [...spec.examples, ...spec.examplesOfSet],
+  usual: "list",
+  verbs: [listCommand(spec), getCommand(spec), setCommand(spec)],
+});
+
+function listCommand<Overview extends LimitOverview>(spec: LimitsCommand<Overview>): CliCommand {
   const plural = `${spec.scope}s`;
-  return defineCommand<Options, [word: string | undefined, subject: string | undefined]>({
-    name: plural,
-    summary: spec.summary,
-    description: spec.description,
+  return defineCommand<{ readonly after?: string; readonly limit: number }>({
+    name: "list",
+    summary: `list ${plural} by name, with their limits`,
+    description: spec.lists,
     examples: spec.examples,
-    declare: (command) => declare(command, spec.scope),
-    run: async ({ args: [word, subject], options, out }) => {
-      if (word === undefined) {
-        refuse(settingsIn(options), `${plural} set <${spec.scope}>`, "say whose");
-        const limit = options.limit ?? 50;
-        const page = { limit, ...given({ after: options.after }) };
-        const found = await withClient(await findTarget(options), (client) => spec.list(client, page));
-        const next = found.length === limit ? spec.nameOf(found.at(-1)!) : null;
-        const more = next === null ? "" : `\nMore of them: the same command with --after ${shellWord(next)}`;
-        const text = found.length === 0 ? spec.nothing : `${pageOf(spec, found, out.columns, out.coloured)}${more}`;
-        out.result({ [plural]: found, next }, text);
-        return 0;
-      }
-      const settings = await change(spec, word, subject, options);
-      out.result(
-        { [spec.scope]: subject, changed: settings },
-        `The ${spec.scope} "${oneLine(subject!)}" has ${wordsOf(settings).join(", ")}.`,
-      );
+    declare: (command) =>
+      void command
+        .option("--limit <n>", `how many, at most ${NAMES_MAX}`, whole("--limit", 1, NAMES_MAX), 50)
+        .option("--after <name>", "only names behind this one", name("--after")),
+    run: async ({ options, out }) => {
+      const { limit, after } = options;
+      const page = { limit, ...given({ after }) };
+      const found = await withClient(await findTarget(options), (client) => spec.part(client).list(page));
+      const next = found.length === limit ? spec.nameOf(found.at(-1)!) : null;
+      const more = next === null ? "" : `\nMore of them: the same command with --after ${shellWord(next)}`;
+      const text = found.length === 0 ? spec.nothing : `${pageOf(spec, found, out.columns, out.coloured)}${more}`;
+      out.result({ [plural]: found, next }, text);
       return 0;
     },
   });
 }
 
-function declare(command: Command, scope: GateScope): void {
-  command
-    .argument("[set]", `the word set: changes the limits of one ${scope}`)
-    .argument(`[${scope}]`, `whose limits to change`, name(scope))
-    .option("--limit <n>", `of the list: how many, at most ${NAMES_MAX}`, whole("--limit", 1, NAMES_MAX))
-    .option("--after <name>", "of the list: only names behind this one", name("--after"));
+function getCommand<Overview extends LimitOverview>(spec: LimitsCommand<Overview>): CliCommand {
+  const { scope } = spec;
+  return defineCommand<object, [subject: string]>({
+    name: "get",
+    summary: `show one ${scope} with its limits`,
+    description: `Exit code 1 when there is nothing to say about it. ${spec.lists}`,
+    examples: [[`fairmill ${scope}s get ${EXAMPLES[scope]}`, "what the list says of it"]],
+    declare: (command) => void command.argument(`<${scope}>`, "which one", name(scope)),
+    run: async ({ args: [subject], options, out }) => {
+      const found = await withClient(await findTarget(options), (client) => spec.part(client).get(subject));
+      if (found === undefined) {
+        out.refusal({ [scope]: null }, `The ${scope} "${oneLine(subject)}" ${spec.notFound}`);
+        return 1;
+      }
+      out.result(found, pageOf(spec, [found], out.columns, out.coloured));
+      return 0;
+    },
+  });
+}
+
+const EXAMPLES: Record<LimitScope, string> = { tenant: "acme", queue: "mails", kind: "report.make" };
+
+function setCommand<Overview extends LimitOverview>(spec: LimitsCommand<Overview>): CliCommand {
+  const { scope } = spec;
+  return defineCommand<SetOptions, [subject: string]>({
+    name: "set",
+    summary: `change the limits of one ${scope}, across the fleet`,
+    description: "What is not named stays as it is.",
+    examples: spec.examplesOfSet,
+    declare: (command) => declareSet(command, scope),
+    run: async ({ args: [subject], options, out }) => {
+      const settings = settingsIn(options, scope);
+      await withClient(await findTarget(options), (client) => spec.part(client).set(subject, settings));
+      const said = `The ${scope} "${oneLine(subject)}" has ${wordsOf(settings).join(", ")}.`;
+      out.result({ [scope]: subject, changed: settings }, said);
+      return 0;
+    },
+  });
+}
+
+function declareSet(command: Command, scope: LimitScope): void {
+  command.argument(`<${scope}>`, "whose limits to change", name(scope));
   if (scope === "tenant")
     command.option("--weight <n>", "its part of the service, 0.01 to 1000; 1 is usual", weight("--weight"));
   command
@@ -96,26 +135,7 @@ function declare(command: Command, scope: GateScope): void {
     );
 }
 
-const settingsIn = ({ weight, maxRunning, rate, rateHow, rateAt }: SetOptions) =>
-  given({ weight, maxRunning, rate, rateHow, rateAt });
-
-function refuse(options: object, instead: string, why: string): void {
-  const [first] = Object.keys(options);
-  if (first === undefined) return;
-  const option = `--${first.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-  throw new UsageError(`${option}: ${why}, as in "fairmill ${instead} …".`);
-}
-
-async function change(
-  spec: Pick<LimitsCommand<never>, "scope" | "set">,
-  word: string,
-  subject: string | undefined,
-  options: Options & GlobalOptions,
-): Promise<TenantSettings> {
-  const usage = `fairmill ${spec.scope}s set <${spec.scope}> --max-running 20`;
-  if (word !== "set") throw new UsageError(`Unknown word ${JSON.stringify(word)}. Write "${usage}".`);
-  if (subject === undefined) throw new UsageError(`Whose limits? Write "${usage}".`);
-  refuse(given({ limit: options.limit, after: options.after }), `${spec.scope}s`, "this is for the list");
+function settingsIn(options: SetOptions, scope: LimitScope): TenantSettings {
   const { weight, maxRunning, rate, rateHow: how, rateAt: at } = options;
   if (!rate && (how !== undefined || at !== undefined))
     throw new UsageError("--rate-how and --rate-at say how a rate counts: give --rate, too.");
@@ -124,8 +144,8 @@ async function change(
     maxRunning: maxRunning === false ? null : maxRunning,
     rate: rate === false ? null : rate && { ...rate, ...given({ how, at }) },
   });
-  if (Object.keys(settings).length === 0) throw new UsageError(`What is to change? Write "${usage}".`);
-  await withClient(await findTarget(options), (client) => spec.set(client, subject, settings));
+  if (Object.keys(settings).length === 0)
+    throw new UsageError(`What is to change? Write "fairmill ${scope}s set <${scope}> --max-running 20".`);
   return settings;
 }
 
@@ -138,13 +158,13 @@ function wordsOf({ weight, maxRunning, rate }: TenantSettings): string[] {
 }
 
 /** "100 per minute", "5 per second, evenly", "5 per hour, at enqueue". */
-export function shownRate({ limit, per, how, at }: Rate): string {
+export function shownRate({ limit, per, how, at }: RateLimit): string {
   return `${rateWords(limit, toMs(per, "per"))}${how === "uniform" ? ", evenly" : ""}${at === "enqueue" ? ", at enqueue" : ""}`;
 }
 
-export const shownCount = ({ count, more }: Count): string => `${count}${more ? "+" : ""}`;
+export const shownCount = ({ count, more }: BoundedCount): string => `${count}${more ? "+" : ""}`;
 
-function pageOf<Overview extends GateOverview>(
+function pageOf<Overview extends LimitOverview>(
   spec: LimitsCommand<Overview>,
   found: readonly Overview[],
   columnsMax: number,

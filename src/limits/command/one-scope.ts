@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { given, name } from "../../cli/arguments.js";
 import { UsageError } from "../../cli/failure.js";
 import { oneLine } from "../../cli/text.js";
-import type { GateName, GateScope } from "../limit-settings.js";
+import type { LimitScope, PauseTarget } from "../limit-settings.js";
 
 export interface GateOptions {
   readonly queue?: string;
@@ -18,10 +18,10 @@ export const declareGate = (command: Command): void =>
     .option("--tenant <name>", "this tenant", name("--tenant"));
 
 /** As the client takes it, and as people read it. */
-export function oneGate({ queue, kind, tenant }: GateOptions, verb: string): { gate: GateName; words: string } {
+export function oneGate({ queue, kind, tenant }: GateOptions, verb: string): { gate: PauseTarget; words: string } {
   const gate = given({ queue, kind, tenant });
-  const [[scope, value] = [], ...others] = Object.entries(gate) as [GateScope, string][];
+  const [[scope, value] = [], ...others] = Object.entries(gate) as [LimitScope, string][];
   if (scope === undefined || others.length > 0)
     throw new UsageError(`Say what to ${verb}: --queue, --kind or --tenant, one of them.`);
-  return { gate: gate as GateName, words: `${scope} "${oneLine(value!)}"` };
+  return { gate: gate as PauseTarget, words: `${scope} "${oneLine(value!)}"` };
 }

@@ -1,9 +1,8 @@
-// `fairmill outbox`: what was published and what became of it; `show` one of them, `resolve` one whose fate only people know.
+// `fairmill outbox`: what was published and what became of it.
 import { Option } from "commander";
 import { systemClock } from "../../base/clock.js";
 import { given, jobId, name, whole } from "../../cli/arguments.js";
-import { type Call, defineCommand } from "../../cli/command.js";
-import { type ExitCode, UsageError } from "../../cli/failure.js";
+import { type CommandGroup, defineCommand } from "../../cli/command.js";
 import { tableOf } from "../../cli/table.js";
 import { findTarget, withClient } from "../../cli/target.js";
 import { droppedText, oneLine } from "../../cli/text.js";
@@ -18,66 +17,36 @@ import {
   type ResolveAnswer,
 } from "../outbox-statements.js";
 
-interface Options {
+const RESOLVE = "fairmill outbox resolve <id> --as sent|failed|resend";
+
+interface ListOptions {
   readonly status?: MessageStatus;
   readonly channel?: string;
   readonly tenant?: string;
   readonly limit: number;
   readonly before?: string;
-  readonly as?: "sent" | "failed" | "resend";
-  readonly by?: string;
-  readonly reason?: string;
 }
 
-type Args = [word: string | undefined, id: string | undefined];
-
-const RESOLVE = "fairmill outbox resolve <id> --as sent|failed|resend";
-
-export const outbox = defineCommand<Options, Args>({
-  name: "outbox",
-  summary: "list messages to receivers outside, show one, or say what became of one",
-  description: `Lists messages, newest first. With the word show and an id, one message with its attempts and the receiver's answer. With the word
-resolve, says what became of a message whose fate is unknown or that failed. Exit code 1 when that could not be done.`,
-  examples: [
-    ["fairmill outbox --status unknown", "messages that may have arrived: somebody must look"],
-    ["fairmill outbox show 17", "its attempts, and what the receiver said"],
-    ["fairmill outbox resolve 17 --as resend --reason 'not in their inbox'", "it did not arrive: send it again"],
-  ],
+const list = defineCommand<ListOptions>({
+  name: "list",
+  summary: "list messages, newest first",
+  examples: [["fairmill outbox --status unknown", "messages that may have arrived: a person must look"]],
   declare: (command) =>
     void command
-      .argument("[word]", "show or resolve; left out, messages are listed")
-      .argument("[id]", "of show and resolve: which message", jobId)
-      .addOption(new Option("--status <status>", "of the list: only with this status").choices(MESSAGE_STATUSES))
-      .option("--channel <name>", "of the list: only of this channel", name("--channel"))
-      .option("--tenant <name>", "of the list: only of this tenant", name("--tenant"))
-      .option("--limit <n>", `of the list: how many, at most ${MESSAGES_MAX}`, whole("--limit", 1, MESSAGES_MAX), 50)
-      .option("--before <id>", "of the list: only messages with a lower id", jobId)
-      .addOption(new Option("--as <what>", "of resolve: what became of it").choices(["sent", "failed", "resend"]))
-      .option("--by <name>", "of resolve: who says so")
-      .option("--reason <text>", "of resolve: how they know"),
-  run: async (call) => {
-    const [word, id] = call.args;
-    if (word !== "resolve" && (call.options.as ?? call.options.by ?? call.options.reason) !== undefined)
-      throw new UsageError(`--as, --by and --reason are for resolve. Write "${RESOLVE}".`);
-    if (word === undefined) return list(call);
-    if (word === "show" && id !== undefined) return show(call, id);
-    if (word === "resolve" && id !== undefined) return resolve(call, id);
-    throw new UsageError(
-      id === undefined && (word === "show" || word === "resolve")
-        ? `Which message? Write "${word === "show" ? "fairmill outbox show <id>" : RESOLVE}".`
-        : `Unknown word ${JSON.stringify(word)}. Write show or resolve, or leave it out for the list.`,
-    );
+      .addOption(new Option("--status <status>", "only with this status").choices(MESSAGE_STATUSES))
+      .option("--channel <name>", "only of this channel", name("--channel"))
+      .option("--tenant <name>", "only of this tenant", name("--tenant"))
+      .option("--limit <n>", `how many, at most ${MESSAGES_MAX}`, whole("--limit", 1, MESSAGES_MAX), 50)
+      .option("--before <id>", "only messages with a lower id", jobId),
+  run: async ({ options, out }) => {
+    const { status, channel, tenant, before, limit } = options;
+    const filter = given({ status, channel, tenant, before });
+    const page = await withClient(await findTarget(options), (client) => client.outbox.list({ ...filter, limit }));
+    const next = page.length === limit ? page.at(-1)!.id : null;
+    out.result({ messages: page, next }, page.length === 0 ? nothing(filter) : shownPage(page, next, out.columns));
+    return 0;
   },
 });
-
-async function list({ options, out }: Call<Options, Args>): Promise<ExitCode> {
-  const { status, channel, tenant, before, limit } = options;
-  const filter = given({ status, channel, tenant, before });
-  const page = await withClient(await findTarget(options), (client) => client.outbox({ ...filter, limit }));
-  const next = page.length === limit ? page.at(-1)!.id : null;
-  out.result({ messages: page, next }, page.length === 0 ? nothing(filter) : shownPage(page, next, out.columns));
-  return 0;
-}
 
 const nothing = (filter: object) =>
   Object.keys(filter).length > 0
@@ -100,12 +69,18 @@ function shownPage(page: readonly Message[], next: string | null, columnsMax: nu
   return `${tableOf(["ID", "STATUS", "CHANNEL", "TENANT", "KEY", "TRIES", "JOB", "PUBLISHED"], rows, columnsMax)}${more}`;
 }
 
-async function show({ options, out }: Call<Options, Args>, id: string): Promise<ExitCode> {
-  const message = await withClient(await findTarget(options, "codec"), (client) => client.delivery(id));
-  if (message === undefined) throw new MessageNotFoundError(id);
-  out.result(message, shownMessage(message, out.columns));
-  return 0;
-}
+const get = defineCommand<object, [id: string]>({
+  name: "get",
+  summary: "show one message with its attempts and the receiver's answer",
+  examples: [["fairmill outbox get 17", "its attempts, and what the receiver said"]],
+  declare: (command) => void command.argument("<id>", "which message", jobId),
+  run: async ({ args: [id], options, out }) => {
+    const message = await withClient(await findTarget(options, "codec"), (client) => client.outbox.get(id));
+    if (message === undefined) throw new MessageNotFoundError(id);
+    out.result(message, shownMessage(message, out.columns));
+    return 0;
+  },
+});
 
 function shownMessage(message: MessageDetail, columnsMax: number): string {
   const nowMs = systemClock.now();
@@ -139,19 +114,53 @@ const ANSWERS: Record<Exclude<ResolveAnswer, "not_found">, string> = {
   resolved: "is resolved.",
   known: "was resolved like that before.",
   open: "has nothing to resolve: its delivery is under way, or it was sent.",
-  held: "is not sent again now: another message of its order is under way. Say it again later.",
+  order_busy: "is not sent again now: another message of its order is under way. Say it again later.",
 };
 
-async function resolve({ options, out }: Call<Options, Args>, id: string): Promise<ExitCode> {
-  const { as: verdict, by, reason } = options;
-  if (verdict === undefined) throw new UsageError(`As what? Write "${RESOLVE}".`);
-  const how = given({ by, reason });
-  const answer = await withClient(await findTarget(options), (client) => client.resolveDelivery(id, verdict, how));
-  const told = [{ id, as: verdict, answer }, `Message ${id} ${ANSWERS[answer]}`] as const;
-  if (answer === "resolved" || answer === "known") {
-    out.result(...told);
-    return 0;
-  }
-  out.refusal(...told);
-  return 1;
+interface ResolveOptions {
+  readonly as: "sent" | "failed" | "resend";
+  readonly by?: string;
+  readonly reason?: string;
 }
+
+const resolve = defineCommand<ResolveOptions, [id: string]>({
+  name: "resolve",
+  summary: "say what became of a message whose fate is unknown, or that failed",
+  description: "Exit code 1 when there was nothing to resolve, or another message of its order is under way.",
+  examples: [
+    ["fairmill outbox resolve 17 --as resend --reason 'not in their inbox'", "it did not arrive: send it again"],
+    ["fairmill outbox resolve 17 --as sent", "it arrived"],
+  ],
+  declare: (command) =>
+    void command
+      .argument("<id>", "which message", jobId)
+      .addOption(
+        new Option("--as <what>", "what became of it").choices(["sent", "failed", "resend"]).makeOptionMandatory(),
+      )
+      .option("--by <name>", "who says so (default: the database's user)")
+      .option("--reason <text>", "how they know"),
+  run: async ({ args: [id], options, out }) => {
+    const { as: verdict, by, reason } = options;
+    const how = given({ by, reason });
+    const answer = await withClient(await findTarget(options), (client) => client.outbox.resolve(id, verdict, how));
+    const told = [{ id, as: verdict, answer }, `Message ${id} ${ANSWERS[answer]}`] as const;
+    if (answer === "resolved" || answer === "known") {
+      out.result(...told);
+      return 0;
+    }
+    out.refusal(...told);
+    return 1;
+  },
+});
+
+export const outbox: CommandGroup = {
+  name: "outbox",
+  summary: "messages to receivers outside: list them, show one, or say what became of one",
+  examples: [
+    ["fairmill outbox --status unknown", "messages that may have arrived: a person must look"],
+    ["fairmill outbox get 17", "its attempts, and what the receiver said"],
+    ["fairmill outbox resolve 17 --as resend", "it did not arrive: send it again"],
+  ],
+  usual: "list",
+  verbs: [list, get, resolve],
+};

@@ -2,7 +2,7 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Clock } from "../../base/clock.js";
 import type { WebhookAnswer } from "./answer.js";
-import { WebhookInDoubtError, WebhookUnreachableError } from "./webhook-errors.js";
+import { WebhookUncertainError, WebhookUnreachableError } from "./webhook-errors.js";
 
 export class Attempt {
   readonly #origin: string;
@@ -92,7 +92,7 @@ export class Attempt {
     const what = this.#stopped?.what ?? describe(error);
     const cause = this.#stopped?.cause ?? error;
     return this.#isConnected
-      ? new WebhookInDoubtError(this.#origin, what, { cause })
+      ? new WebhookUncertainError(this.#origin, what, { cause })
       : new WebhookUnreachableError(this.#origin, what, cause);
   }
 }

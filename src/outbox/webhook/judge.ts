@@ -1,6 +1,6 @@
 // What an answer means for the message: taken, not taken, or nobody knows.
 import type { WebhookAnswer } from "./answer.js";
-import { WebhookInDoubtError, WebhookRefusedError } from "./webhook-errors.js";
+import { WebhookRefusedError, WebhookUncertainError } from "./webhook-errors.js";
 
 /** Longer than this nobody is asked to wait. */
 const RETRY_AFTER_MS_MAX = 86_400_000;
@@ -22,12 +22,12 @@ const LATER = new Map([
 
 /**
  * Throws unless the receiver took the message. Who answers with 5xx may have taken it before it failed, or something in front of it
- * answered: that is in doubt.
+ * answered: that is uncertain.
  */
 export function judge(origin: string, answer: WebhookAnswer, retryAfterMs: number | undefined): void {
   const { status } = answer;
   if (status >= 200 && status < 300) return;
-  if (status >= 500) throw new WebhookInDoubtError(origin, `it answered ${status}`, { answer, retryAfterMs });
+  if (status >= 500) throw new WebhookUncertainError(origin, `it answered ${status}`, { answer, retryAfterMs });
   const later = LATER.get(status);
   if (later !== undefined) throw new WebhookRefusedError(origin, answer, later, true, retryAfterMs);
   // Followed, it could lead anywhere, and the one at its end would get what was signed for another.

@@ -53,7 +53,7 @@ const KNOWN: Record<keyof WebhookChannelOptions<any, any, any>, true> = {
   webhookLimits: true,
   receiver: true,
   ask: true,
-  onDoubt: true,
+  onUncertain: true,
   askAfter: true,
   queue: true,
   priority: true,

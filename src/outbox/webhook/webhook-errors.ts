@@ -73,8 +73,8 @@ export class WebhookRefusedError extends WebhookError {
 }
 
 /** The message was sent, at least in part, and whether the receiver took it is not known. */
-export class WebhookInDoubtError extends WebhookError {
-  override readonly name = "WebhookInDoubtError";
+export class WebhookUncertainError extends WebhookError {
+  override readonly name = "WebhookUncertainError";
   /** How long the receiver asks to wait (Retry-After). */
   readonly retryAfterMs: number | undefined;
   constructor(
@@ -83,7 +83,7 @@ export class WebhookInDoubtError extends WebhookError {
     facts: { answer?: WebhookAnswer; retryAfterMs?: number | undefined; cause?: unknown },
   ) {
     super(
-      "FAIRMILL_WEBHOOK_IN_DOUBT",
+      "FAIRMILL_WEBHOOK_UNCERTAIN",
       `${origin} may have taken the message or not: ${what}. Sending it again is safe where the receiver remembers webhook-id.`,
       { delivered: "unknown", retryable: true, ...facts },
     );

@@ -1,10 +1,9 @@
-// `fairmill cron`: the schedules with their next runs, and what is done to one of them.
+// `fairmill schedules`: the schedules with their next runs, and what is done to one of them.
 
 import { systemClock } from "../../base/clock.js";
 import { ScheduleNotFoundError } from "../../base/errors.js";
 import { cronSpec, given, name, whole } from "../../cli/arguments.js";
-import { type Call, defineCommand } from "../../cli/command.js";
-import { UsageError } from "../../cli/failure.js";
+import { type CommandGroup, defineCommand, type GlobalOptions } from "../../cli/command.js";
 import { tableOf } from "../../cli/table.js";
 import { findTarget, withClient } from "../../cli/target.js";
 import { oneLine, shellWord } from "../../cli/text.js";
@@ -13,77 +12,36 @@ import type { Client } from "../../client/client.js";
 import { NAMES_MAX } from "../../limits/overview-statements.js";
 import type { Schedule } from "../schedule-statements.js";
 
-interface Options {
-  readonly limit?: number;
-  readonly after?: string;
-  readonly count?: number;
-  readonly timezone?: string;
-}
-
-type Args = [word: string | undefined, subject: string | undefined];
-type CronCall = Call<Options, Args>;
-
 const COUNT_MAX = 1_000;
 
-export const cron = defineCommand<Options, Args>({
-  name: "cron",
-  summary: "list schedules with their next runs, or pause, resume, run or remove one",
-  description: `Without a word, lists schedules by name. next shows when one ticks, or when an expression would. run enqueues the job of one now, by hand; its
-ticks stay as they are. pause, resume and remove do what they say; code that declares a removed schedule makes it again.`,
+const asked = async <T>(options: GlobalOptions, work: (client: Client) => Promise<T>): Promise<T> =>
+  withClient(await findTarget(options), work);
+
+const list = defineCommand<{ readonly limit: number; readonly after?: string }>({
+  name: "list",
+  summary: "list schedules by name, with their next runs",
   examples: [
-    ["fairmill cron", "what ticks when"],
-    ["fairmill cron next nightly --count 10", "its next ten runs"],
-    ['fairmill cron next "0 3 * * 1-5" --timezone Europe/Madrid', "of an expression that is none yet"],
-    ["fairmill cron run nightly", "now, by hand"],
-    ["fairmill cron pause nightly", "no more jobs until `fairmill cron resume nightly`"],
+    ["fairmill schedules", "what ticks when"],
+    ["fairmill schedules --after nightly --json", "the next page, for programs"],
   ],
   declare: (command) =>
     void command
-      .argument("[word]", "next, pause, resume, run or remove; without it, the list")
-      .argument("[schedule]", "which one; of next also an expression")
-      .option("--limit <n>", `of the list: how many, at most ${NAMES_MAX}`, whole("--limit", 1, NAMES_MAX))
-      .option("--after <name>", "of the list: only names behind this one", name("--after"))
-      .option("--count <n>", "of next: how many (default: 5)", whole("--count", 1, COUNT_MAX))
-      .option("--timezone <zone>", 'of next with an expression: whose clocks (default: "UTC")'),
-  run: async (call) => {
-    const [word, subject] = call.args;
-    refuseForeign(call.options, word);
-    if (word === undefined) return list(call);
-    const does = WORDS[word];
-    if (does === undefined)
-      throw new UsageError(
-        `Unknown word ${JSON.stringify(word)}. Write ${Object.keys(WORDS).join(", ")}, or leave it out for the list.`,
-      );
-    if (subject === undefined) throw new UsageError(`Which schedule? Write "fairmill cron ${word} <schedule>".`);
-    return does(call, subject);
+      .option("--limit <n>", `how many, at most ${NAMES_MAX}`, whole("--limit", 1, NAMES_MAX), 50)
+      .option("--after <name>", "only names behind this one", name("--after")),
+  run: async ({ options, out }) => {
+    const { limit, after } = options;
+    const found = await asked(options, (client) => client.schedules.list({ limit, ...given({ after }) }));
+    const next = found.length === limit ? found.at(-1)!.name : null;
+    const more = next === null ? "" : `\nMore of them: the same command with --after ${shellWord(next)}`;
+    out.result(
+      { schedules: found, next },
+      found.length === 0
+        ? "There is no schedule. Declare one in code: client.schedules.set(name, { cron, job, input })."
+        : `${listOf(found, out.columns)}${more}`,
+    );
+    return 0;
   },
 });
-
-/** Options that belong to another word. */
-function refuseForeign({ limit, after, count, timezone }: Options, word: string | undefined): void {
-  if (word !== undefined && (limit ?? after) !== undefined)
-    throw new UsageError('--limit and --after are for the list. Write "fairmill cron".');
-  if (word !== "next" && (count ?? timezone) !== undefined)
-    throw new UsageError('--count and --timezone are for next. Write "fairmill cron next <schedule>".');
-}
-
-const asked = async <T>({ options }: CronCall, work: (client: Client) => Promise<T>): Promise<T> =>
-  withClient(await findTarget(options), work);
-
-async function list(call: CronCall): Promise<0> {
-  const { options, out } = call;
-  const limit = options.limit ?? 50;
-  const found = await asked(call, (client) => client.schedules({ limit, ...given({ after: options.after }) }));
-  const next = found.length === limit ? found.at(-1)!.name : null;
-  const more = next === null ? "" : `\nMore of them: the same command with --after ${shellWord(next)}`;
-  out.result(
-    { schedules: found, next },
-    found.length === 0
-      ? "There is no schedule. Declare one in code: client.schedule(name, { cron, job, input })."
-      : `${listOf(found, out.columns)}${more}`,
-  );
-  return 0;
-}
 
 function listOf(found: readonly Schedule[], columnsMax: number): string {
   const nowMs = systemClock.now();
@@ -99,63 +57,137 @@ function listOf(found: readonly Schedule[], columnsMax: number): string {
   return tableOf(["NAME", "CRON", "ZONE", "NEXT", "LAST", "KIND", "TROUBLE"], rows, columnsMax);
 }
 
-const WORDS: Readonly<Record<string, (call: CronCall, subject: string) => Promise<0>>> = {
-  next: async (call, subject) => {
-    const { count = 5, timezone } = call.options;
-    const { runs, zone } = await asked(call, async (client) => {
-      const named = timezone === undefined ? await client.nextRuns(subject, count).catch(unlessUnknown) : undefined;
-      if (named !== undefined) return { runs: named, zone: await zoneOf(client, subject) };
+const get = defineCommand<object, [schedule: string]>({
+  name: "get",
+  summary: "show one schedule",
+  examples: [["fairmill schedules get nightly", "expression, zone, next and last tick, what is wrong with it"]],
+  declare: (command) => void command.argument("<schedule>", "which one", name("schedule")),
+  run: async ({ args: [schedule], options, out }) => {
+    const found = await asked(options, (client) => client.schedules.get(schedule));
+    if (found === undefined) throw new ScheduleNotFoundError(schedule);
+    out.result(found, shownSchedule(found));
+    return 0;
+  },
+});
+
+function shownSchedule(one: Schedule): string {
+  const nowMs = systemClock.now();
+  const at = (time: Date | null) => time && `${inZone(time, one.timezone)} (${relative(time, nowMs)})`;
+  const missed = typeof one.missed === "string" ? one.missed : `the latest ${one.missed.all}`;
+  const facts: readonly (readonly [string, string | null])[] = [
+    ["cron", `${one.cron}, ${one.timezone}`],
+    ["job", `${oneLine(one.kind)}, queue ${oneLine(one.queue)}, tenant ${oneLine(one.tenant)}`],
+    ["missed", missed],
+    ["jitter", one.jitterMs === 0 ? null : `${one.jitterMs} ms`],
+    ["next", at(one.nextRun)],
+    ["paused", at(one.pausedAt)],
+    ["last", at(one.lastTick)],
+    ["last job", one.lastJobId],
+    ["trouble", one.lastError && oneLine(`${one.lastError.code}: ${one.lastError.message}`)],
+    ["changed", at(one.updatedAt)],
+  ];
+  return [
+    `Schedule ${oneLine(one.name)}`,
+    ...facts.flatMap(([label, value]) => (value ? [`  ${label.padEnd(9)}${value}`] : [])),
+  ].join("\n");
+}
+
+const next = defineCommand<{ readonly count: number; readonly timezone?: string }, [what: string]>({
+  name: "next",
+  summary: "show when a schedule ticks, or when an expression would",
+  examples: [
+    ["fairmill schedules next nightly --count 10", "its next ten runs"],
+    ['fairmill schedules next "0 3 * * 1-5" --timezone Europe/Madrid', "of an expression that is none yet"],
+  ],
+  declare: (command) =>
+    void command
+      .argument("<schedule>", "which one, or an expression")
+      .option("--count <n>", "how many", whole("--count", 1, COUNT_MAX), 5)
+      .option("--timezone <zone>", 'with an expression: whose clocks (default: "UTC")'),
+  run: async ({ args: [what], options, out }) => {
+    const { count, timezone } = options;
+    const { runs, zone } = await asked(options, async (client) => {
+      const known = timezone === undefined ? await client.schedules.get(what) : undefined;
+      if (known !== undefined) return { runs: await client.schedules.next(what, count), zone: known.timezone };
       // One word, without an at sign in front, was meant as a name.
-      if (timezone === undefined && !/^@|\s/.test(subject.trim())) throw new ScheduleNotFoundError(subject);
-      return { runs: await client.nextRuns(cronSpec(subject, timezone), count), zone: timezone ?? "UTC" };
+      if (timezone === undefined && !/^@|\s/.test(what.trim())) throw new ScheduleNotFoundError(what);
+      return { runs: await client.schedules.next(cronSpec(what, timezone), count), zone: timezone ?? "UTC" };
     });
     const nowMs = systemClock.now();
     const lines = runs.map((run) => `${inZone(run, zone)}  ${relative(run, nowMs)}`);
-    call.out.result({ runs, timezone: zone }, lines.join("\n"));
+    out.result({ runs, timezone: zone }, lines.join("\n"));
     return 0;
   },
-  pause: async (call, subject) => {
-    await asked(call, (client) => client.pauseSchedule(subject));
-    call.out.result({ schedule: subject, paused: true }, `The schedule "${oneLine(subject)}" is paused.`);
+});
+
+const pause = defineCommand<object, [schedule: string]>({
+  name: "pause",
+  summary: "make no more jobs by a schedule until it is resumed",
+  description: "What it would have done until it is resumed is not made up for.",
+  examples: [["fairmill schedules pause nightly", "no more jobs until `fairmill schedules resume nightly`"]],
+  declare: (command) => void command.argument("<schedule>", "which one"),
+  run: async ({ args: [schedule], options, out }) => {
+    await asked(options, (client) => client.schedules.pause(schedule));
+    out.result({ schedule, paused: true }, `The schedule "${oneLine(schedule)}" is paused.`);
     return 0;
   },
-  resume: async (call, subject) => {
-    const { nextRun, zone } = await asked(call, async (client) => {
-      await client.resumeSchedule(subject);
-      const [next] = await client.nextRuns(subject, 1);
-      return { nextRun: next!, zone: await zoneOf(client, subject) };
+});
+
+const resume = defineCommand<object, [schedule: string]>({
+  name: "resume",
+  summary: "let a paused schedule go on from now",
+  examples: [["fairmill schedules resume nightly", "from its next tick on"]],
+  declare: (command) => void command.argument("<schedule>", "which one"),
+  run: async ({ args: [schedule], options, out }) => {
+    const { nextRun, zone } = await asked(options, async (client) => {
+      await client.schedules.resume(schedule);
+      const [first] = await client.schedules.next(schedule, 1);
+      return { nextRun: first!, zone: (await client.schedules.get(schedule))?.timezone ?? "UTC" };
     });
-    const text = `The schedule "${oneLine(subject)}" goes on; next run ${inZone(nextRun, zone)}.`;
-    call.out.result({ schedule: subject, paused: false, nextRun }, text);
+    const text = `The schedule "${oneLine(schedule)}" goes on; next run ${inZone(nextRun, zone)}.`;
+    out.result({ schedule, paused: false, nextRun }, text);
     return 0;
   },
-  run: async (call, subject) => {
-    const { id, created } = await asked(call, (client) => client.runSchedule(subject));
+});
+
+const run = defineCommand<object, [schedule: string]>({
+  name: "run",
+  summary: "enqueue the job of a schedule now; its ticks stay as they are",
+  examples: [["fairmill schedules run nightly", "now, by hand"]],
+  declare: (command) => void command.argument("<schedule>", "which one"),
+  run: async ({ args: [schedule], options, out }) => {
+    const { id, created } = await asked(options, (client) => client.schedules.run(schedule));
     const text = created
       ? `Job ${id} is stored. Follow it: fairmill job ${id}`
       : `Job ${id} is there under the same unique key; nothing was added.`;
-    call.out.result({ schedule: subject, id, created }, text);
+    out.result({ schedule, id, created }, text);
     return 0;
   },
-  remove: async (call, subject) => {
-    const removed = await asked(call, (client) => client.unschedule(subject));
-    if (!removed) throw new ScheduleNotFoundError(subject);
-    call.out.result({ schedule: subject, removed }, `The schedule "${oneLine(subject)}" is removed; its jobs stay.`);
+});
+
+const remove = defineCommand<object, [schedule: string]>({
+  name: "remove",
+  summary: "remove a schedule; the jobs that it made stay",
+  description: "Code that declares a removed schedule makes it again.",
+  examples: [["fairmill schedules remove nightly", "it ticks no more"]],
+  declare: (command) => void command.argument("<schedule>", "which one"),
+  run: async ({ args: [schedule], options, out }) => {
+    const removed = await asked(options, (client) => client.schedules.remove(schedule));
+    if (!removed) throw new ScheduleNotFoundError(schedule);
+    out.result({ schedule, removed }, `The schedule "${oneLine(schedule)}" is removed; its jobs stay.`);
     return 0;
   },
+});
+
+export const schedules: CommandGroup = {
+  name: "schedules",
+  summary: "jobs by the clock: list them, show, pause, resume, run or remove one",
+  description: "Schedules are declared in code, by client.schedules.set.",
+  examples: [
+    ["fairmill schedules", "what ticks when"],
+    ["fairmill schedules next nightly --count 10", "the next ten runs of one"],
+    ["fairmill schedules pause nightly", "no more jobs until `fairmill schedules resume nightly`"],
+  ],
+  usual: "list",
+  verbs: [list, get, next, pause, resume, run, remove],
 };
-
-/** Schedules are listed by name and there are few of them: nearly always this is one page. */
-async function zoneOf(client: Client, schedule: string): Promise<string> {
-  for (let after: string | undefined; ; ) {
-    const page = await client.schedules({ limit: NAMES_MAX, ...given({ after }) });
-    const found = page.find(({ name }) => name === schedule);
-    if (found !== undefined || page.length < NAMES_MAX) return found?.timezone ?? "UTC";
-    after = page.at(-1)!.name;
-  }
-}
-
-function unlessUnknown(error: unknown): undefined {
-  if (error instanceof ScheduleNotFoundError) return undefined;
-  throw error;
-}

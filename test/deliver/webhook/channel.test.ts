@@ -1,15 +1,6 @@
 // Channels of webhooks: from publish to a real receiver, through a real worker and a real database.
-import {
-  ConfigError,
-  createClient,
-  createWorker,
-  fixed,
-  silentLogger,
-  verifyWebhook,
-  type WebhookChannelOptions,
-  WebhookDestinationError,
-  webhookChannel,
-} from "fairmill";
+import { ConfigError, createClient, createWorker, fixed, silentLogger } from "fairmill";
+import { verifyWebhook, type WebhookChannelOptions, WebhookDestinationError, webhookChannel } from "fairmill/webhooks";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database.js";
 import { waitUntil } from "../../support/wait.js";
@@ -37,8 +28,8 @@ async function delivered(channel: ReturnType<typeof hooks>) {
   await using _ = await createWorker({ databaseUrl: db.url, channels: [channel], logger: silentLogger }).start();
   const { id } = await client.publish(channel, { to: "ann" }, { idempotencyKey: "order.17", tenant: "acme" });
   return await waitUntil(`message ${id} has its end`, async () => {
-    const message = await client.delivery(id);
-    return message && message.endedAt !== null ? message : undefined;
+    const message = await client.outbox.get(id);
+    return message && message.completedAt !== null ? message : undefined;
   });
 }
 
@@ -60,7 +51,7 @@ describe("S11: a channel of webhooks", () => {
     );
     expect(await delivered(hooks(receiver.port))).toMatchObject({
       status: "sent",
-      attempts: [{ outcome: "doubt" }, { outcome: "doubt" }, { outcome: "sent" }],
+      attempts: [{ outcome: "uncertain" }, { outcome: "uncertain" }, { outcome: "sent" }],
     });
     const all = receiver.received.map(({ headers, body }) => [headers["webhook-id"], body]);
     expect(new Set(all.map((one) => JSON.stringify(one))).size).toBe(1);
@@ -69,7 +60,7 @@ describe("S11: a channel of webhooks", () => {
   test("a receiver that knows no keys: what may have arrived is held", async () => {
     const receiver = await startReceiver((response) => response.writeHead(500).end());
     const message = await delivered(hooks(receiver.port, { receiver: "neither" }));
-    expect(message).toMatchObject({ status: "unknown", attempts: [{ outcome: "doubt" }] });
+    expect(message).toMatchObject({ status: "unknown", attempts: [{ outcome: "uncertain" }] });
     expect(receiver.received).toHaveLength(1);
   });
 

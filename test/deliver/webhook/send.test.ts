@@ -6,8 +6,8 @@ import { sendWebhook, type WebhookMessage } from "../../../src/outbox/webhook/se
 import { verifyWebhook } from "../../../src/outbox/webhook/signature.js";
 import {
   type WebhookError,
-  WebhookInDoubtError,
   WebhookRefusedError,
+  WebhookUncertainError,
   WebhookUnreachableError,
 } from "../../../src/outbox/webhook/webhook-errors.js";
 import {
@@ -185,7 +185,7 @@ describe("answers", () => {
   test.each([500, 502, 503, 504, 599])("%i: it may have been taken", async (status) => {
     const receiver = await startReceiver((response) => response.writeHead(status).end());
     const error = await failed(messageTo(receiver));
-    expect(error).toBeInstanceOf(WebhookInDoubtError);
+    expect(error).toBeInstanceOf(WebhookUncertainError);
     expect(error).toMatchObject({ delivered: "unknown", retryable: true, status });
   });
 
@@ -250,7 +250,7 @@ describe("answers", () => {
   });
 });
 
-describe("doubt", () => {
+describe("uncertain", () => {
   test("nobody listens: nothing was sent", async () => {
     const error = await failed(messageTo({ port: await freePort() }));
     expect(error).toBeInstanceOf(WebhookUnreachableError);
@@ -275,7 +275,7 @@ describe("doubt", () => {
   test("no answer in time: in doubt", async () => {
     const receiver = await startReceiver(() => {});
     const error = await failed(messageTo(receiver, { limits: { timeout: 100 } }));
-    expect(error).toBeInstanceOf(WebhookInDoubtError);
+    expect(error).toBeInstanceOf(WebhookUncertainError);
     expect(error).toMatchObject({ delivered: "unknown", retryable: true, status: undefined });
     expect(receiver.received).toHaveLength(1);
   });
@@ -298,7 +298,7 @@ describe("doubt", () => {
   ])("a receiver that %s: in doubt", async (_, words) => {
     const receiver = await startSocketReceiver((socket) => socket.once("data", () => socket.end(words)));
     const error = await failed(messageTo(receiver));
-    expect(error).toBeInstanceOf(WebhookInDoubtError);
+    expect(error).toBeInstanceOf(WebhookUncertainError);
     expect(error.delivered).toBe("unknown");
   });
 

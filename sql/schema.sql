@@ -1,0 +1,646 @@
+-- The schema as the migrations leave it. Made by `npm run schema` from the catalog; a test compares it. Not to be
+-- edited: the reasons stand in sql/migrations, the functions in sql/api and sql/inner.
+
+create domain fairmill.label as text collate "C" CHECK (((octet_length(VALUE) >= 1) AND (octet_length(VALUE) <= 200)));
+
+create domain fairmill.max_attempts as smallint CHECK ((VALUE >= 1));
+
+create domain fairmill.payload as jsonb CHECK ((pg_column_size(VALUE) <= ((2 * 1024) * 1024)));
+
+create domain fairmill.tag as text CHECK (((VALUE IS NOT NULL) AND ((length(VALUE) >= 1) AND (length(VALUE) <= 64))));
+
+create domain fairmill.tags as fairmill.tag[] CHECK (((cardinality(VALUE) >= 1) AND (cardinality(VALUE) <= 16)));
+
+create domain fairmill.timeout_ms as bigint CHECK ((VALUE >= 0));
+
+create domain fairmill.trace as text CHECK ((VALUE ~ '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$'::text));
+
+create domain fairmill.unique_key as text collate "C" CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 500)));
+
+create domain fairmill.unique_until as text collate "C" CHECK ((VALUE = ANY (ARRAY['started'::text, 'settled'::text])));
+
+create type fairmill.claimed_job as (
+  id bigint,
+  lease_no bigint,
+  priority smallint,
+  tenant text,
+  kind text,
+  key text,
+  attempt smallint,
+  crashes smallint,
+  max_attempts smallint,
+  payload jsonb,
+  batch bigint,
+  timeout_ms bigint,
+  trace text,
+  held_back jsonb
+);
+
+create type fairmill.new_job as (
+  n integer,
+  id bigint,
+  kind text,
+  tenant text,
+  queue text,
+  priority smallint,
+  max_attempts smallint,
+  key text,
+  payload jsonb,
+  run_at timestamp with time zone,
+  expire_ms double precision,
+  timeout_ms bigint,
+  tags text[],
+  trace text,
+  idempotency_key text,
+  unique_key text,
+  unique_until text,
+  unique_for_ms double precision,
+  on_conflict text,
+  debounce_max_ms double precision,
+  account text,
+  amount bigint,
+  batch bigint,
+  outbox bigint,
+  state text,
+  limit_key text,
+  when_full text,
+  slot integer,
+  reservation bigint,
+  conflict text,
+  refusal jsonb
+);
+
+create table fairmill.account (
+  name text collate "C" not null,
+  balance bigint not null default 0,
+  reserved bigint not null default 0,
+  created_at timestamp with time zone not null default now(),
+  constraint account_pkey PRIMARY KEY (name),
+  constraint account_balance_fits CHECK (((balance >= 0) AND (reserved >= 0) AND ((balance + reserved) <=
+    '9007199254740991'::bigint))),
+  constraint account_name_fits CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 200)))
+) with (
+  autovacuum_vacuum_scale_factor = 0.05,
+  autovacuum_vacuum_threshold = 200,
+  fillfactor = 50
+);
+
+create table fairmill.batch (
+  id bigint not null generated always as identity,
+  root bigint not null,
+  parent bigint,
+  role text collate "C" not null default 'batch'::text,
+  state text collate "C" not null,
+  tenant text collate "C" not null,
+  name text,
+  done integer not null default 0,
+  dead integer not null default 0,
+  cancelled integer not null default 0,
+  failed integer not null default 0,
+  lost integer not null default 0,
+  callbacks jsonb,
+  success_job bigint,
+  complete_job bigint,
+  death_job bigint,
+  start_when text collate "C",
+  on_failure text collate "C",
+  jobs jsonb,
+  own_job bigint,
+  waits integer not null default 0,
+  unmet integer not null default 0,
+  fails integer not null default 0,
+  window_ms integer,
+  max_wait_ms integer,
+  poll_ms integer,
+  registered_at timestamp with time zone,
+  closed_at timestamp with time zone,
+  check_at timestamp with time zone,
+  cancel_requested_at timestamp with time zone,
+  created_at timestamp with time zone not null default now(),
+  started_at timestamp with time zone,
+  ended_at timestamp with time zone,
+  constraint batch_pkey PRIMARY KEY (id),
+  constraint batch_counts_fit CHECK ((LEAST(done, dead, cancelled, failed, lost, waits, unmet, fails) >= 0)),
+  constraint batch_names_fit CHECK ((((octet_length(tenant) >= 1) AND (octet_length(tenant) <= 200)) AND
+    (octet_length(name) <= 200))),
+  constraint batch_node_fits CHECK ((((role = 'node'::text) = (start_when IS NOT NULL)) AND ((role = 'node'::text) =
+    (on_failure IS NOT NULL)) AND ((state <> 'waiting'::text) OR (role = 'node'::text)))),
+  constraint batch_role_is_known CHECK ((role = ANY (ARRAY['batch'::text, 'flow'::text, 'node'::text]))),
+  constraint batch_rules_are_known CHECK (((start_when = ANY (ARRAY['succeeded'::text, 'settled'::text,
+    'failed'::text])) AND (on_failure = ANY (ARRAY['fail'::text, 'skip'::text, 'continue'::text])))),
+  constraint batch_state_fits CHECK (((ended_at IS NULL) = (state = ANY (ARRAY['waiting'::text, 'pending'::text])))),
+  constraint batch_state_is_known CHECK ((state = ANY (ARRAY['waiting'::text, 'pending'::text, 'succeeded'::text,
+    'failed'::text, 'cancelled'::text, 'skipped'::text])))
+) with (
+  autovacuum_vacuum_scale_factor = 0.05,
+  autovacuum_vacuum_threshold = 500,
+  fillfactor = 70
+);
+CREATE INDEX batch_complete_job ON fairmill.batch USING btree (complete_job) WHERE (complete_job IS NOT NULL);
+CREATE INDEX batch_death_job ON fairmill.batch USING btree (death_job) WHERE (death_job IS NOT NULL);
+CREATE INDEX batch_inside ON fairmill.batch USING btree (parent, id) WHERE (parent IS NOT NULL);
+CREATE INDEX batch_listed ON fairmill.batch USING btree (id) WHERE (role <> 'node'::text);
+CREATE INDEX batch_over ON fairmill.batch USING btree (ended_at) WHERE ((parent IS NULL) AND (ended_at IS NOT NULL));
+CREATE INDEX batch_success_job ON fairmill.batch USING btree (success_job) WHERE (success_job IS NOT NULL);
+CREATE INDEX batch_to_check ON fairmill.batch USING btree (check_at) WHERE (check_at IS NOT NULL);
+CREATE INDEX batch_tree ON fairmill.batch USING btree (root) WHERE (root <> id);
+
+create table fairmill.batch_edge (
+  before bigint not null,
+  after bigint not null,
+  constraint batch_edge_pkey PRIMARY KEY (before, after)
+);
+CREATE INDEX batch_edge_after ON fairmill.batch_edge USING btree (after);
+
+create table fairmill.batch_hold (
+  id bigint not null generated always as identity,
+  batch bigint not null,
+  until timestamp with time zone not null,
+  constraint batch_hold_pkey PRIMARY KEY (id)
+);
+CREATE INDEX batch_hold_batch ON fairmill.batch_hold USING btree (batch, until);
+
+create table fairmill.claim_list (
+  worker text collate "C" not null,
+  list_no bigint not null,
+  ids bigint[] not null,
+  constraint claim_list_pkey PRIMARY KEY (worker, list_no)
+) with (
+  autovacuum_vacuum_cost_delay = 1,
+  autovacuum_vacuum_scale_factor = 0.02,
+  autovacuum_vacuum_threshold = 2000
+);
+alter table fairmill.claim_list alter column ids set storage external;
+
+create table fairmill.credit_entry (
+  id bigint not null generated always as identity,
+  account text collate "C" not null,
+  kind text collate "C" not null,
+  amount bigint not null,
+  reservation_id bigint,
+  job_id bigint,
+  key text collate "C",
+  reason text,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  constraint credit_entry_pkey PRIMARY KEY (id),
+  constraint credit_entry_amount_fits CHECK (((amount >= 1) AND (amount <= '1000000000000'::bigint))),
+  constraint credit_entry_is_whole CHECK ( CASE WHEN (kind = ANY (ARRAY['capture'::text, 'release'::text])) THEN
+    ((reservation_id IS NOT NULL) AND (job_id IS NOT NULL)) WHEN (kind = 'reservation'::text) THEN ((reservation_id IS
+    NULL) AND (job_id IS NOT NULL)) ELSE ((reservation_id IS NULL) AND (job_id IS NULL)) END),
+  constraint credit_entry_kind_is_known CHECK ((kind = ANY (ARRAY['grant'::text, 'reservation'::text, 'capture'::text,
+    'release'::text])))
+);
+CREATE INDEX credit_entry_account ON fairmill.credit_entry USING btree (account, ((id + 0)));
+CREATE UNIQUE INDEX credit_entry_end ON fairmill.credit_entry USING btree (reservation_id) WHERE (reservation_id IS NOT
+  NULL);
+CREATE UNIQUE INDEX credit_entry_key ON fairmill.credit_entry USING btree (account, key) WHERE (key IS NOT NULL);
+
+create table fairmill.credit_pending (
+  entry_id bigint not null,
+  account text collate "C" not null,
+  ended bigint not null,
+  released bigint not null,
+  constraint credit_pending_pkey PRIMARY KEY (entry_id)
+) with (
+  autovacuum_vacuum_scale_factor = 0.05,
+  autovacuum_vacuum_threshold = 200
+);
+CREATE INDEX credit_pending_account ON fairmill.credit_pending USING btree (account);
+
+create table fairmill.idempotency (
+  tenant text collate "C" not null,
+  kind text collate "C" not null,
+  key text collate "C" not null,
+  job_id bigint not null,
+  created_at timestamp with time zone not null default now(),
+  constraint idempotency_pkey PRIMARY KEY (tenant, kind, key),
+  constraint idempotency_key_fits CHECK (((length(key) >= 1) AND (length(key) <= 500)))
+);
+CREATE INDEX idempotency_age ON fairmill.idempotency USING btree (created_at);
+
+create table fairmill.job (
+  id bigint not null generated always as identity,
+  lease_no bigint not null default 0,
+  priority smallint not null default 0,
+  attempt smallint not null default 0,
+  crashes smallint not null default 0,
+  max_attempts smallint not null default 3,
+  state text collate "C" not null,
+  queue text collate "C" not null,
+  tenant text collate "C" not null,
+  kind text collate "C" not null,
+  key text collate "C",
+  worker text collate "C",
+  created_at timestamp with time zone not null default now(),
+  run_at timestamp with time zone,
+  expire_at timestamp with time zone,
+  started_at timestamp with time zone,
+  cancel_requested_at timestamp with time zone,
+  payload jsonb not null,
+  progress jsonb,
+  failures jsonb,
+  limit_key text collate "C",
+  slot integer,
+  rate_limited_times integer,
+  rate_limited boolean,
+  unique_key text collate "C",
+  unique_until text collate "C",
+  rerun_of bigint,
+  reservation bigint,
+  outbox bigint,
+  batch bigint,
+  aside text collate "C",
+  released jsonb,
+  timeout_ms bigint,
+  tags text[],
+  trace text,
+  turn_no bigint,
+  constraint job_pkey PRIMARY KEY (id) with (deduplicate_items = off),
+  constraint job_fits CHECK (((state = COALESCE(aside, CASE WHEN (worker IS NULL) THEN 'ready'::text ELSE
+    'running'::text END)) AND ((worker IS NULL) = (started_at IS NULL)) AND CASE WHEN (aside IS NULL) THEN ((slot IS
+    NULL) OR (limit_key IS NOT NULL)) WHEN (aside = 'scheduled'::text) THEN ((worker IS NULL) AND (run_at IS NOT NULL)
+    AND ((slot IS NULL) OR (limit_key IS NOT NULL))) ELSE ((aside = 'blocked'::text) AND (worker IS NULL) AND (limit_key
+    IS NOT NULL) AND (slot IS NULL)) END AND ((attempt >= crashes) AND (attempt <= lease_no)) AND ((unique_key IS NULL)
+    = (unique_until IS NULL))))
+) with (
+  autovacuum_analyze_scale_factor = 0.2,
+  autovacuum_vacuum_cost_delay = 1,
+  autovacuum_vacuum_insert_scale_factor = 0.5,
+  autovacuum_vacuum_scale_factor = 0.02,
+  autovacuum_vacuum_threshold = 2000,
+  fillfactor = 45
+);
+CREATE INDEX job_batch ON fairmill.job USING btree (batch, id) WHERE (batch IS NOT NULL);
+CREATE INDEX job_blocked ON fairmill.job USING btree (limit_key, priority DESC, id) WHERE (aside = 'blocked'::text);
+CREATE INDEX job_cancelling ON fairmill.job USING btree (id) WHERE (cancel_requested_at IS NOT NULL);
+CREATE INDEX job_expiring ON fairmill.job USING btree (expire_at, id) WHERE (expire_at IS NOT NULL);
+CREATE INDEX job_lane ON fairmill.job USING btree (fairmill.level_v1(queue, (priority)::integer), tenant,
+  COALESCE(turn_no, id)) WITH (deduplicate_items=off) WHERE (aside IS NULL);
+CREATE INDEX job_rate_limited ON fairmill.job USING btree (limit_key, run_at) WHERE ((aside = 'scheduled'::text) AND
+  rate_limited);
+CREATE INDEX job_rerun ON fairmill.job USING btree (rerun_of) WHERE (rerun_of IS NOT NULL);
+CREATE INDEX job_scheduled ON fairmill.job USING btree (run_at, id) WHERE (aside = 'scheduled'::text);
+CREATE UNIQUE INDEX job_slot ON fairmill.job USING btree (limit_key, slot) WITH (deduplicate_items=off) WHERE (slot IS
+  NOT NULL);
+CREATE UNIQUE INDEX job_unique ON fairmill.job USING btree (tenant, kind, unique_key) WHERE (unique_key IS NOT NULL);
+
+create table fairmill.job_history (
+  id bigint not null,
+  lease_no bigint not null,
+  priority smallint not null,
+  attempt smallint not null,
+  crashes smallint not null,
+  max_attempts smallint not null,
+  state text collate "C" not null,
+  queue text collate "C" not null,
+  tenant text collate "C" not null,
+  kind text collate "C" not null,
+  key text collate "C",
+  worker text collate "C",
+  created_at timestamp with time zone not null,
+  run_at timestamp with time zone,
+  expire_at timestamp with time zone,
+  started_at timestamp with time zone,
+  ended_at timestamp with time zone not null,
+  payload jsonb not null,
+  progress jsonb,
+  failures jsonb,
+  result jsonb,
+  error jsonb,
+  limit_key text collate "C",
+  rate_limited_times integer,
+  rerun_of bigint,
+  reservation bigint,
+  outbox bigint,
+  batch bigint,
+  timeout_ms bigint,
+  tags text[],
+  trace text,
+  constraint job_history_pkey PRIMARY KEY (id, ended_at),
+  constraint job_history_done_was_run CHECK (((state <> 'done'::text) OR (worker IS NOT NULL))),
+  constraint job_history_state_is_ended CHECK ((state = ANY (ARRAY['done'::text, 'dead'::text, 'cancelled'::text])))
+) partition by RANGE (ended_at);
+CREATE INDEX job_history_batch ON ONLY fairmill.job_history USING btree (batch, id) WHERE (batch IS NOT NULL);
+CREATE INDEX job_history_cancelled ON ONLY fairmill.job_history USING btree (id) WHERE (state = 'cancelled'::text);
+CREATE INDEX job_history_dead ON ONLY fairmill.job_history USING btree (id) WHERE (state = 'dead'::text);
+CREATE INDEX job_history_rerun ON ONLY fairmill.job_history USING btree (rerun_of) WHERE (rerun_of IS NOT NULL);
+
+create table fairmill.job_history_rest partition of fairmill.job_history default;
+CREATE INDEX job_history_rest_age ON fairmill.job_history_rest USING btree (ended_at, id);
+
+create table fairmill.key_limit (
+  kind text collate "C" not null,
+  per text collate "C" not null default 'key'::text,
+  max_running integer,
+  when_full text collate "C" not null default 'wait'::text,
+  rate_limit integer,
+  rate_per_ms bigint,
+  rate_how text collate "C",
+  rate_at text collate "C",
+  constraint key_limit_pkey PRIMARY KEY (kind),
+  constraint key_limit_kind_fits CHECK (((octet_length(kind) >= 1) AND (octet_length(kind) <= 200))),
+  constraint key_limit_max_running_fits CHECK (((max_running >= 1) AND (max_running <= 10000))),
+  constraint key_limit_per_is_known CHECK ((per = ANY (ARRAY['key'::text, 'tenant'::text, 'kind'::text]))),
+  constraint key_limit_rate_fits CHECK ( CASE WHEN (rate_limit IS NULL) THEN (COALESCE((rate_per_ms)::text, rate_how,
+    rate_at) IS NULL) ELSE COALESCE((((rate_limit >= 1) AND (rate_limit <= 1000000)) AND ((rate_per_ms >= 1) AND
+    (rate_per_ms <= '2592000000'::bigint)) AND (rate_how = ANY (ARRAY['window'::text, 'uniform'::text])) AND (rate_at =
+    ANY (ARRAY['start'::text, 'enqueue'::text]))), false) END),
+  constraint key_limit_when_full_is_known CHECK ((when_full = ANY (ARRAY['wait'::text, 'refuse'::text])))
+);
+CREATE INDEX key_limit_at_start ON fairmill.key_limit USING btree (kind) WHERE (rate_at = 'start'::text);
+
+create table fairmill.key_limit_report (
+  id bigint not null generated always as identity,
+  kind text collate "C" not null,
+  reported_at timestamp with time zone not null,
+  adopted boolean not null default false,
+  per text collate "C" not null,
+  max_running integer,
+  when_full text collate "C" not null,
+  rate_limit integer,
+  rate_per_ms bigint,
+  rate_how text collate "C",
+  rate_at text collate "C",
+  kind_max_running integer,
+  constraint key_limit_report_pkey PRIMARY KEY (id),
+  constraint key_limit_report_kind_fits CHECK (((octet_length(kind) >= 1) AND (octet_length(kind) <= 200))),
+  constraint key_limit_report_kind_max_running_fits CHECK (((kind_max_running >= 0) AND (kind_max_running <= 1000000))),
+  constraint key_limit_report_max_running_fits CHECK (((max_running >= 1) AND (max_running <= 10000))),
+  constraint key_limit_report_per_is_known CHECK ((per = ANY (ARRAY['key'::text, 'tenant'::text, 'kind'::text]))),
+  constraint key_limit_report_rate_fits CHECK ( CASE WHEN (rate_limit IS NULL) THEN (COALESCE((rate_per_ms)::text,
+    rate_how, rate_at) IS NULL) ELSE COALESCE((((rate_limit >= 1) AND (rate_limit <= 1000000)) AND ((rate_per_ms >= 1)
+    AND (rate_per_ms <= '2592000000'::bigint)) AND (rate_how = ANY (ARRAY['window'::text, 'uniform'::text])) AND
+    (rate_at = ANY (ARRAY['start'::text, 'enqueue'::text]))), false) END),
+  constraint key_limit_report_when_full_is_known CHECK ((when_full = ANY (ARRAY['wait'::text, 'refuse'::text])))
+);
+CREATE INDEX key_limit_report_new ON fairmill.key_limit_report USING btree (kind) WHERE (NOT adopted);
+CREATE INDEX key_limit_report_order ON fairmill.key_limit_report USING btree (kind, reported_at, id);
+
+create table fairmill.limit_setting (
+  scope text collate "C" not null,
+  name text collate "C" not null,
+  weight double precision not null default 1,
+  max_running integer,
+  rate_limit integer,
+  rate_per_ms bigint,
+  rate_how text collate "C",
+  rate_at text collate "C",
+  paused_at timestamp with time zone,
+  changed_at timestamp with time zone not null default now(),
+  set_max_running integer,
+  defined_max_running integer,
+  constraint limit_setting_pkey PRIMARY KEY (scope, name),
+  constraint limit_setting_max_running_fits CHECK (((max_running >= 0) AND (max_running <= 1000000))),
+  constraint limit_setting_name_fits CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 200))),
+  constraint limit_setting_rate_fits CHECK ( CASE WHEN (rate_limit IS NULL) THEN (COALESCE((rate_per_ms)::text,
+    rate_how, rate_at) IS NULL) ELSE COALESCE((((rate_limit >= 1) AND (rate_limit <= 1000000)) AND ((rate_per_ms >= 1)
+    AND (rate_per_ms <= '2592000000'::bigint)) AND (rate_how = ANY (ARRAY['window'::text, 'uniform'::text])) AND
+    (rate_at = ANY (ARRAY['start'::text, 'enqueue'::text]))), false) END),
+  constraint limit_setting_scope_is_known CHECK ((scope = ANY (ARRAY['queue'::text, 'kind'::text, 'tenant'::text]))),
+  constraint limit_setting_weight_fits CHECK ((((weight >= (0.01)::double precision) AND (weight <= (1000)::double
+    precision)) AND ((weight = (1)::double precision) OR (scope = 'tenant'::text))))
+);
+CREATE INDEX limit_setting_at_enqueue ON fairmill.limit_setting USING btree (scope, name) WHERE (rate_at =
+  'enqueue'::text);
+CREATE INDEX limit_setting_at_start ON fairmill.limit_setting USING btree (scope, name) WHERE ((paused_at IS NOT NULL)
+  OR (max_running IS NOT NULL) OR (rate_at = 'start'::text));
+CREATE INDEX limit_setting_weighted ON fairmill.limit_setting USING btree (scope, name) WHERE (weight <> (1)::double
+  precision);
+
+create table fairmill.meter (
+  use text collate "C" not null,
+  scope text collate "C" not null,
+  name text collate "C" not null,
+  spent_at timestamp with time zone[],
+  spent integer[],
+  recheck boolean not null default false,
+  used_at timestamp with time zone not null default now(),
+  running_ids bigint[],
+  constraint meter_pkey PRIMARY KEY (use, scope, name)
+) with (
+  autovacuum_vacuum_scale_factor = 0.05,
+  autovacuum_vacuum_threshold = 200,
+  fillfactor = 50
+);
+alter table fairmill.meter alter column running_ids set storage external;
+CREATE INDEX meter_idle ON fairmill.meter USING btree (used_at);
+CREATE INDEX meter_recheck ON fairmill.meter USING btree (name) WHERE recheck;
+
+create table fairmill.migration (
+  name text not null,
+  checksum text not null,
+  applied_at timestamp with time zone not null default now(),
+  constraint migration_pkey PRIMARY KEY (name)
+);
+CREATE TRIGGER migration_guard BEFORE INSERT ON fairmill.migration FOR EACH ROW EXECUTE FUNCTION
+  fairmill.guard_ledger();
+
+create table fairmill.outbox (
+  id bigint not null generated always as identity,
+  tenant text collate "C" not null,
+  channel text collate "C" not null,
+  idempotency_key text collate "C" not null,
+  payload jsonb not null,
+  order_key text collate "C",
+  status text collate "C" not null default 'pending'::text,
+  job_id bigint,
+  waiting jsonb,
+  recheck boolean not null default false,
+  attempts jsonb not null default '[]'::jsonb,
+  answer jsonb,
+  created_at timestamp with time zone not null default now(),
+  ended_at timestamp with time zone,
+  constraint outbox_pkey PRIMARY KEY (id),
+  constraint outbox_key UNIQUE (tenant, channel, idempotency_key),
+  constraint outbox_names_fit CHECK ((((octet_length(tenant) >= 1) AND (octet_length(tenant) <= 200)) AND
+    ((octet_length(channel) >= 1) AND (octet_length(channel) <= 180)) AND ((length(idempotency_key) >= 1) AND
+    (length(idempotency_key) <= 500)) AND ((octet_length(order_key) >= 1) AND (octet_length(order_key) <= 200)))),
+  constraint outbox_payload_fits CHECK ((pg_column_size(payload) <= ((2 * 1024) * 1024))),
+  constraint outbox_status_fits CHECK ( CASE status WHEN 'pending'::text THEN (ended_at IS NULL) WHEN 'sending'::text
+    THEN ((ended_at IS NULL) AND (job_id IS NOT NULL)) WHEN 'sent'::text THEN (ended_at IS NOT NULL) WHEN 'failed'::text
+    THEN (ended_at IS NOT NULL) WHEN 'skipped'::text THEN (ended_at IS NOT NULL) WHEN 'unknown'::text THEN (ended_at IS
+    NOT NULL) ELSE false END),
+  constraint outbox_waiting_fits CHECK (((waiting IS NULL) OR ((status = 'pending'::text) AND (job_id IS NULL) AND
+    (order_key IS NOT NULL))))
+) with (
+  autovacuum_vacuum_scale_factor = 0.05,
+  autovacuum_vacuum_threshold = 1000
+);
+CREATE INDEX outbox_age ON fairmill.outbox USING btree (ended_at) WHERE ((ended_at IS NOT NULL) AND (status <>
+  'unknown'::text));
+CREATE UNIQUE INDEX outbox_head ON fairmill.outbox USING btree (tenant, channel, order_key) WHERE ((order_key IS NOT
+  NULL) AND (ended_at IS NULL) AND (waiting IS NULL));
+CREATE INDEX outbox_recheck ON fairmill.outbox USING btree (id) WHERE recheck;
+CREATE INDEX outbox_unsent ON fairmill.outbox USING btree (status, id) WHERE (status <> 'sent'::text);
+CREATE INDEX outbox_waiting ON fairmill.outbox USING btree (tenant, channel, order_key, id) WHERE (waiting IS NOT NULL);
+
+create table fairmill.queue (
+  name text collate "C" not null,
+  rescan_no bigint not null default 0,
+  constraint queue_pkey PRIMARY KEY (name)
+) with (
+  autovacuum_vacuum_scale_factor = 0,
+  autovacuum_vacuum_threshold = 200,
+  fillfactor = 50
+);
+
+create table fairmill.schedule (
+  name text collate "C" not null,
+  cron text not null,
+  timezone text not null,
+  job jsonb not null,
+  missed_max integer not null default 0,
+  jitter_ms bigint not null default 0,
+  fingerprint text not null,
+  next_at timestamp with time zone not null,
+  not_before timestamp with time zone,
+  last_tick_at timestamp with time zone,
+  last_job_id bigint,
+  last_error jsonb,
+  paused_at timestamp with time zone,
+  revision bigint not null default 1,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  moved_at timestamp with time zone not null default clock_timestamp(),
+  constraint schedule_pkey PRIMARY KEY (name),
+  constraint schedule_jitter_fits CHECK (((jitter_ms >= 0) AND (jitter_ms <= '3153600000000'::bigint))),
+  constraint schedule_job_fits CHECK ((pg_column_size(job) <= (((2 * 1024) * 1024) + 8192))),
+  constraint schedule_job_is_one CHECK (((jsonb_typeof(job) = 'object'::text) AND (job ? 'kind'::text) AND (NOT (job ?|
+    '{run_at,delay_ms,idempotency_key}'::text[])))),
+  constraint schedule_missed_fits CHECK (((missed_max >= 0) AND (missed_max <= 1000))),
+  constraint schedule_name_fits CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 200)))
+) with (
+  fillfactor = 50
+);
+CREATE INDEX schedule_due ON fairmill.schedule USING btree (GREATEST(next_at, not_before)) WHERE (paused_at IS NULL);
+CREATE INDEX schedule_moved ON fairmill.schedule USING btree (moved_at) WHERE (paused_at IS NULL);
+
+create table fairmill.schedule_tick (
+  schedule text collate "C" not null,
+  tick_at timestamp with time zone not null,
+  job_id bigint,
+  refused jsonb,
+  made_at timestamp with time zone not null default clock_timestamp(),
+  constraint schedule_tick_pkey PRIMARY KEY (schedule, tick_at)
+);
+CREATE INDEX schedule_tick_age ON fairmill.schedule_tick USING btree (made_at);
+CREATE INDEX schedule_tick_job ON fairmill.schedule_tick USING btree (job_id) WHERE (job_id IS NOT NULL);
+
+create table fairmill.schema_state (
+  only_row boolean not null default true,
+  version text not null,
+  generation integer not null,
+  libraries_from integer not null,
+  shipped text not null,
+  server_major integer not null,
+  objects jsonb,
+  migrated_at timestamp with time zone not null default now(),
+  constraint schema_state_pkey PRIMARY KEY (only_row),
+  constraint schema_state_is_one CHECK (only_row)
+);
+
+create table fairmill.step (
+  job_id bigint not null,
+  name text collate "C" not null,
+  kind text collate "C" not null,
+  position integer,
+  result jsonb,
+  bytes integer not null default 0,
+  wake_at timestamp with time zone,
+  signalled_at timestamp with time zone,
+  started_at timestamp with time zone not null,
+  finished_at timestamp with time zone,
+  attempt smallint not null,
+  lease_no bigint not null,
+  constraint step_pkey PRIMARY KEY (job_id, name),
+  constraint step_kind_fits CHECK ( CASE kind WHEN 'run'::text THEN (("position" IS NOT NULL) AND (finished_at IS NOT
+    NULL) AND (wake_at IS NULL) AND (signalled_at IS NULL)) WHEN 'sleep'::text THEN (("position" IS NOT NULL) AND
+    (wake_at IS NOT NULL) AND (signalled_at IS NULL) AND (result IS NULL)) WHEN 'wait'::text THEN ((("position" IS NOT
+    NULL) OR ((signalled_at IS NOT NULL) AND (finished_at IS NULL))) AND ((signalled_at IS NOT NULL) OR (result IS
+    NULL))) ELSE false END),
+  constraint step_kind_is_known CHECK ((kind = ANY (ARRAY['run'::text, 'sleep'::text, 'wait'::text]))),
+  constraint step_name_fits CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 200))),
+  constraint step_result_fits CHECK (((result IS NULL) OR (pg_column_size(result) <= ((2 * 1024) * 1024))))
+);
+CREATE INDEX step_age ON fairmill.step USING btree (started_at);
+
+create table fairmill.unique_period (
+  tenant text collate "C" not null,
+  kind text collate "C" not null,
+  key text collate "C" not null,
+  job_id bigint not null,
+  expires_at timestamp with time zone not null,
+  constraint unique_period_pkey PRIMARY KEY (tenant, kind, key),
+  constraint unique_period_key_fits CHECK (((length(key) >= 1) AND (length(key) <= 500)))
+);
+CREATE INDEX unique_period_end ON fairmill.unique_period USING btree (expires_at);
+
+create table fairmill.worker (
+  id text collate "C" not null,
+  state text collate "C" not null default 'alive'::text,
+  lease_until timestamp with time zone not null,
+  beat_at timestamp with time zone not null default now(),
+  started_at timestamp with time zone not null default now(),
+  ended_at timestamp with time zone,
+  listening boolean not null default false,
+  concurrency integer not null default 1,
+  queues text[] not null default '{}'::text[],
+  kinds text[],
+  host text,
+  pid integer,
+  version text,
+  stats jsonb not null default '{}'::jsonb,
+  constraint worker_pkey PRIMARY KEY (id),
+  constraint worker_id_fits CHECK (((length(id) >= 1) AND (length(id) <= 200))),
+  constraint worker_state_is_known CHECK ((state = ANY (ARRAY['alive'::text, 'lost'::text, 'stopped'::text])))
+) with (
+  autovacuum_vacuum_scale_factor = 0,
+  autovacuum_vacuum_threshold = 200,
+  fillfactor = 50
+);
+
+--   id bigint
+--   tenant text
+--   channel text
+--   idempotency_key text
+--   message_key text
+--   status text
+--   sent_at timestamp with time zone
+--   worker text
+--   created_at timestamp with time zone
+--   ended_at timestamp with time zone
+create view fairmill.channel_outbox as
+SELECT o.id, o.tenant, o.channel, concat_ws('/'::text, o.tenant, o.channel, o.idempotency_key) AS idempotency_key,
+  o.idempotency_key AS message_key, o.status, ((taken.attempt ->> 'at'::text))::timestamp with time zone AS sent_at,
+  (taken.attempt ->> 'worker'::text) AS worker, o.created_at, o.ended_at
+FROM (fairmill.outbox o
+LEFT JOIN LATERAL (
+SELECT a.attempt
+FROM jsonb_array_elements(o.attempts) a(attempt)
+WHERE ((a.attempt ->> 'outcome'::text) = 'sent'::text)) taken ON (true));
+
+--   kind text
+--   per text
+--   max_running integer
+--   when_full text
+--   rate_limit integer
+--   rate_per_ms bigint
+--   rate_how text
+--   rate_at text
+create view fairmill.key_limit_in_force as
+SELECT r.kind, r.per, r.max_running, r.when_full, r.rate_limit, r.rate_per_ms, r.rate_how, r.rate_at
+FROM fairmill.key_limit r
+WHERE (NOT (EXISTS (
+SELECT
+FROM fairmill.key_limit_report t
+WHERE ((t.kind = r.kind) AND (NOT t.adopted) AND (NOT (EXISTS (
+SELECT
+FROM fairmill.key_limit_report later
+WHERE ((later.kind = t.kind) AND (ROW(later.reported_at, later.id) > ROW(t.reported_at, t.id))))))))))
+UNION ALL
+SELECT t.kind, t.per, t.max_running, t.when_full, t.rate_limit, t.rate_per_ms, t.rate_how, t.rate_at
+FROM fairmill.key_limit_report t
+WHERE ((NOT t.adopted) AND (COALESCE(t.max_running, t.rate_limit) IS NOT NULL) AND (NOT (EXISTS (
+SELECT
+FROM fairmill.key_limit_report later
+WHERE ((later.kind = t.kind) AND (ROW(later.reported_at, later.id) > ROW(t.reported_at, t.id)))))));

@@ -1,0 +1,32 @@
+// Why an account did not pay for a job, and how the database says so.
+import { FairmillError } from "../base/errors.js";
+import type { RefusalTable } from "../db/refusals.js";
+
+/** Not taken: the account has not enough credits for what the job reserves. */
+export class CreditsExhaustedError extends FairmillError {
+  override readonly name = "CreditsExhaustedError";
+  readonly account: string;
+  /** What the job asked for, and what the account had left for it. */
+  readonly amount: number;
+  readonly available: number;
+  constructor(account: string, amount: number, available: number) {
+    super(
+      "FAIRMILL_CREDITS_EXHAUSTED",
+      `Not enqueued: the account "${account}" has ${available} credits left, and the job needs ${amount}. Grant more: client.credits.grant("${account}", …).`,
+    );
+    this.account = account;
+    this.amount = amount;
+    this.available = available;
+  }
+}
+
+interface Facts {
+  readonly account: string;
+  readonly amount: number;
+  readonly balance: number;
+}
+
+export const creditRefusals: RefusalTable = {
+  FAIRMILL_CREDITS_EXHAUSTED: ({ account, amount, balance }: Facts) =>
+    new CreditsExhaustedError(account, amount, balance),
+};

@@ -1,0 +1,51 @@
+// What the services of a worker share: connections, clock, log, news. Made before any of them.
+import { Bus } from "../base/bus.js";
+import { systemClock } from "../base/clock.js";
+import { createLogger } from "../base/log.js";
+import { WorkerIdentity } from "../core/worker/incarnation.js";
+import type { WorkerContext } from "../core/worker/worker-context.js";
+import type { WorkerEmitter } from "../core/worker/worker-events.js";
+import type { WorkerNews } from "../core/worker/worker-news.js";
+import { ANSWER_MS_MAX, Database } from "../db/database.js";
+import { isUnmigrated } from "../db/failures.js";
+import { SchemaFit } from "../db/migrate/schema-fit.js";
+import type { WorkerOptions, WorkerSettings } from "./worker-settings.js";
+
+/** A short lease is no reason to give up a database that is slow. */
+const ANSWER_MS_MIN = 5_000;
+
+/** The context of the core, with what the features read besides. */
+export interface FeatureContext extends WorkerContext {
+  readonly settings: WorkerSettings;
+  readonly identity: WorkerIdentity;
+  /** Whether the schema fits this library. */
+  readonly fit: SchemaFit;
+}
+
+export function createContext(
+  options: WorkerOptions,
+  settings: WorkerSettings,
+  kinds: readonly string[],
+  events: WorkerEmitter,
+): FeatureContext {
+  const clock = options.clock ?? systemClock;
+  const log = options.logger ?? createLogger();
+  const db = new Database(options, {
+    connectionsMax: 4 + settings.concurrency.size,
+    applicationName: "fairmill worker",
+    // A statement without an answer for as long as a lease lasts has lost its connection. Work would stand still for any longer.
+    answerMsMax: Math.min(ANSWER_MS_MAX, Math.max(ANSWER_MS_MIN, settings.leaseMs)),
+  });
+  const identity = new WorkerIdentity(clock);
+  const fit = new SchemaFit(db);
+  const trouble = (doing: string, error: unknown) => {
+    log.warn(
+      { worker: identity.id, doing, error: error instanceof Error ? error.message : String(error) },
+      "Trouble, will try again",
+    );
+    events.emit("trouble", { doing, error });
+    // A function that is gone: the schema may have been migrated beyond this library since the start.
+    if (isUnmigrated(error)) void fit.retell((misfit) => trouble("checking the schema", misfit));
+  };
+  return { db, clock, log, events, bus: new Bus<WorkerNews>(), settings, kinds, identity, fit, trouble };
+}
