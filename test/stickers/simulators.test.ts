@@ -1,7 +1,8 @@
 // The simulated services answer like the real ones, keep their limits, and log what a duplicate would be seen by.
 import sharp from "sharp";
 import { afterEach, describe, expect, test } from "vitest";
-import { drawCreature, MOODS } from "../../examples/stickers/simulators/drawing.js";
+import { MOODS } from "../../examples/stickers/moods.js";
+import { drawCreature } from "../../examples/stickers/simulators/drawing.js";
 import { GeminiSimulator } from "../../examples/stickers/simulators/gemini.js";
 import { PixianSimulator } from "../../examples/stickers/simulators/pixian.js";
 import type { SimulatedService } from "../../examples/stickers/simulators/service.js";

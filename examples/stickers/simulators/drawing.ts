@@ -1,8 +1,6 @@
 // Draws what a picture model would: a small creature with a mood, on a plain background. The same words give the same picture.
 import { createHash } from "node:crypto";
-
-export const MOODS = ["happy", "sad", "angry", "in love", "surprised", "sleepy", "proud", "cheeky"] as const;
-export type Mood = (typeof MOODS)[number];
+import { MOODS, type Mood } from "../moods.js";
 
 const SPECIES = ["cat", "bear", "bunny", "fox", "frog", "ghost"] as const;
 type Species = (typeof SPECIES)[number];

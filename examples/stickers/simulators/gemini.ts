@@ -13,6 +13,8 @@ const STATUS = { 429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 503: "UNAVAILABLE" 
 const IMAGE_TOKENS = 1_290;
 
 export class GeminiSimulator extends SimulatedService {
+  /** Models that answer with 503 while the others work. */
+  readonly downModels = new Set<string>();
   readonly #apiKey: string;
 
   constructor(apiKey: string, weather: Partial<Weather> = {}, random?: () => number) {
@@ -25,6 +27,7 @@ export class GeminiSimulator extends SimulatedService {
     if (method !== "POST" || model === undefined) return failure(404, "NOT_FOUND", `${path} is not found.`);
     if ((headers["x-goog-api-key"] ?? query.get("key")) !== this.#apiKey)
       return failure(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.");
+    if (this.downModels.has(model)) return this.refuse(503, 1);
     const prompt = promptOf(body);
     if (prompt === undefined) return failure(400, "INVALID_ARGUMENT", "contents is not specified");
     const quality = model.includes("flash") ? "plain" : "fine";

@@ -15,6 +15,10 @@ const CHAT_MESSAGES_PER_SECOND = 1;
 
 export class TelegramSimulator extends SimulatedService {
   readonly chats = new Map<string, ChatMessage[]>();
+  /** Users who have blocked the bot. */
+  readonly blocked = new Set<string>();
+  /** Is told of every message that a chat shows. */
+  onMessage: (chat: string, message: ChatMessage) => void = () => {};
   readonly #token: string;
   #lastId = 0;
   #webhook: { url: string; secret: string | undefined } | undefined;
@@ -54,10 +58,13 @@ export class TelegramSimulator extends SimulatedService {
   #send(given: FormData, content: Pick<ChatMessage, "text" | "sticker">): Answer {
     const chat = this.#chatOf(given);
     if (chat === undefined) return failure(400, "Bad Request: chat_id is empty");
+    const chatId = String(given.get("chat_id"));
+    if (this.blocked.has(chatId)) return failure(403, "Forbidden: bot was blocked by the user");
     const at = Date.now();
     if (chat.filter((message) => message.at > at - 1_000).length >= CHAT_MESSAGES_PER_SECOND) return tooMany(1);
     const message: ChatMessage = { id: ++this.#lastId, at, ...content };
     chat.push(message);
+    this.onMessage(chatId, message);
     return done({
       message_id: message.id,
       date: Math.floor(at / 1_000),
