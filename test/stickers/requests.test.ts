@@ -42,7 +42,9 @@ test("words become one sticker in the chat, and one credit is captured", async (
     `cats/${job!.id}.webp`,
   ]);
   await waitUntil("the answer of Telegram on record", async () =>
-    (await bot.parts.client.outbox.list({ status: "sent" })).some(({ idempotencyKey }) => idempotencyKey === `sticker-${job!.id}`),
+    (await bot.parts.client.outbox.list({ status: "sent" })).some(
+      ({ idempotencyKey }) => idempotencyKey === `sticker-${job!.id}`,
+    ),
   );
   expect(bot.stickers(1)).toHaveLength(1);
 });

@@ -1,9 +1,10 @@
 // The simulators of the services whose keys are not set, and the environment that leads bot and workers to them.
+
+import type { Environment } from "../settings.js";
 import { GeminiSimulator } from "../simulators/gemini.js";
 import { PixianSimulator } from "../simulators/pixian.js";
 import type { Weather } from "../simulators/service.js";
 import { TelegramSimulator } from "../simulators/telegram.js";
-import type { Environment } from "../settings.js";
 
 export interface Simulation {
   /** Undefined: the real one is used. */
@@ -14,7 +15,13 @@ export interface Simulation {
   stop(): Promise<void>;
 }
 
-const KEYS = { token: "1:simulated", secret: "simulated-secret", gemini: "simulated", id: "simulated", pixian: "simulated" };
+const KEYS = {
+  token: "1:simulated",
+  secret: "simulated-secret",
+  gemini: "simulated",
+  id: "simulated",
+  pixian: "simulated",
+};
 
 export async function startSimulation(given: Environment = {}, weather: Partial<Weather> = {}): Promise<Simulation> {
   const telegram = given["TELEGRAM_TOKEN"] ? undefined : new TelegramSimulator(KEYS.token, weather);

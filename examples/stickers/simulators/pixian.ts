@@ -2,7 +2,8 @@
 
 import { createHash } from "node:crypto";
 import { cutOut } from "../sticker-cutout.js";
-import { type Answer, formOf, json, SimulatedService, type Taken, type Weather } from "./service.js";
+import { formOf } from "./form.js";
+import { type Answer, json, SimulatedService, type Taken, type Weather } from "./service.js";
 
 const MESSAGES = { 429: "Too many requests.", 500: "Internal error.", 503: "Temporarily unavailable." } as const;
 
@@ -18,9 +19,7 @@ export class PixianSimulator extends SimulatedService {
     if (request.method !== "POST" || request.path !== "/api/v2/remove-background")
       return failure(404, 1_001, "Unknown route.");
     if (request.headers.authorization !== this.#authorization) return failure(401, 1_002, "Unauthorized.");
-    const image = await formOf(request)
-      .then((form) => form.get("image"))
-      .catch(() => null);
+    const image = formOf(request).get("image");
     if (!(image instanceof Blob)) return failure(400, 1_003, "The image parameter is missing.");
     const cut = await cutOut(new Uint8Array(await image.arrayBuffer()), 0.6).catch(() => undefined);
     if (!cut) return failure(400, 1_004, "The image could not be read.");

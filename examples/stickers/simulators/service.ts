@@ -97,7 +97,7 @@ export abstract class SimulatedService {
       answer =
         weather.failPercent > 0 && this.#random() * 100 < weather.failPercent
           ? this.refuse(500, 1)
-          : await this.answer(taken);
+          : await answerOf(() => this.answer(taken));
     }
     this.#inFlight--;
     if (this.log.length < LOG_CALLS_MAX)
@@ -120,6 +120,15 @@ export abstract class SimulatedService {
   }
 }
 
+/** A request that cannot be read is the caller's fault, and no reason to end the simulator. */
+async function answerOf(answer: () => Promise<Answer> | Answer): Promise<Answer> {
+  try {
+    return await answer();
+  } catch (error) {
+    return json(400, { ok: false, error_code: 400, description: `Bad Request: ${error}` });
+  }
+}
+
 async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -135,8 +144,3 @@ export const json = (status: number, body: unknown, headers: Record<string, stri
   headers: { "content-type": "application/json; charset=utf-8", ...headers },
   body: JSON.stringify(body),
 });
-
-/** The parts of a form, by name: `fetch` writes them, so `Response` reads them. */
-export async function formOf({ headers, body }: Taken): Promise<FormData> {
-  return new Response(new Uint8Array(body), { headers: { "content-type": headers["content-type"] ?? "" } }).formData();
-}

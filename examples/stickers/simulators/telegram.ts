@@ -1,7 +1,8 @@
 // Telegram's Bot API, as far as the bot uses it: sendMessage, editMessageText, sendSticker, answerCallbackQuery, getMe, setWebhook. Limits of
 // 30 messages a second in all and one a second per chat. It takes no idempotency key and cannot be asked what arrived: a chat shows duplicates.
 import { createHash } from "node:crypto";
-import { type Answer, formOf, json, SimulatedService, type Taken, type Weather } from "./service.js";
+import { formOf } from "./form.js";
+import { type Answer, json, SimulatedService, type Taken, type Weather } from "./service.js";
 
 export interface ChatMessage {
   readonly id: number;
@@ -32,7 +33,7 @@ export class TelegramSimulator extends SimulatedService {
     const [, token, method] = ROUTE.exec(request.path) ?? [];
     if (method === undefined) return failure(404, "Not Found");
     if (token !== this.#token) return failure(401, "Unauthorized");
-    const given = await parametersOf(request);
+    const given = parametersOf(request);
     switch (method) {
       case "getMe":
         return done({ id: 1, is_bot: true, first_name: "Stickers", username: "stickers_bot" });
@@ -123,7 +124,7 @@ const textOf = (value: ReturnType<FormData["get"]>): string | undefined =>
   typeof value === "string" ? value : undefined;
 
 /** Parameters come as JSON or as a form. */
-async function parametersOf(request: Taken): Promise<FormData> {
+function parametersOf(request: Taken): FormData {
   if (request.headers["content-type"]?.startsWith("multipart/")) return formOf(request);
   const form = new FormData();
   try {
