@@ -1,4 +1,4 @@
-// `npm start`: the example of fair lanes, where nobody sits at a terminal.
+// `npm start -- --example fair-lanes`, without a terminal. The sticker bot is started in `test/stickers/start.test.ts`.
 import { cp, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -28,7 +28,10 @@ async function clone(): Promise<string> {
 }
 
 const example = (folder: string, args: readonly string[] = [], env: Record<string, string> = {}) =>
-  start(join(folder, "scripts/start.mjs"), args, { cwd: folder, env: { ...env, ...sameBinaries() } });
+  start(join(folder, "scripts/start.mjs"), ["--example", "fair-lanes", ...args], {
+    cwd: folder,
+    env: { ...env, ...sameBinaries() },
+  });
 
 function sameBinaries(): Record<string, string> {
   const named = process.env["FAIRMILL_POSTGRES_BIN"];

@@ -27,7 +27,7 @@ export class GeminiSimulator extends SimulatedService {
     if (method !== "POST" || model === undefined) return failure(404, "NOT_FOUND", `${path} is not found.`);
     if ((headers["x-goog-api-key"] ?? query.get("key")) !== this.#apiKey)
       return failure(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.");
-    if (this.downModels.has(model)) return this.refuse(503, 1);
+    if (this.downModels.has(model)) return this.refuse(503, this.retryAfterSeconds);
     const prompt = promptOf(body);
     if (prompt === undefined) return failure(400, "INVALID_ARGUMENT", "contents is not specified");
     const quality = model.includes("flash") ? "plain" : "fine";

@@ -47,6 +47,8 @@ const LOG_CALLS_MAX = 200_000;
 export abstract class SimulatedService {
   readonly weather: Weather;
   readonly log: Call[] = [];
+  /** What a refusal says about when to come again. */
+  retryAfterSeconds = 1;
   #inFlight = 0;
   #starts: number[] = [];
   readonly #server: Server;
@@ -89,14 +91,14 @@ export abstract class SimulatedService {
       body: await bodyOf(request),
     };
     let answer: Answer;
-    if (weather.isDown) answer = this.refuse(503, 1);
-    else if (isOver || inFlight > weather.inFlightMax) answer = this.refuse(429, 1);
+    if (weather.isDown) answer = this.refuse(503, this.retryAfterSeconds);
+    else if (isOver || inFlight > weather.inFlightMax) answer = this.refuse(429, this.retryAfterSeconds);
     else {
       const [least, most] = weather.latencyMs;
       await sleep(least + (most - least) * this.#random());
       answer =
         weather.failPercent > 0 && this.#random() * 100 < weather.failPercent
-          ? this.refuse(500, 1)
+          ? this.refuse(500, this.retryAfterSeconds)
           : await answerOf(() => this.answer(taken));
     }
     this.#inFlight--;
