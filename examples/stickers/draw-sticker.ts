@@ -1,4 +1,5 @@
 // From words to a sticker in three steps, each kept: a run that comes after a crash goes on behind the last one and pays for nothing twice.
+import { createHash } from "node:crypto";
 import type { JobContext } from "fairmill";
 import type { Storage } from "fairmill/storage";
 import type { BackgroundRemover } from "./background-remover.js";
@@ -19,13 +20,14 @@ export async function drawSticker(
   { folder, words }: { folder: string; words: string },
   tell: (doing: string) => Promise<void> = async () => {},
 ): Promise<Drawn> {
+  const draft = `${folder}/${ctx.id}-${createHash("sha256").update(words).digest("hex").slice(0, 8)}`;
   await tell("drawing");
   const picture = await ctx.step("picture", () =>
-    drawnOnce(storage, `${folder}/${ctx.id}-picture.png`, () => pictures.draw(words, ctx.signal)),
+    drawnOnce(storage, `${draft}-picture.png`, () => pictures.draw(words, ctx.signal)),
   );
   await tell("cutting out");
   const cutout = await ctx.step("cutout", () =>
-    drawnOnce(storage, `${folder}/${ctx.id}-cutout.png`, async () =>
+    drawnOnce(storage, `${draft}-cutout.png`, async () =>
       remover.remove(await fileOf(storage, picture.key), ctx.signal),
     ),
   );
@@ -37,7 +39,10 @@ export async function drawSticker(
   });
 }
 
-/** A file that is there was paid for by a run that died before its step was kept: it is used, not bought again. */
+/**
+ * A file that is there was paid for by a run that died before its step was kept: it is used, not bought again. Its name tells job and words,
+ * because job ids begin again in a new database and the folder may be older.
+ */
 async function drawnOnce(
   storage: Storage,
   key: string,

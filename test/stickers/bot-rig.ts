@@ -20,7 +20,7 @@ import { startWebhookServer, type WebhookServer } from "../../examples/stickers/
 import { endAfterTest } from "../support/leftovers.js";
 import { waitUntil } from "../support/wait.js";
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 90_000;
 
 export interface BotRig {
   readonly parts: Parts;

@@ -1,5 +1,6 @@
 // `npm start`: the bot with everything around it. Simulators for the services without keys, two worker processes, synthetic users of three
 // communities, and keys to break it with.
+import { setMaxListeners } from "node:events";
 import { existsSync } from "node:fs";
 import { relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -35,6 +36,8 @@ export async function run({ databaseUrl, isOurs }: Where, stop: AbortSignal, sti
   if (existsSync(ENV_FILE)) process.loadEnvFile(ENV_FILE);
   const over = new AbortController();
   const signal = AbortSignal.any([stop, over.signal]);
+  // Every synthetic user listens to it.
+  setMaxListeners(0, signal);
   const view = new View();
   const guest = isOurs ? undefined : await guestSchemas(databaseUrl);
   const simulation = await startSimulation(process.env);

@@ -6,7 +6,7 @@ import type { ChatMessage, TelegramSimulator } from "../simulators/telegram.js";
 import { type Update, userPaid, userSays } from "../simulators/updates.js";
 
 const CREATURES = ["cat", "bear", "bunny", "fox", "frog", "ghost"] as const;
-const HATS = ["with a hat", "in the rain", "on a bicycle", "at work", "with cake", "on Monday"] as const;
+const SCENES = ["with a hat", "in the rain", "on a bicycle", "at work", "with cake", "on Monday"] as const;
 const LOOKS_MS = { calm: { least: 3_000, most: 9_000 }, noisy: { least: 0, most: 300 } } as const;
 /** Then the user asks again, whatever became of the request. */
 const PATIENCE_MS = 60_000;
@@ -58,7 +58,7 @@ export class SyntheticUsers {
     await this.#write(user, userSays(user, `/start ${community}`));
     for (let n = 0; n < requests; n++) {
       await this.#pause(LOOKS_MS[mood].least, LOOKS_MS[mood].most);
-      const words = `a ${pick(MOODS)} ${pick(CREATURES)} ${pick(HATS)}`;
+      const words = `${pick(MOODS)} ${pick(CREATURES)} ${pick(SCENES)}`;
       const answer = await this.#ask(community, user, words);
       if (answer?.text?.includes("no stickers left")) await this.#write(user, userPaid(user));
     }
