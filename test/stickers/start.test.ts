@@ -7,7 +7,7 @@ import { listenForKeys } from "../../examples/stickers/run/keys.js";
 import { View } from "../../examples/stickers/run/view.js";
 import { repo } from "../cli/cli.js";
 import { clone, npmStart } from "../cli/clone.js";
-import { useDatabase } from "../support/database.js";
+import { freshDatabase, useDatabase } from "../support/database.js";
 
 const db = useDatabase();
 const schemas = async () =>
@@ -41,6 +41,16 @@ test("on a database that is named: cleans up at a signal, and its workers are go
       "select pid from pg_stat_activity where datname = current_database() and application_name = 'stickers'",
     ),
   ).toEqual([]);
+});
+
+test("ends with an error when its database is gone, and leaves nothing running", async () => {
+  const fresh = await freshDatabase({ empty: true });
+  const running = npmStart(repo, ["--database-url", fresh.url], { STICKERS_FOLDER: join(await clone(), "files") });
+  await running.line(" got “");
+  await fresh.drop();
+  const { code, stderr } = await running.ended;
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^error: /m);
 });
 
 test("arguments that do not fit are refused with what fits", async () => {

@@ -73,16 +73,32 @@ export async function run({ databaseUrl, isOurs }: Where, stop: AbortSignal, sti
     leaveKeys = listenForKeys(keysOf({ parts, simulation, workers, users, view, quit: () => over.abort() }));
     await watch(parts, tally, view, signal);
   } finally {
+    // Also when it failed: users stop writing.
+    over.abort();
     leaveKeys();
     view.leave();
-    await webhook?.stop();
-    await users?.gone();
-    await workers.stop();
-    if (!stop.aborted && tally.stickers > 0) await printSummary(parts, tally, view);
-    await parts.close();
-    await guest?.drop();
-    await simulation.stop();
+    await inTurn([
+      () => webhook?.stop(),
+      () => users?.gone(),
+      () => workers.stop(),
+      () => (!stop.aborted && tally.stickers > 0 ? printSummary(parts, tally, view) : undefined),
+      () => parts.close(),
+      () => guest?.drop(),
+      () => simulation.stop(),
+    ]);
   }
+}
+
+/** All of them, also when one fails: a server that was left listening would keep the process alive. The first failure is thrown at the end. */
+async function inTurn(endings: readonly (() => Promise<void> | undefined)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const end of endings)
+    try {
+      await end();
+    } catch (error) {
+      failures.push(error);
+    }
+  if (failures.length > 0) throw failures[0];
 }
 
 async function prepare({ client, people, telegram, settings }: Parts): Promise<void> {
