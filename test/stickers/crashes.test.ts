@@ -40,6 +40,34 @@ test("a worker killed behind a stored picture does not have it drawn again", asy
   expect(bot.stickers(1)).toHaveLength(1);
 });
 
+test("a send that is cut off is listed as unknown and not repeated, until a person says so", async () => {
+  const bot = await startBot(db.url);
+  const { client, telegram } = bot.parts;
+  const processes = bot.startProcesses(1);
+  await bot.joins(1);
+  await bot.text(1, "Send me words");
+  await client.pause({ kind: telegram.definition.kind });
+  await bot.brings(userSays(1, "a surprised ghost"));
+  await waitUntil(
+    "a sticker in the outbox",
+    async () => (await client.outbox.list({ status: "pending" })).length === 1,
+  );
+  bot.telegram.weather.latencyMs = [600_000, 600_000];
+  await client.resume({ kind: telegram.definition.kind });
+  const [message] = await waitUntil("a send that has begun", async () => {
+    const sending = await client.outbox.list({ status: "sending" });
+    return sending.length > 0 ? sending : undefined;
+  });
+  expect(processes.kill()).toBeDefined();
+  bot.telegram.weather.latencyMs = [0, 0];
+  await waitUntil("its end as unknown", async () => (await client.outbox.get(message!.id))?.status === "unknown");
+  expect(bot.stickers(1)).toEqual([]);
+  expect(await bot.balance(1)).toEqual({ available: 2, reserved: 0 });
+  expect(await client.outbox.resolve(message!.id, "resend", { by: "test" })).toBe("resolved");
+  await bot.sticker(1);
+  expect(bot.stickers(1)).toHaveLength(1);
+});
+
 test("40 requests and workers killed at random: each user has a sticker, or the credit and a message, or is listed as unknown", async () => {
   const bot = await startBot(db.url);
   bot.gemini.weather.latencyMs = [50, 250];
