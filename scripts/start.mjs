@@ -1,16 +1,26 @@
-// `npm start`: makes a fresh clone ready, starts an embedded PostgreSQL and runs the example on it. Another database is used only when
-// it is named on the command line, whatever the environment says: `npm start -- --database-url postgres://…`.
+// `npm start`: makes a fresh clone ready, starts an embedded PostgreSQL and runs an example on it: the sticker bot, or the one that is named.
+// Another database is used only when it is named on the command line, whatever the environment says: `npm start -- --database-url postgres://…`.
 import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
 import { ensureBuilt, ensureInstalled, root } from "./ensure.mjs";
 
 const DATA_DIR = join(root, ".fairmill", "postgres");
-const USAGE = "Usage: npm start -- [--database-url postgres://…]";
+const USAGE = "Usage: npm start -- [--database-url postgres://…] [--example stickers | fair-lanes] [--stickers n]";
+/** By name: what loads its `run`. */
+const EXAMPLES = {
+  stickers: async () => {
+    const { createJiti } = await import("jiti");
+    // A cache in a shared temporary folder could be filled by another process.
+    const jiti = createJiti(import.meta.url, { fsCache: false, interopDefault: false });
+    return (await jiti.import("../examples/stickers/run/run.ts")).run;
+  },
+  "fair-lanes": async () => (await import("../examples/fair-lanes/run.mjs")).run,
+};
 /** One Ctrl-C arrives twice here: from the terminal, and from npm, which passes it on and may take its time. */
 const SAME_KEYPRESS_MS = 1_000;
 
-const databaseUrl = readArguments();
+const { databaseUrl, example, stickers } = readArguments();
 // Where workers listen: it would lead them to another database than the one that was chosen.
 delete process.env.DATABASE_DIRECT_URL;
 ensureInstalled();
@@ -34,9 +44,9 @@ process.on("SIGTERM", stop(143));
 let postgres;
 try {
   postgres = databaseUrl === undefined ? await startPostgres() : undefined;
-  const { run } = await import("../examples/fair-lanes/run.mjs");
+  const run = await EXAMPLES[example]();
   isStarting = false;
-  await run({ databaseUrl: databaseUrl ?? postgres.url, isOurs: databaseUrl === undefined }, stopping.signal);
+  await run({ databaseUrl: databaseUrl ?? postgres.url, isOurs: databaseUrl === undefined }, stopping.signal, stickers);
 } catch (error) {
   console.error(`error: ${error instanceof Error ? error.message : error}`);
   if (process.env.FAIRMILL_LOG_LEVEL === "debug") console.error(error);
@@ -47,8 +57,15 @@ try {
 
 function readArguments() {
   try {
-    const { values } = parseArgs({ options: { "database-url": { type: "string" } } });
-    return values["database-url"];
+    const options = { "database-url": { type: "string" }, example: { type: "string" }, stickers: { type: "string" } };
+    const { values } = parseArgs({ options });
+    const example = values.example ?? "stickers";
+    if (!Object.hasOwn(EXAMPLES, example))
+      throw new Error(`--example ${example}: there are ${Object.keys(EXAMPLES).join(" and ")}.`);
+    if (values.stickers !== undefined && !/^[1-9]\d{0,5}$/.test(values.stickers))
+      throw new Error(`--stickers ${values.stickers}: that is no number of stickers.`);
+    const stickers = values.stickers === undefined ? undefined : Number(values.stickers);
+    return { databaseUrl: values["database-url"], example, stickers };
   } catch (error) {
     console.error(`error: ${error.message}\n${USAGE}`);
     process.exit(2);

@@ -131,7 +131,7 @@ function printSummary(lanes, firstId, isOurs) {
   // The commands find the PostgreSQL of this folder by themselves, while it runs, unless the environment names another one.
   const command = process.env.DATABASE_URL ? "env -u DATABASE_URL node dist/cli/main.js" : "node dist/cli/main.js";
   if (isOurs)
-    console.log(`Try next, in a second terminal while ${process.stdout.isTTY ? "this runs" : "`npm start` runs in a first one"}:
+    console.log(`Try next, in a second terminal while ${process.stdout.isTTY ? "this runs" : "`npm run example:fair-lanes` runs in a first one"}:
   ${command} jobs --tenant bob
   ${command} job ${firstId}
   ${command} enqueue picture.draw '{"number":1}' --tenant dora --queue pictures`);

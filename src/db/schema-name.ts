@@ -36,11 +36,14 @@ export function checkSchemaName(schema: string): string {
 
 const texts = new Map<string, string>();
 
+/** The word as the name of the schema. As the beginning of a kind of job (`'fairmill.deliver.'`, `'fairmill.%'`, `"fairmill."`) it is the same in every schema. */
+const SCHEMA_WORD = /\bfairmill\b(?!\.(?:deliver\.|%'|"))/g;
+
 /** The statement with the schema's name in place; texts are few and constant, so they are kept. */
 export function qualify(text: string, schema: string): string {
   if (schema === DEFAULT_SCHEMA) return text;
   const known = `${schema} ${text}`;
-  const qualified = texts.get(known) ?? text.replaceAll(/\bfairmill\b/g, schema);
+  const qualified = texts.get(known) ?? text.replaceAll(SCHEMA_WORD, schema);
   texts.set(known, qualified);
   return qualified;
 }

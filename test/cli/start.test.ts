@@ -1,39 +1,15 @@
-// `npm start`: the example of fair lanes, where nobody sits at a terminal.
-import { cp, symlink } from "node:fs/promises";
+// `npm start -- --example fair-lanes`, without a terminal. The sticker bot is started in `test/stickers/start.test.ts`.
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterEach, describe, expect, onTestFinished, test } from "vitest";
-import { removeEmbedded } from "../../src/embedded/index.js";
+import { afterEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { cli, repo, scratchFolder, start } from "./cli.js";
+import { cli, repo } from "./cli.js";
+import { clone, npmStart } from "./clone.js";
 
 const db = useDatabase();
 
-/** A clone of its own: the repository's PostgreSQL may be in use. */
-async function clone(): Promise<string> {
-  const folder = await scratchFolder();
-  for (const name of [
-    "package.json",
-    "package-lock.json",
-    "tsconfig.build.json",
-    "node_modules",
-    "src",
-    "dist",
-    "examples",
-  ])
-    await symlink(join(repo, name), join(folder, name));
-  await cp(join(repo, "scripts"), join(folder, "scripts"), { recursive: true });
-  onTestFinished(() => removeEmbedded(join(folder, ".fairmill/postgres")));
-  return folder;
-}
-
 const example = (folder: string, args: readonly string[] = [], env: Record<string, string> = {}) =>
-  start(join(folder, "scripts/start.mjs"), args, { cwd: folder, env: { ...env, ...sameBinaries() } });
-
-function sameBinaries(): Record<string, string> {
-  const named = process.env["FAIRMILL_POSTGRES_BIN"];
-  return named === undefined ? {} : { FAIRMILL_POSTGRES_BIN: named };
-}
+  npmStart(folder, ["--example", "fair-lanes", ...args], env);
 
 const schemas = async () =>
   (

@@ -42,6 +42,21 @@ describe("the schema's name", () => {
     expect(await (await session(url)).query("select from pg_namespace where nspname = 'fairmill'")).toEqual([]);
   });
 
+  test("kinds of Fairmill's own have the same names in every schema, and stay reserved", async () => {
+    const { url } = await database();
+    const db = open(url, "other_mill");
+    await migrate(db);
+    await db.query("select fairmill.publish_v1('telegram', '{}', idempotency_key => 'once')");
+    // The kind is put together here: as one word in a statement it would be changed with it.
+    const kind = ["fairmill", "deliver", "telegram"].join(".");
+    expect(await db.query("select kind from fairmill.job")).toEqual([{ kind }]);
+    await expect(db.query("select fairmill.enqueue_v1($1)", [kind])).rejects.toThrow("reserved");
+    await expect(
+      db.query("select fairmill.enqueue_payloads_v1('[{}]', jsonb_build_object('kind', $1::text))", [kind]),
+    ).rejects.toThrow();
+    await db.query("select fairmill.enqueue_v1('other_mill.work')");
+  });
+
   test("two schemas side by side in one database do not disturb each other", async () => {
     const { url } = await database();
     const [a, b] = [open(url), open(url, "other_mill")];

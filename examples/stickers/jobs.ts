@@ -1,0 +1,55 @@
+// The kinds of jobs, shared by the process that takes updates and the workers that draw.
+import { defineJob, exponential } from "fairmill";
+import { z } from "zod";
+
+/** A drawing that a step made: where its file is, and which service made it. */
+export interface Drawn {
+  readonly key: string;
+  readonly by: string;
+}
+
+const request = z.object({ user: z.string(), chat: z.number(), words: z.string().min(1).max(200) });
+
+/**
+ * One sticker for one user. It costs a credit of the user: reserved from now on, captured when the sticker is made, given back when it is not.
+ * A user has one at a time, and a second request is refused rather than queued: the answer comes at once, in words, and nobody finds
+ * five credits reserved for requests that were meant as impatience.
+ */
+export const makeSticker = defineJob({
+  kind: "sticker.make",
+  queue: "stickers",
+  input: request,
+  key: ({ user }) => user,
+  limits: { active: 1, whenActive: "refuse", rate: { limit: 5, per: "1m", at: "enqueue" } },
+  credits: { account: ({ user }) => user },
+  // A service that says when to come again makes a wait longer, never shorter.
+  retry: { attempts: 4, backoff: exponential({ base: "1s", cap: "30s" }) },
+  timeout: "2m",
+  // Later than this the user has gone away: the credit goes back.
+  expire: "30m",
+});
+
+/** Tells a user that a sticker could not be made; what is dead is asked of the batch. */
+export const apologise = defineJob({
+  kind: "sticker.apologise",
+  queue: "stickers",
+  input: z.object({ chat: z.number(), update: z.number() }),
+});
+
+/** One sticker of a pack. */
+export const drawPackSticker = defineJob<{ pack: string; creature: string; mood: string }, { key: string }>({
+  kind: "pack.sticker",
+  queue: "packs",
+  retry: { attempts: 4, backoff: exponential({ base: "1s", cap: "30s" }) },
+  timeout: "2m",
+});
+
+/** What the schedule of the night enqueues: it starts the flow that makes the pack. */
+export const startPack = defineJob<{ chat: number }>({ kind: "pack.start", queue: "packs" });
+
+/** Looks for stickers that certainly did not arrive, and gives their credits back. */
+export const refundUndelivered = defineJob<Record<string, never>>({
+  kind: "sticker.refund",
+  queue: "packs",
+  unique: {},
+});

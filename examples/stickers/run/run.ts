@@ -1,0 +1,184 @@
+// `npm start`: the bot with everything around it. Simulators for the services without keys, two worker processes, synthetic users of three
+// communities, and keys to break it with.
+import { setMaxListeners } from "node:events";
+import { existsSync } from "node:fs";
+import { relative } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { createBot } from "../bot.js";
+import { setFleetLimits } from "../fleet-limits.js";
+import { PACK_SCHEDULE, schedulePacks } from "../packs.js";
+import { createParts, type Parts } from "../parts.js";
+import { scheduleRefunds } from "../refunds.js";
+import { readSettings } from "../settings.js";
+import { startUpdatesAt } from "../simulators/updates.js";
+import { startWebhookServer } from "../webhook-server.js";
+import { guestSchemas } from "./guest-schemas.js";
+import { listenForKeys } from "./keys.js";
+import { type Simulation, startSimulation } from "./simulation.js";
+import { SyntheticUsers } from "./synthetic-users.js";
+import { describeArrival, printSummary, Tally } from "./tally.js";
+import { View } from "./view.js";
+import { WorkerProcesses } from "./worker-processes.js";
+
+const ENV_FILE = fileURLToPath(new URL("../.env", import.meta.url));
+const LOOK_MS = 500;
+const WORKERS = 2;
+
+export interface Where {
+  readonly databaseUrl: string;
+  /** A database of the example's own, where everything may stay. */
+  readonly isOurs: boolean;
+}
+
+/** `stickers`: ends when so many have arrived. */
+export async function run({ databaseUrl, isOurs }: Where, stop: AbortSignal, stickers?: number): Promise<void> {
+  if (existsSync(ENV_FILE)) process.loadEnvFile(ENV_FILE);
+  const over = new AbortController();
+  const signal = AbortSignal.any([stop, over.signal]);
+  // Every synthetic user listens to it.
+  setMaxListeners(0, signal);
+  const view = new View();
+  const guest = isOurs ? undefined : await guestSchemas(databaseUrl);
+  const simulation = await startSimulation(process.env);
+  const environment = {
+    ...simulation.environment,
+    DATABASE_URL: databaseUrl,
+    FAIRMILL_SCHEMA: guest?.schema ?? "fairmill",
+  };
+  const parts = createParts(readSettings({ ...process.env, ...environment }));
+  const tally = new Tally();
+  const workers = new WorkerProcesses(environment, (text) => view.say(text));
+  let webhook: Awaited<ReturnType<typeof startWebhookServer>> | undefined;
+  let users: SyntheticUsers | undefined;
+  let leaveKeys = (): void => {};
+  try {
+    await prepare(parts);
+    workers.start(WORKERS);
+    webhook = await openWebhook(parts, simulation);
+    view.print(greeting(parts, simulation, view.isTerminal));
+    if (simulation.telegram) {
+      // Above the numbers of earlier runs in this database, so that no update counts as repeated.
+      const first = Math.floor(Date.now() / 1_000);
+      startUpdatesAt(first * 1_000);
+      users = new SyntheticUsers(simulation.telegram, first, signal, (arrival) => {
+        view.say(describeArrival(arrival));
+        if (tally.count(arrival) === 3) void parts.client.schedules.run(PACK_SCHEDULE).catch(() => {});
+        if (tally.stickers === stickers) over.abort();
+      });
+      users.add("cats", 4);
+      users.add("office", 3);
+      users.add("memes", 8, "noisy");
+    }
+    leaveKeys = listenForKeys(keysOf({ parts, simulation, workers, users, view, quit: () => over.abort() }));
+    await watch(parts, tally, view, signal);
+  } finally {
+    // Also when it failed: users stop writing.
+    over.abort();
+    leaveKeys();
+    view.leave();
+    await inTurn([
+      () => webhook?.stop(),
+      () => users?.gone(),
+      () => workers.stop(),
+      () => (!stop.aborted && tally.stickers > 0 ? printSummary(parts, tally, view) : undefined),
+      () => parts.close(),
+      () => guest?.drop(),
+      () => simulation.stop(),
+    ]);
+  }
+}
+
+/** All of them, also when one fails: a server that was left listening would keep the process alive. The first failure is thrown at the end. */
+async function inTurn(endings: readonly (() => Promise<void> | undefined)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const end of endings)
+    try {
+      await end();
+    } catch (error) {
+      failures.push(error);
+    }
+  if (failures.length > 0) throw failures[0];
+}
+
+async function prepare({ client, people, telegram, settings }: Parts): Promise<void> {
+  await client.migrate();
+  await people.createTable();
+  await setFleetLimits(client, telegram);
+  await schedulePacks(client, settings.packChat);
+  await scheduleRefunds(client);
+}
+
+/** The real Telegram is told the public address; the simulated one reaches this machine. */
+async function openWebhook(parts: Parts, { telegram }: Simulation) {
+  const { secret } = parts.settings.telegram;
+  const port = Number(process.env["WEBHOOK_PORT"] ?? 0);
+  const publicUrl = process.env["PUBLIC_URL"];
+  if (!telegram && !publicUrl)
+    throw new Error("TELEGRAM_TOKEN is set: set PUBLIC_URL, too, so that Telegram finds the bot.");
+  const server = await startWebhookServer(createBot(parts, parts.settings.telegram), secret, port);
+  const url = telegram ? server.url : `${publicUrl!.replace(/\/$/, "")}/telegram`;
+  await parts.api.setWebhook(url, { secret_token: secret });
+  return server;
+}
+
+async function watch({ client }: Parts, tally: Tally, view: View, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const { ready, running, blocked, scheduled } = (await client.queues.get("stickers")) ?? {};
+    const waiting = (ready?.count ?? 0) + (blocked?.count ?? 0) + (scheduled?.count ?? 0);
+    view.show(
+      `  ${tally.stickers} stickers  ${running?.count ?? 0} being drawn  ${waiting} waiting  ${tally.apologies} given back`,
+    );
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
+  }
+}
+
+interface Controls {
+  readonly parts: Parts;
+  readonly simulation: Simulation;
+  readonly workers: WorkerProcesses;
+  readonly users: SyntheticUsers | undefined;
+  readonly view: View;
+  quit(): void;
+}
+
+function keysOf({ parts, simulation, workers, users, view, quit }: Controls): Record<string, () => void> {
+  return {
+    k: () =>
+      view.say(
+        `killed worker ${workers.kill() ?? "(none runs)"}: its stickers go on in the other one when its lease ends (5 s)`,
+      ),
+    p: () => {
+      const weather = simulation.pixian?.weather;
+      if (!weather) return view.say("the background remover is the real one: it cannot be taken down from here");
+      weather.isDown = !weather.isDown;
+      view.say(`the background remover is ${weather.isDown ? "down: stickers are cut out here, less finely" : "back"}`);
+    },
+    n: () => {
+      users?.add("memes", 30, "noisy");
+      view.say("30 more noisy users in memes: watch the waits of cats and office");
+    },
+    u: () => {
+      users?.add("visitors", 100, "calm", 1);
+      view.say("a hundred users join visitors and ask once");
+    },
+    m: () => {
+      void parts.client.schedules.run(PACK_SCHEDULE).catch(() => {});
+      view.say("tonight's pack is made now");
+    },
+    q: quit,
+  };
+}
+
+function greeting({ settings }: Parts, simulation: Simulation, isTerminal: boolean): string {
+  const folder = relative(process.cwd(), settings.filesFolder) || settings.filesFolder;
+  const names = { telegram: "Telegram", gemini: "the picture model", pixian: "the background remover" } as const;
+  const simulated = (Object.keys(names) as (keyof typeof names)[])
+    .filter((name) => simulation[name])
+    .map((name) => names[name]);
+  return `
+Sticker bot: ${simulated.length > 0 ? `${simulated.join(", ")} simulated on this machine` : "all services are the real ones"} (examples/stickers/README.md).
+Stickers: ${folder}/<community>/<job>.webp   packs: ${folder}/packs/
+Three communities ask for stickers: cats, office, and memes, which is noisy. ${WORKERS} worker processes draw them.
+${isTerminal ? "Keys: k kill a worker   p remover down/up   n noisy tenant   u a hundred users   m make the night's pack   q quit\n" : ""}`;
+}

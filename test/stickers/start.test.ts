@@ -1,0 +1,97 @@
+// `npm start`: the sticker bot with synthetic users, without a terminal.
+import { EventEmitter } from "node:events";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { listenForKeys } from "../../examples/stickers/run/keys.js";
+import { View } from "../../examples/stickers/run/view.js";
+import { repo } from "../cli/cli.js";
+import { clone, npmStart } from "../cli/clone.js";
+import { freshDatabase, useDatabase } from "../support/database.js";
+
+const db = useDatabase();
+const schemas = async () =>
+  (
+    await db.query<{ nspname: string }>("select nspname from pg_namespace where nspname like 'fairmill%' order by 1")
+  ).map(({ nspname }) => nspname);
+afterEach(() => db.query("drop schema if exists fairmill_example, fairmill_example_bot cascade"));
+
+test("draws stickers for several communities, says where they are, and ends after as many as it was told", async () => {
+  const folder = await clone();
+  const { code, stdout, stderr } = await npmStart(folder, ["--stickers", "5"]).ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout).toMatch(/^Stickers: \.fairmill\/stickers\/<community>\/<job>\.webp/m);
+  expect(stdout.match(/ got “.*” after [\d.]+ s/g)!.length).toBeGreaterThanOrEqual(5);
+  expect(stdout).toMatch(/^\d+ stickers arrived, 0 credits were given back\.$/m);
+  const communities = (await readdir(join(folder, ".fairmill/stickers"))).filter((name) => !name.startsWith("."));
+  const files = await Promise.all(communities.map((name) => readdir(join(folder, ".fairmill/stickers", name))));
+  expect(files.flat().filter((name) => name.endsWith(".webp")).length).toBeGreaterThanOrEqual(5);
+});
+
+test("on a database that is named: cleans up at a signal, and its workers are gone", async () => {
+  const running = npmStart(repo, ["--database-url", db.url], { STICKERS_FOLDER: join(await clone(), "files") });
+  await running.line(" got “");
+  expect(await schemas()).toEqual(["fairmill", "fairmill_example", "fairmill_example_bot"]);
+  running.child.kill("SIGINT");
+  const { code, stdout } = await running.ended;
+  expect({ code, last: stdout.trimEnd().split("\n").at(-1) }).toEqual({ code: 0, last: "Stopping …" });
+  expect(await schemas()).toEqual(["fairmill"]);
+  expect(
+    await db.query(
+      "select pid from pg_stat_activity where datname = current_database() and application_name = 'stickers'",
+    ),
+  ).toEqual([]);
+});
+
+test("ends with an error when its database is gone, and leaves nothing running", async () => {
+  const fresh = await freshDatabase({ empty: true });
+  const running = npmStart(repo, ["--database-url", fresh.url], { STICKERS_FOLDER: join(await clone(), "files") });
+  await running.line(" got “");
+  await fresh.drop();
+  const { code, stderr } = await running.ended;
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^error: /m);
+});
+
+test("arguments that do not fit are refused with what fits", async () => {
+  for (const args of [
+    ["--stickers", "many"],
+    ["--example", "nothing"],
+  ]) {
+    const { code, stderr } = await npmStart(repo, args).ended;
+    expect(code).toBe(2);
+    expect(stderr).toContain("Usage: npm start -- [--database-url postgres://…] [--example stickers | fair-lanes]");
+  }
+});
+
+test("keys of a terminal call what they are for, Ctrl-C quits, and the terminal is left as it was", () => {
+  const modes: boolean[] = [];
+  const input = Object.assign(new EventEmitter(), {
+    isTTY: true,
+    setRawMode: (raw: boolean) => {
+      modes.push(raw);
+      return input;
+    },
+    resume: () => input,
+    pause: () => input,
+  });
+  const pressed: string[] = [];
+  const keys = { k: () => void pressed.push("k"), q: () => void pressed.push("q") };
+  const leave = listenForKeys(keys, input as unknown as NodeJS.ReadStream);
+  for (const text of ["k", "x", "kk", "\u0003"]) input.emit("data", Buffer.from(text));
+  leave();
+  input.emit("data", Buffer.from("k"));
+  expect([pressed, modes]).toEqual([
+    ["k", "k", "k", "q"],
+    [true, false],
+  ]);
+});
+
+test("the line about now is drawn over itself, fits the window, and stays below what happened", () => {
+  const sent: string[] = [];
+  const out = { isTTY: true, columns: 20, write: (text: string) => sent.push(text) };
+  const view = new View(out as unknown as NodeJS.WriteStream);
+  view.show("1 sticker and much more text than fits");
+  view.print("a line");
+  expect(sent.join("")).toBe("1 sticker and much \r\x1b[2Ka line\n1 sticker and much ");
+});
