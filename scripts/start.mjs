@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
+import { ensureDashboard } from "./dashboard-build.mjs";
 import { ensureBuilt, ensureInstalled, root } from "./ensure.mjs";
 
 const DATA_DIR = join(root, ".fairmill", "postgres");
@@ -25,6 +26,7 @@ const { databaseUrl, example, stickers } = readArguments();
 delete process.env.DATABASE_DIRECT_URL;
 ensureInstalled();
 ensureBuilt();
+ensureDashboard();
 
 const stopping = new AbortController();
 let stoppedAt = 0;

@@ -88,7 +88,7 @@ export const ON_CLIENT: Doors = {
 export const IN_TRANSACTION: Doors = shared(job);
 
 /** Not calls to a database. */
-const OTHER_MEMBERS = ["in", "close"];
+const OTHER_MEMBERS = ["in", "close", "jobs.token"];
 
 export const ON_OPEN_BATCH: Doors = {
   add: [limited, {}, {}],
@@ -130,7 +130,11 @@ export function missingDoors(client: Client, openBatch: object): string[] {
   const waits = ["batches.wait", "flows.wait"];
   const lists: [string, readonly string[], Doors][] = [
     ["client", waysIn(client).filter((way) => !OTHER_MEMBERS.includes(way)), ON_CLIENT],
-    ["client.in(tx)", waysIn(client.in(nowhere)).filter((way) => !waits.includes(way)), IN_TRANSACTION],
+    [
+      "client.in(tx)",
+      waysIn(client.in(nowhere)).filter((way) => ![...waits, ...OTHER_MEMBERS].includes(way)),
+      IN_TRANSACTION,
+    ],
     ["openBatch", methodsOf(openBatch), ON_OPEN_BATCH],
   ];
   return lists.flatMap(([where, methods, listed]) => {

@@ -13,6 +13,7 @@ import { scheduleRefunds } from "../refunds.js";
 import { readSettings } from "../settings.js";
 import { startUpdatesAt } from "../simulators/updates.js";
 import { startWebhookServer } from "../webhook-server.js";
+import { type Dashboard, startDashboard } from "./dashboard.js";
 import { guestSchemas } from "./guest-schemas.js";
 import { listenForKeys } from "./keys.js";
 import { type Simulation, startSimulation } from "./simulation.js";
@@ -51,12 +52,14 @@ export async function run({ databaseUrl, isOurs }: Where, stop: AbortSignal, sti
   const workers = new WorkerProcesses(environment, (text) => view.say(text));
   let webhook: Awaited<ReturnType<typeof startWebhookServer>> | undefined;
   let users: SyntheticUsers | undefined;
+  let dashboard: Dashboard | undefined;
   let leaveKeys = (): void => {};
   try {
     await prepare(parts);
     workers.start(WORKERS);
     webhook = await openWebhook(parts, simulation);
-    view.print(greeting(parts, simulation, view.isTerminal));
+    dashboard = await startDashboard(databaseUrl, environment.FAIRMILL_SCHEMA);
+    view.print(greeting(parts, simulation, dashboard.url, view.isTerminal));
     if (simulation.telegram) {
       // Above the numbers of earlier runs in this database, so that no update counts as repeated.
       const first = Math.floor(Date.now() / 1_000);
@@ -79,6 +82,7 @@ export async function run({ databaseUrl, isOurs }: Where, stop: AbortSignal, sti
     view.leave();
     await inTurn([
       () => webhook?.stop(),
+      () => dashboard?.stop(),
       () => users?.gone(),
       () => workers.stop(),
       () => (!stop.aborted && tally.stickers > 0 ? printSummary(parts, tally, view) : undefined),
@@ -170,7 +174,7 @@ function keysOf({ parts, simulation, workers, users, view, quit }: Controls): Re
   };
 }
 
-function greeting({ settings }: Parts, simulation: Simulation, isTerminal: boolean): string {
+function greeting({ settings }: Parts, simulation: Simulation, dashboard: string, isTerminal: boolean): string {
   const folder = relative(process.cwd(), settings.filesFolder) || settings.filesFolder;
   const names = { telegram: "Telegram", gemini: "the picture model", pixian: "the background remover" } as const;
   const simulated = (Object.keys(names) as (keyof typeof names)[])
@@ -178,6 +182,7 @@ function greeting({ settings }: Parts, simulation: Simulation, isTerminal: boole
     .map((name) => names[name]);
   return `
 Sticker bot: ${simulated.length > 0 ? `${simulated.join(", ")} simulated on this machine` : "all services are the real ones"} (examples/stickers/README.md).
+Dashboard: ${dashboard}
 Stickers: ${folder}/<community>/<job>.webp   packs: ${folder}/packs/
 Three communities ask for stickers: cats, office, and memes, which is noisy. ${WORKERS} worker processes draw them.
 ${isTerminal ? "Keys: k kill a worker   p remover down/up   n noisy tenant   u a hundred users   m make the night's pack   q quit\n" : ""}`;
