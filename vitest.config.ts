@@ -6,7 +6,7 @@ export default defineConfig({
     globalSetup: ["test/support/global-setup.ts"],
     pool: "forks",
     // Tests wait for PostgreSQL and for processes more than they compute.
-    maxWorkers: 2,
+    maxWorkers: 4,
     // Ends what hangs, and measures nothing: a machine that is busy with other things may take its time.
     testTimeout: 180_000,
     hookTimeout: 180_000,
