@@ -12,9 +12,9 @@ import {
 import { previewBulk, runBulk } from "../../src/bulk/bulk-runner.js";
 import { endBulk, readBulk, startBulk, stepBulk } from "../../src/bulk/bulk-statements.js";
 import { Database } from "../../src/db/database.js";
-import { claim, register, settle } from "../sql/calls.js";
 import { useDatabase } from "../support/database.js";
 import { endAfterTest } from "../support/leftovers.js";
+import { claim, register, settle } from "../support/sql/calls.js";
 
 const db = useDatabase();
 const job = defineJob<{ n: number }>({ kind: "k", queue: "q", retry: { attempts: 1 } });

@@ -3,9 +3,9 @@ import { createClient, defineJob } from "fairmill";
 import { createHttpHandler, createJobToken } from "fairmill/http";
 import { describe, expect, test } from "vitest";
 import { ROUTES } from "../../src/http/routes/all.js";
-import { claim, register } from "../sql/calls.js";
 import { useDatabase } from "../support/database.js";
 import { endAfterTest } from "../support/leftovers.js";
+import { claim, register } from "../support/sql/calls.js";
 import { ask as askHandler, CREDENTIALS, INTERNAL_SECRET, SECRETS, serverFor, silent, type Who } from "./server.js";
 
 const db = useDatabase();

@@ -2,9 +2,9 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { DATABASE_ROLES, type DatabaseRole, rightsOf, rolesScript } from "../../src/roles/database-roles.js";
-import { claim, enqueueOne, grant, register, settle } from "../sql/calls.js";
-import { errorCode, useSessions } from "../sql/sessions.js";
 import { useDatabase } from "../support/database.js";
+import { claim, enqueueOne, grant, register, settle } from "../support/sql/calls.js";
+import { errorCode, useSessions } from "../support/sql/sessions.js";
 
 const db = useDatabase();
 const open = useSessions(db);

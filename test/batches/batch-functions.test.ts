@@ -1,0 +1,468 @@
+// Batches by SQL alone: counted by whoever ends a member, over when nothing is left, with each callback enqueued once, in the transaction
+// that ends the last member.
+import { beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/database.js";
+import {
+  call,
+  claim,
+  endLease,
+  enqueue,
+  enqueueLimited,
+  enqueueOne,
+  live,
+  recover,
+  register,
+  setRule,
+  settle,
+  statesOf,
+  tick,
+} from "../support/sql/calls.js";
+import { errorCode, useSessions, waitUntilBlocked } from "../support/sql/sessions.js";
+import { batchOf, CALLBACKS, liveKinds, openBatch, stateOf, work } from "./batch-calls.js";
+
+const db = useDatabase();
+const open = useSessions(db);
+const JOBS = [{ kind: "work" }, { kind: "work" }, { kind: "work" }];
+
+beforeEach(async () => {
+  await register(db, "w");
+});
+
+describe("a batch is over when its last member has ended", () => {
+  test("E2 P8: success and complete are enqueued by the settle of the last one, once", async () => {
+    const { id, stored } = await openBatch(db, { callbacks: CALLBACKS, name: "import" }, JOBS);
+    expect(stored).toBe(3);
+    const jobs = await claim(db, "w", 3);
+    await settle(db, "w", jobs.slice(0, 2), "done");
+    expect(await batchOf(db, id)).toMatchObject({ state: "pending", done: 2 });
+    expect(await liveKinds(db)).toEqual(["work"]);
+    await settle(db, "w", jobs.slice(2), "done");
+    expect(await batchOf(db, id)).toMatchObject({ state: "succeeded", done: 3, dead: 0 });
+    expect(await liveKinds(db)).toEqual(["success", "complete"]);
+    // The answer was lost, and the settle is sent again.
+    await settle(db, "w", jobs, "done");
+    expect(await liveKinds(db)).toEqual(["success", "complete"]);
+    expect(await batchOf(db, id)).toMatchObject({ done: 3 });
+  });
+
+  test("a death is called back at once; then no success, and the state is failed", async () => {
+    const { id } = await openBatch(db, { callbacks: CALLBACKS }, JOBS);
+    const jobs = await claim(db, "w", 3);
+    await settle(db, "w", jobs.slice(0, 1), "dead", [{ error: { message: "no" } }]);
+    expect(await liveKinds(db)).toEqual(["work", "work", "death"]);
+    await settle(db, "w", jobs.slice(1, 2), "dead", [{ error: { message: "no" } }]);
+    await settle(db, "w", jobs.slice(2), "done");
+    expect(await liveKinds(db)).toEqual(["death", "complete"]);
+    expect(await batchOf(db, id)).toMatchObject({ state: "failed", done: 1, dead: 2 });
+  });
+
+  test("a retry, a snooze and a release are no ends", async () => {
+    const { id } = await openBatch(db, {}, [{ kind: "work" }]);
+    for (const verdict of ["retry", "snooze", "release"] as const) {
+      await settle(db, "w", await claim(db, "w"), verdict, [
+        { error: { message: "no" }, delay_ms: 0, outcome: "failed" },
+      ]);
+      expect(await stateOf(db, id)).toBe("pending");
+      await tick(db);
+    }
+    await work(db, "w");
+    expect(await stateOf(db, id)).toBe("succeeded");
+  });
+
+  test("members that are cancelled, expire or are poison end it as well", async () => {
+    const a = await openBatch(db, { callbacks: CALLBACKS }, [{ kind: "work" }]);
+    const [job] = await db.query<{ id: string }>("select id from fairmill.job");
+    await call(db, "cancel_v1($1)", [job!.id]);
+    expect(await batchOf(db, a.id)).toMatchObject({ state: "cancelled", cancelled: 1 });
+
+    const b = await openBatch(db, {}, [{ kind: "work", expire_ms: 0 }]);
+    await tick(db);
+    expect(await batchOf(db, b.id)).toMatchObject({ state: "failed", dead: 1 });
+
+    const c = await openBatch(db, {}, [{ kind: "poison" }]);
+    await register(db, "dying");
+    await claim(db, "dying", 1, { kinds: ["poison"] });
+    await endLease(db, "dying");
+    await recover(db, 1000, 1);
+    expect(await batchOf(db, c.id)).toMatchObject({ state: "failed", dead: 1 });
+  });
+
+  test("one without members is over as soon as upkeep looks", async () => {
+    const { id } = await openBatch(db, { callbacks: CALLBACKS });
+    expect(await stateOf(db, id)).toBe("pending");
+    await tick(db);
+    expect(await stateOf(db, id)).toBe("succeeded");
+    expect(await liveKinds(db)).toEqual(["success", "complete"]);
+  });
+
+  test("a job that is refused refuses the whole batch", async () => {
+    await setRule(db, { max_running: 1, when_full: "refuse", per: "kind" });
+    await enqueueOne(db, { kind: "limited" });
+    const answer = await openBatch(db, {}, [{ kind: "work" }, { kind: "limited" }]);
+    expect(answer).toMatchObject({ id: null, refused: { code: "FAIRMILL_ACTIVE_LIMIT" } });
+    expect(await db.query("select from fairmill.batch")).toHaveLength(0);
+    expect(await liveKinds(db)).toEqual(["limited"]);
+  });
+
+  test("a callback that a limit refuses is dead with that reason, and can be retried", async () => {
+    await setRule(db, { max_running: 1, when_full: "refuse", per: "kind" });
+    await enqueueOne(db, { kind: "limited" });
+    const outer = await openBatch(db, { callbacks: { death: { kind: "death" } } }, [{ kind: "other" }]);
+    const inner = await openBatch(db, { parent: outer.id, callbacks: { success: { kind: "limited" } } }, [
+      { kind: "work" },
+    ]);
+    const jobs = await claim(db, "w", 1, { kinds: ["work"] });
+    await settle(db, "w", jobs, "done");
+    const { success_job } = await batchOf(db, inner.id);
+    expect(await statesOf(db, [success_job!])).toEqual(["dead"]);
+    expect(await batchOf(db, outer.id)).toMatchObject({ dead: 1, state: "pending" });
+    expect(await liveKinds(db)).toContain("death");
+    await settle(db, "w", await claim(db, "w", 1, { kinds: ["limited"] }), "done");
+    expect(await call(db, "retry_v1($1)", [success_job])).not.toBe("no_credits");
+    expect(await batchOf(db, outer.id)).toMatchObject({ dead: 0 });
+  });
+});
+
+describe("of two last members one is the last", () => {
+  test("P8: two settles at the same time: the second waits for the first and sees its end", async () => {
+    const { id } = await openBatch(db, { callbacks: CALLBACKS }, JOBS.slice(1));
+    const [a, b] = await claim(db, "w", 2);
+    const [one, two] = [await open(), await open()];
+    await one.query("begin");
+    await settle(one, "w", [a!], "done");
+    const second = settle(two, "w", [b!], "done");
+    await waitUntilBlocked(db, two);
+    await one.query("commit");
+    await second;
+    expect(await stateOf(db, id)).toBe("succeeded");
+    expect(await liveKinds(db)).toEqual(["success", "complete"]);
+  });
+
+  test("the same, and the first is undone: the second is not the last", async () => {
+    const { id } = await openBatch(db, { callbacks: CALLBACKS }, JOBS.slice(1));
+    const [a, b] = await claim(db, "w", 2);
+    const [one, two] = [await open(), await open()];
+    await one.query("begin");
+    await settle(one, "w", [a!], "done");
+    const second = settle(two, "w", [b!], "done");
+    await waitUntilBlocked(db, two);
+    await one.query("rollback");
+    await second;
+    expect(await stateOf(db, id)).toBe("pending");
+    await settle(db, "w", [a!], "done");
+    expect(await liveKinds(db)).toEqual(["success", "complete"]);
+  });
+
+  test("two batches inside one another, their last members settled crosswise by two: no deadlock", async () => {
+    const outer = await openBatch(db, {}, JOBS.slice(1));
+    const inner = await openBatch(db, { parent: outer.id }, JOBS.slice(1));
+    const jobs = await claim(db, "w", 4);
+    const [one, two] = [await open(), await open()];
+    await one.query("begin");
+    await settle(one, "w", [jobs[0]!, jobs[2]!], "done");
+    const second = settle(two, "w", [jobs[1]!, jobs[3]!], "done");
+    await waitUntilBlocked(db, two);
+    await one.query("commit");
+    await second;
+    expect([await stateOf(db, outer.id), await stateOf(db, inner.id)]).toEqual(["succeeded", "succeeded"]);
+  });
+
+  test.each(["repeatable read", "serializable"])(
+    "whoever has an old snapshot (%s) may not look, and is told",
+    async (level) => {
+      const outer = await openBatch(db);
+      await openBatch(db, { parent: outer.id }, JOBS.slice(2));
+      await openBatch(db, { parent: outer.id }, JOBS.slice(2));
+      const [a, b] = await claim(db, "w", 2);
+      const session = await open();
+      await session.query(`begin isolation level ${level}`);
+      await session.query("select from fairmill.batch");
+      await settle(db, "w", [a!], "done");
+      // It would still see the other batch inside, and nobody would come after it.
+      expect(await errorCode(settle(session, "w", [b!], "done"))).toBe("FM003");
+      await session.query("rollback");
+      await session.query(`begin isolation level ${level}`);
+      expect(await errorCode(session.query("select fairmill.check_batches()"))).toBe("FM003");
+      await session.query("rollback");
+      await settle(db, "w", [b!], "done");
+      expect(await stateOf(db, outer.id)).toBe("succeeded");
+    },
+  );
+});
+
+describe("adding members", () => {
+  test("to one that is pending, by its number", async () => {
+    const { id } = await openBatch(db, {}, [{ kind: "work" }]);
+    await enqueue(db, [{ kind: "more" }], { batch: id });
+    expect(await work(db, "w", () => "done")).toEqual(["work", "more"]);
+    expect(await batchOf(db, id)).toMatchObject({ state: "succeeded", done: 2 });
+  });
+
+  test("to one that is over, or that there is not, is refused, and nothing is stored", async () => {
+    const { id } = await openBatch(db, {}, [{ kind: "work" }]);
+    await work(db, "w");
+    for (const batch of [id, "999999"]) {
+      const answers = await enqueueLimited(db, [{ kind: "more", batch }, { kind: "more" }]);
+      expect(answers.map(({ id, refused }) => [id, refused?.["code"] ?? null])).toEqual([
+        [null, "FAIRMILL_BATCH_ENDED"],
+        [null, null],
+      ]);
+    }
+    expect(await liveKinds(db)).toEqual([]);
+  });
+
+  test("of several callers only the one whose batch is over is refused", async () => {
+    const { id } = await openBatch(db, {}, [{ kind: "work" }]);
+    await work(db, "w");
+    const rows = await db.query(
+      "select id, refused ->> 'code' as code from fairmill.enqueue_many_v1($1, partial => true)",
+      [JSON.stringify([{ kind: "a" }, { kind: "b", batch: id }, { kind: "c" }])],
+    );
+    expect(rows.map(({ code }) => code)).toEqual([null, "FAIRMILL_BATCH_ENDED", null]);
+    expect(await liveKinds(db)).toEqual(["a", "c"]);
+  });
+
+  test("a repeat by idempotency key is told of its job, also when the batch is over", async () => {
+    const { id } = await openBatch(db, {}, [{ kind: "work" }]);
+    const [first] = await enqueue(db, [{ kind: "more", batch: id, idempotency_key: "k" }]);
+    await work(db, "w");
+    expect(await stateOf(db, id)).toBe("succeeded");
+    expect(await enqueue(db, [{ kind: "more", batch: id, idempotency_key: "k" }])).toEqual([
+      { ...first, created: false },
+    ]);
+  });
+
+  test("E3: a batch does not end while another transaction is adding to it, and no settle waits for that", async () => {
+    const { id } = await openBatch(db, { callbacks: CALLBACKS }, [{ kind: "work" }]);
+    const producer = await open();
+    await producer.query("begin");
+    await enqueue(producer, [{ kind: "late" }], { batch: id });
+    await work(db, "w");
+    expect(await batchOf(db, id)).toMatchObject({ state: "pending", done: 1 });
+    expect((await batchOf(db, id)).check_at).not.toBeNull();
+    await producer.query("commit");
+    expect(await work(db, "w")).toEqual(["late"]);
+    expect(await liveKinds(db)).toEqual(["success", "complete"]);
+  });
+
+  test("E3: the producer commits between the look at the members and the lock: the batch is looked at again", async () => {
+    const { id } = await openBatch(db, { hold_ms: 60_000 }, [{ kind: "work" }]);
+    const jobs = await claim(db, "w");
+    const [producer, settler, pin] = [await open(), await open(), await open()];
+    await producer.query("begin");
+    await enqueue(producer, [{ kind: "late" }], { batch: id });
+    // A hold that has run out, and that somebody looks at: the settle waits for it, after it has seen no member.
+    await db.query("update fairmill.batch_hold set until = now() - interval '1 second'");
+    await pin.query("begin");
+    await pin.query("select from fairmill.batch_hold for update");
+    const settling = settle(settler, "w", jobs, "done");
+    await waitUntilBlocked(db, settler);
+    await producer.query("commit");
+    await pin.query("rollback");
+    await settling;
+    expect(await batchOf(db, id)).toMatchObject({ state: "pending", done: 1, lost: 1 });
+    expect(await work(db, "w")).toEqual(["late"]);
+    expect(await stateOf(db, id)).toBe("failed");
+  });
+
+  test("the same, and the producer gives up: upkeep ends the batch", async () => {
+    const { id } = await openBatch(db, { callbacks: CALLBACKS }, [{ kind: "work" }]);
+    const producer = await open();
+    await producer.query("begin");
+    await enqueue(producer, [{ kind: "late" }], { batch: id });
+    await work(db, "w");
+    await producer.query("rollback");
+    await db.query("update fairmill.batch set check_at = now() where id = $1", [id]);
+    await tick(db);
+    expect(await batchOf(db, id)).toMatchObject({ state: "succeeded", check_at: null });
+  });
+
+  test("whoever adds while the batch is being ended waits, and is refused", async () => {
+    const { id } = await openBatch(db, {}, [{ kind: "work" }]);
+    const jobs = await claim(db, "w");
+    const [settler, producer] = [await open(), await open()];
+    await settler.query("begin");
+    await settle(settler, "w", jobs, "done");
+    const late = enqueueLimited(producer, [{ kind: "late", batch: id }]);
+    await waitUntilBlocked(db, producer);
+    await settler.query("commit");
+    expect((await late)[0]!.refused).toMatchObject({ code: "FAIRMILL_BATCH_ENDED" });
+  });
+});
+
+describe("held open", () => {
+  test("by whoever opened it, until he says that all is added", async () => {
+    const { id, hold } = await openBatch(db, { hold_ms: 60_000, callbacks: CALLBACKS }, [{ kind: "work" }]);
+    await work(db, "w");
+    expect(await stateOf(db, id)).toBe("pending");
+    await enqueue(db, [{ kind: "more" }], { batch: id });
+    await work(db, "w");
+    expect(await call(db, "release_batch_v1($1)", [hold])).toBe("succeeded");
+    expect(await call(db, "release_batch_v1($1)", [hold])).toBeNull();
+    expect(await liveKinds(db)).toEqual(["success", "complete"]);
+  });
+
+  test("by a second one, too; and a hold can be prolonged", async () => {
+    const { id, hold } = await openBatch(db, { hold_ms: 60_000 });
+    const other = await call<string>(db, "hold_batch_v1($1, 60000)", [id]);
+    expect(await call(db, "release_batch_v1($1)", [hold])).toBe("pending");
+    expect(await call(db, "hold_batch_v1($1, 120000, $2)", [id, other])).toBe(other);
+    expect(await call(db, "release_batch_v1($1)", [other])).toBe("succeeded");
+    expect(await call(db, "hold_batch_v1($1, 60000)", [id])).toBeNull();
+  });
+
+  test("a hold that was prolonged is looked at when it runs out then, although everybody who could tell is gone", async () => {
+    const { id, hold } = await openBatch(db, { hold_ms: 1_000 }, [{ kind: "work" }]);
+    await call(db, "hold_batch_v1($1, 3600000, $2)", [id, hold]);
+    await work(db, "w");
+    // The moment at which it would have run out.
+    await db.query("update fairmill.batch set check_at = now() where id = $1", [id]);
+    await tick(db);
+    const [row] = await db.query(
+      "select b.check_at = h.until as same from fairmill.batch b join fairmill.batch_hold h on h.batch = b.id",
+    );
+    expect(row).toEqual({ same: true });
+    expect(await stateOf(db, id)).toBe("pending");
+  });
+
+  test("a hold that runs out lets the batch end, as failed: somebody did not finish", async () => {
+    const { id } = await openBatch(db, { hold_ms: 60_000, callbacks: CALLBACKS }, [{ kind: "work" }]);
+    await work(db, "w");
+    await db.query("update fairmill.batch_hold set until = now() - interval '1 second'");
+    await db.query("update fairmill.batch set check_at = now() where id = $1", [id]);
+    await tick(db);
+    expect(await batchOf(db, id)).toMatchObject({ state: "failed", lost: 1 });
+    expect(await liveKinds(db)).toEqual(["complete"]);
+  });
+});
+
+describe("the stability window", () => {
+  const WINDOW = { window_ms: 200, max_wait_ms: 5_000, poll_ms: 50 };
+  const aged = (id: string, column: string, ms: number) =>
+    db.query(
+      `update fairmill.batch set ${column} = clock_timestamp() - $2 * interval '1 millisecond', check_at = now() where id = $1`,
+      [id, ms],
+    );
+
+  test("E5: after the last registration the batch waits for more, and ends when none came", async () => {
+    const { id } = await openBatch(db, WINDOW, [{ kind: "work" }]);
+    await db.query("update fairmill.job set created_at = clock_timestamp()");
+    await work(db, "w");
+    expect(await stateOf(db, id)).toBe("pending");
+    expect((await tick(db))[0]!["next_in_ms"]).toBeLessThan(1_000);
+    await aged(id, "registered_at", 199_000);
+    await tick(db);
+    expect(await stateOf(db, id)).toBe("succeeded");
+  });
+
+  test("E5: a registration meanwhile begins the window anew, but not for longer than maxWait", async () => {
+    const { id } = await openBatch(db, { ...WINDOW, window_ms: 60_000 }, [{ kind: "work" }]);
+    await work(db, "w");
+    await enqueue(db, [{ kind: "more" }], { batch: id });
+    await work(db, "w");
+    expect(await stateOf(db, id)).toBe("pending");
+    await aged(id, "closed_at", 5_001);
+    await tick(db);
+    expect(await stateOf(db, id)).toBe("succeeded");
+  });
+
+  test("E5 E7: where nothing was registered it does not wait at all", async () => {
+    const { id, hold } = await openBatch(db, { ...WINDOW, hold_ms: 60_000 });
+    expect(await call(db, "release_batch_v1($1)", [hold])).toBe("succeeded");
+    expect(await stateOf(db, id)).toBe("succeeded");
+  });
+});
+
+describe("batches inside one another", () => {
+  test("E2: the outer one is not over before the inner ones, and their callbacks are its members", async () => {
+    const outer = await openBatch(db, { name: "outer", callbacks: { complete: { kind: "outer over" } } }, [
+      { kind: "a" },
+    ]);
+    const inner = await openBatch(
+      db,
+      { name: "inner", parent: outer.id, callbacks: { complete: { kind: "inner over" } } },
+      [{ kind: "b" }],
+    );
+    await settle(db, "w", await claim(db, "w", 1, { kinds: ["a"] }), "done");
+    expect(await stateOf(db, outer.id)).toBe("pending");
+    await settle(db, "w", await claim(db, "w", 1, { kinds: ["b"] }), "done");
+    expect([await stateOf(db, inner.id), await stateOf(db, outer.id)]).toEqual(["succeeded", "pending"]);
+    expect(await work(db, "w")).toEqual(["inner over"]);
+    expect(await batchOf(db, outer.id)).toMatchObject({ state: "succeeded", done: 2 });
+    expect(await liveKinds(db)).toEqual(["outer over"]);
+  });
+
+  test("a failure inside fails the one around it", async () => {
+    const outer = await openBatch(db, {}, [{ kind: "a" }]);
+    await openBatch(db, { parent: outer.id }, [{ kind: "b" }]);
+    await work(db, "w", ({ kind }) => (kind === "b" ? "dead" : "done"));
+    expect(await batchOf(db, outer.id)).toMatchObject({ state: "failed", failed: 1, dead: 0 });
+  });
+
+  test("in one that is over none can be opened", async () => {
+    const outer = await openBatch(db, {}, [{ kind: "a" }]);
+    await work(db, "w");
+    expect(await openBatch(db, { parent: outer.id }, [{ kind: "b" }])).toMatchObject({
+      id: null,
+      refused: { code: "FAIRMILL_BATCH_ENDED" },
+    });
+  });
+});
+
+describe("retried members", () => {
+  test("F6: a dead one that is retried opens its batch again; success comes then, complete not a second time", async () => {
+    const { id } = await openBatch(db, { callbacks: CALLBACKS }, [{ kind: "work" }]);
+    await work(db, "w", () => "dead");
+    const { complete_job } = await batchOf(db, id);
+    await settle(db, "w", await claim(db, "w", 5), "done");
+    const [dead] = await db.query<{ id: string }>("select id from fairmill.job_history where state = 'dead'");
+    expect(await call(db, "retry_v1($1)", [dead!.id])).toBe("ready");
+    expect(await batchOf(db, id)).toMatchObject({ state: "pending", dead: 0 });
+    await work(db, "w");
+    expect(await batchOf(db, id)).toMatchObject({ state: "succeeded", done: 1, complete_job });
+    expect(await liveKinds(db)).toEqual(["success"]);
+  });
+});
+
+describe("cancelling", () => {
+  test("the rest: what waits ends, what runs is told, what comes is refused", async () => {
+    const { id } = await openBatch(db, { callbacks: CALLBACKS }, JOBS);
+    const inner = await openBatch(db, { parent: id }, JOBS);
+    const [running] = await claim(db, "w", 1);
+    expect(await call(db, "cancel_batch_v1($1)", [id])).toBe("pending");
+    const [row] = await db.query("select * from fairmill.cancel_members_v1($1, 100)", [id]);
+    expect(row).toEqual({ cancelled: 6, is_more: false });
+    expect((await live(db, running!.id))!["cancel_requested_at"]).not.toBeNull();
+    expect((await enqueueLimited(db, [{ kind: "late", batch: id }]))[0]!.refused).toMatchObject({
+      code: "FAIRMILL_BATCH_ENDED",
+    });
+    expect(await stateOf(db, inner.id)).toBe("cancelled");
+    await settle(db, "w", [running!], "retry", [{ error: { message: "no" }, delay_ms: 0 }]);
+    expect(await batchOf(db, id)).toMatchObject({ state: "cancelled", cancelled: 3 });
+    expect(await liveKinds(db)).toEqual(["complete"]);
+  });
+
+  test("in portions", async () => {
+    const { id } = await openBatch(db, {}, JOBS);
+    await call(db, "cancel_batch_v1($1)", [id]);
+    const portion = async () => (await db.query("select * from fairmill.cancel_members_v1($1, 2)", [id]))[0];
+    expect(await portion()).toEqual({ cancelled: 2, is_more: true });
+    expect(await portion()).toEqual({ cancelled: 1, is_more: false });
+    expect(await stateOf(db, id)).toBe("cancelled");
+  });
+});
+
+test("B10: a tree that is over for long enough is removed whole, one that is not stays", async () => {
+  const old = await openBatch(db, {}, [{ kind: "work" }]);
+  await openBatch(db, { parent: old.id }, [{ kind: "work" }]);
+  const young = await openBatch(db, {}, [{ kind: "work" }]);
+  await work(db, "w");
+  await db.query("update fairmill.batch set ended_at = now() - interval '31 days' where root = $1", [old.id]);
+  await db.query("select fairmill.retention()");
+  expect((await db.query("select id from fairmill.batch")).map(({ id }) => id)).toEqual([young.id]);
+  // A member that outlived it is a job without a batch when it is retried.
+  await db.query("update fairmill.job_history set state = 'dead' where batch = $1", [old.id]);
+  const [job] = await db.query<{ id: string }>("select id from fairmill.job_history where batch = $1", [old.id]);
+  expect(await call(db, "retry_v1($1)", [job!.id])).toBe("ready");
+  expect((await live(db, job!.id))!["batch"]).toBeNull();
+});

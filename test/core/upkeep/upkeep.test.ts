@@ -1,0 +1,48 @@
+// The loop of upkeep while what it does fails and goes on failing: by a clock of the test's own.
+import { expect, test } from "vitest";
+import { Bus } from "../../../src/base/bus.js";
+import { ServiceLoop } from "../../../src/base/service.js";
+import { Upkeep, type UpkeepNews } from "../../../src/core/upkeep/upkeep.js";
+import { Database } from "../../../src/db/database.js";
+import { ManualClock } from "../../support/clocks.js";
+import { useDatabase } from "../../support/database.js";
+import { waitUntil } from "../../support/wait.js";
+
+const db = useDatabase();
+
+test("an error that lasts is repeated less and less often, however often something is announced; what passes is done at once again", async () => {
+  const clock = new ManualClock();
+  const database = new Database({ databaseUrl: db.url }, { connectionsMax: 1, applicationName: "fairmill upkeep" });
+  let troubles = 0;
+  let reports = 0;
+  const bus = new Bus<UpkeepNews>();
+  bus.on("upkeep", () => void reports++);
+  const settings = { crashesMax: 3, historyKeepMs: 86_400_000 };
+  const upkeep = new ServiceLoop(clock, new Upkeep({ db: database, clock, bus, settings }), () => void troubles++);
+  /** Twenty announcements a second. */
+  const pass = async (seconds: number) => {
+    for (let n = 0; n < seconds * 20; n++) {
+      clock.move(50);
+      bus.tell("due", 0);
+      await waitUntil("upkeep sleeps", () => clock.timers.size > 0);
+    }
+  };
+  await db.query("alter function fairmill.tick_upkeep_v1 rename to tick_upkeep_away");
+  try {
+    upkeep.start();
+    await waitUntil("the first round has failed", () => troubles === 1 && clock.timers.size > 0);
+    await pass(60);
+    // After 0.5, 1 and 2 seconds, then every 3.
+    expect(troubles).toBeGreaterThanOrEqual(15);
+    expect(troubles).toBeLessThanOrEqual(24);
+  } finally {
+    await db.query("alter function fairmill.tick_upkeep_away rename to tick_upkeep_v1");
+  }
+  await pass(4);
+  expect(reports).toBeGreaterThan(0);
+  const before = reports;
+  await pass(1);
+  expect(reports - before).toBeGreaterThan(5);
+  await upkeep.stop();
+  await database.close();
+});

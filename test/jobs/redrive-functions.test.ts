@@ -1,0 +1,411 @@
+// Dead letters: what a filter picks, what putting back leaves as it was, calls at once, limits, and how much one call looks at.
+import { describe, expect, test } from "vitest";
+import { all, draw, explainEverything, plansOf, readersOf, wayOf } from "../db/plans/plan-reader.js";
+import { useDatabase } from "../support/database.js";
+import { claimNo } from "../support/lease-no.js";
+import {
+  type Asker,
+  call,
+  claim,
+  claimLanes,
+  ended,
+  enqueueOne,
+  live,
+  register,
+  rescanNo,
+  settle,
+} from "../support/sql/calls.js";
+import { errorCode, useSessions, waitUntilBlocked } from "../support/sql/sessions.js";
+
+const db = useDatabase();
+const open = useSessions(db);
+
+interface Redriven {
+  readonly redriven: number;
+  readonly seen: number;
+  readonly last_id: string;
+  readonly more: boolean;
+}
+
+const redrive = async (filter: object, jobsMax = 500, after = "0", ask: Asker = db): Promise<Redriven> =>
+  (
+    await ask.query<Redriven & Record<string, unknown>>("select * from fairmill.redrive_v1($1, $2, $3)", [
+      JSON.stringify(filter),
+      jobsMax,
+      after,
+    ])
+  )[0]!;
+
+const preview = async (filter: object, jobsMax = 10_000) =>
+  (await db.query("select * from fairmill.preview_redrive_v1($1, $2)", [JSON.stringify(filter), jobsMax]))[0]!;
+
+const liveIds = async (): Promise<string[]> =>
+  (await db.query<{ id: string }>("select id from fairmill.job order by id")).map(({ id }) => id);
+
+/** Ended jobs as they lie in the history, past everything that would have brought them there. */
+const bury = async (count: number, columns: Record<string, string> = {}): Promise<string[]> =>
+  (
+    await db.query<{ id: string }>(
+      `insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant, kind, created_at, ended_at, payload, error)
+       select nextval('fairmill.job_id_seq'), 1, 0, 1, 0, 3, $2, $3, $4, $5, now(), $6::timestamptz, '{}', $7::jsonb from generate_series(1, $1) returning id`,
+      [
+        count,
+        columns["state"] ?? "dead",
+        columns["queue"] ?? "default",
+        columns["tenant"] ?? "default",
+        columns["kind"] ?? "work",
+        columns["endedAt"] ?? new Date().toISOString(),
+        columns["error"] ?? '{"message": "no"}',
+      ],
+    )
+  ).map(({ id }) => id);
+
+/** One job, run by a worker until it is dead. */
+async function dead(job: object = {}): Promise<string> {
+  const id = await enqueueOne(db, { ...job });
+  const jobs = await claimLanes(db, "w", [{ tenant: "default" }], 1);
+  expect(jobs.map((one) => one.id)).toEqual([id]);
+  await settle(db, "w", jobs, "dead", [{ outcome: "failed", error: { message: "no", code: "E_NO" } }]);
+  return id;
+}
+
+describe("redrive_v1", () => {
+  test("F6: a dead job is back as retry_v1 puts it back: counted anew, failures kept, no time to live, no unique key", async () => {
+    const id = await dead({ expire_ms: 3_600_000, unique_key: "u", priority: 0, max_attempts: 5, payload: { n: 1 } });
+    const was = (await ended(db, id))!;
+    expect(await redrive({})).toEqual({ redriven: 1, seen: 1, last_id: id, more: false });
+    expect(await ended(db, id)).toBeUndefined();
+    const row = (await live(db, id))!;
+    expect(row).toMatchObject({
+      state: "ready",
+      attempt: 0,
+      crashes: 0,
+      lease_no: claimNo(1),
+      worker: null,
+      expire_at: null,
+      unique_key: null,
+      run_at: null,
+    });
+    for (const column of ["kind", "payload", "queue", "tenant", "priority", "max_attempts", "created_at", "failures"])
+      expect(row[column], column).toEqual(was[column]);
+    expect(await rescanNo(db)).toBe(1);
+    await register(db, "w2");
+    expect(await claim(db, "w2")).toMatchObject([{ id, attempt: 1, lease_no: claimNo(2) }]);
+  });
+
+  test("F6: every field of the filter counts, and all of them together", async () => {
+    const at = (hour: number) => new Date(Date.UTC(2030, 0, 1, hour)).toISOString();
+    const [plain] = await bury(1, { endedAt: at(1) });
+    const [kind] = await bury(1, { endedAt: at(2), kind: "mail" });
+    const [queue] = await bury(1, { endedAt: at(3), queue: "slow" });
+    const [tenant] = await bury(1, { endedAt: at(4), tenant: "acme" });
+    const [code] = await bury(1, { endedAt: at(5), error: '{"code": "E_1", "message": "the 100% truth_"}' });
+    const [cancelled] = await bury(1, { endedAt: at(6), state: "cancelled", error: "null" });
+    const [nothing] = await bury(1, { endedAt: at(7), error: "null" });
+    await bury(1, { endedAt: at(8), state: "done", kind: "mail" }).catch(() => {});
+    const picked = async (filter: object) =>
+      (
+        await db.query<{ ids: string[] }>("select ids from fairmill.pick_dead($1, 100, 100, 0)", [
+          JSON.stringify(filter),
+        ])
+      )[0]!.ids;
+    expect(await picked({})).toEqual([plain, kind, queue, tenant, code, nothing]);
+    expect(await picked({ kind: "mail" })).toEqual([kind]);
+    expect(await picked({ queue: "slow" })).toEqual([queue]);
+    expect(await picked({ tenant: "acme" })).toEqual([tenant]);
+    expect(await picked({ error_code: "E_1" })).toEqual([code]);
+    expect(await picked({ error_text: "100% truth_" })).toEqual([code]);
+    // A text, not a pattern.
+    expect(await picked({ error_text: "the % truth" })).toEqual([]);
+    expect(await picked({ state: "cancelled" })).toEqual([cancelled]);
+    expect(await picked({ ended_since: at(4), ended_until: at(5) })).toEqual([tenant, code]);
+    expect(await picked({ ended_since: "2031-01-01" })).toEqual([]);
+    expect(await picked({ ended_until: "2029-01-01" })).toEqual([]);
+    expect(await picked({ ids: [code, plain, cancelled, "999999999"] })).toEqual([plain, code]);
+    expect(await picked({ ids: [] })).toEqual([]);
+    expect(await picked({ tenant: "acme", kind: "mail" })).toEqual([]);
+    expect(await redrive({ ids: [tenant, kind], kind: "mail" })).toMatchObject({ redriven: 1 });
+    expect(await liveIds()).toEqual([kind]);
+  });
+
+  test.each([
+    [{ knd: "mail" }],
+    [{ state: "done" }],
+    [{ state: "ready" }],
+    [{ ids: 7 }],
+    [{ ids: Array.from({ length: 10_001 }, (_, n) => n) }],
+    [[]],
+  ])("a filter that cannot be meant is refused, and nothing is put back: %j", async (filter) => {
+    await bury(3);
+    expect(await errorCode(redrive(filter))).toBe("FM001");
+    expect(await liveIds()).toEqual([]);
+  });
+
+  test("goes on where it stopped, a batch at a time, and says when there is no more", async () => {
+    const ids = await bury(7);
+    expect(await redrive({}, 3)).toEqual({ redriven: 3, seen: 3, last_id: ids[2], more: true });
+    expect(await redrive({}, 3, ids[2])).toEqual({ redriven: 3, seen: 3, last_id: ids[5], more: true });
+    expect(await redrive({}, 3, ids[5])).toEqual({ redriven: 1, seen: 1, last_id: ids[6], more: false });
+    expect(await redrive({}, 3, ids[6])).toEqual({ redriven: 0, seen: 0, last_id: ids[6], more: false });
+    expect(await liveIds()).toEqual(ids);
+    for (const wrong of [0, -1, 10_001]) expect(await errorCode(redrive({}, wrong))).toBe("FM001");
+  });
+
+  test("goes by the id, whatever day a job ended on: nothing is left behind", async () => {
+    const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+    const ids = [
+      ...(await bury(2, { endedAt: tomorrow })),
+      ...(await bury(2)),
+      ...(await bury(1, { endedAt: "2020-02-02" })),
+      ...(await bury(1, { endedAt: tomorrow })),
+    ];
+    const taken: string[] = [];
+    for (let after = "0", more = true; more; ) {
+      const one = await redrive({}, 1, after);
+      if (one.redriven > 0) taken.push(one.last_id);
+      ({ last_id: after, more } = one);
+    }
+    expect(taken).toEqual(ids);
+    expect(await liveIds()).toEqual(ids);
+  });
+
+  test("two at once put back disjoint sets: the second skips what the first holds, and waits for nothing", async () => {
+    const ids = await bury(20);
+    const [a, b] = [await open(), await open()];
+    await a.query("begin");
+    expect(await redrive({}, 5, "0", a)).toMatchObject({ redriven: 5, last_id: ids[4] });
+    await b.query("set lock_timeout = '2s'; set deadlock_timeout = '1s'");
+    await b.query("begin");
+    // Of other queues, because the rescan mark of one queue is a lock that both need.
+    await b.query("update fairmill.job_history set queue = 'other' where id > $1", [ids[4]]);
+    expect(await redrive({}, 20, "0", b)).toEqual({ redriven: 15, seen: 20, last_id: ids[19], more: true });
+    await b.query("commit");
+    await a.query("commit");
+    expect(await liveIds()).toEqual(ids);
+  });
+
+  test("eight at once, each from the beginning, put every job back once", async () => {
+    const ids = await bury(400);
+    const sessions = await Promise.all(Array.from({ length: 8 }, open));
+    const counts = await Promise.all(
+      sessions.map(async (session) => {
+        let sum = 0;
+        for (let after = "0"; ; ) {
+          const one = await redrive({}, 20, after, session);
+          sum += one.redriven;
+          after = one.last_id;
+          if (!one.more) return sum;
+        }
+      }),
+    );
+    expect(counts.reduce((sum, n) => sum + n)).toBe(400);
+    expect(await liveIds()).toEqual(ids);
+    expect(await db.query("select id from fairmill.job_history")).toEqual([]);
+  });
+
+  test("a job that a retry is putting back is left to it; if that is taken back, the job is dead as before", async () => {
+    const [first, second] = (await bury(2)) as [string, string];
+    const [retrier, redriver] = [await open(), await open()];
+    await retrier.query("begin");
+    await retrier.query("select fairmill.retry_v1($1)", [first]);
+    const asked = redrive({}, 10, "0", redriver);
+    // It holds the second job by now and waits for the queue's rescan mark alone.
+    await waitUntilBlocked(db, redriver);
+    await retrier.query("rollback");
+    expect(await asked).toMatchObject({ redriven: 1, seen: 2 });
+    expect(await liveIds()).toEqual([second]);
+    expect(await ended(db, first)).toMatchObject({ state: "dead" });
+  });
+
+  test("F7: a job whose key is full comes back blocked, and gets its place when one is free", async () => {
+    await db.query(`select fairmill.set_key_limits_v1('limited', '{"max_running": 1}')`);
+    const holder = await enqueueOne(db, { kind: "limited", key: "k" });
+    const second = await enqueueOne(db, { kind: "limited", key: "k" });
+    const third = await enqueueOne(db, { kind: "limited", key: "k" });
+    await db.query("select fairmill.promote_v1(100)");
+    await db.query("select fairmill.cancel_v1($1)", [second]);
+    await db.query("select fairmill.cancel_v1($1)", [third]);
+    const jobs = await claimLanes(db, "w", [{ tenant: "default" }], 1);
+    expect(jobs).toMatchObject([{ id: holder }]);
+    expect(await redrive({ state: "cancelled", kind: "limited" })).toMatchObject({ redriven: 2 });
+    expect(await live(db, second)).toMatchObject({ state: "blocked", slot: null });
+    expect(await live(db, third)).toMatchObject({ state: "blocked", slot: null });
+    await settle(db, "w", jobs, "done");
+    expect(await live(db, second)).toMatchObject({ state: "ready", slot: 1 });
+    expect(await live(db, third)).toMatchObject({ state: "blocked" });
+  });
+
+  test("F7: of several that come back under a free key, as many are ready as it has places", async () => {
+    await db.query(`select fairmill.set_key_limits_v1('limited', '{"max_running": 2}')`);
+    await bury(5, { kind: "limited" });
+    await db.query(`update fairmill.job_history set key = 'k', limit_key = '["limited", "default", "k"]'`);
+    expect(await redrive({})).toMatchObject({ redriven: 5 });
+    expect(await db.query("select state, count(*)::integer as n from fairmill.job group by 1 order by 1")).toEqual([
+      { state: "blocked", n: 3 },
+      { state: "ready", n: 2 },
+    ]);
+  });
+
+  test("wakes those who sleep, once per queue", async () => {
+    const ear = await open();
+    await ear.query("listen fairmill");
+    await register(db, "w");
+    await db.query("select fairmill.listening_v1('w', true)");
+    await bury(10);
+    await redrive({});
+    await ear.query("select");
+    expect(ear.notified).toEqual(["fairmill default"]);
+  });
+});
+
+describe("preview_redrive_v1", () => {
+  test("F6: counts what fits by kind and code, names the first, and changes nothing", async () => {
+    const mails = await bury(12, { kind: "mail", error: '{"code": "E_1", "message": "no"}' });
+    await bury(3, { kind: "mail" });
+    await bury(2, { kind: "print", tenant: "acme" });
+    const all = await preview({});
+    expect(all).toMatchObject({
+      fitting: 17,
+      seen: 17,
+      more: false,
+      groups: [
+        { kind: "mail", error_code: "E_1", count: 12 },
+        { kind: "mail", error_code: null, count: 3 },
+        { kind: "print", error_code: null, count: 2 },
+      ],
+      samples: mails.slice(0, 10),
+    });
+    expect(await preview({ tenant: "acme" })).toMatchObject({ fitting: 2, seen: 17 });
+    expect(await preview({ tenant: "nobody" })).toMatchObject({ fitting: 0, seen: 17, groups: [], samples: [] });
+    expect(await preview({}, 5)).toMatchObject({ fitting: 5, seen: 5, last_id: mails[4], more: true });
+    expect(await liveIds()).toEqual([]);
+  });
+});
+
+describe("the work of one call", () => {
+  test("with 100,000 dead jobs and a filter that fits none, it looks at ten thousand, by the index, and says where it stopped", async () => {
+    await bury(100_000);
+    // Those that succeeded are the many: they must not be read at all.
+    await db.query(
+      `insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant, kind, created_at, ended_at, payload, worker)
+       select nextval('fairmill.job_id_seq'), 1, 0, 1, 0, 3, 'done', 'default', 'default', 'work', now(), now(), '{}', 'w' from generate_series(1, 50000)`,
+    );
+    const session = await open();
+    await explainEverything(session);
+    const filters = [{ kind: "none" }, { error_text: "never said" }, { tenant: "none", ended_since: "2020-01-01" }];
+    for (const filter of filters) {
+      const plans = await plansOf(session, "select * from fairmill.redrive_v1($1)", [JSON.stringify(filter)]);
+      const readers = readersOf(plans, "job_history");
+      const drawing = plans.map(({ query, root }) => `${query}\n${draw(root)}`).join("\n");
+      for (const node of readers)
+        expect(wayOf(node), drawing).toMatch(/^job_history_\w+_(id_idx|pkey)$|^job_history_rest_age$/);
+      expect(
+        readers.reduce((sum, { rows, rowsInVain }) => sum + rows + rowsInVain, 0),
+        drawing,
+      ).toBeLessThanOrEqual(10_100);
+      expect(Math.max(...plans.map(({ root }) => root.blocks)), drawing).toBeLessThan(12_000);
+      expect(
+        plans.flatMap(({ root }) => all(root)).some(({ type }) => /Sort/.test(type)),
+        drawing,
+      ).toBe(false);
+    }
+    const first = await redrive({ kind: "none" });
+    expect(first).toMatchObject({ redriven: 0, seen: 10_000, more: true });
+    expect(await redrive({ kind: "none" }, 500, first.last_id)).toMatchObject({
+      redriven: 0,
+      seen: 10_000,
+      more: true,
+    });
+
+    // A batch that is full ends the look: nothing behind it is read.
+    const plans = await plansOf(session, "select * from fairmill.redrive_v1('{}', 100)");
+    expect(
+      readersOf(plans, "job_history")
+        .filter(({ index }) => /id_idx$/.test(index ?? ""))
+        .reduce((sum, { rows }) => sum + rows, 0),
+    ).toBeLessThanOrEqual(100 + 10);
+  });
+
+  test("days that the filter leaves out are not read", async () => {
+    const now = Date.now();
+    await bury(50, { endedAt: new Date(now).toISOString() });
+    const later = new Date(now + 86_400_000).toISOString();
+    const [tomorrow] = await bury(1, { endedAt: later });
+    const filter = JSON.stringify({ ended_since: `${later.slice(0, 10)}T00:00:00Z` });
+    const [row] = await db.query("select ids, seen from fairmill.pick_dead($1, 10, 100, 0)", [filter]);
+    expect(row).toEqual({ ids: [tomorrow], seen: 1 });
+  });
+});
+
+describe("rerun_v1", () => {
+  const rerun = async (id: string, changes: object = {}) =>
+    (await db.query("select * from fairmill.rerun_v1($1, $2)", [id, JSON.stringify(changes)]))[0]!;
+
+  test("F6: a new job like the old one with another payload, which knows where it comes from; the old one stays", async () => {
+    const id = await dead({ payload: { n: 1 }, max_attempts: 7 });
+    const was = await ended(db, id);
+    const made = await rerun(id, { payload: { n: 2 } });
+    expect(made).toEqual({ id: expect.any(String), answer: "stored", refused: null });
+    expect(made["id"]).not.toBe(id);
+    expect(await ended(db, id)).toEqual(was);
+    expect(await live(db, made["id"])).toMatchObject({
+      rerun_of: id,
+      state: "ready",
+      payload: { n: 2 },
+      max_attempts: 7,
+      attempt: 0,
+      lease_no: claimNo(0),
+      failures: null,
+      kind: was!["kind"],
+      queue: was!.queue,
+      tenant: was!.tenant,
+    });
+  });
+
+  test("F6: the line is kept when it ends, is put back, is cancelled, and is repeated itself", async () => {
+    const id = await dead();
+    const second = (await rerun(id))["id"] as string;
+    const jobs = await claimLanes(db, "w", [{ tenant: "default" }], 1);
+    await settle(db, "w", jobs, "dead", [{ error: { message: "no" } }]);
+    expect(await ended(db, second)).toMatchObject({ rerun_of: id });
+    await call(db, "retry_v1($1)", [second]);
+    expect(await live(db, second)).toMatchObject({ rerun_of: id });
+    await call(db, "cancel_v1($1)", [second]);
+    expect(await ended(db, second)).toMatchObject({ rerun_of: id, state: "cancelled" });
+    await redrive({ state: "cancelled" });
+    expect(await live(db, second)).toMatchObject({ rerun_of: id });
+    await call(db, "cancel_v1($1)", [second]);
+    const third = (await rerun(second))["id"] as string;
+    expect(await live(db, third)).toMatchObject({ rerun_of: second });
+  });
+
+  test("a live job, one that nobody knows, and fields that nobody knows are answered for", async () => {
+    const id = await enqueueOne(db);
+    expect(await rerun(id)).toEqual({ id: null, answer: "live", refused: null });
+    expect(await rerun("999999999")).toEqual({ id: null, answer: "not_found", refused: null });
+    const over = (await bury(1))[0]!;
+    for (const changes of [{ tenant: "other" }, { kind: "other" }, []])
+      expect(await errorCode(rerun(over, changes))).toBe("FM001");
+    expect(await liveIds()).toEqual([id]);
+  });
+
+  test("a repeated call with an idempotency key finds the first one's job", async () => {
+    const id = (await bury(1))[0]!;
+    const first = await rerun(id, { idempotency_key: "fix 17" });
+    expect(await rerun(id, { idempotency_key: "fix 17" })).toEqual({ ...first, answer: "known" });
+    expect(await liveIds()).toEqual([first["id"]]);
+  });
+
+  test("a limit at enqueue refuses it like any other job", async () => {
+    await db.query(
+      `select fairmill.set_key_limits_v1('limited', '{"max_running": 1, "when_full": "refuse", "per": "kind"}')`,
+    );
+    const id = (await bury(1, { kind: "limited" }))[0]!;
+    expect(await rerun(id)).toMatchObject({ answer: "stored" });
+    expect(await rerun(id)).toMatchObject({
+      id: null,
+      answer: "refused",
+      refused: { code: "FAIRMILL_ACTIVE_LIMIT" },
+    });
+  });
+});
