@@ -5,6 +5,7 @@ import { FairmillError } from "../base/errors.js";
 import type { Client } from "../client/client.js";
 import type { Session } from "../db/session.js";
 import { readSeries, SERIES_NAMES, type Series, type SeriesName, type SeriesQuery } from "../metrics/series.js";
+import { backlogReader } from "./backlog-reader.js";
 import { requestInvalid } from "./problem.js";
 import type { AlertReader, LogReader, MetricsReader, Scope, SeriesBy, Span } from "./readers.js";
 
@@ -43,6 +44,7 @@ export function metricsReader(view: Session, nowMs: () => number): MetricsReader
       }
       return { items, marks: [] };
     },
+    backlog: backlogReader(view, nowMs),
   };
 }
 
