@@ -1,4 +1,4 @@
-// What the handler reads by itself, with real rows: the backlog by reason, pools with their children, decisions.
+// What the handler reads by itself, with real rows: the backlog by reason, pools with their children, decisions, shares of tenants, times.
 import { createClient, defineJob } from "fairmill";
 import { expect, test } from "vitest";
 import { AlertKeeper } from "../../src/alerts/alert-keeper.js";
@@ -159,4 +159,59 @@ test("decisions: newest first, page by page, of a pool, in a part of time", asyn
   expect(await found("pool=other")).toBe(0);
   expect(await found("since=2020-01-01T00:00:00Z&until=2020-01-02T00:00:00Z")).toBe(0);
   expect((await ask("viewer", "GET", "/scaling/decisions?cursor=x")).status).toBe(400);
+});
+
+const record = (minutesAgo: number, tenants: object, kinds: object = {}) =>
+  db.query(
+    `insert into fairmill.worker_tick_metrics (worker_id, mode, tick_started_at, interval_ms, tick_duration_ms, tenants, kinds)
+     values ('w', 'interval', now() - $1 * interval '1 minute', 10000, 10, $2, $3)`,
+    [minutesAgo, JSON.stringify(tenants), JSON.stringify(kinds)],
+  );
+
+test("fairness: what each tenant was given beside its part by weight, and how even it was among those that waited", async () => {
+  const { ask } = serverFor(db);
+  type Fairness = { jain: (number | null)[]; jainNow: number | null; lanes: { tenant: string }[] };
+  expect((await ask<Fairness>("viewer", "GET", "/fairness")).body).toMatchObject({ lanes: [], jainNow: null });
+  await ask("admin", "PUT", "/tenants/acme", { weight: 3 });
+  const waited = { waits: 1, wait_ms: 5_000 };
+  await record(45, { acme: { claimed: 30, ...waited }, other: { claimed: 10, ...waited }, "": { claimed: 99 } });
+  await record(15, { acme: { claimed: 10, ...waited }, other: { claimed: 30, ...waited }, idle: { claimed: 0 } });
+  const { lanes, jain, jainNow } = (await ask<Fairness>("viewer", "GET", "/fairness?stepMs=1800000")).body;
+  expect(lanes).toMatchObject([
+    { tenant: "acme", weight: 3, served: [30, 10], fair: [30, 30], shareGiven: 0.5, shareEntitled: 0.75 },
+    { tenant: "other", weight: 1, served: [10, 30], fair: [10, 10], shareGiven: 0.5, shareEntitled: 0.25 },
+  ]);
+  expect(jain[0]).toBe(1);
+  expect(jainNow).toBeCloseTo((10 / 3 + 30) ** 2 / (2 * ((10 / 3) ** 2 + 900)));
+  expect((await ask<Fairness>("viewer", "GET", "/fairness?limit=1")).body.lanes).toHaveLength(1);
+  expect((await ask<Fairness>("viewer", "GET", "/fairness?queue=mails")).body.lanes).toEqual([]);
+  const own = (await ask<Fairness>("acmeViewer", "GET", "/fairness?stepMs=1800000")).body;
+  expect(own).toMatchObject({ jain: [null, null], lanes: [{ tenant: "acme", served: [30, 10], shareGiven: 1 }] });
+  expect(own.lanes).toHaveLength(1);
+});
+
+test("where the time went: by kind and by tenant, with sampled waits taken for all, and of no other tenant", async () => {
+  const { ask } = serverFor(db);
+  const figures = (runs: number, run_ms: number, waits: number, wait_ms: number) => ({ runs, run_ms, waits, wait_ms });
+  const kinds = { mail: figures(10, 400, 5, 100), image: figures(2, 9_000, 0, 0), waiting: { runs: 0 } };
+  await record(10, { acme: figures(4, 100, 4, 40), other: figures(8, 9_300, 0, 0) }, kinds);
+  await record(5, {}, { mail: figures(10, 600, 5, 300) });
+  await record(120, {}, { old: figures(10, 600, 5, 300) });
+  const rows = async (path: string, who: "viewer" | "acmeViewer" = "viewer") =>
+    (
+      await ask<{ items: { key: string; jobs: number; ranMs: number; waitedTurnMs: number }[] }>(who, "GET", path)
+    ).body.items.map(({ key, jobs, ranMs, waitedTurnMs }) => [key, jobs, ranMs, waitedTurnMs]);
+  expect(await rows("/time")).toEqual([
+    ["image", 2, 9_000, 0],
+    ["mail", 20, 1_000, 800],
+  ]);
+  expect(await rows("/time?kind=mail")).toEqual([["mail", 20, 1_000, 800]]);
+  expect(await rows("/time?by=tenant")).toEqual([
+    ["other", 8, 9_300, 0],
+    ["acme", 4, 100, 40],
+  ]);
+  for (const path of ["/time", "/time?by=tenant", "/time?by=queue"])
+    expect(await rows(path, "acmeViewer"), path).toEqual([["acme", 4, 100, 40]]);
+  for (const path of ["/time?by=queue", "/time?queue=mails", "/time?by=tenant&kind=mail"])
+    expect(await rows(path), path).toEqual([]);
 });
