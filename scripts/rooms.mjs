@@ -49,7 +49,8 @@ export const MAY_IMPORT = {
   ticks: [...below, ...features, "client", "worker"],
   pool: [...below, ...features, "worker"],
   config: [...below, "alerts", "outbox", "worker", "pool"],
-  http: [...below, ...features, "client"],
+  // Shows the pools that supervisors report.
+  http: [...below, ...features, "client", "pool"],
   embedded: ["base"],
   adapters: ["base", "db"],
   storage: ["base"],

@@ -5,8 +5,10 @@ import { FairmillError } from "../base/errors.js";
 import type { Client } from "../client/client.js";
 import type { Session } from "../db/session.js";
 import { readSeries, SERIES_NAMES, type Series, type SeriesName, type SeriesQuery } from "../metrics/series.js";
+import { backlogReader } from "./backlog-reader.js";
 import { requestInvalid } from "./problem.js";
 import type { AlertReader, LogReader, MetricsReader, Scope, SeriesBy, Span } from "./readers.js";
+import { fairnessReader, timeReader } from "./share-readers.js";
 
 /** Of the names of the API, those that no record has yet: they are left out of the answer. */
 const NOT_RECORDED = ["cpu", "memory", "provider.cost", "credits.captured"];
@@ -43,6 +45,9 @@ export function metricsReader(view: Session, nowMs: () => number): MetricsReader
       }
       return { items, marks: [] };
     },
+    backlog: backlogReader(view, nowMs),
+    fairness: fairnessReader(view),
+    time: timeReader(view),
   };
 }
 

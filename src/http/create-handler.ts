@@ -17,6 +17,7 @@ import { type Caller, Gatekeeper } from "./gatekeeper.js";
 import { createApp } from "./handler.js";
 import type { AlertReader, LogReader, MetricsReader, ProviderReader, ScalingReader } from "./readers.js";
 import { readOpenBulks, runBulk } from "./rooms.js";
+import { scalingReader } from "./scaling-reader.js";
 import { DASHBOARD_FOLDER, StaticFiles } from "./static-files.js";
 
 /** Who asks, as a function of the application says. */
@@ -145,7 +146,7 @@ export function createHttpHandler(options: HttpOptions = {}): HttpHandler {
     metrics: options.metrics ?? metricsReader(view, () => clock.now()),
     alerts: options.alerts ?? alertReader(client),
     logs: options.logs ?? logReader(client),
-    scaling: options.scaling,
+    scaling: options.scaling ?? scalingReader(view),
     providers: options.providers,
   };
   const app = createApp({

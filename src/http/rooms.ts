@@ -40,6 +40,14 @@ export {
 export type { LogLine } from "../logs/log-page.js";
 export { openMessage } from "../outbox/open-message.js";
 export { readMessage, readMessages } from "../outbox/outbox-statements.js";
+export {
+  boundIn,
+  type DecisionView,
+  type PoolChild,
+  type PoolView,
+  readDecisionPage,
+  readPools,
+} from "../pool/pool-views.js";
 export { Cron } from "../schedules/cron.js";
 export { readNow, readSchedule, readSchedules, type Schedule } from "../schedules/schedule-statements.js";
 export type { ScheduleOptions } from "../schedules/schedules-client.js";

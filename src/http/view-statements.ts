@@ -4,7 +4,7 @@ import type { Session } from "../db/session.js";
 
 const WORKER = `w.id, w.state, w.host, w.pid, w.version, w.queues, w.kinds, w.concurrency, w.listening, w.started_at as "startedAt", w.beat_at as "beatAt",
   (extract(epoch from clock_timestamp() - w.beat_at) * 1000)::float8 as "beatAgeMs", w.lease_until as "leaseUntil", w.ended_at as "endedAt", w.stats,
-  coalesce(r.running, 0)::integer as running, w.stats ->> 'pool' as pool`;
+  coalesce(r.running, 0)::integer as running, (select s.pool from fairmill.supervisor s where s.worker = w.id limit 1) as pool`;
 const RUNNING = `left join (select c.worker, count(*) as running from fairmill.claimed_jobs(jobs_max => 10000) c group by c.worker) r on r.worker = w.id`;
 /** Alive ones first, then by start, newest first; the id tells those of one moment apart. */
 const WORKERS = `select ${WORKER}, extract(epoch from w.started_at)::text as at from fairmill.worker w ${RUNNING}

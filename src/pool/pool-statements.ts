@@ -19,6 +19,7 @@ export interface SupervisorReport {
 export interface StoredPoolSettings {
   readonly min: number;
   readonly max: number;
+  readonly policy: "utilisation" | "targetWait";
   readonly capacity: number;
   readonly targetWaitMs: number;
   readonly meanRunMs: number | undefined;
@@ -50,6 +51,7 @@ export async function reportPool(
     JSON.stringify({
       min: settings.min,
       max: settings.max,
+      policy: settings.policy,
       capacity: settings.capacity,
       target_wait_ms: settings.targetWaitMs,
       mean_run_ms: settings.meanRunMs,

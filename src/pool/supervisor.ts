@@ -407,6 +407,7 @@ export class Supervisor {
         min: pool.min,
         max: pool.max,
         capacity: Math.max(...capacity.values()),
+        policy: pool.policy,
         targetWaitMs: pool.targetWaitMs,
         meanRunMs: this.#times.meanMs([], pool.targetWaitMs),
         queues: [...capacity.keys()],
