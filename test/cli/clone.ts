@@ -15,6 +15,7 @@ export async function clone(): Promise<string> {
     "src",
     "dist",
     "examples",
+    "dashboard",
   ])
     await symlink(join(repo, name), join(folder, name));
   await cp(join(repo, "scripts"), join(folder, "scripts"), { recursive: true });
