@@ -13,6 +13,7 @@ import { measure as latency } from "./measure/latency.mjs";
 import { measure as limits } from "./measure/limits.mjs";
 import { measure as longTransaction } from "./measure/long-transaction.mjs";
 import { measure as memory } from "./measure/memory.mjs";
+import { measure as vast } from "./measure/vast.mjs";
 import { HELP, readOptions } from "./options.mjs";
 import { report } from "./report.mjs";
 import { Server } from "./server.mjs";
@@ -29,6 +30,7 @@ const MEASUREMENTS = {
   memory,
   limits,
   batches,
+  vast,
 };
 /** Counts that must be zero, in whatever table they stand. */
 const MISTAKES = ["lost", "twice", "left"];
