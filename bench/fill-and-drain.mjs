@@ -39,10 +39,10 @@ export async function fill(system, database, settings, count, tenantOf = () => 0
   await database.rest();
 }
 
-/** Starts one worker process on a filled queue and measures until `upto` jobs have started. */
-export async function drain(bench, { system, database, settings, queued, upto = queued }) {
+/** Starts worker processes, one unless said otherwise, on a filled queue and measures until `upto` jobs have started. */
+export async function drain(bench, { system, database, settings, queued, upto = queued, processes = 1 }) {
   const from = await database.counters();
-  const fleet = await Fleet.start(bench, { system, url: database.url, settings, jobs: queued });
+  const fleet = await Fleet.start(bench, { system, url: database.url, settings, jobs: queued, processes });
   await fleet.reach(upto, DRAIN_MS_MAX);
   const record = await fleet.stop();
   const to = await database.counters();

@@ -9,8 +9,11 @@ Measures Fairmill beside hand-written SQL on one PostgreSQL, in one run. Progres
   --quick           a tenth of the sizes: under a minute, good for "does it still work", not for figures
   --rounds N        how often the contestants take turns (default 5; 1 with --quick)
   --json FILE       also write every figure to FILE
-  --peers           also run pg-boss, graphile-worker and BullMQ, with a harness that is installed already
-  --peers-dir DIR   where that harness is (default ../shared/bench)
+  --peers           also run pg-boss, graphile-worker and BullMQ (installed in bench/peers on the first run; BullMQ needs
+                    redis-server), and fail when a promised ratio is missed by more than a tenth; alone: --only peers
+  --scenarios a,b   of the peers' table, only these: SCENARIOS
+  --minutes N       how long the steady runs of the peers' table take (default 1)
+  --record          write the peers' table and the picture of the steady runs into docs/explanation/benchmarks.md
   --help
 
 BENCH_DATABASE_URL   a PostgreSQL of yours (as superuser) instead of the embedded one
@@ -20,8 +23,9 @@ TMPDIR               where the embedded one keeps its data: choose a real disk, 
  * What to do; throws an Error with a sentence for the user when the arguments make no sense.
  * @param {string[]} argv
  * @param {string[]} known names of all measurements
+ * @param {string[]} scenarios titles of all scenarios of the peers' table
  */
-export function readOptions(argv, known) {
+export function readOptions(argv, known, scenarios) {
   const { values } = parseArgs({
     args: argv,
     options: {
@@ -30,14 +34,15 @@ export function readOptions(argv, known) {
       rounds: { type: "string" },
       json: { type: "string" },
       peers: { type: "boolean", default: false },
-      "peers-dir": { type: "string", default: "../shared/bench" },
+      scenarios: { type: "string" },
+      minutes: { type: "string", default: "1" },
+      record: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
   });
-  const only = values.only?.split(",").map((name) => name.trim());
-  const stranger = only?.find((name) => name !== "peers" && !known.includes(name));
-  if (stranger !== undefined)
-    throw new Error(`--only: there is no "${stranger}". Choose from ${known.join(", ")}, peers.`);
+  const only = values.only && listOf("--only", values.only, [...known, "peers"]);
+  const minutes = Number(values.minutes);
+  if (!(minutes > 0 && minutes <= 60)) throw new Error("--minutes: pass a number up to 60.");
   const rounds = Number(values.rounds ?? (values.quick ? 1 : 5));
   if (!Number.isInteger(rounds) || rounds < 1 || rounds > 100)
     throw new Error("--rounds: pass a number from 1 to 100.");
@@ -47,6 +52,24 @@ export function readOptions(argv, known) {
     rounds,
     jsonFile: values.json,
     measurements: only ? known.filter((name) => only.includes(name)) : known,
-    peersDir: values.peers || only?.includes("peers") ? values["peers-dir"] : undefined,
+    hasPeers: values.peers || only?.includes("peers") === true,
+    scenarios: values.scenarios && listOf("--scenarios", values.scenarios, scenarios),
+    steadySeconds: values.quick ? 10 : 60 * minutes,
+    isRecorded: values.record,
   };
+}
+
+function listOf(option, text, known) {
+  // Titles contain commas, so the longest known one that fits is taken first.
+  const chosen = [];
+  let rest = text.trim();
+  while (rest !== "") {
+    const name = known
+      .filter((one) => rest === one || rest.startsWith(`${one},`))
+      .sort((a, b) => b.length - a.length)[0];
+    if (name === undefined) throw new Error(`${option}: there is no "${rest}". Choose from ${known.join(" · ")}.`);
+    chosen.push(name);
+    rest = rest.slice(name.length + 1).trim();
+  }
+  return chosen;
 }

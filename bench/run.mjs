@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { cpus, totalmem } from "node:os";
+import { SCENARIOS } from "./compare/scenarios.mjs";
 import { measure as batches } from "./measure/batches.mjs";
 import { measure as depth } from "./measure/depth.mjs";
 import { measure as drain } from "./measure/drain.mjs";
@@ -12,8 +13,8 @@ import { measure as latency } from "./measure/latency.mjs";
 import { measure as limits } from "./measure/limits.mjs";
 import { measure as longTransaction } from "./measure/long-transaction.mjs";
 import { measure as memory } from "./measure/memory.mjs";
+import { measure as vast } from "./measure/vast.mjs";
 import { HELP, readOptions } from "./options.mjs";
-import { measurePeers } from "./peers.mjs";
 import { report } from "./report.mjs";
 import { Server } from "./server.mjs";
 import { now } from "./statistics.mjs";
@@ -29,6 +30,7 @@ const MEASUREMENTS = {
   memory,
   limits,
   batches,
+  vast,
 };
 /** Counts that must be zero, in whatever table they stand. */
 const MISTAKES = ["lost", "twice", "left"];
@@ -36,15 +38,20 @@ const { version } = JSON.parse(readFileSync(new URL("../package.json", import.me
 
 /** Returns the exit code: 0, or 1 when a measurement failed. Rejects when `signal` aborts, and leaves nothing running then. */
 export async function runBenchmark(argv, signal) {
-  const options = readOptions(argv, Object.keys(MEASUREMENTS));
+  const titles = SCENARIOS.map(({ title }) => title);
+  const options = readOptions(argv, Object.keys(MEASUREMENTS), titles);
   if (options.help) {
-    console.log(HELP.replace("MEASUREMENTS", Object.keys(MEASUREMENTS).join(", ")));
+    console.log(
+      HELP.replace("MEASUREMENTS", Object.keys(MEASUREMENTS).join(", ")).replace("SCENARIOS", titles.join(" · ")),
+    );
     return 0;
   }
   const fromMs = now();
   const bench = {
     quick: options.quick,
     rounds: options.rounds,
+    scenarios: options.scenarios,
+    steadySeconds: options.steadySeconds,
     /** How many of something; a tenth with --quick. */
     size: (count) => (options.quick ? count / 10 : count),
     say: (text) => console.error(`${((now() - fromMs) / 1000).toFixed(0).padStart(5)} s  ${text}`),
@@ -52,13 +59,13 @@ export async function runBenchmark(argv, signal) {
     children: new Set(),
     server: undefined,
   };
-  const opening = options.measurements.length > 0 ? Server.open() : undefined;
-  opening?.catch(() => {});
+  const opening = Server.open();
+  opening.catch(() => {});
   try {
     return await orAborted(signal, runAll(bench, options, opening));
   } finally {
     for (const child of bench.children) child.kill("SIGKILL");
-    const server = await opening?.catch(() => {});
+    const server = await opening.catch(() => {});
     await server?.close();
   }
 }
@@ -69,16 +76,21 @@ async function runAll(bench, options, opening) {
     Machine: `${cpus().length} cores (${cpus()[0]?.model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GB, ${process.platform} ${process.arch}`,
     Node: process.versions.node,
   };
-  if (opening) {
-    bench.say("opening PostgreSQL");
-    bench.server = await opening;
-    Object.assign(facts, await bench.server.facts());
-  }
+  bench.say("opening PostgreSQL");
+  bench.server = await opening;
+  Object.assign(facts, await bench.server.facts());
   facts.Sizes = `${options.quick ? "a tenth (--quick): not for comparisons" : "full"}, ${options.rounds} ${options.rounds === 1 ? "round" : "rounds"}, medians`;
   const results = [];
   for (const name of options.measurements) results.push(await attempt(bench, name, () => MEASUREMENTS[name](bench)));
-  if (options.peersDir !== undefined)
-    results.push(await attempt(bench, "peers", () => measurePeers(bench, options.peersDir)));
+  if (options.hasPeers) {
+    const { compare } = await import("./compare/compare.mjs");
+    const compared = await attempt(bench, "peers", () => compare(bench));
+    results.push(compared);
+    if (options.isRecorded && compared.samples) {
+      const { publishComparison } = await import("./compare/publish.mjs");
+      await publishComparison(facts, compared);
+    }
+  }
 
   console.log(report({ facts, results }));
   if (options.jsonFile) await writeFile(options.jsonFile, `${JSON.stringify({ facts, results }, undefined, 1)}\n`);

@@ -24,6 +24,8 @@ export class Server {
   #databases = new Set();
   #made = 0;
   hasStatements = false;
+  /** For systems that keep their jobs in Redis; opened by the comparison with other queues. */
+  redis;
 
   static async open() {
     const server = new Server();
@@ -72,6 +74,7 @@ export class Server {
 
   /** Runs the work on a new, empty database with the system's tables in it, and drops it afterwards. */
   async withDatabase(system, settings, work) {
+    if (system.adapter.store === "redis") return this.redis.withDatabase(system, settings, work);
     const name = `fairmill_bench_${process.pid}_${++this.#made}`;
     this.#databases.add(name);
     await this.query(`create database ${name} template template0`);

@@ -43,7 +43,7 @@ export async function measure(bench) {
 }
 
 /** Enqueues for a while, then asks the table whether it holds what was promised. */
-function enqueueFor(bench, { system, callers, bulk }) {
+export function enqueueFor(bench, { system, callers, bulk }) {
   const settings = system.adapter.modes.drain;
   return bench.server.withDatabase(system, settings, (database) =>
     producing(system, database, settings, async (producer) => {

@@ -36,7 +36,7 @@ export async function measure(bench) {
   };
 }
 
-function crowd(bench, { system, settings }, mountain) {
+export function crowd(bench, { system, settings }, mountain) {
   const queued = mountain + OTHERS * JOBS_EACH;
   const tenantOf = (n) => (n < mountain ? 0 : 1 + Math.floor((n - mountain) / JOBS_EACH));
   return bench.server.withDatabase(system, settings, async (database) => {

@@ -8,15 +8,27 @@ const WORKERS = 4;
 const SETTLE_MS = { statements: 3_000, transactions: 11_000 };
 
 export async function measure(bench) {
-  const windowMs = bench.quick ? 6_000 : 30_000;
-  return bench.server.withDatabase(fairmill, {}, async (database) => {
-    const fleet = await Fleet.start(bench, {
-      system: fairmill,
-      url: database.url,
-      settings: {},
-      jobs: 0,
-      processes: WORKERS,
+  const { seconds, perSecond, statements } = await idleFor(bench, fairmill, {});
+  const row = {
+    "": `${WORKERS} worker processes, default settings`,
+    seconds,
+    [statements ? "statements/s" : "transactions/s"]: perSecond,
+  };
+  const tables = [{ title: "Idle", about: "Nothing is queued.", rows: [row] }];
+  if (statements)
+    tables.push({
+      title: "Idle, by statement",
+      rows: statements.map((one) => ({ statement: `\`${one.text}\``, "per second": one.perSecond })),
     });
+  return { tables };
+}
+
+/** Watches idle workers: statements per second, or transactions where PostgreSQL counts no statements, or commands of Redis. */
+export function idleFor(bench, system, settings) {
+  const windowMs = bench.quick ? 6_000 : 30_000;
+  return bench.server.withDatabase(system, settings, async (database) => {
+    const options = { system, url: database.url, settings, jobs: 0, processes: WORKERS };
+    const fleet = await Fleet.start(bench, options);
     await sleep(bench.server.hasStatements ? SETTLE_MS.statements : SETTLE_MS.transactions);
     bench.say(`watching ${WORKERS} idle workers for ${windowMs / 1000} s`);
     const before = { ...(await database.countersNow()), statements: await database.statements(), atMs: now() };
@@ -25,20 +37,10 @@ export async function measure(bench) {
     await fleet.stop();
     const seconds = (after.atMs - before.atMs) / 1000;
     const statements = before.statements && countBetween(before.statements, after.statements, seconds);
-    const row = {
-      "": `${WORKERS} worker processes, default settings`,
-      seconds,
-      ...(statements
-        ? { "statements/s": statements.reduce((sum, one) => sum + one.perSecond, 0) }
-        : { "transactions/s": (after.commits - before.commits) / seconds }),
-    };
-    const tables = [{ title: "Idle", about: "Nothing is queued.", rows: [row] }];
-    if (statements)
-      tables.push({
-        title: "Idle, by statement",
-        rows: statements.map(({ text, perSecond }) => ({ statement: `\`${text}\``, "per second": perSecond })),
-      });
-    return { tables };
+    const perSecond = statements
+      ? statements.reduce((sum, one) => sum + one.perSecond, 0)
+      : (after.commits - before.commits) / seconds;
+    return { seconds, perSecond, statements };
   });
 }
 

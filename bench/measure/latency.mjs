@@ -40,7 +40,7 @@ export async function measure(bench) {
   };
 }
 
-function trickle(bench, { system, settings }, seconds) {
+export function trickle(bench, { system, settings }, seconds) {
   return bench.server.withDatabase(system, settings, (database) =>
     producing(system, database, settings, async (producer) => {
       const jobs = JOBS_PER_SECOND * seconds;
