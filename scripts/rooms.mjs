@@ -53,6 +53,7 @@ export const MAY_IMPORT = {
   http: [...below, ...features, "client", "pool"],
   embedded: ["base"],
   adapters: ["base", "db"],
+  testing: [...below, ...features, "client", "worker", "ticks", "embedded"],
   storage: ["base"],
   command: [...below, ...features, ...examined, "client", "worker", "pool", "config", "ticks", "http", "cli"],
   cli: [
@@ -61,7 +62,7 @@ export const MAY_IMPORT = {
     ...["index", "errors", "webhooks"],
   ],
   index: [...below, ...features, "client", "worker", "pool", "config", "ticks"],
-  errors: [...below, ...features, "pool", "storage"],
+  errors: [...below, ...features, "pool", "storage", "testing"],
   webhooks: ["outbox"],
   observe: ["logs", "metrics", "alerts"],
 };

@@ -64,3 +64,4 @@ export {
   WaitTimeoutError,
 } from "./steps/step-errors.js";
 export { FileTooLargeError, StorageError, StorageKeyError } from "./storage/storage-errors.js";
+export { DrainEndlessError } from "./testing/errors.js";

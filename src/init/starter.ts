@@ -90,14 +90,25 @@ export const sendGreetingHandler = handle(sendGreeting, async (ctx) => {
 });
 `;
 
-const TEST = `import { expect, test } from "vitest";
-import { greetingFor, sendGreeting } from "${"../jobs/greeting.js"}";
+const TEST = `import { createTestKit, type TestKit } from "fairmill/testing";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { sendGreeting, sendGreetingHandler } from "${"../jobs/greeting.js"}";
 
-test("a greeting names the one it is for", () => {
-  expect(greetingFor("Ann")).toBe("Hello, Ann!");
+// A PostgreSQL and a schema of its own; handlers run when the test says so.
+let kit: TestKit;
+beforeAll(async () => {
+  kit = await createTestKit({ handlers: [sendGreetingHandler] });
+}, 60_000);
+afterEach(() => kit.clear());
+afterAll(() => kit.close());
+
+test("a greeting names the one it is for", async () => {
+  const seen = await kit.run(sendGreeting, { name: "Ann" });
+  expect(seen.result).toEqual({ greeting: "Hello, Ann!" });
+  expect(seen.logs.map(({ message }) => message)).toEqual(["greeted"]);
 });
 
-test("it is tried three times", () => {
+test("it is tried three times", async () => {
   expect(sendGreeting.maxAttempts).toBe(3);
 });
 `;
