@@ -15,6 +15,7 @@ const features = [
   "jobs",
   "audit",
   "bulk",
+  "cache",
 ];
 /** Rooms that only commands ask. */
 const examined = ["verify", "doctor", "init", "roles"];
@@ -41,6 +42,7 @@ export const MAY_IMPORT = {
   doctor: ["base", "db"],
   init: ["base"],
   audit: below,
+  cache: below,
   bulk: [...below, "jobs"],
   // Which role of the database may do what.
   roles: ["base", "db"],

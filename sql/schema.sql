@@ -284,6 +284,26 @@ create table fairmill.bulk_action (
 );
 CREATE INDEX bulk_action_open ON fairmill.bulk_action USING btree (id) WHERE (state = 'running'::text);
 
+create table fairmill.cache_entry (
+  name text collate "C" not null,
+  key text collate "C" not null,
+  value jsonb,
+  fresh_until timestamp with time zone not null,
+  loader text collate "C",
+  loading_until timestamp with time zone,
+  constraint cache_entry_pkey PRIMARY KEY (name, key),
+  constraint cache_entry_loader_fits CHECK (((loader IS NULL) = (loading_until IS NULL))),
+  constraint cache_entry_names_fit CHECK ((((octet_length(name) >= 1) AND (octet_length(name) <= 200)) AND
+    (octet_length(key) <= 500))),
+  constraint cache_entry_value_fits CHECK (((value IS NULL) OR (pg_column_size(value) <= ((2 * 1024) * 1024))))
+) with (
+  autovacuum_vacuum_scale_factor = 0.05,
+  autovacuum_vacuum_threshold = 500,
+  fillfactor = 70
+);
+CREATE INDEX cache_entry_age ON fairmill.cache_entry USING btree (name, fresh_until);
+CREATE INDEX cache_entry_stale ON fairmill.cache_entry USING btree (fresh_until);
+
 create table fairmill.child (
   supervisor text collate "C" not null,
   number integer not null,

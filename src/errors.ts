@@ -21,6 +21,7 @@ export {
 export { BatchNotFoundError, BatchTimeoutError } from "./batches/batch.js";
 export { BatchEndedError } from "./batches/batch-errors.js";
 export { NodeResultError } from "./batches/flow.js";
+export { CacheLoadError, CacheTimeoutError } from "./cache/cache-errors.js";
 export { DuplicateJobError } from "./core/enqueue/duplicate-error.js";
 export { KeyUnknownError, NotSealedError, SealBrokenError, SealedError } from "./core/job/codec-errors.js";
 export {

@@ -29,6 +29,7 @@ export type { Flow } from "./batches/flows-client.js";
 export { defineFlow, handleFlow } from "./batches/handle-flow.js";
 export type { JobBatch, JobFlow } from "./batches/job-batch.js";
 export type { BatchHold, OpenBatch } from "./batches/open-batch.js";
+export { type Cache, type CacheOptions, defineCache } from "./cache/cache-definition.js";
 export { type Client, createClient } from "./client/client.js";
 export type { ClientOptions } from "./client/client-options.js";
 export type { TransactionClient } from "./client/transaction-client.js";

@@ -5,6 +5,7 @@ import type { Queryable } from "../base/queryable.js";
 import { batchEndsOf } from "../batches/batch-ends.js";
 import type { Batches } from "../batches/batches-client.js";
 import type { Flows } from "../batches/flows-client.js";
+import { Caches } from "../cache/cache-client.js";
 import type { ClientContext } from "../core/enqueue/client-context.js";
 import { Database } from "../db/database.js";
 import { type MigrateCalls, migrateCalls } from "../db/migrate/migrate-calls.js";
@@ -20,6 +21,7 @@ export interface Client extends TransactionClient, ResultCalls, MigrateCalls {
   readonly flows: Flows;
   readonly metrics: Metrics;
   readonly alerts: Alerts;
+  readonly cache: Caches;
   /** The same calls inside the caller's transaction: `await client.in(tx).enqueue(job, input)`. */
   in(tx: Queryable): TransactionClient;
   /** Waits for what is under way and closes the client's own connections; a second call returns the same promise. */
@@ -53,6 +55,7 @@ export function openClient(options: ClientOptions): OpenedClient {
     ...resultCalls(own),
     metrics: new Metrics(db, own.call),
     alerts: new Alerts(db, own.call),
+    cache: new Caches(own),
     ...migrateCalls(db, clock, own.during),
     in: (tx: Queryable) => composed(inside(tx), window, undefined),
     close,

@@ -17,7 +17,7 @@ const ENQUEUES = [
   "report_key_limits_v1",
 ];
 /** By shelf: everything in it is a worker's. Those that steer are not: limits, credits, bulk, audit. */
-const WORKS = ["batches", "claim", "enqueue", "outbox", "schedules", "settle", "steps", "upkeep", "worker"];
+const WORKS = ["batches", "cache", "claim", "enqueue", "outbox", "schedules", "settle", "steps", "upkeep", "worker"];
 const WORKER_ALSO = ["cancel_v1", "retry_v1", "set_key_limits_v1", "report_key_limits_v1", "balance_v1", "why_v1"];
 
 /** Tables that are read by statements of the library, beside what functions read. */
@@ -65,7 +65,7 @@ const functionsOf = (shipped: Shipped): Map<string, SqlFunction> =>
     }),
   );
 
-const TABLE = /create (table|view) fairmill\.(\w+)/g;
+const TABLE = /create (?:unlogged )?(table|view) fairmill\.(\w+)/g;
 
 /** Tables and views that the migrations make. */
 const relationsOf = (shipped: Shipped): string[] =>

@@ -71,6 +71,7 @@ const TABLES = [
   "pool",
   "audit_event",
   "bulk_action",
+  "cache_entry",
 ];
 
 const EMPTY = TABLES.map((table) => `delete from fairmill.${table}`).join(";");

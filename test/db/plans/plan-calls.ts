@@ -245,6 +245,9 @@ export const CALLS: Record<string, Call> = {
     ],
     ways: [],
   },
+  take_cached_v1: { statement: "select fairmill.take_cached_v1('styles', 'all', 'call', 1000)", ways: [] },
+  store_cached_v1: { statement: "select fairmill.store_cached_v1('styles', 'all', 'call', '1', 1000, 10)", ways: [] },
+  forget_cached_v1: { statement: "select fairmill.forget_cached_v1('styles')", ways: [] },
   "forget_observations with old lines": {
     statement: "select fairmill.forget_observations(now() - interval '1 day', 1000)",
     before: `insert into fairmill.job_log (job_id, at, level, attempt, bytes, line)
