@@ -208,7 +208,7 @@ export const rate = named(
   "Rate",
   object({ limit: number, perMs: number, how: oneOf("window", "uniform"), at: oneOf("start", "enqueue") }),
 );
-const limits = { maxRunning: maybe(number), rate: maybe(rate), pausedAt: maybe(time) };
+const limits = { maxRunning: maybe(number), rate: maybe(rate), pausedAt: maybe(time), pausedUntil: maybe(time) };
 export const tenantRow = named(
   "TenantRow",
   object({ tenant: text, weight: number, ...limits, running: count, ready: count }),

@@ -30,11 +30,11 @@ export const readWorkers = (
 export const readWorker = async (db: Session, id: string): Promise<WorkerRow | undefined> =>
   (await db.query<WorkerRow>(ONE_WORKER, [id]))[0];
 
-const GAUGES = `select g.scope, g.name, g.max_running as "maxRunning", g.paused_at as "pausedAt",
+const GAUGES = `select g.scope, g.name, g.max_running as "maxRunning", g.paused_at as "pausedAt", g.paused_until as "pausedUntil",
     case when g.rate_limit is not null then jsonb_build_object('limit', g.rate_limit, 'perMs', g.rate_per_ms, 'how', g.rate_how, 'at', g.rate_at) end as rate,
     case when g.max_running is not null then coalesce(run.count, 0) end as running,
     case when room.room is not null then g.rate_limit - room.room end as spent, case when room.room <= 0 then room.open_at end as "nextFreeAt"
-  from fairmill.limit_setting g
+  from fairmill.limit_in_force g
   left join fairmill.meter m on m.use = coalesce(g.rate_at, 'start') and m.scope = g.scope and m.name = g.name
   left join fairmill.meter held on held.use = 'start' and held.scope = g.scope and held.name = g.name
   left join lateral (select count(*)::integer as count from fairmill.job j where j.id = any (held.running_ids) and j.state = 'running') run on true

@@ -129,7 +129,14 @@ function rightsIn(texts: readonly string[], relations: readonly string[]): Map<s
 }
 
 /** Views cannot be locked, and what is written once is never changed. */
-const NEVER_CHANGED = new Set(["credit_entry", "key_limit_in_force", "channel_outbox", "migration", "schema_state"]);
+const NEVER_CHANGED = new Set([
+  "credit_entry",
+  "key_limit_in_force",
+  "limit_in_force",
+  "channel_outbox",
+  "migration",
+  "schema_state",
+]);
 
 export async function rightsOf(role: DatabaseRole): Promise<RoleRights> {
   const shipped = await readShipped();

@@ -141,6 +141,20 @@ describe("actions", () => {
     expectNoFaults(looked);
   });
 
+  test("a pause may have an end", async () => {
+    await looked.open("#/queues");
+    await button("Pause").first().click();
+    await looked.page.getByRole("combobox", { name: "How long" }).selectOption("for 10 minutes");
+    await dialogButton("Pause").click();
+    expect((await call(/^queues\/stickers\/pause$/)).body).toEqual({ for: "10m" });
+    await looked.open("#/limits");
+    await looked.page
+      .getByText(/^paused until /)
+      .first()
+      .waitFor();
+    expectNoFaults(looked);
+  });
+
   test("Copy as CLI says the same as the screen, quoted for a shell", async () => {
     await looked.open("#/jobs?state=dead&tenant=o'neil%20%26%20co");
     await button("Copy as CLI").click();

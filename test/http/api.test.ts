@@ -124,7 +124,18 @@ test("tenants, queues, kinds and limits: rows, settings, pausing, gauges, names"
   const set = await get("admin", "PUT", "/tenants/acme", { weight: 2, maxRunning: 5, rate: { limit: 10, per: "1m" } });
   expect(set.body).toMatchObject({ weight: 2, maxRunning: 5, rate: { limit: 10, perMs: 60_000 } });
   expect((await get("operator", "POST", "/queues/mails/pause")).body.pausedAt).toEqual(expect.any(String));
-  expect((await get("operator", "POST", "/queues/mails/resume")).body.pausedAt).toBeNull();
+  const until = "2999-01-01T00:00:00.000Z";
+  expect((await get("operator", "POST", "/queues/mails/pause", { until })).body).toMatchObject({ pausedUntil: until });
+  expect((await get("operator", "POST", "/queues/mails/pause", { for: "10m" })).body.pausedUntil).not.toBe(until);
+  expect((await get("operator", "POST", "/queues/mails/pause", { until: "2001-01-01T00:00:00Z" })).body).toMatchObject({
+    status: 400,
+    code: "FAIRMILL_CONFIG",
+  });
+  expect((await get("operator", "POST", "/queues/mails/pause", { for: "1m", until })).status).toBe(400);
+  expect((await get("operator", "POST", "/queues/mails/resume")).body).toMatchObject({
+    pausedAt: null,
+    pausedUntil: null,
+  });
   expect((await get("admin", "PUT", "/kinds/mail.send", { maxRunning: 3 })).body).toMatchObject({ maxRunning: 3 });
   const gauges = await get<Items>("viewer", "GET", "/limits?limit=1");
   expect(gauges.body.items).toMatchObject([{ scope: "kind", name: "mail.send", running: 0 }]);

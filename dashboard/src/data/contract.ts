@@ -265,6 +265,7 @@ export interface Limits {
   maxRunning: number | null;
   rate: Rate | null;
   pausedAt: string | null;
+  pausedUntil: string | null;
 }
 export interface TenantRow extends Limits {
   tenant: string;

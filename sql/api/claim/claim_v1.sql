@@ -76,7 +76,7 @@ begin
     from unnest(v_priorities, v_tenants, v_weights) as l (priority, tenant, weight)
     -- A paused tenant takes no share of the others. Asked for one value: a join may go along all limits for each of the
     -- lanes.
-    where (select g.paused_at from fairmill.limit_setting g where g.scope = 'tenant' and g.name = l.tenant) is null),
+    where (select g.paused_at from fairmill.limit_in_force g where g.scope = 'tenant' and g.name = l.tenant) is null),
   level as (
     select l.level, floor(jobs_max * least(lower_share,
       0.5 / greatest(1, max(l.level) over () - 1)) + random())::integer as sure
