@@ -125,7 +125,7 @@ describe("actions", () => {
   });
 
   test.each([
-    ["#/queues", "Pause", "Pause", /^queues\/stickers\/pause$/, undefined],
+    ["#/queues", "Pause", "Pause", /^queues\/stickers\/pause$/, {}],
     ["#/schedules", "Run now", "Run now", /^schedules\/nightly-report\/run$/, undefined],
     ["#/outbox/90412", "Send again", "Send again", /^outbox\/90412\/resolve$/, { verdict: "resend" }],
     ["#/outbox/90412", "It arrived", "It arrived", /^outbox\/90412\/resolve$/, { verdict: "sent" }],

@@ -67,7 +67,7 @@ export function PauseAction({ path, name, of, little = false }: PauseProps) {
       label="Pause"
       icon="pause"
       path={`${path}/pause`}
-      body={lasting === "" ? undefined : { for: lasting }}
+      body={lasting === "" ? {} : { for: lasting }}
       confirm={asked}
       done={() => `${name} is paused`}
     />
