@@ -119,7 +119,7 @@ export const jobDetail = named(
     ),
     reruns: list(id),
     tick: maybe(object({ schedule: text, at: time })),
-    credits: maybe(object({ account: text, amount: number, state: oneOf("held", "captured", "released") })),
+    credits: maybe(object({ account: text, amount: number, state: oneOf("reserved", "captured", "released") })),
     spent: object({
       waitedMs: number,
       ranMs: number,
@@ -140,7 +140,7 @@ export const why = named(
     id: text,
     state: text,
     reason: text,
-    gates: list(object({ gate: text, passed: boolean, reason: text, detail: maybe(record) })),
+    checks: list(object({ check: text, passed: boolean, reason: text, detail: maybe(record) })),
   }),
 );
 export const step = named(
@@ -341,7 +341,7 @@ export const channelRow = named(
   }),
 );
 
-const accountMembers = { account: text, available: number, held: number, createdAt: time };
+const accountMembers = { account: text, available: number, reserved: number, createdAt: time };
 export const accountRow = named("AccountRow", object(accountMembers));
 export const accountDetail = named(
   "AccountDetail",
@@ -351,7 +351,7 @@ export const creditEntry = named(
   "CreditEntry",
   object({
     id,
-    kind: oneOf("grant", "hold", "capture", "release"),
+    kind: oneOf("grant", "reservation", "capture", "release"),
     amount: number,
     jobId: maybe(id),
     reason: maybe(text),

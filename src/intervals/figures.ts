@@ -138,9 +138,9 @@ export class Figures {
     figures.step_ms += ms;
   }
 
-  throttled({ held, putBack }: Throttled): void {
-    for (const { scope, name, why } of held) this.#limit(scope, name, why, 0);
-    for (const { tenant, count } of putBack) {
+  throttled({ closed, rateLimited }: Throttled): void {
+    for (const { scope, name, why } of closed) this.#limit(scope, name, why, 0);
+    for (const { tenant, count } of rateLimited) {
       this.counts.throttled += count;
       this.#limit("key", tenant, "rate", count);
     }

@@ -137,7 +137,7 @@ export interface JobDetail extends Omit<JobRow, "error"> {
   attempts: Attempt[];
   reruns: string[];
   tick: { schedule: string; at: string } | null;
-  credits: { account: string; amount: number; state: "held" | "captured" | "released" } | null;
+  credits: { account: string; amount: number; state: "reserved" | "captured" | "released" } | null;
   spent: TimeSpent;
   links: { label: string; url: string }[];
   trace: string | null;
@@ -174,8 +174,8 @@ export interface Why {
   id: string;
   state: string;
   reason: string;
-  gates: { gate: string; passed: boolean; reason: string; detail: Record<string, unknown> | null }[];
-} // gate: state expired released credits scheduled paused "tenant cap" "queue cap" "kind cap" rate key worker turn dependency members order
+  checks: { check: string; passed: boolean; reason: string; detail: Record<string, unknown> | null }[];
+} // check: state expired released credits scheduled paused "tenant cap" "queue cap" "kind cap" rate key worker turn dependency members order
 export interface Step {
   name: string;
   kind: "run" | "sleep" | "wait";
@@ -405,7 +405,7 @@ export interface MessageDetail extends Omit<MessageRow, "attempts"> {
   nextAttemptAt: string | null;
   attempts: {
     at: string;
-    outcome: "sent" | "refused" | "doubt" | "resolved" | null;
+    outcome: "sent" | "refused" | "uncertain" | "resolved" | null;
     worker: string | null;
     error: ErrorRecord | null;
     as: string | null;
@@ -426,12 +426,12 @@ export interface ChannelRow {
 export interface AccountRow {
   account: string;
   available: number;
-  held: number;
+  reserved: number;
   createdAt: string;
 }
 export interface CreditEntry {
   id: string;
-  kind: "grant" | "hold" | "capture" | "release";
+  kind: "grant" | "reservation" | "capture" | "release";
   amount: number;
   jobId: string | null;
   reason: string | null;

@@ -2,9 +2,9 @@
 -- away.
 --   scope     queue | kind | tenant;  name: of it
 --   settings  weight (tenants), max_running, rate: {limit, per_ms, how: window | uniform, at: start | enqueue}, paused:
---             boolean; with paused: true its end, as paused_until (a time) or paused_for_ms (from now), otherwise it has
---             none. Of set_key_limits_v1 alone: defined_max_running, what the definition of a kind says. The lower cap
---             holds
+--             boolean; with paused: true its end, as paused_until (a time) or paused_for_ms (from now), otherwise it
+--             has none. Of set_key_limits_v1 alone: defined_max_running, what the definition of a kind says. The
+--             lower cap holds
 -- In effect with the commit for every claim that begins afterwards; running jobs go on. All workers look again. What
 -- was spent of a rate counts on, so that a rate which is set again and again does not start over each time; but only as
 -- far as it is still known: uniform keeps no more than the last start, and a shorter period forgets what is older than
