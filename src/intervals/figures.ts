@@ -1,9 +1,9 @@
 // What a worker did since the last row: counted in memory, a few additions a job, bounded whatever the number of tenants and kinds.
 import type { Clock } from "../base/clock.js";
+import { BUCKETS_MS, bucketOf, trimmed } from "../base/histogram-buckets.js";
 import type { Throttled } from "../core/claim/closed-limit.js";
 import type { Claim } from "../core/job/claim.js";
 import type { Verdict } from "../core/job/outcome.js";
-import { BUCKETS_MS, bucketOf, trimmed } from "./buckets.js";
 import { ByName } from "./largest.js";
 import { Sample } from "./sample.js";
 

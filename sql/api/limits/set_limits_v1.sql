@@ -11,7 +11,7 @@
 -- it.
 -- A cap counts the jobs that run already, except those of claims that are under way now: these count from
 -- the next upkeep on.
--- Locks: 5 limit meter (so that no claim is counting meanwhile), 6 limit setting.
+-- Locks: 5 limit meter (so that no claim is counting meanwhile), 6 limit setting, 20 queue mark.
 create or replace function fairmill.set_limits_v1(scope text, name text, settings jsonb)
 returns void
 language plpgsql

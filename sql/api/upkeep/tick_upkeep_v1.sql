@@ -6,8 +6,9 @@
 -- A rule that a caller's transaction told (report_key_limits_v1) is taken over by a call of its own, which does nothing
 -- else and asks to be called again at once: a change of a rule locks what the rest takes in another order. Pauses that
 -- have ended are cleared in the same way.
--- Locks: 4 worker, 8 job, 10 message (those that are free), then as finish_transitions, then as forget_claim_lists; or
--- as adopt_key_limits or as end_pauses alone.
+-- Locks: 4 worker, 8 job, 10 message (those that are free), then as finish_transitions, then as check_batches, then as
+-- history_partitions_v1, then as retention, then as add_up_accounts, then as forget_claim_lists; or as adopt_key_limits
+-- or as end_pauses alone.
 create or replace function fairmill.tick_upkeep_v1(jobs_max integer default 1000, crashes_max integer default 3,
   history_keep interval default '30 days',
   out promoted integer, out expired integer, out recovered integer, out ended integer, out removed integer,

@@ -1,6 +1,7 @@
 -- Stores refused jobs as dead, with the refusal as their error, and counts them in their batches. For jobs that no
 -- caller could enqueue again: nodes of flows and callbacks.
 -- The caller has the locks of the batches' trees.
+-- Locks: none: the caller has 11 tree.
 create or replace function fairmill.bury_jobs(jobs fairmill.new_job[])
 returns void
 language plpgsql

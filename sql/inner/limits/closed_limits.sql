@@ -2,6 +2,7 @@
 -- under its locks.
 --   limits  as room_of_limits said;  used: "tenant acme" → how many were started, or null;  at: the time of the claim
 -- Result: the list for the worker, as claim_limited describes it; null: nothing is closed.
+-- Locks: none: the caller has 5 limit meter.
 create or replace function fairmill.closed_limits(limits jsonb, used jsonb, at timestamptz)
 returns jsonb
 language plpgsql

@@ -5,7 +5,8 @@
 --   ids, ends  the jobs and when each ended: together the primary key of the history
 -- A member of a batch is one again: the batch is open again if it was over (reopen_batches).
 -- The caller has locked the rows and decided.
--- Locks: 10 message, 11 tree, 15 account. Result: the ids that came back, the queues in which one is ready, the keys of
+-- Locks: 7 ended job (the caller has them), 10 message, 11 tree, 15 account.
+-- Result: the ids that came back, the queues in which one is ready, the keys of
 -- which one is blocked: the caller passes them on (finish_transitions) as its last step.
 -- Plan expected: nested loop from the arrays to the primary key of the one partition that each end lies in.
 create or replace function fairmill.revive(ids bigint[], ends timestamptz[], out brought bigint[], out queues text[],
