@@ -21,7 +21,7 @@ export interface TickClaimerOptions {
   readonly onContended: () => void;
 }
 
-/** Lanes of a queue that a tick looks at: so many pages of so many. */
+/** Lanes of a queue that a tick looks at: their size a page, and pages. */
 const PAGE_LANES = 5_000;
 const PAGES_MAX = 20;
 

@@ -94,7 +94,7 @@ export class Worker {
     return this.#context.identity.id;
   }
 
-  /** For pools: each queue may run so many times the jobs at once that the settings say. */
+  /** For pools: the capacity of each queue is multiplied by this. */
   resize(times: number): void {
     this.#services.jobs.resize(times);
   }

@@ -1,9 +1,9 @@
-// A pause with an end: the database's clock ends it, whoever looks, and nothing has to be done for that.
+// A pause with an end: the database's clock ends it, and nothing has to be done for that.
 import { type Client, ConfigError, createClient, createWorker, defineJob, handle } from "fairmill";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { PauseRequest } from "../../src/limits/limit-settings.js";
 import { useDatabase } from "../support/database.js";
-import { claim, claimGated, enqueueOne, register, rescanNo, setLimits, tick } from "../support/sql/calls.js";
+import { claim, claimUnderLimits, enqueueOne, register, rescanNo, setLimits, tick } from "../support/sql/calls.js";
 import { openSession } from "../support/sql/sessions.js";
 import { waitUntil } from "../support/wait.js";
 
@@ -35,7 +35,7 @@ describe.each(SCOPES)("the pause of a %s", (scope, name) => {
     await register(db, "w");
     const id = await enqueueOne(db);
     await setLimits(db, scope, name, { paused: true, paused_for_ms: 60_000 });
-    const { jobs, told } = await claimGated(db, "w");
+    const { jobs, told } = await claimUnderLimits(db, "w");
     expect(jobs).toEqual([]);
     expect(told?.limits).toMatchObject([{ scope, name, why: "paused" }]);
     expect(told!.limits[0]!.open_in_ms).toBeGreaterThan(0);
@@ -51,7 +51,9 @@ describe.each(SCOPES)("the pause of a %s", (scope, name) => {
     await register(db, "w");
     await enqueueOne(db);
     await setLimits(db, scope, name, { paused: true, rate: { limit: 1, per_ms: 1000 } });
-    expect((await claimGated(db, "w")).told?.limits).toMatchObject([{ scope, name, why: "paused", open_in_ms: null }]);
+    expect((await claimUnderLimits(db, "w")).told?.limits).toMatchObject([
+      { scope, name, why: "paused", open_in_ms: null },
+    ]);
   });
 
   test("is told by why and by the overview, and after its end by neither", async () => {

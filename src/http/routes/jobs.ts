@@ -54,7 +54,7 @@ export const jobFilter = {
 };
 const jobQuery = object({ ...jobFilter, payload: optional(boundedText(2, 10_000)), ...paging });
 
-/** Of a question that took too long, so many of the newest ids are looked at instead. */
+/** Of a question that took too long, this many of the newest ids are looked at instead. */
 const WINDOW_IDS = 20_000;
 
 async function list(call: Call<Infer<typeof jobQuery>, undefined>): Promise<Page<JobRow>> {
