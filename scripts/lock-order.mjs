@@ -39,3 +39,106 @@ export function lockFaults(locks, order, functions) {
 const LOCKING = /\bfor (?:no key )?update\b|\bfor key share\b|\bfor share\b|pg_advisory_xact_lock/;
 
 export const takesLocks = (body) => LOCKING.test(body.replaceAll(/--.*$/gm, ""));
+
+/** The locks that a statement on a table can take, by the numbers of the list. Tables that are not here are only added to, or changed under a lock of another one. */
+const LOCKS_OF_TABLES = {
+  account: [15],
+  alert: [23],
+  alert_silence: [23],
+  batch: [11, 13],
+  bulk_action: [0],
+  cache_entry: [28],
+  child: [26],
+  claim_list: [21],
+  idempotency: [14],
+  job: [8, 19],
+  job_history: [7],
+  job_log: [23],
+  key_limit: [6],
+  key_limit_report: [2],
+  limit_setting: [6],
+  meter: [5, 16, 17],
+  metric_sample: [23],
+  outbox: [10, 12],
+  pool: [24],
+  queue: [20],
+  scale_decision: [27],
+  schedule: [1],
+  step: [9],
+  supervisor: [25],
+  unique_period: [18],
+  worker: [4],
+  worker_tick_metrics: [23],
+};
+
+/** Tables whose rows the body locks by itself: changes, deletes, inserts that may meet a row, and locking reads. */
+export function tablesLockedBy(body) {
+  const text = body.replaceAll(/--.*$/gm, "");
+  const tables = new Set();
+  for (const [, table] of text.matchAll(/\b(?:update|delete from) fairmill\.(\w+)/g)) tables.add(table);
+  for (const [, table] of text.matchAll(/\binsert into fairmill\.(\w+)(?:(?!;)[\s\S])*?\bdo update\b/g))
+    tables.add(table);
+  for (const { index } of text.matchAll(/\bfor (?:no key )?update\b|\bfor key share\b|\bfor share\b/g)) {
+    const [, table] = /\bfrom fairmill\.(\w+)/.exec(queryBefore(text, index)) ?? [];
+    if (table) tables.add(table);
+  }
+  return tables;
+}
+
+/** The query that ends here, without what stands in brackets inside of it. */
+function queryBefore(text, end) {
+  let query = "";
+  let depth = 0;
+  for (let i = end - 1; i >= 0 && depth >= 0; i--) {
+    if (text[i] === ";" && depth === 0) break;
+    if (text[i] === ")") depth++;
+    else if (text[i] === "(") depth--;
+    else if (depth === 0) query = text[i] + query;
+  }
+  return query;
+}
+
+/** One lock of several, as an argument says: lock_meters. */
+const isChoice = (locks) => / or \d+ /.test(locks ?? "");
+
+const numbersIn = (text) => [...text.matchAll(/(?<!\w)(\d+) [a-z]+/g)].map(([, number]) => Number(number));
+
+/**
+ * Compares what headers say with what bodies do. A header covers the locks that it names, those of the functions it says *as* of, and those that it says
+ * its caller has. `functions`: by name the body; `headers`: by name what it says of locks, or undefined; `calls`: by name the names it calls.
+ */
+export function bodyFaults(functions, headers, calls, order) {
+  const known = new Map();
+  /** What a call of this function locks, by its header. */
+  const locksOfCall = (name, path = []) => {
+    if (known.has(name)) return known.get(name);
+    const said = headers.get(name);
+    const locks = new Set();
+    if (said !== undefined && !path.includes(name)) {
+      if (!said.startsWith("none")) for (const number of numbersIn(said)) locks.add(number);
+      for (const [, other] of said.matchAll(/\bas (\w+)/g))
+        for (const number of locksOfCall(other, [...path, name])) locks.add(number);
+    }
+    if (path.length === 0) known.set(name, locks);
+    return locks;
+  };
+  const faults = [];
+  for (const [name, body] of functions) {
+    const said = headers.get(name);
+    const covered = new Set([...locksOfCall(name), ...numbersIn(said ?? "")]);
+    for (const table of tablesLockedBy(body)) {
+      const possible = LOCKS_OF_TABLES[table];
+      if (possible && !possible.some((number) => covered.has(number)))
+        faults.push([
+          name,
+          `its body locks rows of ${table}: ${possible.map((n) => `${n} ${order.get(n)}`).join(" or ")}`,
+        ]);
+    }
+    for (const other of calls.get(name)) {
+      if (isChoice(headers.get(other)) && [...locksOfCall(other)].some((number) => covered.has(number))) continue;
+      for (const number of locksOfCall(other))
+        if (!covered.has(number)) faults.push([name, `it calls ${other}, which locks ${number} ${order.get(number)}`]);
+    }
+  }
+  return faults;
+}

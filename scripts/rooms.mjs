@@ -1,4 +1,5 @@
-// The rooms of `src/`, and which rooms each may import from, besides itself. ARCHITECTURE.md shows this table; a test compares the two.
+// The rooms of `src/`, and which rooms each may import from, besides itself: the only place where this is said. ARCHITECTURE.md lists the rooms; a test
+// compares.
 const below = ["base", "db", "core"];
 const features = [
   "intervals",

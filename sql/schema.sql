@@ -570,9 +570,12 @@ create table fairmill.limit_setting (
   changed_at timestamp with time zone not null default now(),
   set_max_running integer,
   defined_max_running integer,
+  paused_until timestamp with time zone,
   constraint limit_setting_pkey PRIMARY KEY (scope, name),
   constraint limit_setting_max_running_fits CHECK (((max_running >= 0) AND (max_running <= 1000000))),
   constraint limit_setting_name_fits CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 200))),
+  constraint limit_setting_pause_fits CHECK (((paused_until IS NULL) OR ((paused_at IS NOT NULL) AND
+    isfinite(paused_until)))),
   constraint limit_setting_rate_fits CHECK ( CASE WHEN (rate_limit IS NULL) THEN (COALESCE((rate_per_ms)::text,
     rate_how, rate_at) IS NULL) ELSE COALESCE((((rate_limit >= 1) AND (rate_limit <= 1000000)) AND ((rate_per_ms >= 1)
     AND (rate_per_ms <= '2592000000'::bigint)) AND (rate_how = ANY (ARRAY['window'::text, 'uniform'::text])) AND
@@ -585,6 +588,8 @@ CREATE INDEX limit_setting_at_enqueue ON fairmill.limit_setting USING btree (sco
   'enqueue'::text);
 CREATE INDEX limit_setting_at_start ON fairmill.limit_setting USING btree (scope, name) WHERE ((paused_at IS NOT NULL)
   OR (max_running IS NOT NULL) OR (rate_at = 'start'::text));
+CREATE INDEX limit_setting_pause_end ON fairmill.limit_setting USING btree (paused_until) WHERE (paused_until IS NOT
+  NULL);
 CREATE INDEX limit_setting_weighted ON fairmill.limit_setting USING btree (scope, name) WHERE (weight <> (1)::double
   precision);
 
@@ -933,6 +938,24 @@ WHERE ((NOT t.adopted) AND (COALESCE(t.max_running, t.rate_limit) IS NOT NULL) A
 SELECT
 FROM fairmill.key_limit_report later
 WHERE ((later.kind = t.kind) AND (ROW(later.reported_at, later.id) > ROW(t.reported_at, t.id)))))));
+
+--   scope text
+--   name text
+--   weight double precision
+--   max_running integer
+--   set_max_running integer
+--   defined_max_running integer
+--   rate_limit integer
+--   rate_per_ms bigint
+--   rate_how text
+--   rate_at text
+--   paused_at timestamp with time zone
+--   paused_until timestamp with time zone
+create view fairmill.limit_in_force as
+SELECT scope, name, weight, max_running, set_max_running, defined_max_running, rate_limit, rate_per_ms, rate_how,
+  rate_at, CASE WHEN (paused_until <= now()) THEN NULL::timestamp with time zone ELSE paused_at END AS paused_at, CASE
+  WHEN (paused_until > now()) THEN paused_until ELSE NULL::timestamp with time zone END AS paused_until
+FROM fairmill.limit_setting s;
 
 --   worker_id text
 --   mode text

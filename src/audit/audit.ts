@@ -64,7 +64,7 @@ const detailText = (detail: Action["detail"]): string => {
   return text.length <= DETAIL_CHARACTERS_MAX ? text : JSON.stringify({ leftOut: `${text.length} characters` });
 };
 
-/** A text that the database keeps: no zero bytes, no half characters, cut to so many bytes. */
+/** A text that the database keeps: no zero bytes, no half characters, cut to a number of bytes. */
 function kept(text: string, bytesMax: number): string {
   const clean = text.replaceAll("\0", "\uFFFD").toWellFormed();
   const cut = Buffer.from(clean).subarray(0, bytesMax).toString();
@@ -74,7 +74,7 @@ function kept(text: string, bytesMax: number): string {
 /** Says what came of a recorded action. It never throws: what is missing then reads as "not known". */
 export type Conclude = (outcome: AuditOutcome, error?: unknown) => Promise<void>;
 
-/** Records that somebody is about to do something. */
+/** Records an action before it happens. */
 export async function recordAction(db: Session, actor: Actor, action: Action): Promise<Conclude> {
   const [row] = await db.query<{ id: string }>(RECORD, [
     kept(actor.name, 200),

@@ -61,7 +61,7 @@ export function contextsOf(db: Database, settings: ClientSettings, calls: CallsU
   const fitsBeside = () => void fit.checkBeside();
   const callBeside = <T>(work: () => Promise<T>) => calls.during(() => beside(work));
   const inside = (given: Queryable): ClientContext => {
-    const tx = explainedTransaction(given, schema, "client.in(tx)");
+    const tx = explainedTransaction(given, schema, "client.in(tx)", db.calls);
     const storeMany = async (jobs: JobList) => {
       const stored = await storeJobsIn(tx, schema, jobs);
       if (!("payloads" in jobs)) tellRegistrations(registrar, jobs, stored);

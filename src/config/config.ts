@@ -63,7 +63,7 @@ export function defineConfig<const Used extends Use = []>(config: Config<Used>):
   return checkConfig(config, "defineConfig");
 }
 
-/** Configs may also be plain objects that nobody passed through `defineConfig`. `where` begins the message. */
+/** Configs may also be plain objects that were not passed through `defineConfig`. `where` begins the message. */
 export const checkConfig = (config: unknown, where: string): Config =>
   readable("config", where, () => checkedConfig(config, where));
 

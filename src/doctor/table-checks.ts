@@ -23,7 +23,7 @@ const MISSING = `select to_char(d.day, 'YYYY-MM-DD') as day
 
 const REST = "select count(*)::integer as rows from (select from fairmill.job_history_rest limit 10000) counted";
 
-/** What everybody may do in the schema, and what the roles of Supabase's public API may. */
+/** What every role may do in the schema, and what the roles of Supabase's public API may. */
 const OPEN = `select x.what, x.name, x.grantee from (
   select 'schema' as what, quote_ident(n.nspname) as name, a.grantee from pg_namespace n cross join lateral aclexplode(n.nspacl) a where n.oid = 'fairmill'::regnamespace
   union select case c.relkind when 'S' then 'sequence' else 'table' end, c.oid::regclass::text, a.grantee

@@ -33,7 +33,7 @@ export interface Backend extends Readers {
   readonly definitions: ReadonlyMap<string, JobDefinition>;
   readonly tokens: Signer | undefined;
   readonly links: ((job: { id: string; kind: string; tenant: string }) => readonly JobLink[]) | undefined;
-  /** Takes out what nobody should read; the same value where there is nothing. */
+  /** Takes out what must not be read; the same value where there is nothing. */
   /** What definitions and the project say must not be shown. */
   readonly redactor: JobRedactor;
   readonly redact: ((value: unknown) => unknown) | undefined;

@@ -29,7 +29,7 @@ export interface Visitor {
 
 export interface HttpOptions extends Omit<ClientOptions, "clock" | "stability" | "onRegistered"> {
   /**
-   * Who may come in. A list of credentials; or a function of yours that knows your sessions (null: nobody); or "loopback": everybody, for a
+   * Who may come in. A list of credentials; or a function of yours that knows your sessions (null: an unknown caller); or "loopback": everybody, for a
    * server that listens on loopback alone. Default: FAIRMILL_DASHBOARD_AUTH; without it the handler refuses to be made.
    */
   readonly auth?: readonly Credential[] | ((request: Request) => Visitor | null | Promise<Visitor | null>) | "loopback";
@@ -202,7 +202,7 @@ function authOf(given: HttpOptions["auth"]): NonNullable<HttpOptions["auth"]> {
 }
 
 function visitorOf(visitor: Visitor | null, gatekeeper: Gatekeeper, request: Request): Caller | undefined {
-  // A job token is ours, whoever else knows the caller.
+  // A job token is ours, even where the application knows its visitors.
   if (visitor === null) return gatekeeper.callerOf(request);
   const { name, role, tenant } = visitor;
   const isFit = readable("auth", "auth", () => typeof name === "string" && name !== "" && ROLES.includes(role));

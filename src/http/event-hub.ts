@@ -1,5 +1,5 @@
 // Small notices that something moved, for open dashboards: one look at the database's own counters in a process, for all listeners, and none where
-// there is no listener. What moved is read again by whoever shows it.
+// there is no listener. What moved is read again by the screen that shows it.
 import type { Clock } from "../base/clock.js";
 import type { Logger } from "../base/log.js";
 import type { Session } from "../db/session.js";

@@ -5,7 +5,7 @@ import { readJobToken } from "../jobs/job-token.js";
 import { findCredential, type Role, type StoredCredential } from "./credentials.js";
 import { HttpProblem } from "./problem.js";
 
-/** Whoever asks, with what it may do. */
+/** The caller, with what it may do. */
 export interface Caller {
   readonly actor: string;
   readonly role: Role | "job";
@@ -17,7 +17,7 @@ export interface Caller {
 }
 
 export interface GatekeeperOptions {
-  /** undefined: nobody has to sign in, which is for loopback alone. */
+  /** undefined: no caller has to sign in, which is for loopback alone. */
   readonly credentials: readonly StoredCredential[] | undefined;
   readonly sessions: Signer;
   readonly tokens: Signer | undefined;
@@ -45,7 +45,7 @@ export class Gatekeeper {
     return this.#options.credentials === undefined;
   }
 
-  /** undefined: nobody that is known. */
+  /** undefined: an unknown caller. */
   callerOf(request: Request): Caller | undefined {
     const authorization = request.headers.get("authorization") ?? "";
     const bearer = /^bearer\s+(\S+)$/i.exec(authorization)?.[1];
@@ -84,7 +84,7 @@ export class Gatekeeper {
 
   /** The cookie of a new session, and whose it is; undefined: name and secret do not fit. */
   signIn(name: string, secret: string, isSecure: boolean): { caller: Caller; cookie: string } | undefined {
-    // Only here, where people type: whoever guesses must not be able to lock programs out.
+    // Only here, where people type: a person who guesses must not be able to lock programs out.
     this.#refuseImpatient(name);
     const caller = this.#bySecret(name, secret, "cookie");
     if (caller === undefined) this.#failed(name);

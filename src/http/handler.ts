@@ -22,7 +22,7 @@ export interface AppOptions {
   readonly http: Backend;
   readonly base: string;
   readonly files: StaticFiles | undefined;
-  /** Who asks; null: nobody that is known. */
+  /** The caller; null: unknown. */
   readonly authorize: (request: Request) => Promise<Caller | undefined>;
   readonly metricsText: (() => Promise<string>) | undefined;
   readonly tick: ((request: Request) => Promise<Response>) | undefined;

@@ -9,7 +9,7 @@ import type { HttpHandler } from "./create-handler.js";
 export interface ListenOptions {
   readonly host: string;
   readonly port: number;
-  /** Whether somebody has to sign in. */
+  /** Whether callers have to sign in. */
   readonly isGuarded: boolean;
 }
 
@@ -27,7 +27,7 @@ export function refuseOpenDoor({ host, isGuarded }: Pick<ListenOptions, "host" |
   if (isGuarded || isLoopback(host)) return;
   throw new ConfigError(
     "host",
-    `host: "${host}" can be reached from outside, and nobody has to sign in. Set FAIRMILL_DASHBOARD_AUTH (name:role:secret), or listen on 127.0.0.1.`,
+    `host: "${host}" can be reached from outside, and no sign-in is asked for. Set FAIRMILL_DASHBOARD_AUTH (name:role:secret), or listen on 127.0.0.1.`,
   );
 }
 

@@ -26,7 +26,13 @@ export {
   searchJobs,
 } from "../jobs/search-jobs.js";
 export { readWhy, type Why, type WhyCheck } from "../jobs/why-statements.js";
-export { type CheckedLimits, checkLimits, type LimitScope } from "../limits/limit-settings.js";
+export {
+  type CheckedLimits,
+  checkLimits,
+  checkPauseEnd,
+  type LimitScope,
+  type PauseEnd,
+} from "../limits/limit-settings.js";
 export { setLimits } from "../limits/limit-statements.js";
 export {
   type KindOverview,

@@ -30,14 +30,14 @@ export const readWorkers = (
 export const readWorker = async (db: Session, id: string): Promise<WorkerRow | undefined> =>
   (await db.query<WorkerRow>(ONE_WORKER, [id]))[0];
 
-const GAUGES = `select g.scope, g.name, g.max_running as "maxRunning", g.paused_at as "pausedAt",
+const GAUGES = `select g.scope, g.name, g.max_running as "maxRunning", g.paused_at as "pausedAt", g.paused_until as "pausedUntil",
     case when g.rate_limit is not null then jsonb_build_object('limit', g.rate_limit, 'perMs', g.rate_per_ms, 'how', g.rate_how, 'at', g.rate_at) end as rate,
     case when g.max_running is not null then coalesce(run.count, 0) end as running,
     case when room.room is not null then g.rate_limit - room.room end as spent, case when room.room <= 0 then room.open_at end as "nextFreeAt"
-  from fairmill.limit_setting g
+  from fairmill.limit_in_force g
   left join fairmill.meter m on m.use = coalesce(g.rate_at, 'start') and m.scope = g.scope and m.name = g.name
-  left join fairmill.meter held on held.use = 'start' and held.scope = g.scope and held.name = g.name
-  left join lateral (select count(*)::integer as count from fairmill.job j where j.id = any (held.running_ids) and j.state = 'running') run on true
+  left join fairmill.meter capped on capped.use = 'start' and capped.scope = g.scope and capped.name = g.name
+  left join lateral (select count(*)::integer as count from fairmill.job j where j.id = any (capped.running_ids) and j.state = 'running') run on true
   left join lateral fairmill.rate_room(m.spent_at, m.spent, g.rate_limit, g.rate_per_ms, g.rate_how, clock_timestamp()) room on g.rate_limit is not null
   where (g.max_running is not null or g.rate_limit is not null or g.paused_at is not null) and ($1::text is null or g.scope = $1)
     and ($2::text is null or (g.scope, g.name) > ($2, $3)) order by g.scope, g.name limit $4`;
@@ -78,7 +78,7 @@ export const readNextAttempt = async (db: Session, job: string): Promise<Date | 
   (await db.query<{ at: Date | null }>(NEXT_ATTEMPT, [job]))[0]?.at ?? null;
 
 /** With the ends that are not added up yet. */
-const ACCOUNT = `a.name as account, (a.balance + coalesce(p.released, 0))::float8 as available, (a.reserved - coalesce(p.ended, 0))::float8 as held, a.created_at as "createdAt"`;
+const ACCOUNT = `a.name as account, (a.balance + coalesce(p.released, 0))::float8 as available, (a.reserved - coalesce(p.ended, 0))::float8 as reserved, a.created_at as "createdAt"`;
 const PENDING = `left join lateral (select sum(c.released) as released, sum(c.ended) as ended from fairmill.credit_pending c where c.account = a.name) p on true`;
 const ACCOUNTS = `select ${ACCOUNT} from fairmill.account a ${PENDING} where a.name > $1 collate "C" order by a.name limit $2`;
 const ONE_ACCOUNT = `select ${ACCOUNT}, b.captured::float8 as captured, b.days::float8 as days from fairmill.account a ${PENDING}
@@ -91,7 +91,7 @@ const ONE_ACCOUNT = `select ${ACCOUNT}, b.captured::float8 as captured, b.days::
 export interface AccountRow {
   readonly account: string;
   readonly available: number;
-  readonly held: number;
+  readonly reserved: number;
   readonly createdAt: Date;
 }
 

@@ -1,9 +1,9 @@
 // What a worker did since the last row: counted in memory, a few additions a job, bounded whatever the number of tenants and kinds.
 import type { Clock } from "../base/clock.js";
+import { BUCKETS_MS, bucketOf, trimmed } from "../base/histogram-buckets.js";
 import type { Throttled } from "../core/claim/closed-limit.js";
 import type { Claim } from "../core/job/claim.js";
 import type { Verdict } from "../core/job/outcome.js";
-import { BUCKETS_MS, bucketOf, trimmed } from "./buckets.js";
 import { ByName } from "./largest.js";
 import { Sample } from "./sample.js";
 
@@ -138,9 +138,9 @@ export class Figures {
     figures.step_ms += ms;
   }
 
-  throttled({ held, putBack }: Throttled): void {
-    for (const { scope, name, why } of held) this.#limit(scope, name, why, 0);
-    for (const { tenant, count } of putBack) {
+  throttled({ closed, rateLimited }: Throttled): void {
+    for (const { scope, name, why } of closed) this.#limit(scope, name, why, 0);
+    for (const { tenant, count } of rateLimited) {
       this.counts.throttled += count;
       this.#limit("key", tenant, "rate", count);
     }

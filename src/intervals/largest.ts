@@ -1,4 +1,4 @@
-// Figures by name, for names of which there may be any number: so many are kept apart, all others are added up in one.
+// Figures by name, for names of which there may be any number: a bounded number is kept apart, all others are added up in one.
 
 /** No kind, tenant or queue can be called so: the figures of all others. */
 export const REST = "";

@@ -22,7 +22,7 @@ export interface JobToken {
 
 const HOURS_24_MS = 24 * 3_600_000;
 
-/** Makes a token for one job. Whoever has it reads `GET /api/v1/jobs/{id}/public` until it expires. */
+/** Makes a token for one job. Its holder reads `GET /api/v1/jobs/{id}/public` until it expires. */
 export function createJobToken(id: string, options: JobTokenOptions = {}): JobToken {
   refuseUnknown(options, ["for", "secret", "clock"], "createJobToken");
   const secret = options.secret ?? process.env["FAIRMILL_INTERNAL_SECRET"];

@@ -1,7 +1,9 @@
 // Limits of tenants, queues and kinds as people write them, checked and in the form that is stored.
+import { type Duration, toMs } from "../base/duration.js";
 import { ConfigError } from "../base/errors.js";
 import { readable, refuseUnknown, wholeNumber } from "../base/settings.js";
 import { showValue } from "../base/show-value.js";
+import { type Moment, momentOf } from "../base/time.js";
 import { checkRate, type RateLimit, storedRate } from "../core/job/job-limits.js";
 
 export {
@@ -35,6 +37,15 @@ export type LimitScope = "queue" | "kind" | "tenant";
 /** Which queue, kind or tenant: one of the three. */
 export type PauseTarget = { readonly queue: string } | { readonly kind: string } | { readonly tenant: string };
 
+/** When a pause ends by itself: at a time, or after a while. Without either it lasts until `resume`. */
+export interface PauseEnd {
+  readonly until?: Moment | undefined;
+  readonly for?: Duration | undefined;
+}
+
+/** What to pause, and for how long. */
+export type PauseRequest = PauseTarget & PauseEnd;
+
 /** The settings as set_limits_v1 takes them: only what was named. */
 export function checkLimits(settings: TenantSettings, scope: LimitScope, where: string): Record<string, unknown> {
   if (typeof settings !== "object" || settings === null)
@@ -52,6 +63,17 @@ export function checkLimits(settings: TenantSettings, scope: LimitScope, where: 
 function checkWeight(weight: unknown): number {
   if (typeof weight === "number" && weight >= 0.01 && weight <= 1000) return weight;
   throw new ConfigError("weight", `weight: ${showValue(weight)} is not a number from 0.01 to 1000.`);
+}
+
+/** A pause as set_limits_v1 takes it. "for" is counted by the database's clock, and so is when "until" has come. */
+export function checkPauseEnd({ until, for: lasting }: PauseEnd, where: string): Record<string, unknown> {
+  if (until !== undefined && lasting !== undefined)
+    throw new ConfigError("until", `${where}: give until or for, not both.`);
+  if (until !== undefined) return { paused: true, paused_until: momentOf(until, "until") };
+  if (lasting === undefined) return { paused: true };
+  const ms = Math.ceil(toMs(lasting, "for"));
+  if (ms === 0) throw new ConfigError("for", `${where}: a pause of no time is none. Pass a duration like "10m".`);
+  return { paused: true, paused_for_ms: ms };
 }
 
 /** One of `{ queue }`, `{ kind }`, `{ tenant }`. */

@@ -1,6 +1,8 @@
 // The statements about limits: settings of tenants, queues and kinds, and the rules of kinds for their keys.
 
+import { ConfigError } from "../base/errors.js";
 import type { Database, Queryable } from "../db/database.js";
+import { sqlStateOf } from "../db/failures.js";
 import { qualify } from "../db/schema-name.js";
 import type { Session } from "../db/session.js";
 import { type CheckedLimits, type LimitScope, storedLimits } from "./limit-settings.js";
@@ -52,5 +54,14 @@ export async function setLimits(
   name: string,
   settings: Record<string, unknown>,
 ): Promise<void> {
-  await db.query("select fairmill.set_limits_v1($1, $2, $3)", [scope, name, JSON.stringify(settings)]);
+  try {
+    await db.query("select fairmill.set_limits_v1($1, $2, $3)", [scope, name, JSON.stringify(settings)]);
+  } catch (error) {
+    // Only the database knows what time it is there: whether the end of a pause has passed is seen by no check before.
+    if (sqlStateOf(error) !== "FM001" || settings["paused_until"] === undefined) throw error;
+    throw new ConfigError(
+      "until",
+      `until: ${String(settings["paused_until"])} has passed by the clock of the database. Give a later time, or for: "10m".`,
+    );
+  }
 }

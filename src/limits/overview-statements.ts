@@ -21,6 +21,8 @@ export interface LimitOverview {
   readonly maxRunning: number | null;
   readonly rate: RateLimit | null;
   readonly pausedAt: Date | null;
+  /** When the pause ends by itself. */
+  readonly pausedUntil: Date | null;
 }
 
 /** A tenant that has settings, or jobs that are ready or running. */
@@ -61,7 +63,7 @@ export const NAMES_MAX = 200;
 
 const TENANTS = "select * from fairmill.tenants_v1($1, $2)";
 const QUEUES = "select * from fairmill.queues_v1($1, $2)";
-const KINDS = `select named.kind, g.set_max_running as max_running, g.paused_at,
+const KINDS = `select named.kind, g.set_max_running as max_running, g.paused_at, g.paused_until,
     case when g.rate_limit is not null then jsonb_build_object('limit', g.rate_limit, 'per_ms', g.rate_per_ms, 'how', g.rate_how, 'at', g.rate_at) end as rate,
     case when coalesce(r.kind, g.defined_max_running::text) is not null then jsonb_build_object('per', coalesce(r.per, 'kind'),
       'max_running', coalesce(r.max_running, g.defined_max_running), 'when_full', coalesce(r.when_full, 'wait'), 'rate',
@@ -69,7 +71,7 @@ const KINDS = `select named.kind, g.set_max_running as max_running, g.paused_at,
   from (select name as kind from fairmill.limit_setting where scope = 'kind'
         union select kind from fairmill.key_limit
         union select unnest(kinds) collate "C" from fairmill.worker where state = 'alive' and lease_until > now()) named
-  left join fairmill.limit_setting g on g.scope = 'kind' and g.name = named.kind
+  left join fairmill.limit_in_force g on g.scope = 'kind' and g.name = named.kind
   left join fairmill.key_limit r on r.kind = named.kind
   where named.kind > $1 collate "C" order by named.kind limit $2`;
 
@@ -77,6 +79,7 @@ interface LimitRow {
   max_running: number | null;
   rate: StoredRate | null;
   paused_at: RowTime | null;
+  paused_until: RowTime | null;
 }
 
 type Counted<Name extends string> = { [N in Name]: number } & { [N in `${Name}_full`]: boolean };
@@ -115,9 +118,10 @@ export async function readKinds(db: Session, page: Required<NamePage>): Promise<
   return rows.map((row) => ({ kind: row.kind, ...limitsOf(row), limits: row.limits && limitsOfStored(row.limits) }));
 }
 
-const limitsOf = ({ max_running, rate, paused_at }: LimitRow): LimitOverview => ({
+const limitsOf = ({ max_running, rate, paused_at, paused_until }: LimitRow): LimitOverview => ({
   maxRunning: max_running,
   // As it is given: what is read here can be set again.
   rate: rate && { limit: rate.limit, per: rate.per_ms, how: rate.how, at: rate.at },
   pausedAt: timeOrNull(paused_at),
+  pausedUntil: timeOrNull(paused_until),
 });

@@ -13,7 +13,7 @@ import { type RunLogSettings, RunLogs } from "./run-logs.js";
 const WRITE_EVERY_MS = 500;
 /** Lines that wait to be written; when there are more, they are written at once. */
 const WAITING_MANY = 2_000;
-/** So many wait for a database that does not answer; those behind them are dropped. */
+/** At most this many wait for a database that does not answer; those behind them are dropped. */
 const WAITING_MAX = 20_000;
 /** Lines of a call: a long one would hold a connection for long. */
 const LINES_PER_WRITE = 500;

@@ -1,10 +1,9 @@
 // Running totals from interval records: what each scrape has not seen yet is added. They begin at zero with the process that shows them, as Prometheus
 // expects of counters. Rows may be committed later than others that began after them: each look goes back a little, and knows what it has counted.
+import { BUCKETS_MS } from "../base/histogram-buckets.js";
 import type { Database } from "../db/database.js";
 import type { Family, Histogram } from "./registry.js";
 
-/** Upper bounds of the histograms in interval records, in milliseconds; the last bucket is everything above. */
-export const TICK_BUCKETS_MS = [5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000];
 const LATE_MS = 2 * 60_000;
 const ROWS_MAX = 50_000;
 
@@ -99,7 +98,7 @@ export class Counters {
   }
 
   #families(): Family[] {
-    const bounds = TICK_BUCKETS_MS.map((ms) => ms / 1000);
+    const bounds = BUCKETS_MS.map((ms) => ms / 1000);
     return [
       ...Object.entries(TOTALS).map(([name, [, help]]): Family => {
         return { name, help, type: "counter", samples: [{ labels: {}, value: this.#totals.get(name)! }] };
@@ -147,7 +146,7 @@ function addUp(
   counts: readonly number[],
   ms: number,
 ): void {
-  const known = all.get(kind) ?? { counts: new Array<number>(TICK_BUCKETS_MS.length + 1).fill(0), sum: 0 };
+  const known = all.get(kind) ?? { counts: new Array<number>(BUCKETS_MS.length + 1).fill(0), sum: 0 };
   for (const [index, count] of counts.entries()) if (index < known.counts.length) known.counts[index]! += count;
   known.sum += ms / 1000;
   all.set(kind, known);

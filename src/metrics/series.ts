@@ -1,9 +1,9 @@
 // Lines over time for charts: interval records added up in steps. What no record says at a time is null, which is a gap and not a zero.
 import { ConfigError } from "../base/errors.js";
+import { BUCKETS_MS } from "../base/histogram-buckets.js";
 import { ifGiven, nameOf, oneOf, refuseUnknown, wholeNumber } from "../base/settings.js";
 import { momentOf } from "../base/time.js";
 import type { Session } from "../db/session.js";
-import { TICK_BUCKETS_MS } from "./counters.js";
 
 export const SERIES_NAMES = [
   "jobs.in",
@@ -263,11 +263,11 @@ export function quantile(hist: readonly number[] | null, part: number): number |
   let below = 0;
   for (const [index, count] of hist.entries()) {
     if (count > 0 && below + count >= total * part) {
-      const from = TICK_BUCKETS_MS[index - 1] ?? 0;
-      const to = TICK_BUCKETS_MS[index] ?? from;
+      const from = BUCKETS_MS[index - 1] ?? 0;
+      const to = BUCKETS_MS[index] ?? from;
       return from + ((total * part - below) / count) * (to - from);
     }
     below += count;
   }
-  return TICK_BUCKETS_MS.at(-1)!;
+  return BUCKETS_MS.at(-1)!;
 }

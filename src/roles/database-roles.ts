@@ -1,4 +1,4 @@
-// The roles of the database: what each may call, and exactly the rights on tables that these calls need. Functions run with the rights of whoever calls them,
+// The roles of the database: what each may call, and exactly the rights on tables that these calls need. Functions run with the rights of their caller,
 // so the rights are read from their texts: what a role can reach, it may do, and nothing else.
 import { readShipped, type Shipped } from "../db/migrate/shipped.js";
 import { checkSchemaName, qualify } from "../db/schema-name.js";
@@ -129,7 +129,14 @@ function rightsIn(texts: readonly string[], relations: readonly string[]): Map<s
 }
 
 /** Views cannot be locked, and what is written once is never changed. */
-const NEVER_CHANGED = new Set(["credit_entry", "key_limit_in_force", "channel_outbox", "migration", "schema_state"]);
+const NEVER_CHANGED = new Set([
+  "credit_entry",
+  "key_limit_in_force",
+  "limit_in_force",
+  "channel_outbox",
+  "migration",
+  "schema_state",
+]);
 
 export async function rightsOf(role: DatabaseRole): Promise<RoleRights> {
   const shipped = await readShipped();
@@ -137,7 +144,7 @@ export async function rightsOf(role: DatabaseRole): Promise<RoleRights> {
   const relations = relationsOf(shipped);
   const functions = reachable(entriesOf(role, all, await shelvesOf()), all);
   if (role !== "enqueue") for (const name of reachable(INNER_READERS, all)) functions.add(name);
-  // The index of lanes calls it, whoever writes a job; a migration made it.
+  // The index of lanes calls it for every job that is written; a migration made it.
   const own = [...functions].map((name) => all.get(name)!).filter(({ isOwners }) => !isOwners);
   functions.add("level_v1");
   const tables = rightsIn(

@@ -21,7 +21,7 @@ export interface TickClaimerOptions {
   readonly onContended: () => void;
 }
 
-/** Lanes of a queue that a tick looks at: so many pages of so many. */
+/** Lanes of a queue that a tick looks at: their size a page, and pages. */
 const PAGE_LANES = 5_000;
 const PAGES_MAX = 20;
 
@@ -91,7 +91,8 @@ export class TickClaimer {
     );
     known.isClosed = held.some(({ scope }) => scope === "queue");
     const limits = held.filter(({ why }) => why !== "paused");
-    if (limits.length + lateCount > 0) bus.tell("throttled", { worker, queue, held: limits, putBack: answer.late });
+    if (limits.length + lateCount > 0)
+      bus.tell("throttled", { worker, queue, closed: limits, rateLimited: answer.late });
     if (known.isFresh && claims.length + lateCount + held.length === 0) this.#options.onContended();
     known.isFresh = false;
     for (const { tenant } of claims) this.#taken.set(tenant, (this.#taken.get(tenant) ?? 0) + 1);

@@ -45,7 +45,7 @@ export interface TickReport {
   readonly nextAt: string | null;
 }
 
-/** Upkeep may take so much of the budget, in so many rounds. */
+/** What upkeep may take of the budget, and its rounds. */
 const UPKEEP_SHARE = 0.2;
 const UPKEEP_ROUNDS_MAX = 10;
 /** Connections are closed when nothing was asked for so long: a function is frozen between two calls. */

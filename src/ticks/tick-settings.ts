@@ -7,11 +7,8 @@ import type { Use } from "../worker/worker-middleware.js";
 import { checkWorkerOptions, type WorkerOptions, type WorkerSettings } from "../worker/worker-settings.js";
 import { checkSecrets } from "./secret.js";
 
-/** Settings of workers that mean the same for a tick. */
-const OF_WORKERS = [
-  "databaseUrl",
-  "db",
-  "schema",
+/** Settings of workers that mean the same for a tick, and that a config file has as well. */
+const OF_CONFIGS = [
   "handlers",
   "channels",
   "use",
@@ -28,8 +25,8 @@ const OF_WORKERS = [
   "logger",
   "keepLogs",
   "redact",
-  "clock",
 ] as const;
+const OF_WORKERS = ["databaseUrl", "db", "schema", ...OF_CONFIGS, "clock"] as const;
 
 export interface TickOptions<Used extends Use = Use> extends Pick<WorkerOptions<Used>, (typeof OF_WORKERS)[number]> {
   /** Jobs that one tick claims; default 200. */
@@ -72,6 +69,12 @@ export interface TickHandlerSettings {
   readonly waitUntil: ((work: Promise<unknown>) => void) | undefined;
   readonly selfCall: { readonly url: string; readonly hopsMax: number } | undefined;
 }
+
+/** What a tick takes over from a config; the other settings there are of workers that live on. */
+export const takenOver = (config: object): TickOptions =>
+  Object.fromEntries(
+    Object.entries(config).filter(([name]) => (OF_CONFIGS as readonly string[]).includes(name)),
+  ) as unknown as TickOptions;
 
 const OF_TICKS = ["maxJobsPerTick", "maxJobsPerTenantPerTick", "budget", "grace", "connectionsMax"] as const;
 const OF_HANDLERS = ["secret", "respond", "waitUntil", "selfCall"] as const;

@@ -37,7 +37,6 @@ const RESCAN_MS = 2_000;
 
 /** How claimed jobs come to their end. */
 export interface Work {
-  readonly claimer: Claimer;
   /** Runs and settles what `take` is given. */
   readonly jobs: ActiveJobs;
   /** A service that writes the progress of running jobs. */
@@ -85,7 +84,7 @@ export function assembleWork(
   options: WorkerOptions,
   { isTimeUp, makeRunner }: WorkVariant = {},
 ): Work {
-  const { clock, db, kinds, log, settings } = context;
+  const { clock, db, log, settings } = context;
   const { leaseMs, codec } = settings;
   const middlewares = checkMiddlewares<Middleware>(options.use);
   const sends = new SendStore(context);
@@ -119,7 +118,13 @@ export function assembleWork(
     scrub: (claim, text) => logs.scrub(claim, text),
     makeRunner: makeRunner && ((runnerOptions, ends) => makeRunner(runnerOptions, ends, stores)),
   });
-  const claimer = new Claimer(context, {
+  return { jobs, progress, logs };
+}
+
+/** Claims for a worker that lives on, and so remembers its lanes. */
+export function newClaimer(context: FeatureContext): Claimer {
+  const { kinds, settings } = context;
+  return new Claimer(context, {
     queues: [...settings.concurrency.keys()],
     kinds,
     lowerShare: settings.lowerShare,
@@ -127,5 +132,4 @@ export function assembleWork(
     jobsMax: settings.claimJobsMax,
     tenantJobsMax: settings.claimTenantMax,
   });
-  return { claimer, jobs, progress, logs };
 }

@@ -26,7 +26,7 @@ import { WorkerFigures } from "../intervals/worker-figures.js";
 import { setKeyRules } from "../limits/limit-statements.js";
 import { ProcessFigures } from "../metrics/process-figures.js";
 import { ScheduleTicker } from "../schedules/ticker.js";
-import { assembleWork, definitionsOf, type MakeWorkRunner } from "./assemble.js";
+import { assembleWork, definitionsOf, type MakeWorkRunner, newClaimer } from "./assemble.js";
 import { createContext, type FeatureContext } from "./create-context.js";
 import { type Stoppable, windDown } from "./wind-down.js";
 import type { Use } from "./worker-middleware.js";
@@ -61,7 +61,8 @@ export class Worker {
     const kinds = this.#definitions.map(({ kind }) => kind);
     const context = createContext(options, settings, kinds, this.events);
     this.#context = context;
-    const { claimer, jobs, progress, logs } = assembleWork(context, options, { makeRunner });
+    const { jobs, progress, logs } = assembleWork(context, options, { makeRunner });
+    const claimer = newClaimer(context);
     const used = new ProcessFigures(context.clock);
     const stats = () => ({ ...jobs.stats, ...used.read(), ...ownStats?.() });
     const incarnation = new Incarnation(context, context.identity, stats);
@@ -93,7 +94,7 @@ export class Worker {
     return this.#context.identity.id;
   }
 
-  /** For pools: each queue may run so many times the jobs at once that the settings say. */
+  /** For pools: the capacity of each queue is multiplied by this. */
   resize(times: number): void {
     this.#services.jobs.resize(times);
   }

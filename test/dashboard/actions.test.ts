@@ -125,7 +125,7 @@ describe("actions", () => {
   });
 
   test.each([
-    ["#/queues", "Pause", "Pause", /^queues\/stickers\/pause$/, undefined],
+    ["#/queues", "Pause", "Pause", /^queues\/stickers\/pause$/, {}],
     ["#/schedules", "Run now", "Run now", /^schedules\/nightly-report\/run$/, undefined],
     ["#/outbox/90412", "Send again", "Send again", /^outbox\/90412\/resolve$/, { verdict: "resend" }],
     ["#/outbox/90412", "It arrived", "It arrived", /^outbox\/90412\/resolve$/, { verdict: "sent" }],
@@ -138,6 +138,20 @@ describe("actions", () => {
     await button(name).first().click();
     if (confirm) await dialogButton(confirm).click();
     expect((await call(path)).body).toEqual(body);
+    expectNoFaults(looked);
+  });
+
+  test("a pause may have an end", async () => {
+    await looked.open("#/queues");
+    await button("Pause").first().click();
+    await looked.page.getByRole("combobox", { name: "How long" }).selectOption("for 10 minutes");
+    await dialogButton("Pause").click();
+    expect((await call(/^queues\/stickers\/pause$/)).body).toEqual({ for: "10m" });
+    await looked.open("#/limits");
+    await looked.page
+      .getByText(/^paused until /)
+      .first()
+      .waitFor();
     expectNoFaults(looked);
   });
 

@@ -1,9 +1,12 @@
 // What is announced of statements: names, rows and outcomes, over every way to send one.
 import { expect, onTestFinished, test } from "vitest";
+import { explainedTransaction } from "../../src/db/callers-transaction.js";
 import { Database } from "../../src/db/database.js";
 import type { DatabaseCall } from "../../src/db/database-call.js";
+import { transactionSession } from "../../src/db/session.js";
 import { named, nameOfStatement } from "../../src/db/statement-name.js";
 import { useDatabase } from "../support/database.js";
+import { openSession } from "../support/sql/sessions.js";
 
 const db = useDatabase();
 
@@ -72,4 +75,24 @@ test("a listener that throws disturbs neither the statement nor the others, and 
   leave();
   await database.query("select 2 as two");
   expect([calls.length, heard.length]).toEqual([1, 2]);
+});
+
+test("statements in a transaction of the caller are announced like all others, and fail as they did", async () => {
+  const { database, said, leave } = watched();
+  const tx = await openSession(db.url);
+  onTestFinished(() => tx.close());
+  const caller = { query: async (text: string, values?: unknown[]) => ({ rows: await tx.query(text, values) }) };
+  const inside = explainedTransaction(caller, "fairmill", "client.in(tx)", database.calls);
+  const session = transactionSession(inside, "fairmill");
+  await session.query("select * from fairmill.queues_v1($1, $2)", ["", 5]);
+  await session.query("select id from fairmill.job limit 1");
+  await expect(inside.query("select 1/0")).rejects.toMatchObject({ sqlState: "22012" });
+  expect(said()).toEqual([
+    ["queues", 0, "ok"],
+    ["select job", 0, "ok"],
+    ["select", 0, "22012"],
+  ]);
+  leave();
+  await session.query("select id from fairmill.job limit 1");
+  expect(said()).toHaveLength(3);
 });

@@ -161,7 +161,7 @@ describe("planted faults", () => {
     expect(await examine()).toEqual([]);
   });
 
-  test("8 dead rows that nobody removed", async () => {
+  test("8 dead rows that were not removed", async () => {
     const { sql, examine } = await patient();
     await sql.query("insert into fairmill.queue (name) select n::text from generate_series(1, 5000) n");
     await sql.query("delete from fairmill.queue");
@@ -201,7 +201,7 @@ describe("planted faults", () => {
     await sql.query("rollback prepared 'it''s'");
   });
 
-  test("10 a replication slot that nobody reads", async () => {
+  test("10 a replication slot that is not read", async () => {
     const { examine } = await patient();
     await admin.query("select pg_create_physical_replication_slot('forgotten', true)");
     onTestFinished(async () => void (await admin.query("select pg_drop_replication_slot('forgotten')")));
@@ -269,7 +269,7 @@ describe("planted faults", () => {
     expect(await examine()).toEqual([]);
   });
 
-  test("15 a queue that nobody serves, and a kind that nobody handles", async () => {
+  test("15 a queue that no worker serves, and a kind that none handles", async () => {
     const { sql, examine } = await patient();
     // One that serves another queue, with handlers for everything, is no help.
     await sql.query("select fairmill.register_v1('o', '{other}', interval '1 minute', null, 5, 'host', 1, $1)", [
@@ -300,7 +300,7 @@ describe("planted faults", () => {
     );
   });
 
-  test("17 upkeep that nobody does", async () => {
+  test("17 upkeep that no worker does", async () => {
     const { sql, examine } = await patient();
     await sql.query("select fairmill.register_v1('w', '{q}', interval '-2 minutes', null, 5, 'host', 1, $1)", [
       VERSION,
@@ -317,7 +317,7 @@ describe("planted faults", () => {
     );
   });
 
-  test("18 a schedule that nobody ticks", async () => {
+  test("18 a schedule that no worker ticks", async () => {
     const { sql, examine } = await patient();
     await sql.query(`insert into fairmill.schedule (name, cron, timezone, job, fingerprint, next_at)
       values ('nightly', '0 3 * * *', 'UTC', '{"kind": "k"}', '', now() - interval '2 minutes')`);

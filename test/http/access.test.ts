@@ -123,11 +123,14 @@ describe("S6: a credential of one tenant", () => {
     const other = await c.enqueue(job, {}, { tenant: "b" });
     await claim(db, await register(db, "w"));
     const own = await c.enqueue(job, {}, { tenant: "acme" });
-    type Reasons = { reason: string; gates: { gate: string; passed: boolean; detail: unknown }[] };
+    type Reasons = { reason: string; checks: { check: string; passed: boolean; detail: unknown }[] };
     const all = await ask<Reasons>("viewer", "GET", `/jobs/${own.id}/why`);
     expect(all.body.reason).toContain(`job ${other.id}`);
     const narrow = await ask<Reasons>("acmeViewer", "GET", `/jobs/${own.id}/why`);
-    expect(narrow.body.gates.find(({ gate }) => gate === "queue cap")).toMatchObject({ passed: false, detail: null });
+    expect(narrow.body.checks.find(({ check }) => check === "queue cap")).toMatchObject({
+      passed: false,
+      detail: null,
+    });
     expect(JSON.stringify(narrow.body)).not.toMatch(new RegExp(`\\b${other.id}\\b`));
   });
 

@@ -50,8 +50,8 @@ test("jobs: a page, the next page, filters, one job with its attempts, why, and 
     expect(await found(nothing), nothing).toBe(0);
   const one = await get("viewer", "GET", `/jobs/${ids[0]}`);
   expect(one.body).toMatchObject({ id: ids[0], payload: { to: "a" }, attempts: [], spent: { ranMs: 0 } });
-  const why = await get<{ gates: { gate: string }[] }>("viewer", "GET", `/jobs/${ids[0]}/why`);
-  expect(why.body.gates.map(({ gate }) => gate)).toContain("worker");
+  const why = await get<{ checks: { check: string }[] }>("viewer", "GET", `/jobs/${ids[0]}/why`);
+  expect(why.body.checks.map(({ check }) => check)).toContain("worker");
   expect((await get("viewer", "GET", `/jobs/${ids[0]}/steps`)).body).toEqual({ items: [] });
 });
 
@@ -124,7 +124,18 @@ test("tenants, queues, kinds and limits: rows, settings, pausing, gauges, names"
   const set = await get("admin", "PUT", "/tenants/acme", { weight: 2, maxRunning: 5, rate: { limit: 10, per: "1m" } });
   expect(set.body).toMatchObject({ weight: 2, maxRunning: 5, rate: { limit: 10, perMs: 60_000 } });
   expect((await get("operator", "POST", "/queues/mails/pause")).body.pausedAt).toEqual(expect.any(String));
-  expect((await get("operator", "POST", "/queues/mails/resume")).body.pausedAt).toBeNull();
+  const until = "2999-01-01T00:00:00.000Z";
+  expect((await get("operator", "POST", "/queues/mails/pause", { until })).body).toMatchObject({ pausedUntil: until });
+  expect((await get("operator", "POST", "/queues/mails/pause", { for: "10m" })).body.pausedUntil).not.toBe(until);
+  expect((await get("operator", "POST", "/queues/mails/pause", { until: "2001-01-01T00:00:00Z" })).body).toMatchObject({
+    status: 400,
+    code: "FAIRMILL_CONFIG",
+  });
+  expect((await get("operator", "POST", "/queues/mails/pause", { for: "1m", until })).status).toBe(400);
+  expect((await get("operator", "POST", "/queues/mails/resume")).body).toMatchObject({
+    pausedAt: null,
+    pausedUntil: null,
+  });
   expect((await get("admin", "PUT", "/kinds/mail.send", { maxRunning: 3 })).body).toMatchObject({ maxRunning: 3 });
   const gauges = await get<Items>("viewer", "GET", "/limits?limit=1");
   expect(gauges.body.items).toMatchObject([{ scope: "kind", name: "mail.send", running: 0 }]);
@@ -230,7 +241,7 @@ test("batches and flows: lists, nodes with the critical path, cancelling", async
   ]);
   const why = await get("viewer", "GET", `/flows/${id}/nodes/${detail.body.nodes[1]!.id}/why`);
   expect(why.body).toMatchObject({
-    gates: expect.arrayContaining([expect.objectContaining({ gate: "dependency", passed: false })]),
+    checks: expect.arrayContaining([expect.objectContaining({ check: "dependency", passed: false })]),
   });
   expect((await get("viewer", "GET", `/batches/${batch.id}`)).body).toMatchObject({ registered: 1 });
   expect((await get("operator", "POST", `/flows/${id}/retry`, {})).body).toMatchObject({ answer: "nothing" });
@@ -266,7 +277,7 @@ test("credits: accounts, grants, entries, burn", async () => {
     granted: false,
   });
   expect((await get<Items>("viewer", "GET", "/credits")).body.items).toMatchObject([
-    { account: "ann", available: 10, held: 0 },
+    { account: "ann", available: 10, reserved: 0 },
   ]);
   expect((await get("viewer", "GET", "/credits/ann")).body).toMatchObject({ available: 10, burnPerDay: null });
   expect((await get<Items>("viewer", "GET", "/credits/ann/entries")).body.items).toMatchObject([

@@ -187,7 +187,7 @@ test("S8: without sign-in a server listens on loopback alone; with it, wherever 
   endAfterTest(() => open.close());
   for (const host of ["0.0.0.0", "::", "10.0.0.1", "example.com", "127.evil.example"]) {
     expect(isLoopback(host), host).toBe(false);
-    await expect(listen(open, { host, port: 0, isGuarded: false }), host).rejects.toThrow(/nobody has to sign in/);
+    await expect(listen(open, { host, port: 0, isGuarded: false }), host).rejects.toThrow(/no sign-in is asked for/);
   }
   const server = await listen(open, { host: "127.0.0.1", port: 0, isGuarded: false });
   endAfterTest(() => server.close());

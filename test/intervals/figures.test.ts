@@ -1,7 +1,7 @@
 // What is counted of an interval is bounded, and adds up.
 import { expect, test } from "vitest";
+import { BUCKETS_MS, bucketOf } from "../../src/base/histogram-buckets.js";
 import type { Claim } from "../../src/core/job/claim.js";
-import { BUCKETS_MS, bucketOf } from "../../src/intervals/buckets.js";
 import { Figures } from "../../src/intervals/figures.js";
 import { Sample } from "../../src/intervals/sample.js";
 

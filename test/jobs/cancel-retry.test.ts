@@ -1,4 +1,4 @@
-// Cancelling and running again, from outside: what each answers, what it changes, and what happens when somebody else is quicker.
+// Cancelling and running again, from outside: what each answers, what it changes, and what happens when another session is quicker.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { claimNo } from "../support/lease-no.js";
@@ -77,7 +77,7 @@ describe("cancel", () => {
     expect(await traces(db)).toEqual(before);
   });
 
-  test("a job that nobody knows is not found", async () => {
+  test("an unknown job is not found", async () => {
     expect(await cancel("999999999")).toBe("not_found");
   });
 
@@ -180,7 +180,7 @@ describe("retry", () => {
     },
   );
 
-  test("a job that nobody knows is not found", async () => {
+  test("an unknown job is not found", async () => {
     expect(await retry("999999999")).toBe("not_found");
   });
 

@@ -1,4 +1,4 @@
-// F5: cancelling a job that waits, that runs, that nobody can be told about.
+// F5: cancelling a job that waits, that runs, that no worker can be told about.
 import { createClient, defineJob, fixed, handle, JobCancelledError, snooze } from "fairmill";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
@@ -102,7 +102,7 @@ test("F5: a handler that ends well before it hears of it has done its job", asyn
 test.each([
   ["fails", "cancelled"],
   ["snoozes", "cancelled"],
-])("F5: a job that somebody asked to cancel and that %s does not wait for another turn", async (what, state) => {
+])("F5: a job that was asked to cancel and that %s does not wait for another turn", async (what, state) => {
   const proxy = await TcpProxy.before(db.url);
   proxy.isDeaf = true;
   const mayEnd = gate();

@@ -379,7 +379,7 @@ describe("rerun_v1", () => {
     expect(await live(db, third)).toMatchObject({ rerun_of: second });
   });
 
-  test("a live job, one that nobody knows, and fields that nobody knows are answered for", async () => {
+  test("a live job, an unknown one, and unknown fields are answered for", async () => {
     const id = await enqueueOne(db);
     expect(await rerun(id)).toEqual({ id: null, answer: "live", refused: null });
     expect(await rerun("999999999")).toEqual({ id: null, answer: "not_found", refused: null });

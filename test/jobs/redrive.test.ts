@@ -262,7 +262,7 @@ describe("rerun", () => {
     expect(await client.jobs.rerun(id, { idempotencyKey: "fix" })).toEqual({ id: first.id, created: false });
   });
 
-  test("a job that is live, or that nobody knows, is refused by a typed error", async () => {
+  test("a job that is live or unknown is refused by a typed error", async () => {
     const { id } = await client.enqueue(mail, { to: "ann" });
     await expect(client.jobs.rerun(id)).rejects.toMatchObject({
       code: "FAIRMILL_JOB_NOT_ENDED",

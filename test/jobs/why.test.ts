@@ -154,7 +154,7 @@ describe("a cap", () => {
     expect(await claim(db, "w", 5)).toMatchObject([{ id }]);
   });
 
-  test("of 0 lets nothing run, and names nobody", async () => {
+  test("of 0 lets nothing run, and names no job", async () => {
     await register(db, "w");
     await client.tenants.set("acme", { maxRunning: 0 });
     const { id } = await client.enqueue(work, {}, { tenant: "acme" });
@@ -414,7 +414,7 @@ describe("its turn", () => {
     expect((await why(first!.id)).reason).toContain("it is the first of its tenant, 1 other tenant waits");
   });
 
-  test("is next when nobody waits before it", async () => {
+  test("is next when no job waits before it", async () => {
     await register(db, "w");
     const { id } = await client.enqueue(work, {});
     const told = await why(id);

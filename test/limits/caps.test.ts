@@ -6,7 +6,7 @@ import {
   type Asker,
   call,
   claim,
-  claimGated,
+  claimUnderLimits,
   endLease,
   fill,
   type Lane,
@@ -56,7 +56,7 @@ async function drain(lanes: readonly Lane[], verdict: "done" | "mixed" = "done")
   await Promise.all(
     sessions.map(async (session, n) => {
       for (;;) {
-        const { jobs } = await claimGated(session, `w${n}`, lanes, 5);
+        const { jobs } = await claimUnderLimits(session, `w${n}`, lanes, 5);
         const verdicts = jobs.map(({ id, lease_no }) =>
           verdict === "mixed" && Number(id) % 3 === 0 && claimsOf(Number(lease_no)) === 1 ? "release" : "done",
         );
@@ -139,7 +139,7 @@ describe("a cap", () => {
         [0, 1, 2].map((tenant) => ({ queue: `q${queue}`, tenant: `t${tenant}`, quantum: 1 + roll(4) })),
       );
       for (;;) {
-        const { jobs } = await claimGated(db, "w", lanes, 1 + roll(6));
+        const { jobs } = await claimUnderLimits(db, "w", lanes, 1 + roll(6));
         const rows = await db.query<{ state: string; tenant: string; kind: string; queue: string }>(
           "select state, tenant, kind, queue from fairmill.job",
         );
@@ -162,21 +162,21 @@ describe("a cap", () => {
     await fill(db, 5);
     const [a, b] = [await open(), await open()];
     await a.query("begin");
-    expect((await claimGated(a, "a", undefined, 1)).jobs).toHaveLength(1);
-    const second = claimGated(b, "b");
+    expect((await claimUnderLimits(a, "a", undefined, 1)).jobs).toHaveLength(1);
+    const second = claimUnderLimits(b, "b");
     await waitUntilBlocked(db, b);
     await a.query("commit");
     expect((await second).jobs).toHaveLength(1);
     expect((await second).told!.limits).toEqual([{ scope: "tenant", name: "default", why: "cap", open_in_ms: null }]);
   });
 
-  test("a claim that waited for whoever changes the cap obeys the new one", async () => {
+  test("a claim that waited for a change of the cap obeys the new one", async () => {
     await setLimits(db, "tenant", "default", { max_running: 10 });
     await fill(db, 5);
     const [setting, claiming] = [await open(), await open()];
     await setting.query("begin");
     await setLimits(setting, "tenant", "default", { max_running: 1 });
-    const claimed = claimGated(claiming, "w");
+    const claimed = claimUnderLimits(claiming, "w");
     await waitUntilBlocked(db, claiming);
     await setting.query("commit");
     expect((await claimed).jobs).toHaveLength(1);
@@ -184,48 +184,50 @@ describe("a cap", () => {
 
   test("F8: a cap that is set while jobs run counts them, and one that is lowered starts nothing until enough have ended", async () => {
     await fill(db, 10);
-    const running = (await claimGated(db, "w", undefined, 5)).jobs.toSorted((a, b) => Number(a.id) - Number(b.id));
+    const running = (await claimUnderLimits(db, "w", undefined, 5)).jobs.toSorted(
+      (a, b) => Number(a.id) - Number(b.id),
+    );
     await setLimits(db, "queue", "default", { max_running: 3 });
     await setLimits(db, "tenant", "default", { max_running: 4 });
     await setLimits(db, "kind", "work", { max_running: 8 });
-    expect((await claimGated(db, "w")).jobs).toEqual([]);
+    expect((await claimUnderLimits(db, "w")).jobs).toEqual([]);
     await settle(db, "w", running.slice(0, 2), "done");
-    expect((await claimGated(db, "w")).jobs).toEqual([]);
+    expect((await claimUnderLimits(db, "w")).jobs).toEqual([]);
     await settle(db, "w", running.slice(2, 3), "retry", [{ delay_ms: 3_600_000 }]);
-    expect((await claimGated(db, "w")).jobs).toHaveLength(1);
+    expect((await claimUnderLimits(db, "w")).jobs).toHaveLength(1);
     await endLease(db, "w");
     await recover(db);
-    expect((await claimGated(db, "w2")).jobs).toHaveLength(3);
+    expect((await claimUnderLimits(db, "w2")).jobs).toHaveLength(3);
   });
 
   test("a claim that was under way when the cap was set counts from the next upkeep on", async () => {
     await fill(db, 10);
     const claiming = await open();
     await claiming.query("begin");
-    await claimGated(claiming, "w", undefined, 3);
+    await claimUnderLimits(claiming, "w", undefined, 3);
     await setLimits(db, "tenant", "default", { max_running: 4 });
     await claiming.query("commit");
     await tick(db);
-    expect((await claimGated(db, "w")).jobs).toHaveLength(1);
+    expect((await claimUnderLimits(db, "w")).jobs).toHaveLength(1);
   });
 
   test("a cap of 0 starts nothing, and a cap that is taken away lets everything go", async () => {
     await fill(db, 3);
     await setLimits(db, "kind", "work", { max_running: 0 });
-    expect(await claimGated(db, "w")).toEqual({
+    expect(await claimUnderLimits(db, "w")).toEqual({
       jobs: [],
       told: { limits: [{ scope: "kind", name: "work", why: "cap", open_in_ms: null }] },
     });
     await setLimits(db, "kind", "work", { max_running: null });
     expect(await db.query("select from fairmill.limit_setting")).toEqual([]);
-    expect((await claimGated(db, "w")).jobs).toHaveLength(3);
+    expect((await claimUnderLimits(db, "w")).jobs).toHaveLength(3);
   });
 
   test("a closed kind does not close the lane: others behind it start", async () => {
     await fill(db, 20, { kind: "closed" });
     await fill(db, 3, { kind: "open" });
     await setLimits(db, "kind", "closed", { max_running: 0 });
-    expect((await claimGated(db, "w", undefined, 2)).jobs.map(({ kind }) => kind)).toEqual(["open", "open"]);
+    expect((await claimUnderLimits(db, "w", undefined, 2)).jobs.map(({ kind }) => kind)).toEqual(["open", "open"]);
   });
 });
 
@@ -242,10 +244,12 @@ describe("a pause", () => {
       await db.query("select fairmill.listening_v1('sleeper', true)");
       const ear = await open();
       await ear.query("listen fairmill");
-      const { jobs } = await claimGated(db, "w", undefined, 1);
+      const { jobs } = await claimUnderLimits(db, "w", undefined, 1);
       await setLimits(db, scope, name, { paused: true });
-      expect((await claimGated(db, "w")).jobs).toEqual([]);
-      expect((await claimGated(db, "w")).told!.limits).toEqual([{ scope, name, why: "paused", open_in_ms: null }]);
+      expect((await claimUnderLimits(db, "w")).jobs).toEqual([]);
+      expect((await claimUnderLimits(db, "w")).told!.limits).toEqual([
+        { scope, name, why: "paused", open_in_ms: null },
+      ]);
       expect(await claim(db, "sleeper", 10)).toEqual([]);
       expect(await settle(db, "w", jobs, "done")).toEqual({ accepted: 1, refused: [] });
       const marks = await rescanNo(db);
@@ -253,7 +257,7 @@ describe("a pause", () => {
       await setLimits(db, scope, name, { paused: false });
       expect(await rescanNo(db)).toBeGreaterThan(marks);
       await waitUntil("the sleeper is woken", () => ear.notified.includes("fairmill default"));
-      expect((await claimGated(db, "w")).jobs).toHaveLength(3);
+      expect((await claimUnderLimits(db, "w")).jobs).toHaveLength(3);
     },
   );
 
@@ -263,7 +267,7 @@ describe("a pause", () => {
     const [pausing, claiming] = [await open(), await open()];
     await pausing.query("begin");
     await setLimits(pausing, "tenant", "default", { paused: true });
-    const claimed = claimGated(claiming, "w");
+    const claimed = claimUnderLimits(claiming, "w");
     await waitUntilBlocked(db, claiming);
     await pausing.query("commit");
     expect((await claimed).jobs).toEqual([]);
@@ -285,7 +289,7 @@ describe("a pause", () => {
 
 describe("what is kept of gates", () => {
   const meters = (ask: Asker) => ask.query<{ name: string }>("select name from fairmill.meter order by name");
-  test("B10: meters that nobody used for a day are removed, those with something spent only when it cannot count any more", async () => {
+  test("B10: meters that were not used for a day are removed, those with something spent only when it cannot count any more", async () => {
     await db.query(
       `insert into fairmill.meter (use, scope, name, used_at, spent_at, spent, recheck) values
        ('start', 'key', 'old', now() - interval '2 days', null, null, false),

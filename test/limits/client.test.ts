@@ -1,4 +1,4 @@
-// Limits as the client meets them: what is refused and by which error, and that one refusal is nobody else's.
+// Limits as the client meets them: what is refused and by which error, and that one refusal concerns no other call.
 import {
   ActiveLimitError,
   type Client,
@@ -32,7 +32,7 @@ const failed = async <E>(work: Promise<unknown>): Promise<E> =>
   );
 
 describe("B5: a key that refuses", () => {
-  test("names the job that holds the place, from enqueue to its end", async () => {
+  test("names the job that holds the slot, from enqueue to its end", async () => {
     await register(db, "w");
     const { id } = await client.enqueue(refusing, { user: "ann" });
     const waiting = await failed<ActiveLimitError>(client.enqueue(refusing, { user: "ann" }));

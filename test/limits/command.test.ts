@@ -105,7 +105,20 @@ describe("pause and resume", () => {
     expect(await rows()).toEqual([]);
   });
 
+  test("a pause with an end says it, and so do the list and why", async () => {
+    const id = await stored();
+    const lasting = await run("pause", "--tenant", "acme", "--for", "10m");
+    expect(lasting.stdout).toBe('The tenant "acme" is paused: nothing of it is started for 10m.\n');
+    expect((await run("tenants")).stdout).toMatch(/acme .* 9m 5\ds more/);
+    const until = await run("pause", "--tenant", "acme", "--until", "2999-01-01T00:00:00Z", "--json");
+    expect(jsonOf(until)).toMatchObject({ paused: true, until: "2999-01-01T00:00:00.000Z" });
+    expect((await run("why", id)).stdout).toContain('The tenant "acme" is paused until 2999-01-01T00:00:00.000Z.\n');
+    const late = await run("pause", "--tenant", "acme", "--until", "2001-01-01T00:00:00Z");
+    expect(late).toMatchObject({ code: 1, stderr: expect.stringContaining("has passed by the clock of the database") });
+  });
+
   test.each([
+    [["pause", "--queue", "a", "--for", "1m", "--until", "2999-01-01T00:00:00Z"], "Give --until or --for, not both."],
     [["pause"], "Say what to pause: --queue, --kind or --tenant, one of them."],
     [["resume", "--queue", "a", "--kind", "b"], "Say what to resume: --queue, --kind or --tenant, one of them."],
     [["pause", "--queue", ""], "--queue: "],

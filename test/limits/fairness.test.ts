@@ -1,4 +1,4 @@
-// Fair lanes: nobody waits behind somebody else's backlog.
+// Fair lanes: no tenant waits behind another tenant's backlog.
 import { createClient, createWorker, defineJob, handle, silentLogger } from "fairmill";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";

@@ -1,7 +1,7 @@
 // Moments that the rate of a key gave to jobs that then ended without a start: others of the key take them over.
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { call, claimGated, enqueueKeyed, setRule, statesOf, tick } from "../support/sql/calls.js";
+import { call, claimUnderLimits, enqueueKeyed, setRule, statesOf, tick } from "../support/sql/calls.js";
 import { useSessions } from "../support/sql/sessions.js";
 
 const db = useDatabase();
@@ -13,7 +13,7 @@ const HOUR = 3_600_000;
 async function putBack(count: number, key = "k"): Promise<string[]> {
   await setRule(db, { rate: { limit: 1, per_ms: HOUR } });
   const ids = await enqueueKeyed(db, count + 1, { key });
-  expect((await claimGated(db, "w")).jobs).toHaveLength(1);
+  expect((await claimUnderLimits(db, "w")).jobs).toHaveLength(1);
   return ids.slice(1);
 }
 
@@ -39,7 +39,7 @@ test("C3: the moment of a job that is cancelled goes to the one that would wait 
   await cancel(ids[3]!);
   expect(await hours()).toEqual([1]);
   expect(await hours("another")).toEqual([1, 2, 3]);
-  // Behind the last one nobody waits.
+  // No job waits behind the last one.
   await cancel(others[2]!);
   expect(await hours("another")).toEqual([1, 2]);
 });
@@ -51,10 +51,10 @@ test("the last one left of many waits no longer than the first did, and then sta
   await db.query("update fairmill.job set run_at = now() where rate_limited");
   await db.query("update fairmill.meter set spent_at = null, spent = null");
   await tick(db);
-  expect((await claimGated(db, "w")).jobs.map(({ id }) => id)).toEqual([ids.at(-1)]);
+  expect((await claimUnderLimits(db, "w")).jobs.map(({ id }) => id)).toEqual([ids.at(-1)]);
 });
 
-test("many that expire at once, of several keys: the earliest moments are taken, one write for each, and nobody is put off", async () => {
+test("many that expire at once, of several keys: the earliest times are taken, one write for each, and no job starts later", async () => {
   const ids = await putBack(9);
   const others = await putBack(4, "another");
   const before = await db.query<{ id: string; run_at: Date }>("select id, run_at from fairmill.job where rate_limited");
@@ -89,7 +89,7 @@ test("a moment that has come makes its heir due, and workers that sleep are told
   expect(await statesOf(db, [ids[2]!, ids[3]!])).toEqual(["ready", "scheduled"]);
 });
 
-test("who is held by somebody else is passed over, not waited for", async () => {
+test("a job that another session has locked is skipped, not waited for", async () => {
   const ids = await putBack(3);
   const holder = await open();
   await holder.query("begin");

@@ -1,4 +1,4 @@
-// Places of keys across a fleet of real processes that are killed at random: never two where one may run, and nobody stays blocked.
+// Slots of keys across a fleet of real processes that are killed at random: never two where one may run, and no job stays blocked.
 import { createClient, defineJob } from "fairmill";
 import pg from "pg";
 import { expect, test } from "vitest";
@@ -16,11 +16,11 @@ const slow = defineJob<{ ms: number }>({ kind: "slow" });
 
 const left = async () => (await db.query<{ n: number }>("select count(*)::integer as n from fairmill.job"))[0]!.n;
 
-test("B5 P6 I6: one active job per user, 500 users with 40 jobs each, four workers killed at random: never two at once, nobody left blocked", async () => {
+test("B5 P6 I6: one active job per user, 500 users with 40 jobs each, four workers killed at random: never two at once, no job left blocked", async () => {
   const random = dice(newSeed());
   const client = createClient({ databaseUrl: db.url });
   await installWitness(db.pool);
-  // A job that is in hand when its worker dies counts a crash: with kills this frequent the allowance must not be what ends it.
+  // A job that runs when its worker dies counts a crash: with kills this frequent the allowance must not be what ends it.
   const start = () =>
     startWorkerProcess(db.url, ["limited"], { lease: 600, concurrency: 25, crashesMax: 1000 }, limits);
   const observer = await observeRunning(db.url, "limit_key");
@@ -76,7 +76,7 @@ test("B5: a job of a key that was enqueued in a long transaction starts within a
     [1, 2].map(() => startWorkerProcess(db.url, ["slow", "limited"], { concurrency: 5 }, limits)),
   );
   await waitUntil(
-    "nobody wants to be woken",
+    "no worker wants to be woken",
     async () =>
       (await db.query("select from fairmill.worker where listening")).length === 0 &&
       (await db.query("select from fairmill.job_history limit 200")).length === 200,

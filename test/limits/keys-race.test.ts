@@ -4,7 +4,7 @@ import { useDatabase } from "../support/database.js";
 import {
   type Claimed,
   call,
-  claimGated,
+  claimUnderLimits,
   enqueueKeyed,
   enqueueLimited,
   live,
@@ -41,7 +41,7 @@ async function blockedOrDone(session: Session, work: Promise<unknown>): Promise<
   });
 }
 
-const claimOne = async (worker = "w"): Promise<Claimed> => (await claimGated(db, worker, undefined, 1)).jobs[0]!;
+const claimOne = async (worker = "w"): Promise<Claimed> => (await claimUnderLimits(db, worker, undefined, 1)).jobs[0]!;
 
 describe("no wake-up is lost (Solid Queue #456, #689)", () => {
   const held = async () => {
@@ -169,14 +169,14 @@ describe("no wake-up is lost (Solid Queue #456, #689)", () => {
     for (const [kind, limit] of Object.entries(kinds)) await setRule(db, { max_running: limit }, kind);
     const ids: string[] = [];
     for (const kind of Object.keys(kinds)) ids.push(...(await enqueueKeyed(db, 4, { kind })));
-    await settle(db, "w", (await claimGated(db, "w")).jobs, "done");
+    await settle(db, "w", (await claimUnderLimits(db, "w")).jobs, "done");
     const left: string[] = [];
     for (const limit of Object.values(kinds))
       left.push(...Array.from({ length: 4 }, (_, n) => (n < limit ? "done" : n < 2 * limit ? "ready" : "blocked")));
     expect(await statesOf(db, ids)).toEqual(left);
   });
 
-  test("a place of a kind that refuses is not passed on while a caller's transaction may have given one that nobody sees", async () => {
+  test("a slot of a kind that refuses is not passed on while a caller's open transaction may have given one", async () => {
     const rule = { max_running: 2, when_full: "refuse" };
     await setRule(db, rule);
     await enqueueKeyed(db, 1);
@@ -255,7 +255,7 @@ describe("no wake-up is lost (Solid Queue #456, #689)", () => {
     expect(await statesOf(db, [waiting!, (await stored)[0]!.id!])).toEqual(["ready", "blocked"]);
   });
 
-  test("a rule that is raised while somebody writes to the key's meter: whoever is blocked hears of the new place", async () => {
+  test("a rule that is raised while another session writes to the key's meter: blocked jobs get the new slot", async () => {
     await setRule(db, { max_running: 1 });
     const [, second] = await enqueueKeyed(db, 2);
     const writer = await begin();
@@ -320,14 +320,14 @@ describe("in a transaction of the caller", () => {
     await caller.query("select id from fairmill.enqueue_v1('limited', key => 'k')");
     const other = await open();
     await other.query("set lock_timeout = '2s'");
-    const { jobs } = await claimGated(other, "w");
+    const { jobs } = await claimUnderLimits(other, "w");
     expect(jobs.map(({ id }) => id)).toEqual([first]);
     await settle(other, "w", jobs, "done");
     expect(await statesOf(other, [second!])).toEqual(["ready"]);
     await enqueueLimited(other, [{ key: "k" }]);
     await tick(other);
     await caller.query("commit");
-    // After the commit whoever does upkeep finds its place.
+    // After the commit any upkeep finds its slot.
     await call(db, "cancel_v1($1)", [second]);
     await tick(db);
     expect(

@@ -1,10 +1,10 @@
-// Places of keys: at most so many jobs of a key are ready or running, the others are blocked, and whoever frees a place passes it on.
+// Slots of keys: a bounded number of jobs of a key are ready or running, the others are blocked, and a job that frees a slot passes it on.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import {
   type Claimed,
   call,
-  claimGated,
+  claimUnderLimits,
   endLease,
   enqueueKeyed,
   enqueueLimited,
@@ -21,7 +21,7 @@ import { errorCode } from "../support/sql/sessions.js";
 
 const db = useDatabase();
 
-const claimOne = async (worker = "w"): Promise<Claimed> => (await claimGated(db, worker, undefined, 1)).jobs[0]!;
+const claimOne = async (worker = "w"): Promise<Claimed> => (await claimUnderLimits(db, worker, undefined, 1)).jobs[0]!;
 
 describe("who waits for a place", () => {
   test("B5: at most max_running jobs of a key are ready or running, the others are blocked and not claimed", async () => {
@@ -30,7 +30,7 @@ describe("who waits for a place", () => {
     const others = await enqueueKeyed(db, 1, { key: "another" });
     expect(await statesOf(db, ids)).toEqual(["ready", "ready", "blocked", "blocked", "blocked"]);
     expect(await statesOf(db, others)).toEqual(["ready"]);
-    const { jobs } = await claimGated(db, "w");
+    const { jobs } = await claimUnderLimits(db, "w");
     expect(jobs.map(({ id }) => id).toSorted()).toEqual([ids[0], ids[1], others[0]].toSorted());
   });
 
@@ -53,7 +53,7 @@ describe("who waits for a place", () => {
     ).toEqual(["ready", "ready", "scheduled", "ready", "blocked", "ready", "ready"]);
   });
 
-  test("a limit counts per key or per tenant, as the rule says; for a kind nobody holds a place", async () => {
+  test("a limit counts per key or per tenant, as the rule says; for a kind no job holds a slot", async () => {
     const jobs = [{ key: "a" }, { key: "b" }, { key: "a", tenant: "t" }, { tenant: "t" }, { tenant: "u" }];
     const states = async (per: string) => {
       await setRule(db, null);
@@ -80,7 +80,7 @@ describe("who waits for a place", () => {
     const order: string[] = [first!];
     for (let n = 0; n < 3; n++) {
       const running = (
-        await claimGated(db, "w", [
+        await claimUnderLimits(db, "w", [
           { tenant: "default", priority: 5 },
           { tenant: "default", priority: 0 },
         ])
@@ -166,7 +166,7 @@ describe("who waits for a place", () => {
     expect(await statesOf(db, ids)).toEqual(["ready", "done"]);
   });
 
-  test("a job that is run again by hand waits for its place like any other", async () => {
+  test("a job that is run again by hand waits for its slot like any other", async () => {
     await setRule(db, { max_running: 1 });
     const ids = await enqueueKeyed(db, 2);
     await call(db, "cancel_v1($1)", [ids[0]]);

@@ -1,9 +1,9 @@
-// How many of a kind are active, said by its definition: a cap on what runs, which nobody holds while he cannot start.
+// How many of a kind are active, said by its definition: a cap on what runs, which no waiting job holds.
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import {
   call,
-  claimGated,
+  claimUnderLimits,
   enqueueLimited,
   register,
   setLimits,
@@ -25,7 +25,7 @@ const put = async (tenant: string, count: number) =>
   ).map(({ id }) => id!);
 const claimed = async (...tenants: string[]) =>
   (
-    await claimGated(
+    await claimUnderLimits(
       db,
       "w",
       tenants.map((tenant) => ({ tenant, priority: 0 })),
@@ -55,7 +55,7 @@ test("who waits for another attempt counts no more", async () => {
   expect(await statesOf(db, [one!])).toEqual(["scheduled"]);
 });
 
-test("the lower one of what the definition says and what somebody has set holds, and each goes by itself", async () => {
+test("the lower one of what the definition says and what an operator has set holds, and each goes by itself", async () => {
   await setRule(db, active(3));
   await setLimits(db, "kind", "limited", { max_running: 2 });
   expect(await setting()).toEqual([{ max_running: 2, set_max_running: 2, defined_max_running: 3 }]);

@@ -2,7 +2,7 @@
 // no places of jobs that wait for their time.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { call, claimGated, enqueueKeyed, live, setRule, settle, statesOf, tick } from "../support/sql/calls.js";
+import { call, claimUnderLimits, enqueueKeyed, live, setRule, settle, statesOf, tick } from "../support/sql/calls.js";
 import { useSessions, waitUntilBlocked } from "../support/sql/sessions.js";
 
 const db = useDatabase();
@@ -31,13 +31,13 @@ describe("the rate of a key", () => {
   ])("that is %s reaches those that it put back", async (_, rule) => {
     await setRule(db, { rate: SLOW });
     const ids = await enqueueKeyed(db, 4);
-    const { jobs } = await claimGated(db, "w");
+    const { jobs } = await claimUnderLimits(db, "w");
     expect(await statesOf(db, ids)).toEqual(["running", "scheduled", "scheduled", "scheduled"]);
     await settle(db, "w", jobs, "done");
     await setRule(db, rule);
     expect((await tick(db))[0]).toMatchObject({ promoted: 3 });
     for (let turn = 0; turn < 3; turn++) {
-      const started = await claimGated(db, "w", undefined, 1);
+      const started = await claimUnderLimits(db, "w", undefined, 1);
       expect(started.jobs.map(({ id }) => id)).toEqual([ids[turn + 1]]);
     }
   });
@@ -45,11 +45,11 @@ describe("the rate of a key", () => {
   test("that is a little higher places them anew, in their order", async () => {
     await setRule(db, { rate: SLOW });
     const ids = await enqueueKeyed(db, 5);
-    await claimGated(db, "w");
+    await claimUnderLimits(db, "w");
     await setRule(db, { rate: { limit: 2, per_ms: HOUR } });
     const newcomer = await enqueueKeyed(db, 1);
     await tick(db);
-    expect((await claimGated(db, "w")).jobs.map(({ id }) => id)).toEqual([ids[1]]);
+    expect((await claimUnderLimits(db, "w")).jobs.map(({ id }) => id)).toEqual([ids[1]]);
     const moments = await dueIn([...ids.slice(2), ...newcomer]);
     for (const [n, ms] of moments.entries()) expect(ms / HOUR).toBeCloseTo(1 + n / 2, 1);
   });
@@ -59,7 +59,7 @@ describe("the rate of a key", () => {
     for (const kind of kinds) await setRule(db, { rate: SLOW }, kind);
     const ids = new Map<string, string[]>();
     for (const kind of kinds) ids.set(kind, await enqueueKeyed(db, 2, { kind }));
-    await claimGated(db, "w");
+    await claimUnderLimits(db, "w");
     const [later] = await enqueueKeyed(db, 1, { delay_ms: HOUR });
     for (const changed of ["limited", 'limited"', "limited!"]) {
       for (const kind of kinds) await setRule(db, { rate: SLOW }, kind);
@@ -69,7 +69,7 @@ describe("the rate of a key", () => {
       expect(isDue).toEqual(kinds.map((kind) => kind === changed));
       await setRule(db, { rate: SLOW }, changed);
       await tick(db);
-      await claimGated(db, "w");
+      await claimUnderLimits(db, "w");
     }
     expect((await dueIn([later!]))[0]! / HOUR).toBeCloseTo(1, 1);
   });
@@ -77,11 +77,11 @@ describe("the rate of a key", () => {
   test("a claim that is about to put jobs back by the old rate is waited for", async () => {
     await setRule(db, { rate: SLOW });
     await enqueueKeyed(db, 1);
-    await claimGated(db, "w");
+    await claimUnderLimits(db, "w");
     const [late] = await enqueueKeyed(db, 1);
     const [claimer, changer] = await Promise.all([open(), open()]);
     await claimer.query("begin");
-    expect((await claimGated(claimer, "w")).jobs).toEqual([]);
+    expect((await claimUnderLimits(claimer, "w")).jobs).toEqual([]);
     const changed = setRule(changer, { rate: { limit: 5, per_ms: HOUR } });
     await waitUntilBlocked(db, changer);
     await claimer.query("commit");
@@ -92,7 +92,7 @@ describe("the rate of a key", () => {
   test("workers that sleep are told", async () => {
     await setRule(db, { rate: SLOW });
     await enqueueKeyed(db, 2);
-    await claimGated(db, "w");
+    await claimUnderLimits(db, "w");
     await db.query("update fairmill.worker set listening = true");
     const ear = await open();
     await ear.query("listen fairmill");
@@ -146,7 +146,7 @@ describe("a kind that refused", () => {
     expect(await live(db, rated!)).toMatchObject({ state: "scheduled", slot: 1 });
   });
 
-  test("and refuses with more places: nobody gives up a place", async () => {
+  test("and refuses with more slots: no job gives up its slot", async () => {
     await setRule(db, REFUSE);
     const [later] = await enqueueKeyed(db, 1, { delay_ms: HOUR });
     await setRule(db, { ...REFUSE, max_running: 2 });

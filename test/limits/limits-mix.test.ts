@@ -5,7 +5,7 @@ import { useDatabase } from "../support/database.js";
 import { checkInvariants } from "../support/invariants.js";
 import {
   call,
-  claimGated,
+  claimUnderLimits,
   enqueueLimited,
   type Lane,
   setLimits,
@@ -49,7 +49,7 @@ const randomJobs = (roll: (n: number) => number) =>
   }));
 
 const claimAndSettle: Act = async (session, roll, me) => {
-  const { jobs } = await claimGated(session, me, LANES, 1 + roll(8));
+  const { jobs } = await claimUnderLimits(session, me, LANES, 1 + roll(8));
   const sorted = jobs.toSorted((a, b) => Number(a.id) - Number(b.id));
   if (roll(6) === 0) return call(session, "release_unknown_v1($1, '{}')", [me]);
   await settle(
@@ -101,7 +101,7 @@ const ACTS: Act[] = [
   },
 ];
 
-test("P6 P7 I6: no deadlock, every invariant, and after a drain nobody is blocked and no place is held", async () => {
+test("P6 P7 I6: no deadlock, every invariant, and after a drain no job is blocked and no slot is held", async () => {
   console.log(`seed ${seed}`);
   await setRule(db, { max_running: 2 });
   await setRule(db, { max_running: 2, when_full: "refuse", rate: { limit: 50, per_ms: 100 } }, "refusing");
@@ -171,7 +171,7 @@ test("P6 P7 I6: no deadlock, every invariant, and after a drain nobody is blocke
         ids.map((id, i) => ({ id, lease_no: leases[i]! })),
         "done",
       );
-    const { jobs } = await claimGated(session, "w0", LANES, 100);
+    const { jobs } = await claimUnderLimits(session, "w0", LANES, 100);
     if (
       jobs.length === 0 &&
       left.length === 0 &&

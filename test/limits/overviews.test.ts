@@ -35,6 +35,7 @@ describe("tenants", () => {
         maxRunning: null,
         rate: null,
         pausedAt: null,
+        pausedUntil: null,
         running: exactly(0),
         ready: exactly(1),
       },
@@ -44,10 +45,17 @@ describe("tenants", () => {
         maxRunning: 20,
         rate: { limit: 100, per: 60_000, how: "window", at: "enqueue" },
         pausedAt: null,
+        pausedUntil: null,
         running: exactly(0),
         ready: exactly(7),
       },
-      expect.objectContaining({ tenant: "paused only", weight: 2, pausedAt: expect.any(Date), ready: exactly(0) }),
+      expect.objectContaining({
+        tenant: "paused only",
+        weight: 2,
+        pausedAt: expect.any(Date),
+        pausedUntil: null,
+        ready: exactly(0),
+      }),
       expect.objectContaining({ tenant: "runs", running: exactly(2), ready: exactly(0) }),
     ]);
   });
@@ -91,7 +99,7 @@ describe("queues", () => {
     await enqueue(db, [{ kind: "work", queue: "later", delay_ms: 60_000 }]);
     const one = defineJob<number>({ kind: "one", queue: "keys", key: () => "k", limits: { active: 1 } });
     await client.enqueueMany(one, [{ input: 1 }, { input: 2 }, { input: 3 }]);
-    const none = { maxRunning: null, rate: null, pausedAt: null, workers: 0 };
+    const none = { maxRunning: null, rate: null, pausedAt: null, pausedUntil: null, workers: 0 };
     const empty = { running: exactly(0), ready: exactly(0), scheduled: exactly(0), blocked: exactly(0) };
     expect(await client.queues.list()).toEqual([
       { queue: "default", ...none, ...empty, workers: 1, ready: exactly(4), running: exactly(1) },
@@ -104,6 +112,7 @@ describe("queues", () => {
         maxRunning: 5,
         rate: { limit: 1, per: 1_000, how: "uniform", at: "start" },
         pausedAt: expect.any(Date),
+        pausedUntil: null,
         workers: 0,
       },
     ]);
@@ -119,7 +128,7 @@ describe("kinds", () => {
     await client.enqueue(defineJob({ kind: "keyed", limits: { active: 1, whenActive: "refuse" } }), {});
     for (const kind of ["alone", "capped twice"]) await client.enqueue(defineJob({ kind, limits: { active: 2 } }), {});
     await client.kinds.set("capped twice", { maxRunning: 3 });
-    const none = { maxRunning: null, rate: null, pausedAt: null, limits: null };
+    const none = { maxRunning: null, rate: null, pausedAt: null, pausedUntil: null, limits: null };
     const two = { per: "kind", active: 2, whenActive: "wait", rate: null };
     expect(await client.kinds.list()).toEqual([
       { kind: "alone", ...none, limits: two },

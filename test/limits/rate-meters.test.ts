@@ -1,7 +1,7 @@
 // The meter of a rate: exact in every sliding window, evenly spaced where asked for, and locked in one order.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { claimGated, enqueueKeyed, setRule } from "../support/sql/calls.js";
+import { claimUnderLimits, enqueueKeyed, setRule } from "../support/sql/calls.js";
 import { errorCode, useSessions, waitUntilBlocked } from "../support/sql/sessions.js";
 
 const db = useDatabase();
@@ -230,7 +230,7 @@ describe("many keys in one statement", () => {
     await session.query("rollback");
   });
 
-  test("whoever locks meters is told where they stand, in the order of their names, also those that somebody wrote to while it waited", async () => {
+  test("lock_meters answers with ctids in the order of names, also of meters that another session wrote to meanwhile", async () => {
     await db.query(
       "insert into fairmill.meter (use, scope, name) select 'start', 'key', n from unnest('{c,a,b}'::text[]) n",
     );
@@ -259,7 +259,7 @@ describe("many keys in one statement", () => {
     const [holder, claimer] = await Promise.all([open(), open()]);
     await holder.query("begin");
     await holder.query("select fairmill.lock_meters('start', 'key', array(select limit_key from fairmill.job))");
-    const claimed = claimGated(claimer, "w");
+    const claimed = claimUnderLimits(claimer, "w");
     await waitUntilBlocked(db, claimer);
     const [{ at } = { at: "" }] = await db.query<{ at: string }>("select clock_timestamp()::text as at");
     await holder.query("commit");

@@ -85,7 +85,7 @@ describe("at enqueue", () => {
     expect(await codes(Array.from({ length: 4 }, () => ({ key: "k" })))).toEqual([null, null, null, null]);
   });
 
-  test("all or nothing: of a list that one rate can never let in nobody is told a moment, whatever another rate would say", async () => {
+  test("all or nothing: a list that one rate can never let in is told no time, whatever another rate would say", async () => {
     await setRule(db, rate(1));
     await setLimits(db, "tenant", "default", rate(3));
     const list = [{ key: "a" }, { key: "b" }, { key: "c" }, { key: "d" }];
@@ -109,7 +109,7 @@ describe("at enqueue", () => {
     expect(await db.query("select spent from fairmill.meter where use = 'enqueue'")).toEqual([{ spent: [3] }]);
   });
 
-  test("what one gate refuses is not spent at another, and a place that is refused spends no rate", async () => {
+  test("what one limit refuses is not spent at another, and a refused slot spends no rate", async () => {
     await setRule(db, { max_running: 1, when_full: "refuse", ...rate(10) });
     await setLimits(db, "tenant", "default", rate(10));
     await codes([{ key: "a" }, { key: "a" }, { key: "b" }], { partial: true });
@@ -159,7 +159,7 @@ describe("at enqueue", () => {
     expect(await db.query("select from fairmill.job")).toHaveLength(letIn + 1);
   });
 
-  test("who is refused by one gate takes no room of the next", async () => {
+  test("a job that one limit refuses takes no room of the next", async () => {
     await setRule(db, rate(1));
     await setLimits(db, "tenant", "default", rate(2));
     const answers = await enqueueLimited(db, [{ key: "a" }, { key: "a" }, { key: "b" }, { key: "c" }], {

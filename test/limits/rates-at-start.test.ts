@@ -5,7 +5,7 @@ import { claimNo } from "../support/lease-no.js";
 import {
   call,
   claim,
-  claimGated,
+  claimUnderLimits,
   enqueue,
   enqueueKeyed,
   enqueueLimited,
@@ -34,32 +34,32 @@ describe("at start, of a tenant, a queue or a kind", () => {
     await setLimits(db, scope, name, { rate: { limit: 7, per_ms: HOUR } });
     const sessions = await Promise.all(Array.from({ length: 8 }, () => open()));
     const claims = await Promise.all(
-      sessions.map((session, n) => claimGated(session, `w${n}`, [{ tenant: "default", quantum: 3 }], 3)),
+      sessions.map((session, n) => claimUnderLimits(session, `w${n}`, [{ tenant: "default", quantum: 3 }], 3)),
     );
     expect(claims.flatMap(({ jobs }) => jobs)).toHaveLength(7);
-    const { jobs, told } = await claimGated(db, "w");
+    const { jobs, told } = await claimUnderLimits(db, "w");
     expect(jobs).toEqual([]);
     expect(told!.limits).toMatchObject([{ scope, name, why: "rate" }]);
     expect(told!.limits[0]!.open_in_ms).toBeGreaterThan(HOUR * 0.99);
     expect(told!.limits[0]!.open_in_ms).toBeLessThan(HOUR * 1.01);
     // Settled and set again: what was spent counts on.
     await setLimits(db, scope, name, { rate: { limit: 7, per_ms: HOUR } });
-    expect((await claimGated(db, "w")).jobs).toEqual([]);
+    expect((await claimUnderLimits(db, "w")).jobs).toEqual([]);
     await setLimits(db, scope, name, { rate: { limit: 9, per_ms: HOUR } });
-    expect((await claimGated(db, "w")).jobs).toHaveLength(2);
+    expect((await claimUnderLimits(db, "w")).jobs).toHaveLength(2);
     await setLimits(db, scope, name, { rate: null });
-    expect((await claimGated(db, "w")).jobs).toHaveLength(41);
+    expect((await claimUnderLimits(db, "w")).jobs).toHaveLength(41);
   });
 
   test("E10: a uniform rate starts one a claim, and tells when the next may", async () => {
     await fill(db, 5);
     await setLimits(db, "queue", "default", { rate: { limit: 6, per_ms: 60_000, how: "uniform" } });
-    const { jobs, told } = await claimGated(db, "w");
+    const { jobs, told } = await claimUnderLimits(db, "w");
     expect(jobs).toHaveLength(1);
     expect(told!.limits).toMatchObject([{ why: "rate", open_in_ms: 10_000 }]);
-    expect((await claimGated(db, "w")).jobs).toEqual([]);
+    expect((await claimUnderLimits(db, "w")).jobs).toEqual([]);
     await setLimits(db, "queue", "default", { rate: { limit: 6, per_ms: 1, how: "uniform" } });
-    expect((await claimGated(db, "w")).jobs).toHaveLength(1);
+    expect((await claimUnderLimits(db, "w")).jobs).toHaveLength(1);
   });
 
   test("a claim that does not commit has spent nothing, and one without memory is told nothing of what was held", async () => {
@@ -115,11 +115,11 @@ describe("at start, of a key", () => {
     ).map(({ ms }) => ms);
   const due = (ids: readonly string[]) => db.query("update fairmill.job set run_at = now() where id = any ($1)", [ids]);
 
-  test("C3: who is over it is put back: scheduled one after the other, the attempt unspent, counted as throttled", async () => {
+  test("C3: a job over it is rate-limited: scheduled one after the other, the attempt unspent", async () => {
     await setRule(db, { rate: { limit: 2, per_ms: HOUR } });
     const ids = await enqueueKeyed(db, 6);
     const others = await enqueueKeyed(db, 1, { key: "another" });
-    const { jobs, told } = await claimGated(db, "w");
+    const { jobs, told } = await claimUnderLimits(db, "w");
     expect(jobs.map(({ id }) => id).toSorted()).toEqual([ids[0], ids[1], others[0]].toSorted());
     expect(told).toMatchObject({ limits: [], late: [[0, "default", 4]] });
     expect(told!.due_in_ms! / HOUR).toBeCloseTo(1, 1);
@@ -149,7 +149,7 @@ describe("at start, of a key", () => {
       for (let round = 1; round <= 3; round++) {
         for (const [n, key] of ["a", "b", "c", "d", "e", "f"].entries())
           await enqueueKeyed(db, 1 + (n % 3), { key, kind: kinds[n % kinds.length] });
-        await claimGated(db, "w");
+        await claimUnderLimits(db, "w");
         expect(
           await db.query(
             `select m.name, (select sum(s)::integer from unnest(m.spent) s) as spent from fairmill.meter m where m.scope = 'key' order by m.name`,
@@ -172,7 +172,7 @@ describe("at start, of a key", () => {
     const ids: string[] = [];
     for (let round = 1; round <= 3; round++) {
       for (const kind of ["limited", "other"]) ids.push(...(await enqueueKeyed(db, 1, { kind })));
-      await claimGated(db, "w");
+      await claimUnderLimits(db, "w");
     }
     expect(await statesOf(db, ids)).toEqual(["running", "running", "running", "running", "running", "scheduled"]);
   });
@@ -180,39 +180,39 @@ describe("at start, of a key", () => {
   test("C3: newcomers do not overtake those that were put back, and who comes back too early keeps its turn", async () => {
     await setRule(db, { rate: { limit: 2, per_ms: HOUR } });
     const ids = await enqueueKeyed(db, 4);
-    await claimGated(db, "w");
+    await claimUnderLimits(db, "w");
     // Room, and one of the two waits still: it goes first.
     await db.query("update fairmill.meter set spent_at = null, spent = null");
     const newcomers = await enqueueKeyed(db, 1);
-    expect((await claimGated(db, "w")).jobs).toEqual([]);
+    expect((await claimUnderLimits(db, "w")).jobs).toEqual([]);
     const [third, fourth, fifth] = await runAts([ids[2]!, ids[3]!, newcomers[0]!]);
     expect(third).toBeLessThan(fourth!);
     expect(fourth).toBeLessThan(fifth!);
     // The first of them comes back, and there is room: it starts.
     await due([ids[2]!]);
     await call(db, "promote_v1()");
-    expect((await claimGated(db, "w")).jobs.map(({ id }) => id)).toEqual([ids[2]]);
+    expect((await claimUnderLimits(db, "w")).jobs.map(({ id }) => id)).toEqual([ids[2]]);
     // The next two come back too early for the second of them: that one is still before the newcomer, not behind.
     await due([ids[3]!]);
     await call(db, "promote_v1()");
     await db.query("update fairmill.meter set spent = '{2}'");
-    expect((await claimGated(db, "w")).jobs).toEqual([]);
+    expect((await claimUnderLimits(db, "w")).jobs).toEqual([]);
     const [again, behind] = await runAts([ids[3]!, newcomers[0]!]);
     expect(again).toBeLessThan(behind!);
     expect(await live(db, ids[3]!)).toMatchObject({ rate_limited_times: 2, attempt: 0 });
   });
 
-  test("C3: the place under the key is kept while a rate puts the job off, and nobody else starts on it", async () => {
+  test("C3: the slot of the key is kept while a rate delays the job, and no other job starts with it", async () => {
     await setRule(db, { max_running: 1, rate: { limit: 1, per_ms: HOUR } });
     const ids = await enqueueKeyed(db, 3);
-    await settle(db, "w", (await claimGated(db, "w")).jobs, "done");
-    expect((await claimGated(db, "w")).jobs).toEqual([]);
+    await settle(db, "w", (await claimUnderLimits(db, "w")).jobs, "done");
+    expect((await claimUnderLimits(db, "w")).jobs).toEqual([]);
     expect(await statesOf(db, ids)).toEqual(["done", "scheduled", "blocked"]);
     expect(await live(db, ids[1]!)).toMatchObject({ slot: 1, rate_limited: true });
     await db.query("update fairmill.meter set spent_at = null, spent = null");
     await due([ids[1]!]);
     await call(db, "promote_v1()");
-    const { jobs } = await claimGated(db, "w");
+    const { jobs } = await claimUnderLimits(db, "w");
     expect(jobs.map(({ id }) => id)).toEqual([ids[1]]);
     expect(await live(db, ids[1]!)).toMatchObject({ rate_limited: null, attempt: 1, rate_limited_times: 1 });
   });
@@ -223,20 +223,20 @@ describe("at start, of a key", () => {
     const spent = async () =>
       (await db.query<{ spent: number[] }>("select spent from fairmill.meter where scope = 'tenant'"))[0]!.spent;
     await enqueueKeyed(db, 3);
-    expect((await claimGated(db, "w")).jobs).toHaveLength(1);
+    expect((await claimUnderLimits(db, "w")).jobs).toHaveLength(1);
     expect(await spent()).toEqual([1]);
     await db.query("update fairmill.meter set spent_at = null, spent = null where scope = 'tenant'");
     await fill(db, 9);
     await fill(db, 9, { priority: 1 });
     const lanes = [0, 1].map((priority) => ({ tenant: "default", priority, quantum: 9 }));
-    expect((await claimGated(db, "w", lanes, 18)).jobs).toHaveLength(5);
+    expect((await claimUnderLimits(db, "w", lanes, 18)).jobs).toHaveLength(5);
     expect(await spent()).toEqual([5]);
   });
 
   test("a claim that spends the rate of one key is durable, though another key of it has none left", async () => {
     await setRule(db, { rate: { limit: 1, per_ms: HOUR } });
     await enqueueKeyed(db, 1, { key: "full" });
-    await claimGated(db, "w");
+    await claimUnderLimits(db, "w");
     await enqueueKeyed(db, 1, { key: "full" });
     await enqueueKeyed(db, 1, { key: "free" });
     const session = await open();
@@ -253,10 +253,10 @@ describe("at start, of a key", () => {
   test("a job that waits for a retry was not put back: newcomers need not wait for it", async () => {
     await setRule(db, { rate: { limit: 3, per_ms: HOUR } });
     const [first] = await enqueueKeyed(db, 1);
-    await settle(db, "w", (await claimGated(db, "w")).jobs, "retry", [{ delay_ms: HOUR }]);
+    await settle(db, "w", (await claimUnderLimits(db, "w")).jobs, "retry", [{ delay_ms: HOUR }]);
     expect(await live(db, first!)).toMatchObject({ state: "scheduled", rate_limited: null });
     await enqueueKeyed(db, 1);
-    expect((await claimGated(db, "w")).jobs).toHaveLength(1);
+    expect((await claimUnderLimits(db, "w")).jobs).toHaveLength(1);
   });
 
   test(`I7: four who claim and promote at once: no window of a key holds more than its rate, and all start`, async () => {
@@ -271,7 +271,7 @@ describe("at start, of a key", () => {
       sessions.map(async (session, n) => {
         for (;;) {
           await call(session, "promote_v1()");
-          const { jobs } = await claimGated(session, `w${n}`, [{ tenant: "default", quantum: 4 }], 4);
+          const { jobs } = await claimUnderLimits(session, `w${n}`, [{ tenant: "default", quantum: 4 }], 4);
           started.push(...jobs);
           if (started.length === 60) return;
         }

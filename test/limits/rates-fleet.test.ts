@@ -68,7 +68,7 @@ async function runUntil(rate: RateLimit, count: number): Promise<Map<string, num
     [],
   );
   const starts = await startsOf();
-  // What a rate puts back has not been tried: it counts as throttled, not as an attempt.
+  // What a rate puts back has not been tried: it counts as rate-limited, not as an attempt.
   const [odd] = await db.query<{ tried: number; throttled: number }>(
     `select count(*) filter (where attempt <> 1)::integer as tried, count(*) filter (where rate_limited_times > 0)::integer as throttled
      from fairmill.job_history where kind = 'limited'`,

@@ -4,7 +4,7 @@ import { useDatabase } from "../support/database.js";
 import {
   type Answered,
   call,
-  claimGated,
+  claimUnderLimits,
   enqueueLimited,
   live,
   setLimits,
@@ -49,13 +49,13 @@ describe("a kind that refuses", () => {
     await tick(db);
     for (const verdict of ["retry", "snooze", "release", "retry"] as const) {
       expect(await live(db, job!.id!)).toMatchObject({ state: "ready", slot: 1 });
-      const { jobs } = await claimGated(db, "w");
+      const { jobs } = await claimUnderLimits(db, "w");
       expect(await isRefused()).toBe(true);
       await settle(db, "w", jobs, verdict, [{ delay_ms: 0 }]);
       expect(await isRefused()).toBe(true);
       await tick(db);
     }
-    const { jobs } = await claimGated(db, "w");
+    const { jobs } = await claimUnderLimits(db, "w");
     await settle(db, "w", jobs, "done");
     expect(await isRefused()).toBe(false);
   });
@@ -130,7 +130,7 @@ describe("a kind that refuses", () => {
     await enqueueLimited(db, [{ key: "k" }]);
     expect(["40001", "23505"]).toContain(await errorCode(enqueueLimited(session, [{ key: "k" }], { alone: false })));
     await session.query("rollback");
-    // With a meter that nobody touches any more the lock says nothing: then it is the index that says no.
+    // With a meter that no session touches any more the lock says nothing: then it is the index that says no.
     await db.query("delete from fairmill.job");
     await session.query("begin isolation level repeatable read");
     await session.query("select count(*) from fairmill.job");

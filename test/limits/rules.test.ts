@@ -109,7 +109,7 @@ describe("the limits of a definition", () => {
   });
 });
 
-describe("the settings of a gate", () => {
+describe("the settings of a limit", () => {
   test("only what is named is stored; null takes away", () => {
     expect(checkLimits({}, "tenant", "here")).toEqual({});
     expect(checkLimits({ weight: 2, maxRunning: 0, rate: { limit: 1, per: "1s" } }, "tenant", "here")).toEqual({
@@ -145,7 +145,7 @@ describe("the settings of a gate", () => {
   });
 });
 
-describe("which gate", () => {
+describe("which limit", () => {
   test("is one of three", () => {
     expect(checkPauseTarget({ queue: "mails" }, "pause")).toEqual({ scope: "queue", name: "mails" });
     expect(checkPauseTarget({ kind: "mail.send" }, "pause")).toEqual({ scope: "kind", name: "mail.send" });

@@ -8,7 +8,7 @@ import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
 const CLAIMS = "from fairmill.claim_lanes_v1";
-/** Nobody looks because of the poll. */
+/** No worker looks because of the poll. */
 const poll = "1h";
 
 /** What this test opened, closed before the database is asked whether anybody is still connected. */
@@ -104,7 +104,7 @@ test("a paused tenant costs nothing, and goes on when it is resumed: a worker th
   await ran;
 });
 
-test("a gate that opens while its queue is full keeps nobody awake, and the next free place goes through it", async () => {
+test("a limit that opens while its queue is full wakes no worker, and the next free capacity is used for it", async () => {
   const x = defineJob({ kind: "x", queue: "x" });
   const y = defineJob({ kind: "y", queue: "y" });
   const client = newClient();

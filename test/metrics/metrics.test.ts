@@ -2,7 +2,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { createClient, defineJob } from "fairmill";
 import { describe, expect, test } from "vitest";
-import { TICK_BUCKETS_MS } from "../../src/metrics/counters.js";
+import { BUCKETS_MS } from "../../src/base/histogram-buckets.js";
 import { renderPrometheus } from "../../src/metrics/prometheus.js";
 import { quantile } from "../../src/metrics/series.js";
 import { useDatabase } from "../support/database.js";
@@ -194,7 +194,7 @@ describe("lines over time", () => {
     expect(quantile([], 0.5)).toBeNull();
     expect(quantile([4], 0.5)).toBe(2.5);
     expect(quantile([1, 0, 0, 1], 0.95)).toBeCloseTo(47.5);
-    expect(quantile([...TICK_BUCKETS_MS.map(() => 0), 3], 0.5)).toBe(300_000);
+    expect(quantile([...BUCKETS_MS.map(() => 0), 3], 0.5)).toBe(300_000);
   });
 });
 

@@ -53,7 +53,7 @@ describe("declaring", () => {
     });
   });
 
-  test("the same again changes nothing, whoever says it and in whatever order", async () => {
+  test("the same again changes nothing, from any process and in any order", async () => {
     await client.schedules.set("nightly", { ...nightly, tenant: "acme", missed: { all: 3 } });
     const before = await stored("nightly");
     expect(await client.schedules.set("nightly", { ...nightly, missed: { all: 3 }, tenant: "acme" })).toMatchObject({
@@ -146,7 +146,7 @@ describe("steering", () => {
     await client.schedules.pause("nightly");
     const [paused] = await client.schedules.list();
     expect(paused).toMatchObject({ nextRun: null, pausedAt: expect.any(Date) });
-    // What code says again does not undo what somebody did by hand.
+    // What code says again does not undo what an operator did by hand.
     expect(await client.schedules.set("nightly", nightly)).toEqual({ outcome: "same", nextRun: null });
     await db.query("update fairmill.schedule set next_at = now() - interval '3 days'");
     await client.schedules.resume("nightly");

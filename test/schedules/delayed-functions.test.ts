@@ -95,7 +95,7 @@ describe("promotion", () => {
     expect(await promote(10)).toBe(3);
   });
 
-  test("jobs that somebody else holds are stepped over", async () => {
+  test("jobs that another session has locked are skipped", async () => {
     const [a, b] = (
       await enqueue(
         db,
@@ -184,7 +184,7 @@ describe("time to live", () => {
     expect((await settle(db, "w", jobs, "done")).accepted).toBe(1);
   });
 
-  test("the oldest go first, in portions, and what somebody else holds is stepped over", async () => {
+  test("the oldest go first, in portions, and what another session has locked is skipped", async () => {
     const ids = (
       await enqueue(
         db,

@@ -1,4 +1,4 @@
-// F3: what the database keeps about schedules by itself: each tick once, whoever reckoned it.
+// F3: what the database keeps about schedules by itself: each tick once, whichever worker computed it.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { type Asker, call } from "../support/sql/calls.js";
@@ -63,7 +63,7 @@ describe("a tick", () => {
     expect(await jobs()).toHaveLength(1);
   });
 
-  test("reckoned before somebody changed, paused or ticked the schedule is thrown away", async () => {
+  test("computed before the schedule was changed, paused or ticked is thrown away", async () => {
     await declare("s");
     await declare("s", { kind: "other" }, "2");
     expect(await tick(db, "s", 1)).toMatchObject({ ticked: false, jobs: [] });
@@ -73,7 +73,7 @@ describe("a tick", () => {
     expect(await jobs()).toEqual([]);
   });
 
-  test("nobody waits for a schedule that somebody else has in hand", async () => {
+  test("no session waits for a schedule that another one has locked", async () => {
     await declare("s");
     const holder = await open();
     await holder.query("begin");

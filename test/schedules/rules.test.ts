@@ -1,4 +1,4 @@
-// F3: which ticks get a job when somebody looks, and how long after them it starts.
+// F3: which ticks get a job when a worker looks, and how long after them it starts.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Cron } from "../../src/schedules/cron.js";

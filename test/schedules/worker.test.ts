@@ -1,4 +1,4 @@
-// F3: schedules over real workers: each tick makes one job, whoever is there, asleep, killed, or wrong about the time.
+// F3: schedules over real workers: each tick makes one job, whichever workers are there, asleep, killed, or wrong about the time.
 import { randomBytes } from "node:crypto";
 import {
   type Client,
@@ -251,7 +251,7 @@ describe("F3: each tick once", () => {
   });
 });
 
-describe("F3: ticks that nobody saw in time", () => {
+describe("F3: ticks that no worker saw in time", () => {
   const policies: readonly (readonly [string, Partial<ScheduleOptions<object>>, number])[] = [
     ["skip: none", { missed: "skip" }, 0],
     ["once: the latest", { missed: "once" }, 1],

@@ -3,11 +3,20 @@ import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 
-const { readLockOrder, locksOf, lockFaults, takesLocks } = (await import("../../scripts/lock-order.mjs" as string)) as {
+const { readLockOrder, locksOf, lockFaults, takesLocks, tablesLockedBy, bodyFaults } = (await import(
+  "../../scripts/lock-order.mjs" as string
+)) as {
   readLockOrder: (page: string) => Map<number, string>;
   locksOf: (header: string) => string | undefined;
   lockFaults: (locks: string, order: Map<number, string>, functions: ReadonlyMap<string, unknown>) => string[];
   takesLocks: (body: string) => boolean;
+  tablesLockedBy: (body: string) => Set<string>;
+  bodyFaults: (
+    functions: ReadonlyMap<string, string>,
+    headers: ReadonlyMap<string, string | undefined>,
+    calls: ReadonlyMap<string, ReadonlySet<string>>,
+    order: Map<number, string>,
+  ) => [name: string, fault: string][];
 };
 const order = readLockOrder(await readFile(new URL("../../docs/explanation/lock-order.md", import.meta.url), "utf8"));
 const functions = new Map([["finish_transitions", ""]]);
@@ -77,5 +86,56 @@ describe("the tables in which hot functions really lock rows are those of their 
     const locked = (row!.names ?? []).map((each) => each.replace("fairmill.", ""));
     expect(locked.filter((table) => !allowed.has(table) && !/^job_history_/.test(table))).toEqual([]);
     expect(locked.length).toBeGreaterThan(0);
+  });
+});
+
+describe("what a body locks", () => {
+  test.each([
+    ["update fairmill.job j set state = 'ready' from fairmill.worker w", ["job"]],
+    ["insert into fairmill.queue as q values (1) on conflict (name) do update set rescan_no = 1;", ["queue"]],
+    [
+      "insert into fairmill.job values (1); insert into fairmill.queue values (1) on conflict do update set x = 1",
+      ["queue"],
+    ],
+    ["insert into fairmill.credit_entry values (1)", []],
+    [
+      "select x.id from fairmill.worker x where not exists (select from fairmill.claim_list h) for update skip locked",
+      ["worker"],
+    ],
+    ["array(select b.id from fairmill.batch b for key share) || (select id from fairmill.job)", ["batch"]],
+    ["-- update fairmill.job\nselect 1", []],
+  ])("%s", (body, tables) => {
+    expect([...tablesLockedBy(body)]).toEqual(tables);
+  });
+
+  const check = (outer: string | undefined, inner: string | undefined) =>
+    bodyFaults(
+      new Map([
+        ["outer_v1", "perform fairmill.inner_part()"],
+        ["inner_part", "update fairmill.job set state = 'ready'"],
+      ]),
+      new Map([
+        ["outer_v1", outer],
+        ["inner_part", inner],
+      ]),
+      new Map([
+        ["outer_v1", new Set(["inner_part"])],
+        ["inner_part", new Set<string>()],
+      ]),
+      order,
+    ).map(([name]) => name);
+
+  test("is in its header, and in the headers of its callers", () => {
+    expect(check("8 job", "8 job")).toEqual([]);
+    expect(check("as inner_part", "8 job")).toEqual([]);
+    expect(check("4 worker", "8 job")).toEqual(["outer_v1"]);
+    expect(check(undefined, "8 job")).toEqual(["outer_v1"]);
+    expect(check("8 job", undefined)).toEqual(["inner_part"]);
+    expect(check("8 job", "9 step")).toContain("inner_part");
+  });
+
+  test("may be what the caller has", () => {
+    expect(check(undefined, "none: the caller has 8 job")).toEqual([]);
+    expect(check("8 job", "none: the caller has 9 step")).toEqual(["inner_part"]);
   });
 });

@@ -174,7 +174,7 @@ describe("C3: what a limit holds back is told, whichever limit it is", () => {
       poll: 20,
     });
     const heard: unknown[] = [];
-    worker.events.on("throttled", ({ held }) => heard.push(held));
+    worker.events.on("throttled", ({ closed }) => heard.push(closed));
     await worker.start();
     await waitUntil("the worker was held back more than once", () => heard.length > 2);
     mayEnd.open();
@@ -198,12 +198,12 @@ describe("C3: what a limit holds back is told, whichever limit it is", () => {
       Array.from({ length: 3 }, () => ({ input: {}, tenant: "acme" })),
     );
     const worker = createWorker({ databaseUrl: db.url, handlers: [handle(work, () => undefined)], logger });
-    const throttled = eventOf(worker, "throttled", ({ putBack }) => putBack.length > 0);
+    const throttled = eventOf(worker, "throttled", ({ rateLimited }) => rateLimited.length > 0);
     await worker.start();
-    expect(await throttled).toMatchObject({ putBack: [{ tenant: "acme", count: 2 }] });
+    expect(await throttled).toMatchObject({ rateLimited: [{ tenant: "acme", count: 2 }] });
     await worker.stop();
     expect(logger.lines.filter(({ facts }) => facts["skipped_throttle"])).toMatchObject([
-      { facts: { scope: "key", tenant: "acme", limit: "rate", putBack: 2 } },
+      { facts: { scope: "key", tenant: "acme", limit: "rate", rateLimited: 2 } },
     ]);
     await db.query("delete from fairmill.job");
   });

@@ -24,7 +24,7 @@ const SIGNS: Record<string, [Tone, IconName]> = {
   delivered: ["done", "check"],
   sent: ["done", "check"],
   uncertain: ["blocked", "help"],
-  held: ["blocked", "help"],
+  reserved: ["blocked", "help"],
   "needs review": ["blocked", "help"],
   // Workers.
   alive: ["done", "check"],

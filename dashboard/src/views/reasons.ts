@@ -30,7 +30,7 @@ export const reasonOf = (reason: string): Reason =>
   Object.hasOwn(REASONS, reason) ? REASONS[reason as BacklogReason] : { label: reason, tone: "w-other", advice: "" };
 
 /** Checks of a why answer, by the reason whose colour they have. */
-const GATES: Record<string, readonly [string, string]> = {
+const CHECKS: Record<string, readonly [string, string]> = {
   state: ["State", "w-other"],
   expired: ["Expiry", "w-other"],
   released: ["Released", "w-dependency"],
@@ -49,5 +49,5 @@ const GATES: Record<string, readonly [string, string]> = {
   order: ["Order", "w-key"],
 };
 
-export const gateOf = (gate: string): readonly [string, string] =>
-  Object.hasOwn(GATES, gate) ? GATES[gate]! : [gate, "w-other"];
+export const checkOf = (check: string): readonly [string, string] =>
+  Object.hasOwn(CHECKS, check) ? CHECKS[check]! : [check, "w-other"];

@@ -1,7 +1,7 @@
 -- Cancels live members of a batch and of everything inside it, a bounded number at a time: what waits ends, what runs
 -- is notified.
 -- Result: how many, and whether there are members left without a request: call again.
--- Locks: 8 job (those that are free), then as finish_transitions.
+-- Locks: 8 job (those that are free), then as end_jobs, then as finish_transitions.
 -- Plan expected: job_batch for each batch of the tree.
 create or replace function fairmill.cancel_members_v1(batch_id bigint, jobs_max integer default 1000,
   out cancelled integer, out is_more boolean)

@@ -1,6 +1,6 @@
 -- What a bulk action would act on, without doing it: counted to a bound, and grouped by state, kind and code of the
 -- error.
---   action, filter  as start_bulk_v1;  jobs_max: counts at most so many, and looks at ten times as many
+--   action, filter  as start_bulk_v1;  jobs_max: counts at most this many, and looks at ten times as many
 --   after_id        begins behind this id
 -- Result: how many fit, how many were looked at, the id to go on behind, whether there may be more; groups, largest
 -- first; samples: the first ids, five at most.

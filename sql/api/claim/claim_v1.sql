@@ -8,6 +8,7 @@
 --   jobs_max     at most this many jobs;  tenant_max: at most this many of one tenant
 --   kinds        only these kinds; null: any
 --   lower_share  part of the jobs that each lower priority is sure of; together at most half
+-- Locks: as claim_lanes_v1.
 -- Plan expected: lanes_v1, a probe of limit_setting per lane, claim_lanes_v1; with 5,000 lanes and more also about ten
 -- blocks of the table.
 create or replace function fairmill.claim_v1(
@@ -76,7 +77,7 @@ begin
     from unnest(v_priorities, v_tenants, v_weights) as l (priority, tenant, weight)
     -- A paused tenant takes no share of the others. Asked for one value: a join may go along all limits for each of the
     -- lanes.
-    where (select g.paused_at from fairmill.limit_setting g where g.scope = 'tenant' and g.name = l.tenant) is null),
+    where (select g.paused_at from fairmill.limit_in_force g where g.scope = 'tenant' and g.name = l.tenant) is null),
   level as (
     select l.level, floor(jobs_max * least(lower_share,
       0.5 / greatest(1, max(l.level) over () - 1)) + random())::integer as sure

@@ -1,6 +1,7 @@
 -- Stores one job: the plain SQL entry point, with named arguments. What does not let it in is an error: FM010 for a
 -- rate, FM011 for slots, FM012 for a unique key, FM013 for credits; its detail is the refusal as JSON.
 --   select id from fairmill.enqueue_v1('mail.send', '{"to": "a@example.com"}', tenant => 'acme');
+-- Locks: as enqueue_many_v1.
 create or replace function fairmill.enqueue_v1(
   kind text, payload jsonb default '{}', tenant text default 'default', queue text default 'default',
     priority integer default 0,

@@ -2,36 +2,52 @@
 -- away.
 --   scope     queue | kind | tenant;  name: of it
 --   settings  weight (tenants), max_running, rate: {limit, per_ms, how: window | uniform, at: start | enqueue}, paused:
---             boolean. Of set_key_limits_v1 alone: defined_max_running, what the definition of a kind says. The lower
---             cap holds
+--             boolean; with paused: true its end, as paused_until (a time) or paused_for_ms (from now), otherwise it
+--             has none. Of set_key_limits_v1 alone: defined_max_running, what the definition of a kind says. The
+--             lower cap holds
 -- In effect with the commit for every claim that begins afterwards; running jobs go on. All workers look again. What
 -- was spent of a rate counts on, so that a rate which is set again and again does not start over each time; but only as
 -- far as it is still known: uniform keeps no more than the last start, and a shorter period forgets what is older than
 -- it.
 -- A cap counts the jobs that run already, except those of claims that are under way now: these count from
 -- the next upkeep on.
--- Locks: 5 limit meter (so that no claim is counting meanwhile), 6 limit setting.
+-- Locks: 5 limit meter (so that no claim is counting meanwhile), 6 limit setting, 20 queue mark.
 create or replace function fairmill.set_limits_v1(scope text, name text, settings jsonb)
 returns void
 language plpgsql
 as $$
 #variable_conflict use_column
 declare
-  v_setting    fairmill.limit_setting;
+  v_setting fairmill.limit_setting;
   v_rate    jsonb := nullif(settings -> 'rate', 'null');
+  v_until   timestamptz;
   v_unknown text;
 begin
   select k into v_unknown from jsonb_object_keys(settings) k
-    where k not in ('weight', 'max_running', 'defined_max_running', 'rate', 'paused') limit 1;
+    where k not in ('weight', 'max_running', 'defined_max_running', 'rate', 'paused', 'paused_until',
+      'paused_for_ms') limit 1;
   if v_unknown is not null then
     raise exception 'unknown setting "%"', v_unknown using errcode = 'FM001',
-      hint = 'Known: weight, max_running, rate, paused.';
+      hint = 'Known: weight, max_running, rate, paused, paused_until, paused_for_ms.';
+  end if;
+  v_until := coalesce((settings ->> 'paused_until')::timestamptz,
+    clock_timestamp() + (settings ->> 'paused_for_ms')::bigint * interval '1 millisecond');
+  if v_until is not null and (settings -> 'paused' is distinct from 'true' or not isfinite(v_until)
+      or v_until <= clock_timestamp()
+      or settings ->> 'paused_until' is not null and settings ->> 'paused_for_ms' is not null) then
+    raise exception 'this pause cannot end at %', to_char(v_until at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+      using errcode = 'FM001', hint = 'Give "paused": true with "paused_until", a time after now by the clock of the '
+        'database, or with "paused_for_ms", more than 0; not both.';
   end if;
   perform fairmill.check_rate(v_rate);
   perform fairmill.lock_meters('start', set_limits_v1.scope, array[set_limits_v1.name]);
   insert into fairmill.limit_setting as g (scope, name) values (set_limits_v1.scope, set_limits_v1.name)
   on conflict on constraint limit_setting_pkey do update set changed_at = clock_timestamp()
   returning g.* into v_setting;
+  if v_setting.paused_until <= clock_timestamp() then
+    v_setting.paused_at := null;
+    v_setting.paused_until := null;
+  end if;
   if settings ? 'weight' then
     v_setting.weight := coalesce((settings ->> 'weight')::float8, 1);
   end if;
@@ -51,6 +67,7 @@ begin
   if settings ? 'paused' then
     v_setting.paused_at := case when (settings ->> 'paused')::boolean
       then coalesce(v_setting.paused_at, clock_timestamp()) end;
+    v_setting.paused_until := v_until;
   end if;
   if v_setting.weight = 1 and coalesce(v_setting.max_running, v_setting.rate_limit) is null
     and v_setting.paused_at is null then
@@ -61,7 +78,7 @@ begin
         defined_max_running = v_setting.defined_max_running, rate_limit = v_setting.rate_limit,
           rate_per_ms = v_setting.rate_per_ms,
         rate_how = v_setting.rate_how, rate_at = v_setting.rate_at, paused_at = v_setting.paused_at,
-          changed_at = clock_timestamp()
+          paused_until = v_setting.paused_until, changed_at = clock_timestamp()
     where g.scope = set_limits_v1.scope and g.name = set_limits_v1.name;
     perform fairmill.count_running(set_limits_v1.scope, set_limits_v1.name);
   end if;

@@ -1,6 +1,6 @@
 -- Cancels a job. Result: cancelled (it was waiting and has ended), requested (it is running; its handler is notified),
 -- ended (it had ended before), or not_found.
--- Locks: 8 job, then as finish_transitions.
+-- Locks: 8 job, then as end_jobs, then as finish_transitions.
 create or replace function fairmill.cancel_v1(job_id bigint)
 returns text
 language plpgsql

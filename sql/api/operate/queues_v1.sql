@@ -8,8 +8,8 @@
 -- Plan: per queue and priority a count in job_lane; one bounded walk along the jobs that workers run, and along
 -- each of job_scheduled and job_blocked.
 create or replace function fairmill.queues_v1(after_queue text default '', queues_max integer default 50)
-returns table (queue text, max_running integer, rate jsonb, paused_at timestamptz, workers integer, ready integer,
-  ready_full boolean,
+returns table (queue text, max_running integer, rate jsonb, paused_at timestamptz,
+  paused_until timestamptz, workers integer, ready integer, ready_full boolean,
   running integer, running_full boolean, scheduled integer, scheduled_full boolean, blocked integer,
     blocked_full boolean)
 language plpgsql stable
@@ -54,7 +54,7 @@ begin
     select p.name, g.max_running,
       case when g.rate_limit is not null
         then jsonb_build_object('limit', g.rate_limit, 'per_ms', g.rate_per_ms, 'how', g.rate_how, 'at', g.rate_at) end,
-      g.paused_at, coalesce((select s.workers from serving s where s.name = p.name), 0), waits.count,
+      g.paused_at, g.paused_until, coalesce((select s.workers from serving s where s.name = p.name), 0), waits.count,
         waits.count >= 1000,
       coalesce((v_counts #>> array['running', p.name])::integer, 0),
         coalesce((v_looked -> 'running')::integer >= 10000, false),
@@ -63,7 +63,7 @@ begin
       coalesce((v_counts #>> array['blocked', p.name])::integer, 0),
         coalesce((v_looked -> 'blocked')::integer >= 10000, false)
     from page p
-    left join fairmill.limit_setting g on g.scope = 'queue' and g.name = p.name
+    left join fairmill.limit_in_force g on g.scope = 'queue' and g.name = p.name
     cross join lateral (
       select count(*)::integer as count from (
         select from level l

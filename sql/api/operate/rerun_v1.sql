@@ -9,7 +9,7 @@
 -- limit at enqueue:
 -- refused says which); live (the job has not ended: cancel it first); delivery (it
 -- delivers a message: publish another one instead, with a key of its own); not_found.
--- Locks: as enqueue_many_v1.
+-- Locks: as enqueue_many_v1, then 8 job (the one that it made).
 create or replace function fairmill.rerun_v1(job_id bigint, changes jsonb default '{}', alone boolean default false,
   out id bigint, out answer text, out refused jsonb)
 language plpgsql

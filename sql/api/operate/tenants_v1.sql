@@ -6,9 +6,8 @@
 -- Plan: per tenant and pair of queue and priority a probe of job_lane and a count in it; one bounded walk along the
 -- jobs that workers run.
 create or replace function fairmill.tenants_v1(after_tenant text default '', tenants_max integer default 50)
-returns table (tenant text, weight float8, max_running integer, rate jsonb, paused_at timestamptz, ready integer,
-  ready_full boolean, running integer,
-  running_full boolean)
+returns table (tenant text, weight float8, max_running integer, rate jsonb, paused_at timestamptz,
+  paused_until timestamptz, ready integer, ready_full boolean, running integer, running_full boolean)
 language plpgsql stable
 as $$
 #variable_conflict use_column
@@ -18,7 +17,7 @@ declare
   v_running    jsonb;      -- tenant: how many
   v_looked     integer;
   v_name       text collate "C" := after_tenant;
-  v_setting       fairmill.limit_setting;
+  v_setting    fairmill.limit_in_force;
 begin
   select array_agg(l.queue), array_agg(l.priority) into v_queues, v_priorities from fairmill.levels() l;
   select jsonb_object_agg(r.tenant, r.count), coalesce(sum(r.count), 0) into v_running, v_looked
@@ -39,7 +38,7 @@ begin
           and j.queue = level.queue and j.tenant > v_name
         order by fairmill.level_v1(j.queue, j.priority), j.tenant limit 1) probe) next;
     exit when v_name is null;
-    select * into v_setting from fairmill.limit_setting g where g.scope = 'tenant' and g.name = v_name;
+    select * into v_setting from fairmill.limit_in_force g where g.scope = 'tenant' and g.name = v_name;
     select count(*) into ready from (
       select from unnest(v_queues, v_priorities) as level (queue, priority)
       cross join lateral (
@@ -55,6 +54,7 @@ begin
       then jsonb_build_object('limit', v_setting.rate_limit, 'per_ms', v_setting.rate_per_ms, 'how', v_setting.rate_how,
         'at', v_setting.rate_at) end;
     paused_at := v_setting.paused_at;
+    paused_until := v_setting.paused_until;
     ready_full := ready >= 1000;
     running := coalesce((v_running ->> v_name)::integer, 0);
     running_full := v_looked >= 10000;

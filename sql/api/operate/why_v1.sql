@@ -24,7 +24,7 @@ as $$
 declare
   v_job   fairmill.job;
   v_rule  fairmill.key_limit;
-  v_setting  fairmill.limit_setting;
+  v_setting  fairmill.limit_in_force;
   v_step  fairmill.step;
   v_at    timestamptz := clock_timestamp();
   v_iso   constant text := 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
@@ -114,14 +114,16 @@ begin
   for v_setting in
     select g.* from (values (1, 'tenant', v_job.tenant), (2, 'queue', v_job.queue), (3, 'kind', v_job.kind))
       as own (n, scope, name)
-    cross join lateral (select x.* from fairmill.limit_setting x where x.scope = own.scope and x.name = own.name
+    cross join lateral (select x.* from fairmill.limit_in_force x where x.scope = own.scope and x.name = own.name
       and x.paused_at is not null offset 0) g
     order by own.n
   loop
     return query select 'paused', false,
-      'The ' || v_setting.scope || ' "' || v_setting.name || '" is paused since ' || to_char(v_setting.paused_at, v_iso)
-      || '.',
-      jsonb_build_object('scope', v_setting.scope, 'name', v_setting.name, 'paused_at', v_setting.paused_at);
+      'The ' || v_setting.scope || ' "' || v_setting.name || '" is paused '
+        || case when v_setting.paused_until is null then 'since ' || to_char(v_setting.paused_at, v_iso)
+          else 'until ' || to_char(v_setting.paused_until, v_iso) end || '.',
+      jsonb_build_object('scope', v_setting.scope, 'name', v_setting.name, 'paused_at', v_setting.paused_at,
+        'paused_until', v_setting.paused_until);
   end loop;
   if not found then
     return query select 'paused', true, 'Neither its tenant nor its queue nor its kind is paused.', null::jsonb;

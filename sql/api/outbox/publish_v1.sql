@@ -4,6 +4,7 @@
 -- created is false when the key was known for this tenant and channel: nothing is stored, and id is the first
 -- message's. A limit at enqueue that does not let the delivery job in is an error: FM010 for a rate, FM011 for slots;
 -- its detail is the refusal as JSON.
+-- Locks: as publish_many_v1.
 create or replace function fairmill.publish_v1(
   channel text, payload jsonb default '{}', tenant text default 'default', idempotency_key text default null,
     order_key text default null,

@@ -1,6 +1,6 @@
 -- The jobs that wait, by queue and by what keeps them: what a worker more could start now, and what it could not.
 --   queues_wanted  null: all;  kinds_handled: kinds that have a handler; null: those of living workers and of pools
--- Result: a row per queue and reason, with how many there are (is_more: at least so many).
+-- Result: a row per queue and reason, with how many there are (is_more: at least this many).
 --   runnable       could start now
 --   scheduled      due later;  rate-limited: put back, or held back, by a rate;  blocked: no slot under its key
 --   paused, capped held back by the settings of its tenant, queue or kind. Under a cap as many as have room are

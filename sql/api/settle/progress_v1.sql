@@ -1,4 +1,5 @@
 -- Keeps the progress of running jobs, last value wins. Fenced like a settle; returns the ids whose lease was lost.
+-- Locks: 8 job.
 -- Plan expected: the ids by the primary key. Not a join with the arrays: planned while the table was empty, that would
 -- read all of it.
 create or replace function fairmill.progress_v1(worker_id text, ids bigint[], leases bigint[], progresses jsonb)

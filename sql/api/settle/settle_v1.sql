@@ -16,10 +16,11 @@
 -- admitted: of the jobs that got a slot under a key because one of these gave it up the first of each lane, as [queue,
 -- priority, tenant, id]; null: none. Their ids are old: a worker that keeps floors looks below them. Who sleeps is
 -- woken; all others find them by their next scan. With effects, also the first new job of each lane.
--- Locks: 8 job, 10 message, with effects as apply_effects (against the order), then as finish_transitions. Effects come
--- after the verdicts, so that a job may enqueue its successor under the same key, before batches are counted, so that
--- none ends too early, and before the meters, so that no other settle waits for one that waits for a caller's
--- transaction.
+-- Locks: 8 job, 9 step (those that are free), 10 message, with effects as apply_effects (against the order), then as
+-- finish_transitions.
+-- Effects come after the verdicts, so that a job may enqueue its successor under the same key, before batches are
+-- counted, so that none ends too early, and before the meters, so that no other settle waits for one that waits for a
+-- caller's transaction.
 -- Plan expected: as end_jobs.
 create or replace function fairmill.settle_v1(worker_id text, ids bigint[], leases bigint[], verdicts text[],
   details jsonb default null,

@@ -1,10 +1,14 @@
 -- All upkeep in one bounded call: what workers do now and then, and what a database cron can do alone.
 -- Result: what was done, and when the next thing falls due (a scheduled job, a lease that ends, a time to live, a batch
--- to look at, the tick of a schedule): call again then. Ticks are reckoned by workers, see tick_schedule_v1.
+-- to look at, the tick of a schedule, the end of a pause): call again then. Ticks are computed by workers, see
+-- tick_schedule_v1.
 -- batches: those that are over because they have no hold any more and no member was added for long enough.
 -- A rule that a caller's transaction told (report_key_limits_v1) is taken over by a call of its own, which does nothing
--- else and asks to be called again at once: a change of a rule locks what the rest takes in another order.
--- Locks: 4 worker, 8 job, 10 message (those that are free), then as finish_transitions, then as forget_claim_lists.
+-- else and asks to be called again at once: a change of a rule locks what the rest takes in another order. Pauses that
+-- have ended are cleared in the same way.
+-- Locks: 4 worker, 8 job, 10 message (those that are free), then as finish_transitions, then as check_batches, then as
+-- history_partitions_v1, then as retention, then as add_up_accounts, then as forget_claim_lists; or as adopt_key_limits
+-- or as end_pauses alone.
 create or replace function fairmill.tick_upkeep_v1(jobs_max integer default 1000, crashes_max integer default 3,
   history_keep interval default '30 days',
   out promoted integer, out expired integer, out recovered integer, out ended integer, out removed integer,
@@ -22,7 +26,7 @@ declare
   v_batches  record;
   v_turns    record;
 begin
-  if fairmill.adopt_key_limits() is not null then
+  if fairmill.adopt_key_limits() is not null or fairmill.end_pauses() > 0 then
     promoted := 0;
     expired := 0;
     recovered := 0;
@@ -74,6 +78,8 @@ begin
       (select x.expire_at from fairmill.job x where x.expire_at is not null and x.state <> 'running'
         order by x.expire_at limit 1),
       (select b.check_at from fairmill.batch b where b.check_at is not null order by b.check_at limit 1),
+      (select l.paused_until from fairmill.limit_setting l where l.paused_until is not null
+        order by l.paused_until limit 1),
       (select greatest(c.next_at, c.not_before) from fairmill.schedule c where c.paused_at is null
         order by greatest(c.next_at, c.not_before) limit 1),
       -- Computed by a clock that was ahead: to be computed again, unless that failed just now.

@@ -1,4 +1,5 @@
 -- A worker says whether it wants notifications. Busy workers say no: they look anyway.
+-- Locks: 4 worker (the caller's own).
 create or replace function fairmill.listening_v1(worker_id text, wanted boolean)
 returns void
 language sql

@@ -1,6 +1,7 @@
 -- Notifies the batches around and the nodes behind that these are over. A failure that is not tolerated fails the flow
 -- around it; what waits there for success is skipped.
 -- The caller has the trees' locks. Result: the nodes that wait for no other node any more.
+-- Locks: none: the caller has 11 tree.
 -- Plan expected: the primary keys of batch and batch_edge; batch_inside for the nodes of a flow that failed.
 create or replace function fairmill.notify_dependents(batches bigint[])
 returns bigint[]

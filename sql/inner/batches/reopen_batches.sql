@@ -4,6 +4,7 @@
 --   members  array of [batch, state in which the member had ended]
 -- The caller has the trees' locks, and starts and advances the nodes that this answers with: they wait for no other any
 -- more.
+-- Locks: none: the caller has 11 tree.
 -- Plan expected: the primary key of batch, then as reopen_tree.
 create or replace function fairmill.reopen_batches(members jsonb)
 returns bigint[]

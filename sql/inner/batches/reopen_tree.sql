@@ -1,6 +1,7 @@
 -- Opens batches that were over, and those around them; nodes that were skipped because of them wait again.
 -- The caller has the trees' locks. Result: the nodes that wait again; the caller starts those that wait for no other
 -- node.
+-- Locks: none: the caller has 11 tree.
 -- Plan expected: the primary keys of batch and batch_edge, batch_inside; and as reset_nodes.
 create or replace function fairmill.reopen_tree(batches bigint[])
 returns bigint[]

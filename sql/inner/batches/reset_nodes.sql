@@ -1,6 +1,7 @@
 -- Makes nodes wait as if they had never started or been skipped, and counts their open dependencies again. Members of
 -- an earlier run are not theirs any more.
 -- The caller has the trees' locks, and calls advance_batches or start_nodes if some of them wait for no other node.
+-- Locks: none: the caller has 11 tree.
 -- Plan expected: the primary key of batch, and batch_edge_after.
 create or replace function fairmill.reset_nodes(nodes bigint[])
 returns void

@@ -3,7 +3,7 @@
 --   filter    an object; what it does not name is not asked for. states; kind, queue, tenant, key, batch: the same;
 --             tag: one of the job's; error_code, error_text (the message contains it); created_since, created_until,
 --             ended_since, ended_until; payload: is contained in the job's; ids: only these
---   jobs_max  picks at most so many;  looks_max: looks at no more than so many, whether they fit or not
+--   jobs_max  picks at most this many;  looks_max: looks at no more than this many, whether they fit or not
 --   after_id  begins behind this id;  up_to_id: ends with this one
 -- Result: the jobs, when each ended (null: it lives), how many were looked at, the id of the last of them, and whether
 -- there may be more. All of one call are live, or all have ended: the two are locked in different orders.

@@ -1,7 +1,7 @@
 -- Stores a new job like each of these, which have ended, as rerun_v1 does with one. Result: how many. A job that
 -- delivers a message, one that a limit at enqueue refuses, and one that this action has repeated before are left out.
 --   bulk_id  makes the idempotency key of each: a step that is repeated stores nothing twice
--- Locks: as enqueue_many_v1.
+-- Locks: as enqueue_many_v1, then 8 job (those that it made).
 create or replace function fairmill.rerun_jobs(bulk_id bigint, ids bigint[], ends timestamptz[])
 returns integer
 language plpgsql

@@ -10,7 +10,7 @@
 --  (list_running_ids);
 --     start them.
 -- Result: the claimed jobs; and one row with id null if a limit is closed now or a job was rate-limited. Its held_back:
---   limits     [{"scope", "name", "why": paused | cap | rate, "open_in_ms": when a rate opens}, …]
+--   limits     [{"scope", "name", "why": paused | cap | rate, "open_in_ms": when a rate opens or a pause ends}, …]
 --   cut        how many candidates were too many for a limit they share: where jobs_max was reached with them, lanes
 --              were not asked
 --   late       [[priority, tenant, count], …] jobs that were rate-limited by their key: the lane gave them, but not to

@@ -1,5 +1,6 @@
 -- Writes the reservations of jobs that were stored, and takes their credits from the balances, under the accounts'
 -- locks.
+-- Locks: none: the caller has 15 account.
 -- Plan expected: a probe of the primary key of account per account.
 create or replace function fairmill.store_reservations(jobs fairmill.new_job[])
 returns void

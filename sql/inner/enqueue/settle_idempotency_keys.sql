@@ -1,6 +1,7 @@
 -- Brings idempotency keys in line with what became of their jobs: the key of a refused job is free again, that of a job
 -- for which another one stands leads to that one. A repeat of a key in the same list shares the fate of the first.
 --   stored  false: one refusal means that nothing is stored, and all keys of this list are free again
+-- Locks: none: the caller has 14 idempotency key.
 create or replace function fairmill.settle_idempotency_keys(jobs fairmill.new_job[], stored boolean)
 returns fairmill.new_job[]
 language plpgsql

@@ -8,7 +8,8 @@
 --            batch counts them)
 -- Result: the jobs with id, conflict and refusal as they turned out. A job that is not stored has no id, unless another
 -- stands for it.
--- Locks: 13 batch, 14 idempotency key, 15 account, 16 enqueue meter, with alone 17 key meter, 18 unique key.
+-- Locks: 13 batch, 14 idempotency key, 15 account, 16 enqueue meter, with alone 17 key meter, then as
+-- store_unique_jobs.
 -- Plan expected: one insert from the array; no index is read unless a job asks for a check.
 create or replace function fairmill.store_jobs(jobs fairmill.new_job[], wake boolean, alone boolean, refused text)
 returns fairmill.new_job[]

@@ -4,7 +4,8 @@
 --   left_over    by account, what reserve_credits left: for jobs whose key turned out to be free after all
 --   all_or_none  a refusal is an error (40001), because refuse_duplicates looked before
 -- Result: due_ms: in how many milliseconds upkeep has something to do for the first of them; null: nothing.
--- Locks: 18 unique key. A job that is kept is not locked.
+-- Locks: 18 unique key, then as replace_waiting.
+-- A job that is kept is not locked.
 -- Plan expected: an insert per job; a probe of job_unique where the key is taken.
 create or replace function fairmill.store_unique_jobs(inout jobs fairmill.new_job[], inout left_over jsonb,
   all_or_none boolean, out due_ms float8)

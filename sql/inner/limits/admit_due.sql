@@ -4,6 +4,7 @@
 -- what is stored later.
 -- The caller has locked the jobs. Result: the queues in which a job became ready, the keys of which a job became
 -- blocked.
+-- Locks: none: the caller has 8 job.
 create or replace function fairmill.admit_due(ids bigint[], out queues text[], out keys text[])
 language plpgsql
 as $$

@@ -7,7 +7,9 @@
 -- given a start time by it.
 -- A delayed job that holds a slot of a kind that refused gives it up when the kind does not refuse any more.
 -- Upkeep does the rest.
--- Locks: 3 kind, with a cap 5 limit meter, 6 limit setting, 17 key meter, 19 waiting job. So never inside a transaction
+-- Locks: 2 report (those that were adopted, under the lock of the kind), 3 kind, with a cap 5 limit meter, 6 limit
+-- setting, 17 key meter, 19 waiting job, 20 queue mark.
+-- So never inside a transaction
 -- of a caller: report_key_limits_v1 is for those.
 -- Plan expected: a range of meter; if the rate is another one a range of job_rate_limited, if it refused before one of
 -- job_slot; a probe of job_blocked for each meter.

@@ -2,6 +2,7 @@
 -- under its locks.
 --   limits  as room_of_limits said;  used: "tenant acme" → how many were started, or null;  at: the time of the claim
 -- Result: the list for the worker, as claim_limited describes it; null: nothing is closed.
+-- Locks: none: the caller has 5 limit meter.
 create or replace function fairmill.closed_limits(limits jsonb, used jsonb, at timestamptz)
 returns jsonb
 language plpgsql
@@ -22,7 +23,9 @@ begin
     select jsonb_agg(jsonb_build_object('scope', g.facts -> 'scope', 'name', g.facts -> 'name',
         'why', coalesce(g.facts ->> 'why', case
           when (g.facts -> 'free')::integer <= coalesce((used -> g.name)::integer, 0) then 'cap' else 'rate' end),
-        'open_in_ms', case when g.facts ? 'per_ms' and g.facts ->> 'why' is distinct from 'cap' then
+        'open_in_ms', case when g.facts ->> 'why' = 'paused' and g.facts ? 'open_at' then
+          greatest(0, extract(epoch from (g.facts ->> 'open_at')::timestamptz - at)::float8 * 1000)
+        when g.facts ? 'per_ms' and coalesce(g.facts ->> 'why', 'rate') = 'rate' then
           (select greatest(0, extract(epoch from r.open_at - at)::float8 * 1000) from fairmill.meter m
            cross join lateral fairmill.rate_room(m.spent_at, m.spent, (g.facts -> 'limit')::integer,
              (g.facts -> 'per_ms')::bigint, g.facts ->> 'how', at) r

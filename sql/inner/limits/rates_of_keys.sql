@@ -10,7 +10,7 @@
 -- rate-limited again. They are hints:
 -- when a job comes back, the rate is asked again. A job that comes back too early goes before all others that wait; new
 -- jobs queue up behind them, and start at once only if no job waits.
--- Locks: 17 key meter.
+-- Locks: 8 job (the caller has them), 17 key meter.
 -- Plan expected: the jobs by their ctids; a look at job_rate_limited for all keys; per key that has too little room a
 -- probe of meter and a backward probe of job_rate_limited.
 create or replace function fairmill.rates_of_keys(ctids tid[], inout at timestamptz, out ctids_left tid[],

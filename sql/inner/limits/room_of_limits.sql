@@ -1,7 +1,7 @@
 -- Locks the limits of a claim and says how much room each of them has. Part of claim_limited.
 -- Result: by scope and name ("tenant acme") an object: scope, name, room (how many may start now; 0: closed), why it is
 -- closed (paused | cap | rate), free (room under the cap) if there is a cap, limit, per_ms and how if there is a rate,
--- open_at (when a rate opens). Only limits that say something are in it.
+-- open_at (when a rate opens, or a pause ends). Only limits that say something are in it.
 --   quanta    beside tenants: how many are wanted of each;  jobs_max: how many in all
 -- What runs under a cap is in the list of its meter, with some that have ended since. Where the list leaves more room
 -- than is wanted, the list is not checked; otherwise it is compacted to the jobs that still run.
@@ -76,12 +76,12 @@ begin
         'limit', case when g.rate_at = 'start' then g.rate_limit end, 'per_ms', case when g.rate_at = 'start'
           then g.rate_per_ms end,
         'how', case when g.rate_at = 'start' then g.rate_how end,
-        'open_at', case when rate.room <= 0 then rate.open_at end)))
+        'open_at', case when rate.room <= 0 then rate.open_at else g.paused_until end)))
     from (select 'queue' as scope, u.name from unnest(v_queues) as u (name)
           union all select 'kind', u.name from unnest(v_kinds) as u (name)
           union all select 'tenant', u.name from unnest(v_tenants) as u (name)) own
     -- Read again under the locks: a limit that was changed meanwhile is changed.
-    cross join lateral (select x.* from fairmill.limit_setting x where x.scope = own.scope
+    cross join lateral (select x.* from fairmill.limit_in_force x where x.scope = own.scope
       and x.name = own.name offset 0) g
     left join lateral (select x.running_ids, x.spent_at, x.spent from fairmill.meter x where x.use = 'start'
       and x.scope = g.scope and x.name = g.name offset 0) m on true

@@ -6,6 +6,7 @@
 -- Asks and writes the same as rate_room and rate_spend do, key by key: written out, because to call them for each costs
 -- more than everything else. What is true of most meters is asked first: it has room even if all in its list counts,
 -- and nothing in it is over yet.
+-- Locks: none: the caller has 17 key meter.
 -- Plan expected: the meters by their ctids.
 create or replace function fairmill.spend_key_rates(names text[], ctids tid[], count integer, rate_limit integer,
   rate_per_ms bigint, rate_how text, at timestamptz)

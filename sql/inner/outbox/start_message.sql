@@ -1,6 +1,7 @@
 -- Makes the delivery job of a message whose turn has come. The caller has locked the row.
 -- Its time to live counts from the publish, or from its send time: a message that waited too long
 -- for its turn is late.
+-- Locks: none: the caller has 10 message.
 create or replace function fairmill.start_message(message_id bigint)
 returns void
 language plpgsql

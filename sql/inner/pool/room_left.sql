@@ -7,12 +7,12 @@ language plpgsql stable
 as $$
 #variable_conflict use_column
 declare
-  v_limit fairmill.limit_setting;
+  v_limit fairmill.limit_in_force;
   v_meter fairmill.meter;
   v_cap   integer;
   v_rate  integer;
 begin
-  select * into v_limit from fairmill.limit_setting s where s.scope = limit_scope and s.name = limit_name;
+  select * into v_limit from fairmill.limit_in_force s where s.scope = limit_scope and s.name = limit_name;
   if not found
      or v_limit.paused_at is null and v_limit.max_running is null and v_limit.rate_at is distinct from 'start' then
     return null;

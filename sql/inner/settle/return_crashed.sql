@@ -1,6 +1,6 @@
 -- Gives jobs back whose process died while it ran them, each counted and recorded as a crash. Says which of them must
 -- end instead: one that its caller asked to cancel, and one that was being run when too many processes died.
---   ids      the jobs, which the caller has locked;  crashes_max: after so many crashes a job is poison
+--   ids      the jobs, which the caller has locked;  crashes_max: after this many crashes a job is poison
 --   reasons  null: their worker died; else by id why the process ended: their supervisor lives and says so
 -- Result: how many are ready again and in which queues; and for end_jobs (crashed => true) the others, with states and
 -- details.

@@ -157,7 +157,7 @@ async function act(action: BulkActionName, options: Options & GlobalOptions, out
   });
 }
 
-/** Carries it out until its end, or until a signal: then the rest is for whoever goes on. */
+/** Carries it out until its end, or until a signal: then another process may go on with the rest. */
 async function follow(db: Database, id: string, out: Output): Promise<ExitCode> {
   const stop = new AbortController();
   const signals = catchSignals(() => stop.abort());

@@ -194,7 +194,7 @@ export class Claimer {
     if (held.length === 0 && late.length === 0) return;
     const limits = held.filter(({ why }) => why !== "paused");
     if (limits.length > 0 || late.length > 0)
-      this.#bus.tell("throttled", { worker, queue, held: limits, putBack: late });
+      this.#bus.tell("throttled", { worker, queue, closed: limits, rateLimited: late });
   }
 
   /** A job that ended while the claim was under way is reported once: what it freed is worth a try at once. */

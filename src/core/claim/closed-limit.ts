@@ -20,6 +20,7 @@ export interface RateLimited {
 export interface Throttled {
   readonly queue: string;
   /** Limits of the queue, of kinds and of tenants that are closed: their jobs stay ready. */
-  readonly held: readonly ClosedLimit[];
-  readonly putBack: readonly RateLimited[];
+  readonly closed: readonly ClosedLimit[];
+  /** Jobs over the rate of their key: they wait until a time. */
+  readonly rateLimited: readonly RateLimited[];
 }

@@ -17,7 +17,7 @@ export interface RateLimit {
 
 /** Limits in a job's definition. They count per key, per tenant, or for the whole kind. */
 export interface JobLimits {
-  /** At most so many jobs at once. */
+  /** At most this many jobs at once. */
   readonly active?: number;
   /** "wait" (default): one more waits until a slot is free. "refuse": it is not taken, from enqueue on. */
   readonly whenActive?: "wait" | "refuse";

@@ -40,7 +40,7 @@ export interface RunnerOptions {
 /** What a worker needs of whatever runs its jobs: in this process, or in others. */
 export type RunsJobs = Pick<Runner, "prepare" | "begin" | "abort" | "verdictOf">;
 
-/** So many lengths of time limits are kept. */
+/** At most this many lengths of time limits are kept. */
 const LIMITS_MAX = 1_000;
 
 export class Runner implements RunControl {

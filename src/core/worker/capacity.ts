@@ -32,7 +32,7 @@ export class Capacity {
     return this.#total;
   }
 
-  /** So many times what the settings say: a pool of processes has as many as it has processes. What runs beyond that goes on. */
+  /** A factor of what the settings say: a pool of processes has as many as it has processes. What runs beyond that goes on. */
   resize(times: number): void {
     this.#total = 0;
     for (const own of this.#queues.values()) {

@@ -34,16 +34,16 @@ export class ThrottleLog {
     this.#clock = clock;
   }
 
-  add(worker: string, { queue, held, putBack }: Throttled): void {
+  add(worker: string, { queue, closed, rateLimited }: Throttled): void {
     if (this.#log.isLevelEnabled?.("info") === false) return;
-    for (const { scope, name, why, openInMs } of held)
+    for (const { scope, name, why, openInMs } of closed)
       this.#tell(`${scope} ${name} ${why}`, (claims) => ({
         ...{ worker, skipped_throttle: true, queue, scope, name, limit: why, claims },
         ...(openInMs === null ? {} : { openInMs: Math.round(openInMs) }),
       }));
-    for (const { tenant, count } of putBack)
+    for (const { tenant, count } of rateLimited)
       this.#tell(`key ${queue} ${tenant}`, (claims) => ({
-        ...{ worker, skipped_throttle: true, queue, scope: "key", tenant, limit: "rate", claims, putBack: count },
+        ...{ worker, skipped_throttle: true, queue, scope: "key", tenant, limit: "rate", claims, rateLimited: count },
       }));
   }
 

@@ -5,7 +5,7 @@ import { NOT_SHOWN } from "../../cli/payload.js";
 import { catchSignals } from "../../cli/signals.js";
 import { stderrLogger } from "../../cli/stderr-logger.js";
 import { findTarget } from "../../cli/target.js";
-import { takenOver } from "../../ticks/command/tick-command.js";
+import { takenOver } from "../../ticks/tick-settings.js";
 
 interface Options {
   readonly host: string;

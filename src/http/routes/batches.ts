@@ -6,7 +6,7 @@ import { type FlowNodeInfo, readBatch, readBatches, readNodes, readWhy } from ".
 import { type Call, limitIn, paging, type Route, route } from "../route.js";
 import { name, number, object, oneOf, optional, text } from "../schema.js";
 import * as shapes from "../shapes.js";
-import { toWhy, withoutOthers } from "./job-view.js";
+import { withoutOthers } from "./job-view.js";
 import { checkedId } from "./jobs.js";
 
 const LIVE_MAX = 10_000;
@@ -132,7 +132,7 @@ export const batchRoutes: readonly Route[] = [
       const isOfIt = (await readNodes(call.http.view, flow.id)).some(({ id }) => id === node);
       const why = isOfIt ? await readWhy<string>(call.http.view, "node", node) : undefined;
       if (why === undefined) throw notFound("such node");
-      return toWhy(call.tenant === undefined ? why : withoutOthers(why));
+      return call.tenant === undefined ? why : withoutOthers(why);
     },
   }),
   route("POST", "/flows/{id}/retry", {

@@ -103,7 +103,7 @@ export const bulkRoutes: readonly Route[] = [
     answer: shapes.bulkAction,
     handle: async (call) => {
       const bulk = await bulkFor(call);
-      // The process that began it may be gone: whoever looks lets it go on.
+      // The process that began it may be gone: this look lets it go on.
       if (bulk.state === "running") call.http.driveBulk(bulk.id);
       return toBulk(bulk);
     },

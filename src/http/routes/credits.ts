@@ -1,8 +1,8 @@
 // Credits: accounts, their movements, grants.
 import { act } from "../acting.js";
-import { mapPage, pageOf } from "../page.js";
+import { pageOf } from "../page.js";
 import { notFound, requestInvalid } from "../problem.js";
-import { type CreditEntry, readStatement } from "../rooms.js";
+import { readStatement } from "../rooms.js";
 import { type Call, limitIn, paging, type Route, route } from "../route.js";
 import { boolean, boundedText, integer, number, object, optional } from "../schema.js";
 import * as shapes from "../shapes.js";
@@ -17,9 +17,6 @@ const accountIn = (call: Call<unknown, unknown>): string => {
     throw requestInvalid([{ path: "account", message: "is not a name of 1 to 200 bytes" }]);
   return account;
 };
-
-/** Version 1 of the API says hold. */
-const toEntry = ({ kind, ...entry }: CreditEntry) => ({ ...entry, kind: kind === "reservation" ? "hold" : kind });
 
 export const creditRoutes: readonly Route[] = [
   route("GET", "/credits", {
@@ -59,7 +56,7 @@ export const creditRoutes: readonly Route[] = [
       const { cursor } = call.query;
       const before = cursor === undefined ? {} : { before: checkedId(cursor, "cursor") };
       const read = (limit: number) => readStatement(call.http.lists, account, { ...before, limit });
-      return mapPage(await pageOf(limitIn(call.query), read, ({ id }) => id), toEntry);
+      return pageOf(limitIn(call.query), read, ({ id }) => id);
     },
   }),
   route("POST", "/credits/{account}/grant", {

@@ -99,13 +99,13 @@ export const jobActionRoutes: readonly Route[] = [
     role: "operator",
     tenants: "own",
     body: object({ fromStart: optional(boolean) }),
-    answer: shapes.answer("ready", "blocked", "scheduled", "running", "done", "no_credits", "held"),
+    answer: shapes.answer("ready", "blocked", "scheduled", "running", "done", "no_credits", "order_busy"),
     handle: async (call) => {
       const { id, tenant } = await jobFor(call);
       const { fromStart = false } = call.body;
       const retry = () => call.http.client.retry(id, { fromStart });
       const answer = await act(call, "job.retry", `job ${id}`, retry, { tenant, detail: { ...call.body } });
-      return { answer: answer === "order_busy" ? "held" : answer };
+      return { answer };
     },
   }),
   route("POST", "/jobs/{id}/rerun", {

@@ -63,8 +63,7 @@ export function toDetail(http: Backend, stored: JobDetail, sleptMs: number) {
     attempts: attempts.map((one) => ({ ...one, error: shown(one.error) })),
     spent: spentBy(job, attempts, http.clock.now(), sleptMs),
     links: links.filter(({ url }) => /^https?:\/\//i.test(url)).slice(0, 20),
-    // Version 1 of the API says held.
-    credits: credits && { ...credits, state: credits.state === "reserved" ? "held" : credits.state },
+    credits,
     redacted: http.redact !== undefined || JSON.stringify(job) !== JSON.stringify(opened),
     sealed: isSealed(job.payload),
   };
@@ -85,9 +84,3 @@ export function withoutOthers(why: Why<string>): Why<string> {
   const holding = checks.find(({ passed }) => !passed) ?? checks.at(-1)!;
   return { ...why, checks, reason: holding.reason };
 }
-
-/** Version 1 of the API says gates. */
-export const toWhy = ({ checks, ...why }: Why<string>) => ({
-  ...why,
-  gates: checks.map(({ check, ...rest }) => ({ gate: check, ...rest })),
-});

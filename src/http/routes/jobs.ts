@@ -35,7 +35,7 @@ import {
   time,
 } from "../schema.js";
 import * as shapes from "../shapes.js";
-import { toDetail, toRow, toWhy, withoutOthers } from "./job-view.js";
+import { toDetail, toRow, withoutOthers } from "./job-view.js";
 
 export const jobFilter = {
   state: optional(oneOrMore(shapes.jobState)),
@@ -54,7 +54,7 @@ export const jobFilter = {
 };
 const jobQuery = object({ ...jobFilter, payload: optional(boundedText(2, 10_000)), ...paging });
 
-/** Of a question that took too long, so many of the newest ids are looked at instead. */
+/** Of a question that took too long, this many of the newest ids are looked at instead. */
 const WINDOW_IDS = 20_000;
 
 async function list(call: Call<Infer<typeof jobQuery>, undefined>): Promise<Page<JobRow>> {
@@ -155,7 +155,7 @@ export const jobRoutes: readonly Route[] = [
     },
   }),
   route("GET", "/jobs/{id}/why", {
-    summary: "Why the job does not run: every gate on its way",
+    summary: "Why the job does not run: every check on its way",
     role: "viewer",
     tenants: "own",
     answer: shapes.why,
@@ -163,7 +163,7 @@ export const jobRoutes: readonly Route[] = [
       const job = await jobFor(call);
       const why = await readWhy<string>(call.http.view, "job", job.id);
       if (why === undefined) throw notFound("such job");
-      return toWhy(call.tenant === undefined ? why : withoutOthers(why));
+      return call.tenant === undefined ? why : withoutOthers(why);
     },
   }),
   route("GET", "/jobs/{id}/steps", {

@@ -8,15 +8,17 @@ import { notFound, requestInvalid } from "../problem.js";
 import {
   type CheckedLimits,
   checkLimits,
+  checkPauseEnd,
   type LimitOverview,
   type LimitScope,
+  type PauseEnd,
   readKinds,
   readQueues,
   readTenants,
   setLimits,
 } from "../rooms.js";
 import { type Call, limitIn, paging, type Route, route } from "../route.js";
-import { duration, integer, nullable, number, object, oneOf, optional, type Schema } from "../schema.js";
+import { duration, integer, nullable, number, object, oneOf, optional, type Schema, time } from "../schema.js";
 import * as shapes from "../shapes.js";
 import { readChannels, readGauges, readKindWorkers } from "../view-statements.js";
 
@@ -27,6 +29,8 @@ const rateBody = object({
   at: optional(oneOf("start", "enqueue")),
 });
 const settings = { maxRunning: optional(nullable(integer(0, 1_000_000))), rate: optional(nullable(rateBody)) };
+
+const pauseBody = object({ until: optional(time), for: optional(duration) });
 
 const limitsOf = <T extends LimitOverview>({ rate, ...rest }: T) => ({
   ...rest,
@@ -102,7 +106,16 @@ async function one(http: Backend, thing: Thing, wanted: string): Promise<object>
   const after = justBefore(wanted);
   const rows = await thing.read(http, http.view, after, 3);
   const found = rows.find((row) => row[thing.scope] === wanted);
-  return found ?? { [thing.scope]: wanted, maxRunning: null, rate: null, pausedAt: null, ...EMPTY[thing.scope] };
+  return (
+    found ?? {
+      [thing.scope]: wanted,
+      maxRunning: null,
+      rate: null,
+      pausedAt: null,
+      pausedUntil: null,
+      ...EMPTY[thing.scope],
+    }
+  );
 }
 
 /** The tenant of a narrowed caller. */
@@ -160,20 +173,32 @@ const routesOf = (thing: Thing): Route[] => {
         return one(call.http, thing, wanted);
       },
     }),
-    ...(["pause", "resume"] as const).map((verb) =>
-      route("POST", `/${thing.path}/{name}/${verb}`, {
-        summary: `${verb === "pause" ? "Start no more jobs of" : "Start jobs again of"} a ${thing.scope}`,
-        role: "operator",
-        tenants: "refused",
-        answer: thing.answer,
-        handle: async (call) => {
-          const wanted = nameFor(call, thing);
-          const set = () => setLimits(call.http.db, thing.scope, wanted, { paused: verb === "pause" });
-          await act(call, `${thing.scope}.${verb}`, `${thing.scope} ${wanted}`, set);
-          return one(call.http, thing, wanted);
-        },
-      }),
-    ),
+    route("POST", `/${thing.path}/{name}/pause`, {
+      summary: `Start no more jobs of a ${thing.scope}: until a time, for a while, or until it is resumed`,
+      role: "operator",
+      tenants: "refused",
+      body: pauseBody,
+      answer: thing.answer,
+      handle: async (call) => {
+        const wanted = nameFor(call, thing);
+        const stored = checkPauseEnd(call.body as PauseEnd, "pause");
+        const set = () => setLimits(call.http.db, thing.scope, wanted, stored);
+        await act(call, `${thing.scope}.pause`, `${thing.scope} ${wanted}`, set, { detail: { ...call.body } });
+        return one(call.http, thing, wanted);
+      },
+    }),
+    route("POST", `/${thing.path}/{name}/resume`, {
+      summary: `Start jobs again of a ${thing.scope}`,
+      role: "operator",
+      tenants: "refused",
+      answer: thing.answer,
+      handle: async (call) => {
+        const wanted = nameFor(call, thing);
+        const set = () => setLimits(call.http.db, thing.scope, wanted, { paused: false });
+        await act(call, `${thing.scope}.resume`, `${thing.scope} ${wanted}`, set);
+        return one(call.http, thing, wanted);
+      },
+    }),
   ];
 };
 

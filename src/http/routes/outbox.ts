@@ -1,4 +1,4 @@
-// The outbox: messages, what the receiver said, resolving what is in doubt.
+// The outbox: messages, what the receiver said, resolving what needs review.
 import { act, ownOnly, tenantOf } from "../acting.js";
 import { mapPage, pageOf, patiently, TOO_SLOW } from "../page.js";
 import { notFound } from "../problem.js";
@@ -7,7 +7,7 @@ import { type Call, limitIn, paging, type Route, route } from "../route.js";
 import { boundedText, list, name, nullable, object, oneOf, optional } from "../schema.js";
 import * as shapes from "../shapes.js";
 import { type ChannelFigures, readChannels, readNextAttempt } from "../view-statements.js";
-import { toWhy, withoutOthers } from "./job-view.js";
+import { withoutOthers } from "./job-view.js";
 import { checkedId } from "./jobs.js";
 
 const withEnd = <T extends { readonly completedAt: Date | null }>({ completedAt, ...message }: T) => ({
@@ -42,7 +42,7 @@ export const outboxRoutes: readonly Route[] = [
     },
   }),
   route("GET", "/outbox/channels", {
-    summary: "What is open, in doubt and failed, by channel",
+    summary: "What is open, needs review and failed, by channel",
     role: "viewer",
     tenants: "own",
     answer: object({ items: list(shapes.channelRow), notice: nullable(shapes.notice) }),
@@ -68,8 +68,7 @@ export const outboxRoutes: readonly Route[] = [
         nextAttemptAt: message.jobId === null ? null : await readNextAttempt(http.view, message.jobId),
         attempts: message.attempts.map(({ at, outcome, worker, error, as, by, reason, dropped }) => ({
           at,
-          // Version 1 of the API says doubt.
-          outcome: outcome === "uncertain" ? "doubt" : (outcome ?? null),
+          outcome: outcome ?? null,
           worker: worker ?? null,
           error: error ? shown(error) : null,
           as: as ?? null,
@@ -89,7 +88,7 @@ export const outboxRoutes: readonly Route[] = [
       const { id } = await messageFor(call);
       const why = await readWhy<string>(call.http.view, "message", id);
       if (why === undefined) throw notFound("such message");
-      return toWhy(call.tenant === undefined ? why : withoutOthers(why));
+      return call.tenant === undefined ? why : withoutOthers(why);
     },
   }),
   route("POST", "/outbox/{id}/resolve", {
@@ -97,7 +96,7 @@ export const outboxRoutes: readonly Route[] = [
     role: "operator",
     tenants: "own",
     body: object({ verdict: oneOf("sent", "failed", "resend"), reason: optional(boundedText(1, 500)) }),
-    answer: shapes.answer("resolved", "known", "open", "held"),
+    answer: shapes.answer("resolved", "known", "open", "order_busy"),
     handle: async (call) => {
       const { id, tenant } = await messageFor(call);
       const { verdict, reason } = call.body;
@@ -107,7 +106,7 @@ export const outboxRoutes: readonly Route[] = [
         tenant,
         detail: { verdict, reason },
       });
-      return { answer: answer === "order_busy" ? "held" : answer };
+      return { answer };
     },
   }),
 ];

@@ -176,7 +176,10 @@ function pageOf<Overview extends LimitOverview>(
     ...spec.columns,
     MAX: ({ maxRunning }) => (maxRunning === null ? "" : String(maxRunning)),
     RATE: ({ rate }) => (rate === null ? "" : shownRate(rate)),
-    PAUSED: ({ pausedAt }) => (pausedAt === null ? "" : `for ${spanOf(nowMs - pausedAt.getTime())}`),
+    PAUSED: ({ pausedAt, pausedUntil }) => {
+      if (pausedUntil !== null) return `${spanOf(pausedUntil.getTime() - nowMs)} more`;
+      return pausedAt === null ? "" : `for ${spanOf(nowMs - pausedAt.getTime())}`;
+    },
   };
   return tableOf(
     Object.keys(columns),

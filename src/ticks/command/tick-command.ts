@@ -6,7 +6,7 @@ import { CONFIG_NAMES } from "../../cli/config-file.js";
 import { UsageError } from "../../cli/failure.js";
 import { findTarget } from "../../cli/target.js";
 import { loggerFor } from "../../cli/worker-from-config.js";
-import type { TickOptions } from "../tick-settings.js";
+import { takenOver } from "../tick-settings.js";
 
 interface TickFlags {
   readonly budget?: Duration;
@@ -14,31 +14,6 @@ interface TickFlags {
   readonly maxJobsPerTenant?: number;
   readonly queue?: readonly string[];
 }
-
-/** Settings of the config that a tick takes over; the others are of workers that live on. */
-const TAKEN = [
-  "handlers",
-  "channels",
-  "use",
-  "queues",
-  "concurrency",
-  "lowerPriorityShare",
-  "crashesMax",
-  "stepsMax",
-  "stepsBytesMax",
-  "effectsMax",
-  "effectsBytesMax",
-  "keepHistory",
-  "codec",
-  "logger",
-  "keepLogs",
-  "redact",
-] as const;
-
-export const takenOver = (config: object): TickOptions =>
-  Object.fromEntries(
-    Object.entries(config).filter(([name]) => (TAKEN as readonly string[]).includes(name)),
-  ) as unknown as TickOptions;
 
 export const tick = defineCommand<TickFlags>({
   name: "tick",

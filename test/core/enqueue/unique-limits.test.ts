@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database.js";
 import {
   type Asker,
-  claimGated,
+  claimUnderLimits,
   enqueueLimited,
   live,
   type NewRow,
@@ -60,7 +60,7 @@ describe("a job with a place that is replaced by one of another key", () => {
     expect(await placeOf(second!)).toEqual(held("ann"));
     expect(await marks()).toEqual([]);
     // And it has its turn as any other of that key.
-    const { jobs } = await claimGated(db, "w");
+    const { jobs } = await claimUnderLimits(db, "w");
     expect(new Set(jobs.map(({ id }) => id))).toEqual(new Set([second, bobs]));
     await settle(db, "w", jobs, "done");
     expect(await placeOf(first!)).toEqual(held("bob"));
@@ -69,7 +69,7 @@ describe("a job with a place that is replaced by one of another key", () => {
   test("no settle waits for the transaction that does it, and what is rolled back has not happened", async () => {
     await setRule(db, { max_running: 1 });
     const [first, second, bobs] = await placed(["ann", "a"], ["ann", "b"], ["bob", "c"]);
-    const { jobs } = await claimGated(db, "w", [{ tenant: "default" }], 2);
+    const { jobs } = await claimUnderLimits(db, "w", [{ tenant: "default" }], 2);
     const of = (id: string) => jobs.find((job) => job.id === id)!;
     expect(jobs).toHaveLength(2);
     // Back to ready, with its place: released.
@@ -158,7 +158,7 @@ describe("a blocked job that is replaced", () => {
     expect(await placeOf(second!)).toEqual(waiting("ann", "blocked"));
     return [holder!, second!] as const;
   };
-  const free = async () => settle(db, "w", (await claimGated(db, "w")).jobs, "done");
+  const free = async () => settle(db, "w", (await claimUnderLimits(db, "w")).jobs, "done");
 
   test("stays blocked if it is due", async () => {
     const [, second] = await blocked();

@@ -283,7 +283,7 @@ export interface Told {
 }
 
 /** Claims along lanes; returns the jobs, and what the row without an id told. */
-export async function claimGated(
+export async function claimUnderLimits(
   ask: Asker,
   worker: string,
   lanes: readonly Lane[] = [{ tenant: "default" }],

@@ -5,7 +5,7 @@ import { Icon } from "../../parts/icon";
 import { Loaded } from "../../parts/loaded";
 import { Panel } from "../../parts/panel";
 import { link } from "../../shell/route";
-import { gateOf } from "../reasons";
+import { checkOf } from "../reasons";
 
 export const WhyPanel = ({ why, title = "Why is it waiting?" }: { why: Resource<Why>; title?: string }) => (
   <Panel title={title}>
@@ -16,25 +16,25 @@ export const WhyPanel = ({ why, title = "Why is it waiting?" }: { why: Resource<
 );
 
 function WhyList({ why }: { why: Why }) {
-  const blocking = why.gates.findIndex((gate) => !gate.passed);
+  const blocking = why.checks.findIndex((check) => !check.passed);
   return (
     <div class="stack tight">
       <p class="why-reason wrap">{why.reason}</p>
       <ol class="why">
-        {why.gates.map((gate, index) => {
-          const [label, tone] = gateOf(gate.gate);
+        {why.checks.map((check, index) => {
+          const [label, tone] = checkOf(check.check);
           return (
             <li
-              key={`${gate.gate}${gate.reason}`}
-              class={gate.passed ? "passed" : index === blocking ? "blocking" : "behind"}
+              key={`${check.check}${check.reason}`}
+              class={check.passed ? "passed" : index === blocking ? "blocking" : "behind"}
             >
               <span class={`why-sign ${tone}`}>
-                <Icon name={gate.passed ? "check" : "lock"} small />
+                <Icon name={check.passed ? "check" : "lock"} small />
               </span>
               <span class="why-name">{label}</span>
               <span class="wrap why-text">
-                <span class="unseen">{gate.passed ? "Passed: " : "Blocking: "}</span>
-                {gate.reason} <JobLinks detail={gate.detail} />
+                <span class="unseen">{check.passed ? "Passed: " : "Blocking: "}</span>
+                {check.reason} <JobLinks detail={check.detail} />
               </span>
             </li>
           );
@@ -46,9 +46,9 @@ function WhyList({ why }: { why: Why }) {
 
 /** Jobs that a check names, as links. */
 function JobLinks({ detail }: { detail: Record<string, unknown> | null }) {
-  const held = detail?.["heldBy"] ?? detail?.["jobs"];
-  if (!Array.isArray(held)) return null;
-  const ids = held
+  const holders = detail?.["heldBy"] ?? detail?.["jobs"];
+  if (!Array.isArray(holders)) return null;
+  const ids = holders
     .map((one) => (typeof one === "object" && one !== null ? (one as { id?: unknown }).id : one))
     .filter((id) => /^\d+$/.test(String(id)));
   return (

@@ -8,6 +8,7 @@ import { Badge } from "../../parts/badge";
 import { apiQuery, Choice } from "../../parts/filters";
 import { Loaded } from "../../parts/loaded";
 import { Meter, Panel } from "../../parts/panel";
+import { PausedBadge } from "../../parts/pause";
 import { Empty } from "../../parts/states";
 import { Clip } from "../../parts/table";
 import { Ago } from "../../parts/time";
@@ -110,10 +111,7 @@ function NextFree({ row }: { row: LimitGauge }) {
   if (row.pausedAt)
     return (
       <span class="row">
-        <Badge tone="cancelled" icon="pause">
-          paused
-        </Badge>{" "}
-        <Ago at={row.pausedAt} />
+        <PausedBadge of={row} /> {!row.pausedUntil && <Ago at={row.pausedAt} />}
       </span>
     );
   const wait = row.nextFreeAt ? timeOf(row.nextFreeAt) - now.value : 0;

@@ -21,13 +21,13 @@ import { Listing } from "../listing";
 
 const SIGNS: Record<CreditEntry["kind"], string> = {
   grant: "delivered",
-  hold: "held",
+  reservation: "reserved",
   capture: "done",
   release: "cancelled",
 };
 const WORDS: Record<CreditEntry["kind"], string> = {
   grant: "granted",
-  hold: "reserved",
+  reservation: "reserved",
   capture: "captured",
   release: "released",
 };
@@ -49,7 +49,7 @@ export function AccountView({ name }: { name: string }) {
           <Stats
             figures={[
               { label: "Available", value: count(row.available), alarm: row.available <= 0 },
-              { label: "Reserved", value: count(row.held), note: "by jobs that have not ended" },
+              { label: "Reserved", value: count(row.reserved), note: "by jobs that have not ended" },
               { label: "Burns", value: rate(row.burnPerDay), unit: "a day" },
               {
                 label: "Lasts",
@@ -71,7 +71,7 @@ export function AccountView({ name }: { name: string }) {
           { name: "When", cell: (row) => <Ago at={row.createdAt} /> },
           {
             name: "What",
-            cell: (row) => <StateBadge state={SIGNS[row.kind] ?? "held"} label={WORDS[row.kind] ?? row.kind} />,
+            cell: (row) => <StateBadge state={SIGNS[row.kind] ?? "reserved"} label={WORDS[row.kind] ?? row.kind} />,
           },
           { name: "Amount", num: true, cell: (row) => count(row.amount) },
           {

@@ -1,4 +1,4 @@
-// Credits & money: what providers cost beside what was captured, per tenant and kind; accounts with what is free and held.
+// Credits & money: what providers cost beside what was captured, per tenant and kind; accounts with what is free and reserved.
 import type { AccountRow, MoneyRow, Page as PageOf } from "../../data/contract";
 import { useResource } from "../../data/resource";
 import { count, money, percent } from "../../format/numbers";
@@ -73,7 +73,7 @@ export function MoneyView() {
             num: true,
             cell: (row) => <span class={row.available <= 0 ? "c-dead" : undefined}>{count(row.available)}</span>,
           },
-          { name: "Reserved", num: true, cell: (row) => count(row.held) },
+          { name: "Reserved", num: true, cell: (row) => count(row.reserved) },
           { name: "Since", cell: (row) => <Ago at={row.createdAt} /> },
         ]}
       />

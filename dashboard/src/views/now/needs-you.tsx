@@ -33,7 +33,7 @@ export function NeedsYou({ needs }: { needs: readonly Need[] }) {
     return (
       <div class="notice tone-done">
         <Icon name="check" />
-        <span>Nothing needs you. Queues have workers, no alert fires, no message is in doubt.</span>
+        <span>Nothing needs you. Queues have workers, no alert fires, no message needs review.</span>
       </div>
     );
   return (

@@ -67,13 +67,13 @@ export function MessageView({ id }: { id: string }) {
                             state={
                               attempt.outcome === "sent"
                                 ? "sent"
-                                : attempt.outcome === "doubt"
+                                : attempt.outcome === "uncertain"
                                   ? "uncertain"
                                   : attempt.outcome === "refused"
                                     ? "failed"
                                     : (attempt.outcome ?? "sending")
                             }
-                            label={attempt.outcome === "doubt" ? "in doubt" : (attempt.outcome ?? "sending")}
+                            label={attempt.outcome === "uncertain" ? "uncertain" : (attempt.outcome ?? "sending")}
                           />
                         ),
                       },

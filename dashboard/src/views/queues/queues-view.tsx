@@ -1,13 +1,13 @@
 // Queues and kinds, live: what waits, what runs, who serves them.
 
-import type { KindRow, Page as PageOf, QueueRow } from "../../data/contract";
+import type { KindRow, Limits, Page as PageOf, QueueRow } from "../../data/contract";
 import { useResource } from "../../data/resource";
 import { segment } from "../../data/segment";
 import { count } from "../../format/numbers";
-import { Action } from "../../parts/action";
 import { Badge } from "../../parts/badge";
 import { CountOf } from "../../parts/counts";
 import { apiQuery } from "../../parts/filters";
+import { PauseAction, PausedBadge } from "../../parts/pause";
 import { Empty } from "../../parts/states";
 import { Clip } from "../../parts/table";
 import { Page } from "../../shell/page";
@@ -42,7 +42,7 @@ export function QueuesView() {
             cell: (row) => (
               <span class="row">
                 <Clip text={row.queue} href={link(["jobs"], { queue: row.queue })} />
-                <Signs paused={row.pausedAt} orphan={row.workers === 0 && row.ready.count > 0} />
+                <Signs of={row} orphan={row.workers === 0 && row.ready.count > 0} />
               </span>
             ),
           },
@@ -64,7 +64,7 @@ export function QueuesView() {
           {
             name: "Actions",
             unseen: true,
-            cell: (row) => <PauseAction scope="queues" name={row.queue} paused={row.pausedAt} />,
+            cell: (row) => <PauseButton scope="queues" name={row.queue} of={row} />,
           },
         ]}
       />
@@ -84,7 +84,7 @@ export function QueuesView() {
             cell: (row) => (
               <span class="row">
                 <Clip text={row.kind} href={link(["jobs"], { kind: row.kind })} />
-                <Signs paused={row.pausedAt} orphan={row.workers === 0} />
+                <Signs of={row} orphan={row.workers === 0} />
               </span>
             ),
           },
@@ -95,7 +95,7 @@ export function QueuesView() {
           {
             name: "Actions",
             unseen: true,
-            cell: (row) => <PauseAction scope="kinds" name={row.kind} paused={row.pausedAt} />,
+            cell: (row) => <PauseButton scope="kinds" name={row.kind} of={row} />,
           },
         ]}
       />
@@ -103,13 +103,9 @@ export function QueuesView() {
   );
 }
 
-const Signs = ({ paused, orphan }: { paused: string | null; orphan: boolean }) => (
+const Signs = ({ of, orphan }: { of: Limits; orphan: boolean }) => (
   <>
-    {paused && (
-      <Badge tone="cancelled" icon="pause">
-        paused
-      </Badge>
-    )}
+    <PausedBadge of={of} />
     {orphan && (
       <Badge tone="dead" icon="errors">
         no worker
@@ -118,27 +114,10 @@ const Signs = ({ paused, orphan }: { paused: string | null; orphan: boolean }) =
   </>
 );
 
-const PauseAction = ({ scope, name, paused }: { scope: string; name: string; paused: string | null }) => (
+const PauseButton = ({ scope, name, of }: { scope: string; name: string; of: Limits }) => (
   <span class="row">
     <span class="push" />
-    {paused ? (
-      <Action
-        little
-        label="Resume"
-        icon="play"
-        path={`${scope}/${segment(name)}/resume`}
-        done={() => `${name} goes on`}
-      />
-    ) : (
-      <Action
-        little
-        label="Pause"
-        icon="pause"
-        path={`${scope}/${segment(name)}/pause`}
-        confirm={`No job of ${name} starts until it is resumed. Those that run go on.`}
-        done={() => `${name} is paused`}
-      />
-    )}
+    <PauseAction little path={`${scope}/${segment(name)}`} name={name} of={of} />
   </span>
 );
 

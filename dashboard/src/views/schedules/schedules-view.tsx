@@ -18,12 +18,7 @@ export function SchedulesView() {
   const path = `schedules${apiQuery([])}`;
   const list = useResource<PageOf<ScheduleRow>>(path, ["schedules"]);
   return (
-    <Page
-      title="Schedules"
-      json={path}
-      cli="fairmill cron"
-      about="Jobs by the clock. Each tick makes one job, whoever notices it first."
-    >
+    <Page title="Schedules" json={path} cli="fairmill cron" about="Jobs by the clock. Each tick makes one job.">
       <Listing
         from={list}
         name="schedules"

@@ -4,12 +4,11 @@ import type { Backlog, TenantRow } from "../../data/contract";
 import { useResource } from "../../data/resource";
 import { segment } from "../../data/segment";
 import { may } from "../../data/session";
-import { Action } from "../../parts/action";
-import { Badge } from "../../parts/badge";
 import { cli } from "../../parts/copy";
 import { CountOf } from "../../parts/counts";
 import { Loaded } from "../../parts/loaded";
 import { Panel, Stats } from "../../parts/panel";
+import { PauseAction, PausedBadge } from "../../parts/pause";
 import { Page } from "../../shell/page";
 import { link } from "../../shell/route";
 import { rateWords } from "../limit-words";
@@ -32,23 +31,7 @@ export function TenantView({ name }: { name: string }) {
             <a class="button" href={link(["jobs"], { tenant: name })}>
               Jobs
             </a>
-            {one.data.pausedAt ? (
-              <Action
-                label="Resume"
-                icon="play"
-                kind="primary"
-                path={`${path}/resume`}
-                done={() => `${name} goes on`}
-              />
-            ) : (
-              <Action
-                label="Pause"
-                icon="pause"
-                path={`${path}/pause`}
-                confirm="Its jobs wait until it is resumed; those that run go on."
-                done={() => `${name} is paused`}
-              />
-            )}
+            <PauseAction path={path} name={name} of={one.data} />
           </>
         )
       }
@@ -77,11 +60,7 @@ export function TenantView({ name }: { name: string }) {
                 },
               ]}
             />
-            {row.pausedAt && (
-              <Badge tone="cancelled" icon="pause">
-                paused
-              </Badge>
-            )}
+            <PausedBadge of={row} />
             <div class="grid wide-left">
               <Panel title="Why its jobs wait">
                 <Loaded from={backlog} unrecorded="There are no interval records to draw it from.">

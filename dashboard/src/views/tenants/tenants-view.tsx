@@ -4,12 +4,12 @@ import type { Fairness, Page as PageOf, TenantRow } from "../../data/contract";
 import { useResource } from "../../data/resource";
 import { percent } from "../../format/numbers";
 import { duration } from "../../format/times";
-import { Badge } from "../../parts/badge";
 import { CountOf } from "../../parts/counts";
 import { apiQuery } from "../../parts/filters";
 import { Loaded } from "../../parts/loaded";
 import { ListNotice, Pager } from "../../parts/pager";
 import { Meter, Panel } from "../../parts/panel";
+import { PausedBadge } from "../../parts/pause";
 import { Empty } from "../../parts/states";
 import { Clip, Table } from "../../parts/table";
 import { Page } from "../../shell/page";
@@ -103,11 +103,7 @@ function TenantTable({ rows, lanes }: { rows: readonly TenantRow[]; lanes: Fairn
           cell: (row) => (
             <span class="row">
               <Clip text={row.tenant} href={link(["tenants", row.tenant])} />
-              {row.pausedAt && (
-                <Badge tone="cancelled" icon="pause">
-                  paused
-                </Badge>
-              )}
+              <PausedBadge of={row} />
             </span>
           ),
         },

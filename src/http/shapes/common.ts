@@ -1,0 +1,11 @@
+// What many answers have: counts, notices, pages, states, roles, problems.
+import { boolean, list, named, nullable, number, object, oneOf, type Schema, text } from "../schema.js";
+
+export const maybe = nullable;
+export const textShape = text;
+export const count = named("Count", object({ count: number, more: boolean }));
+export const notice = named("Notice", object({ code: oneOf("STATEMENT_LIMIT", "LOOKED_AT_PART"), message: text }));
+export const pageOf = <T>(item: Schema<T>) => object({ items: list(item), next: maybe(text), notice: maybe(notice) });
+export const itemsOf = <T>(item: Schema<T>) => object({ items: list(item) });
+export const jobState = oneOf("scheduled", "ready", "blocked", "running", "done", "dead", "cancelled");
+export const role = oneOf("enqueue", "viewer", "operator", "admin", "job");

@@ -1,0 +1,45 @@
+// Tenants, queues, kinds and their limits.
+import { list, named, number, object, oneOf, text, time } from "../schema.js";
+import { count, maybe } from "./common.js";
+
+export const rate = named(
+  "Rate",
+  object({ limit: number, perMs: number, how: oneOf("window", "uniform"), at: oneOf("start", "enqueue") }),
+);
+const limits = { maxRunning: maybe(number), rate: maybe(rate), pausedAt: maybe(time), pausedUntil: maybe(time) };
+export const tenantRow = named(
+  "TenantRow",
+  object({ tenant: text, weight: number, ...limits, running: count, ready: count }),
+);
+export const queueRow = named(
+  "QueueRow",
+  object({ queue: text, ...limits, workers: number, running: count, ready: count, scheduled: count, blocked: count }),
+);
+export const kindRow = named(
+  "KindRow",
+  object({
+    kind: text,
+    ...limits,
+    workers: number,
+    definition: maybe(
+      object({
+        per: oneOf("key", "tenant", "kind"),
+        maxRunning: maybe(number),
+        whenFull: oneOf("wait", "refuse"),
+        rate: maybe(rate),
+      }),
+    ),
+  }),
+);
+export const limitGauge = named(
+  "LimitGauge",
+  object({
+    scope: oneOf("tenant", "queue", "kind"),
+    name: text,
+    ...limits,
+    running: maybe(number),
+    spent: maybe(number),
+    nextFreeAt: maybe(time),
+  }),
+);
+export const facets = object({ queues: list(text), kinds: list(text), tenants: list(text), channels: list(text) });
