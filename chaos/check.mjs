@@ -2,7 +2,7 @@
 import { systemClock } from "../dist/base/clock.js";
 import { Database } from "../dist/db/database.js";
 import { verify } from "../dist/verify/verify.js";
-import { DEADLY } from "./jobs.mjs";
+import { DEADLY, SENDING } from "./jobs.mjs";
 import { CAPPED, TENANTS } from "./load.mjs";
 import { judgeWitness, mostRunning } from "./witness.mjs";
 
@@ -39,9 +39,16 @@ export function judgeEnds(rows, { acknowledged, unknown, batches }) {
 }
 
 /** I4, C7: what was sent is what the receiver has; what it has was committed; a key means one body. */
-export function judgeOutbox(rows, { applied, changed }) {
+export function judgeOutbox(rows, ended, { applied, changed }) {
   const keys = new Set(rows.map(({ key }) => key));
+  const silent = ended.filter(
+    ({ id, kind, state }) => state === "done" && SENDING.includes(kind) && !keys.has(`${kind} ${id}`),
+  );
   return [
+    ...said(
+      silent.map(({ id, kind }) => `${kind} ${id}`),
+      "I4: done, and its message is not there",
+    ),
     ...said(
       rows
         .filter(({ key, status }) => status !== "sent" || !applied.has(key))
@@ -119,7 +126,7 @@ export async function check({ databaseUrl, observer, load, receiver, actors, per
       ...said(load.refused, "an enqueue was refused"),
       ...judgeEnds(ended, load),
       ...problems,
-      ...judgeOutbox(await observer.query(OUTBOX), receiver),
+      ...judgeOutbox(await observer.query(OUTBOX), ended, receiver),
       ...judgeRun({ looks, tenants, tickMs, perSecond }),
       ...said(
         [...overCap, ...overKey].map(({ name, most }) => `${name}: ${most}`),

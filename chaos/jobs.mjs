@@ -20,3 +20,5 @@ export const jobs = {
 
 /** Jobs of these kinds are dead in the end, all others done. */
 export const DEADLY = ["fatal"];
+/** Jobs of these kinds send one message each. */
+export const SENDING = ["mail", "flaky", "paid", "stepped", "bound"];

@@ -5,7 +5,9 @@ import { jobs } from "./jobs.mjs";
 
 export const TENANTS = Array.from({ length: 12 }, (_, n) => `t${n}`);
 /** At most so many jobs of this tenant run at once. */
-export const CAPPED = { tenant: "t0", maxRunning: 3 };
+export const CAPPED = { tenant: "t0", maxRunning: 2 };
+/** It has so much of the load, so that its cap matters. */
+const CAPPED_SHARE = 0.25;
 const USERS = 6;
 const GRANT = 1_000_000_000;
 const PAGES = 4;
@@ -54,7 +56,7 @@ export class Load {
   async #call() {
     const random = this.#random;
     const kind = pick(random, ["mail", "mail", "flaky", "fatal", "paid", "stepped", "keyed", "booked", "batch"]);
-    const tenant = pick(random, TENANTS);
+    const tenant = random() < CAPPED_SHARE ? CAPPED.tenant : pick(random, TENANTS);
     const input = { user: `user ${Math.floor(random() * USERS)}`, fails: Math.floor(random() * 3) };
     const delay = random() < 0.2 ? { delay: Math.floor(random() * 1_000) } : {};
     try {
