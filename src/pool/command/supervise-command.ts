@@ -66,7 +66,8 @@ once. SIGHUP starts new processes for all children, each ready before an old one
           schema,
           concurrency: options.concurrency,
           grace: options.grace,
-          queues: queuesOf(config.settings, options),
+          // Otherwise the config says it, also one that is deployed later.
+          queues: options.queue || options.concurrency ? queuesOf(config.settings, options) : undefined,
         }),
         worker,
         logger,
