@@ -24,6 +24,7 @@ import type { Pool } from "./pool.js";
 import type { CrashLoopError } from "./pool-errors.js";
 import { PoolReporter } from "./pool-reporter.js";
 import { leavePool } from "./pool-statements.js";
+import { readDesired } from "./pool-views.js";
 import type { ScaleDecision, ScaleInputs } from "./scale/brain.js";
 import { createScaler } from "./scale/create-scaler.js";
 import type { Scaler } from "./scale/scaler.js";
@@ -58,6 +59,10 @@ export interface SupervisorEvents {
 
 export interface SupervisorHealth {
   readonly ok: boolean;
+  /** Its parts get on, and its children are not given up: what a probe of liveness asks. */
+  readonly live: boolean;
+  /** It has started, is not stopping, and has a child that can be given jobs, where one is wanted: what a probe of readiness asks. */
+  readonly ready: boolean;
   /** What is wrong, in words. */
   readonly problems: readonly string[];
   /** How long ago each part of the worker last succeeded. */
@@ -174,14 +179,27 @@ export class Supervisor {
       ...(serving === 0 && wanted > 0 ? [`none of ${wanted} children is ready`] : []),
       ...(this.#error === undefined ? [] : [this.#error.message]),
     ];
+    const isRunning = this.#loops.length > 0 && !this.#stopping.signal.aborted;
     return {
       ok: problems.length === 0,
+      live: stuck === undefined && this.#error === undefined,
+      ready: problems.length === 0 && isRunning,
       problems,
       parts,
       isListening: claiming?.isListening ?? false,
       restarts: claiming?.restarts ?? 0,
       children: { wanted, serving },
     };
+  }
+
+  /** The name of its pool. */
+  get pool(): string {
+    return this.#parts?.claiming.settings.pool.pool ?? this.#options.worker?.pool ?? "default";
+  }
+
+  /** How many workers the pool should have, over all hosts; undefined: it has not been reported yet. */
+  async desired(): Promise<number | undefined> {
+    return this.#parts && readDesired(this.#parts.db, this.pool);
   }
 
   /** Stops gracefully; a second call returns the same promise. `grace` overrides the settings. */

@@ -189,7 +189,7 @@ test("children have rows of their own, with their figures, and so has what they 
     ["worker.uptime", "counter"],
     ["worker.jobs_processed", "counter"],
   ]);
-  expect(supervisor.health()).toMatchObject({ ok: true, problems: [], children: { wanted: 2, serving: 2 } });
+  expect(supervisor.health()).toMatchObject({ ok: true, live: true, ready: true, children: { wanted: 2, serving: 2 } });
   await supervisor.stop();
   expect(await rig.db.query("select from fairmill.child")).toEqual([]);
 });
