@@ -9,6 +9,7 @@ export function judgeRun(run: {
   readonly tenants: ReadonlySet<string>;
   readonly tickMs: number;
   readonly perSecond: number;
+  readonly isCalm: boolean;
 }): string[];
 
 export function judgeOutbox(

@@ -63,8 +63,8 @@ export function judgeOutbox(rows, ended, { applied, changed }) {
   ];
 }
 
-/** C10: what the looks during the run say. `perSecond` is the load. */
-export function judgeRun({ looks, tenants, tickMs, perSecond }) {
+/** C10: what the looks during the run say. `perSecond` is the load. While processes are killed a queue may grow, as long as it empties afterwards. */
+export function judgeRun({ looks, tenants, tickMs, perSecond, isCalm }) {
   const quarter = Math.floor(looks.length / 4);
   const mean = (list) => list.reduce((sum, { depth }) => sum + depth, 0) / Math.max(1, list.length);
   const early = mean(looks.slice(quarter, 2 * quarter));
@@ -74,7 +74,7 @@ export function judgeRun({ looks, tenants, tickMs, perSecond }) {
   return [
     ...(looks.some(({ duplicates }) => duplicates > 0) ? ["C10: a message has two deliveries in the outbox"] : []),
     ...(lockedMs > EXIT.lockedMsMax ? [`C10: a job was locked for ${Math.round(lockedMs / 1000)} s`] : []),
-    ...(late > Math.max(2 * early, BACKLOG_S * perSecond)
+    ...(isCalm && late > Math.max(2 * early, BACKLOG_S * perSecond)
       ? [`C10: the queue grows: ${Math.round(early)} waited in the second quarter, ${Math.round(late)} in the last`]
       : []),
     ...said(unserved, "C10: tenants that were not served"),
@@ -91,7 +91,7 @@ const TICKS = `select coalesce(avg(tick_duration_ms), 0)::float8 as "tickMs", co
   from fairmill.worker_tick_metrics where mode = 'tick'`;
 
 /** Asked when no job is left and all processes have ended. */
-export async function check({ databaseUrl, observer, load, receiver, actors, perSecond }) {
+export async function check({ databaseUrl, observer, load, receiver, actors, perSecond, isCalm }) {
   const ended = await observer.query(ENDED);
   const { transitions, problems } = judgeWitness(
     await observer.query("select job::text, is_now, lease_no::text from public.witness order by n"),
@@ -127,7 +127,7 @@ export async function check({ databaseUrl, observer, load, receiver, actors, per
       ...judgeEnds(ended, load),
       ...problems,
       ...judgeOutbox(await observer.query(OUTBOX), ended, receiver),
-      ...judgeRun({ looks, tenants, tickMs, perSecond }),
+      ...judgeRun({ looks, tenants, tickMs, perSecond, isCalm }),
       ...said(
         [...overCap, ...overKey].map(({ name, most }) => `${name}: ${most}`),
         "P6: more ran at once than may",

@@ -43,6 +43,8 @@ const send = (ctx) => ctx.publish(post, { job: ctx.id, kind: ctx.kind }, { idemp
 
 async function book(ctx) {
   const tx = await application.connect();
+  // A connection that is cut while it is used says so twice: by the statement, and by this event.
+  tx.on("error", () => {});
   try {
     await tx.query("begin");
     await tx.query("insert into public.booking (job) values ($1)", [ctx.id]);

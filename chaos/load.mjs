@@ -1,13 +1,14 @@
 // Enqueues at a steady rate, whatever becomes of it, and keeps what was acknowledged. A call without an answer is neither stored nor lost: unknown.
 import { createClient } from "fairmill";
+import { DatabaseError } from "fairmill/errors";
 import { pick, sleep } from "./dice.mjs";
 import { jobs } from "./jobs.mjs";
 
 export const TENANTS = Array.from({ length: 12 }, (_, n) => `t${n}`);
 /** At most so many jobs of this tenant run at once. */
-export const CAPPED = { tenant: "t0", maxRunning: 2 };
+export const CAPPED = { tenant: "t0", maxRunning: 3 };
 /** It has so much of the load, so that its cap matters. */
-const CAPPED_SHARE = 0.25;
+const CAPPED_SHARE = 0.15;
 const USERS = 6;
 const GRANT = 1_000_000_000;
 const PAGES = 4;
@@ -65,7 +66,7 @@ export class Load {
       this.acknowledged.set(id, kind);
     } catch (error) {
       // Only a database that is away leaves a call uncertain; any other error is a refusal that nothing here asks for.
-      if (!String(error?.code).startsWith("FAIRMILL_DATABASE")) this.refused.push(`${kind}: ${error?.message}`);
+      if (!(error instanceof DatabaseError)) this.refused.push(`${kind}: ${error?.message}`);
       this.unknown.calls++;
       this.unknown.jobs += kind === "batch" ? PAGES : 1;
     }

@@ -61,6 +61,7 @@ export async function runProgramme({ seconds, seed, faults: names, jobsPerSecond
       receiver,
       actors,
       perSecond: jobsPerSecond,
+      isCalm: names.length === 0,
     });
     if (left > 0) problems.unshift(`P9: ${left} jobs were not over ${DRAIN_MS_MAX / 1000} s after the last fault`);
     return { figures: { ...figures, faults: faults.counts }, problems };

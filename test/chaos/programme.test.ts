@@ -72,7 +72,7 @@ test("I4: a message of a done job that is not there, one that was never committe
 describe("C10, of a run as a whole", () => {
   const tenants = new Set(Array.from({ length: 12 }, (_, n) => `t${n}`));
   const look = (change: Partial<Look> = {}): Look => ({ depth: 5, lockedMs: 1_000, duplicates: 0, ...change });
-  const good = { looks: Array.from({ length: 40 }, () => look()), tenants, tickMs: 500, perSecond: 10 };
+  const good = { looks: Array.from({ length: 40 }, () => look()), tenants, tickMs: 500, perSecond: 10, isCalm: true };
 
   test("holds", () => expect(judgeRun(good)).toEqual([]));
 
