@@ -17,6 +17,8 @@ const application = new pg.Pool({
   ...{ connectionString: databaseUrl, max: 2, application_name: "chaos application", allowExitOnIdle: true },
 });
 application.on("error", () => {});
+// A connection that is cut while it is used says so twice: by the statement, and by this event.
+application.on("connect", (connection) => void connection.on("error", () => {}));
 const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const WORK_MS_MAX = 40;
 const work = () => later(Math.random() * WORK_MS_MAX);
@@ -43,8 +45,6 @@ const send = (ctx) => ctx.publish(post, { job: ctx.id, kind: ctx.kind }, { idemp
 
 async function book(ctx) {
   const tx = await application.connect();
-  // A connection that is cut while it is used says so twice: by the statement, and by this event.
-  tx.on("error", () => {});
   try {
     await tx.query("begin");
     await tx.query("insert into public.booking (job) values ($1)", [ctx.id]);

@@ -184,6 +184,8 @@ export class Claiming {
       throw error;
     }
     const { log, supervisor } = this.#options;
+    // What no child has taken goes back at once: the new worker claims it, if the code still knows its kind.
+    for (const runner of oldRunners) runner.abortWaiting(new ShutdownError());
     const end = old
       .stop({ grace: graceMs })
       .catch((error: unknown) =>

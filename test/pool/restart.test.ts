@@ -3,9 +3,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createClient, defineJob } from "fairmill";
+import { LeastBusyAllocation, WorkerBusyError } from "fairmill/pool";
 import { afterEach, expect, test } from "vitest";
 import { waitUntil } from "../support/wait.js";
-import { heard, servingOf, useRig } from "./rig.js";
+import { heard, servingAtLeast, servingOf, useRig } from "./rig.js";
 
 const rig = useRig();
 const here = dirname(fileURLToPath(import.meta.url));
@@ -65,3 +66,48 @@ test("SIGHUP: new kinds and queues are claimed from then on, old ones that are g
     await client.close();
   }
 }, 90_000);
+
+test("a job that was claimed, that no child has taken, and whose kind the new code does not have, goes back with its attempt unspent", async () => {
+  folder = await mkdtemp(join(here, ".release-"));
+  const module = join(folder, "module.mjs");
+  await writeFile(module, release(["old", "lasting"]));
+  const free = new LeastBusyAllocation();
+  const allocation = {
+    allocate: (job: Parameters<typeof free.allocate>[0], workers: Parameters<typeof free.allocate>[1]) =>
+      job.kind === "old" ? ({ ok: false, error: new WorkerBusyError() } as const) : free.allocate(job, workers),
+  };
+  const supervisor = await rig.start({ module, worker: { minInstances: 1, allocation } });
+  const client = createClient({ databaseUrl: rig.db.url });
+  try {
+    const { id } = await client.enqueue(defineJob({ kind: "old", queue: "olds" }), {});
+    await waitUntil("it is claimed", async () => (await client.job(id))!.state === "running");
+    await writeFile(module, release(["lasting"]));
+    expect(await supervisor.restart()).toBe(true);
+    await waitUntil("it is back", async () => (await client.job(id))!.state === "ready");
+    expect(await client.job(id)).toMatchObject({ attempt: 0, crashes: 0 });
+  } finally {
+    await client.close();
+  }
+}, 60_000);
+
+test("a child that came back with code that lacks a kind is not given its jobs: another child runs them", async () => {
+  folder = await mkdtemp(join(here, ".release-"));
+  const module = join(folder, "module.mjs");
+  await writeFile(module, release(["old", "lasting"]));
+  const supervisor = await rig.start({ module, worker: { minInstances: 2 } });
+  const [first, second] = await servingAtLeast(supervisor, 2);
+  await writeFile(module, release(["lasting"]));
+  process.kill(first!.pid!, "SIGKILL");
+  await waitUntil("it is back", () => servingOf(supervisor).filter(({ pid }) => pid !== first!.pid).length === 2);
+  const client = createClient({ databaseUrl: rig.db.url });
+  try {
+    const jobs = await client.enqueueMany(
+      defineJob({ kind: "old", queue: "olds" }),
+      Array.from({ length: 8 }, () => ({ input: {} })),
+    );
+    for (const { id } of jobs)
+      expect(await rig.ended(id)).toMatchObject({ state: "done", result: { by: second!.pid } });
+  } finally {
+    await client.close();
+  }
+}, 60_000);
