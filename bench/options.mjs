@@ -6,7 +6,7 @@ export const HELP = `Usage: npm run bench -- [options]
 Measures Fairmill beside hand-written SQL on one PostgreSQL, in one run. Progress goes to stderr, the tables to stdout.
 
   --only a,b        only these measurements: MEASUREMENTS
-  --quick           a tenth of the sizes: under a minute, good for "does it still work", not for figures
+  --quick           a tenth of the sizes: a few minutes, good for "does it still work", not for figures
   --rounds N        how often the contestants take turns (default 5; 1 with --quick)
   --json FILE       also write every figure to FILE
   --peers           also run pg-boss, graphile-worker and BullMQ (installed in bench/peers on the first run; BullMQ needs

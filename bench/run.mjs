@@ -7,12 +7,14 @@ import { measure as batches } from "./measure/batches.mjs";
 import { measure as depth } from "./measure/depth.mjs";
 import { measure as drain } from "./measure/drain.mjs";
 import { measure as enqueue } from "./measure/enqueue.mjs";
+import { measure as exit } from "./measure/exit.mjs";
 import { measure as fairness } from "./measure/fairness.mjs";
 import { measure as idle } from "./measure/idle.mjs";
 import { measure as latency } from "./measure/latency.mjs";
 import { measure as limits } from "./measure/limits.mjs";
 import { measure as longTransaction } from "./measure/long-transaction.mjs";
 import { measure as memory } from "./measure/memory.mjs";
+import { measure as scaling } from "./measure/scaling.mjs";
 import { measure as vast } from "./measure/vast.mjs";
 import { HELP, readOptions } from "./options.mjs";
 import { report } from "./report.mjs";
@@ -31,6 +33,8 @@ const MEASUREMENTS = {
   limits,
   batches,
   vast,
+  scaling,
+  exit,
 };
 /** Counts that must be zero, in whatever table they stand. */
 const MISTAKES = ["lost", "twice", "left"];
@@ -57,6 +61,7 @@ export async function runBenchmark(argv, signal) {
     say: (text) => console.error(`${((now() - fromMs) / 1000).toFixed(0).padStart(5)} s  ${text}`),
     /** Processes that must not outlive us. */
     children: new Set(),
+    signal,
     server: undefined,
   };
   const opening = Server.open();

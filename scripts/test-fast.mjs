@@ -6,7 +6,7 @@ const SLOW = [
   ...["**/*fleet*", "**/*-race*", "**/*-mix*", "**/*crash*", "**/lost-claims*", "**/migrate-busy*", "**/claim-cost*"],
   ...["**/database-failures*", "**/hostile*", "**/plans*", "**/large*", "**/versions*", "**/schema-fit*", "**/doctor*"],
   ...["test/dashboard/**", "test/docs/samples*", "test/embedded/**", "test/pool/**", "test/stickers/**", "test/cli/**"],
-  ...["**/connections*", "**/pooler*", "**/idle*", "**/pg-cron*", "test/adapters/**", "test/init/**"],
+  ...["**/connections*", "**/pooler*", "**/idle*", "**/pg-cron*", "test/adapters/**", "test/init/**", "test/chaos/**"],
 ];
 
 ensureInstalled();

@@ -62,6 +62,8 @@ export interface ScalingReader {
     page: { pool: string | undefined; cursor: string | undefined; limit: number },
   ): Promise<{ items: readonly object[]; next: string | null }>;
   pools(): Promise<readonly object[]>;
+  /** Workers that a pool should have; undefined: there is no such pool. */
+  desired?(pool: string): Promise<number | undefined>;
 }
 
 export interface ProviderReader {

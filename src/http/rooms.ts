@@ -52,6 +52,7 @@ export {
   type PoolChild,
   type PoolView,
   readDecisionPage,
+  readDesired,
   readPools,
 } from "../pool/pool-views.js";
 export { Cron } from "../schedules/cron.js";

@@ -3,7 +3,15 @@ import type { Session } from "../db/session.js";
 import { reasonOf } from "../metrics/backlog.js";
 import { requestInvalid } from "./problem.js";
 import type { ScalingReader } from "./readers.js";
-import { boundIn, type DecisionView, type PoolChild, type PoolView, readDecisionPage, readPools } from "./rooms.js";
+import {
+  boundIn,
+  type DecisionView,
+  type PoolChild,
+  type PoolView,
+  readDecisionPage,
+  readDesired,
+  readPools,
+} from "./rooms.js";
 
 export const scalingReader = (view: Session): ScalingReader => ({
   decisions: async ({ sinceMs, untilMs }, { pool, cursor, limit }) => {
@@ -13,6 +21,7 @@ export const scalingReader = (view: Session): ScalingReader => ({
     const items = rows.slice(0, limit);
     return { items: items.map(decisionOf), next: rows.length > limit ? items.at(-1)!.id : null };
   },
+  desired: (pool) => readDesired(view, pool),
   pools: async () => (await readPools(view)).map(poolOf),
 });
 

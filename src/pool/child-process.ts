@@ -3,6 +3,7 @@ import { fork, type ChildProcess as NodeProcess } from "node:child_process";
 import type { Clock } from "../base/clock.js";
 import { Line } from "./border/line.js";
 import type { ChildSettings, FromChild, ToChild, Vitals } from "./border/messages.js";
+import type { Offer } from "./border/offer.js";
 import { type Exit, judgeExit } from "./life-cycle.js";
 
 export interface ChildProgram {
@@ -18,7 +19,7 @@ export interface ChildProcessOptions {
   readonly clock: Clock;
   /** A process whose loop has not answered for so long is killed. */
   readonly hangMs: number;
-  readonly onReady: (kinds: readonly string[]) => void;
+  readonly onReady: (offer: Offer) => void;
   readonly onMessage: (message: FromChild) => void;
   readonly onVitals: (vitals: Vitals) => void;
   /** Everything that it said before has been heard. */
@@ -121,7 +122,7 @@ export class ChildProcess {
     if (message.type === "ready") {
       this.#isReady = true;
       this.#answeredAtMs = this.#options.clock.monotonic();
-      return this.#options.onReady(message.kinds);
+      return this.#options.onReady(message.offer);
     }
     if (message.type === "unable" || message.type === "dying") {
       this.#said ??= { type: message.type, message: message.error.message };

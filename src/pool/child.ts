@@ -3,13 +3,14 @@
 import type { Clock } from "../base/clock.js";
 import type { AllocatableJob, PoolWorker } from "./allocation.js";
 import type { FromChild, ToChild, Vitals } from "./border/messages.js";
+import type { Offer } from "./border/offer.js";
 import { ChildProcess, type ChildProcessOptions } from "./child-process.js";
 import { type ChildState, type Exit, mayFollow } from "./life-cycle.js";
 import type { RemoteRun } from "./remote-run.js";
 
 export interface ChildEvents {
   readonly onState: (child: Child, before: ChildState) => void;
-  readonly onKinds: (child: Child, kinds: readonly string[]) => void;
+  readonly onOffer: (child: Child, offer: Offer) => void;
   readonly onMessage: (child: Child, message: FromChild) => void;
   readonly onVitals: (child: Child) => void;
   readonly onExit: (child: Child, exit: Exit) => void;
@@ -19,8 +20,8 @@ export interface ChildOptions extends ChildEvents {
   readonly number: number;
   readonly clock: Clock;
   readonly process: Pick<ChildProcessOptions, "program" | "settings" | "hangMs">;
-  /** Jobs at once, by queue. */
-  readonly capacity: ReadonlyMap<string, number>;
+  /** Jobs at once, by queue: as it is now. */
+  readonly capacity: () => ReadonlyMap<string, number>;
 }
 
 /** Figures of a child, as they are reported. */
@@ -52,6 +53,8 @@ export class Child implements PoolWorker {
   #processAtMs: number;
   #vitals: Vitals = { cpuUs: 0, memoryBytes: 0, uptimeMs: 0 };
   #cpu = 0;
+  #offer: Offer | undefined;
+  #kinds: ReadonlySet<string> = new Set();
   /** Runs by queue. */
   readonly #used = new Map<string, number>();
   jobsProcessed = 0;
@@ -102,9 +105,15 @@ export class Child implements PoolWorker {
     return (this.#state === "ready" || this.#state === "working") && !this.isDraining;
   }
 
-  canAccept(job: AllocatableJob): boolean {
-    if (!this.isServing || this.suspect !== undefined) return false;
-    return (this.#used.get(job.queue) ?? 0) < (this.#options.capacity.get(job.queue) ?? 0);
+  /** What the code of its process offers; undefined: it has not said ready. */
+  get offer(): Offer | undefined {
+    return this.#offer;
+  }
+
+  /** Not a kind that its code does not know: while processes are replaced, old code and new code are there at once. */
+  canAccept({ kind, queue }: AllocatableJob): boolean {
+    if (!this.isServing || this.suspect !== undefined || !this.#kinds.has(kind)) return false;
+    return (this.#used.get(queue) ?? 0) < (this.#options.capacity().get(queue) ?? 0);
   }
 
   startProcess(): void {
@@ -115,10 +124,12 @@ export class Child implements PoolWorker {
     this.#process = new ChildProcess({
       ...facts,
       clock,
-      onReady: (kinds) => {
+      onReady: (offer) => {
         this.readyAtMs = clock.monotonic();
+        this.#offer = offer;
+        this.#kinds = new Set(offer.definitions.map(({ kind }) => kind));
         this.become("ready");
-        this.#options.onKinds(this, kinds);
+        this.#options.onOffer(this, offer);
       },
       onMessage: (message) => this.#options.onMessage(this, message),
       onVitals: (vitals) => this.#measure(vitals),

@@ -45,6 +45,12 @@ const POOLS = `select p.name as pool, p.settings ->> 'policy' as policy, coalesc
   order by p.name, s.id limit ${SUPERVISORS_MAX}`;
 
 /** A row for each living supervisor, and one for each pool that has none. */
+/** Workers that the pool should have over all its hosts; undefined: there is no such pool. */
+export async function readDesired(db: Session, pool: string): Promise<number | undefined> {
+  const [row] = await db.query<{ desired: number | null }>("select fairmill.desired_workers_v1($1) as desired", [pool]);
+  return row?.desired ?? undefined;
+}
+
 export const readPools = (db: Session): Promise<PoolView[]> => db.query<PoolView>(POOLS);
 
 export interface DecisionView {

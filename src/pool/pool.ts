@@ -7,6 +7,7 @@
 import { type Clock, sleep } from "../base/clock.js";
 import type { Logger } from "../base/log.js";
 import type { FromChild } from "./border/messages.js";
+import type { Offer } from "./border/offer.js";
 import { Child, type ChildFacts, type ChildOptions } from "./child.js";
 import type { ChildState, Exit } from "./life-cycle.js";
 import { CrashLoopError } from "./pool-errors.js";
@@ -20,7 +21,7 @@ export interface PoolEvents {
   readonly onLost: (child: Child, exit: Exit) => void;
   /** How many children can be given jobs has changed. */
   readonly onCapacity: (serving: number) => void;
-  readonly onKinds: (kinds: readonly string[]) => void;
+  readonly onOffer: (offer: Offer) => void;
   readonly onCrashLoop: (error: CrashLoopError) => void;
 }
 
@@ -70,6 +71,10 @@ export class Pool {
 
   get children(): readonly Child[] {
     return this.#children;
+  }
+
+  get settings(): PoolSettings {
+    return this.#options.settings;
   }
 
   get target(): number {
@@ -211,7 +216,7 @@ export class Pool {
       clock,
       process: { ...process, settings: { ...process.settings, number } },
       onState: (one, before) => this.#onState(one, before),
-      onKinds: (_, kinds) => this.#options.onKinds(kinds),
+      onOffer: (_, offer) => this.#options.onOffer(offer),
       onMessage: this.#options.onMessage,
       onVitals: (one) => this.#recycling.look(one),
       onExit: (one, exit) => this.#onExit(one, exit),

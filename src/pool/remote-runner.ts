@@ -114,6 +114,11 @@ export class RemoteRunner implements RunsJobs {
     );
   }
 
+  /** What no child has taken yet goes back. */
+  abortWaiting(reason: Error): void {
+    for (const run of [...this.#waiting]) this.abort(run, reason);
+  }
+
   /** Gives waiting runs to children, as far as they can take them. */
   pump(): void {
     if (this.#isPumping || this.#waiting.length === 0) return;

@@ -104,8 +104,11 @@ export function settingsOf(config: PoolConfig, options: Omit<SupervisorOptions, 
   return { worker, capacity: checked.concurrency, pool, checked };
 }
 
-function refuseUnknownKinds({ graceMsByKind }: PoolSettings, { handlers = [], channels = [] }: WorkerOptions): void {
-  const kinds = new Set([...handlers, ...channels].map(({ definition }) => definition.kind as string));
+export const kindsOf = ({ handlers = [], channels = [] }: Pick<WorkerOptions, "handlers" | "channels">): string[] =>
+  [...handlers, ...channels].map(({ definition }) => definition.kind as string);
+
+function refuseUnknownKinds({ graceMsByKind }: PoolSettings, options: WorkerOptions): void {
+  const kinds = new Set(kindsOf(options));
   for (const kind of graceMsByKind.keys())
     if (!kinds.has(kind))
       throw new ConfigError("graceByKind", `worker.graceByKind: no handler here is of kind "${kind}".`);
@@ -115,6 +118,8 @@ function refuseUnknownKinds({ graceMsByKind }: PoolSettings, { handlers = [], ch
 export interface SupervisorInternals {
   readonly config?: PoolConfig;
   readonly program?: Pick<ChildProgram, "entry" | "args">;
+  /** For tests: a part of the worker that has not succeeded for so long is stuck. */
+  readonly stuckMs?: number;
 }
 
 export const moduleProgram = (path: string): Pick<ChildProgram, "entry" | "args"> => ({

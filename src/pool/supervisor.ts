@@ -9,28 +9,28 @@ import { hostname } from "node:os";
 import { type Clock, sleep, systemClock } from "../base/clock.js";
 import { FairmillError, ShutdownError } from "../base/errors.js";
 import { createLogger, type Logger } from "../base/log.js";
-import { VERSION } from "../base/version.js";
 import { newWorkerId } from "../core/worker/worker-id.js";
 import { Database } from "../db/database.js";
 import { explainFailure } from "../db/explain-failure.js";
+import { isSameOffer, type Offer, workerOf } from "./border/offer.js";
 import { loadModule } from "./child/load-module.js";
 import type { Child, ChildFacts } from "./child.js";
-import { PARTS, type PartName, stuckMsOf, stuckPart } from "./health.js";
+import { Claiming } from "./claiming.js";
+import { createPool } from "./create-pool.js";
+import type { PartName } from "./health.js";
 import type { ChildState } from "./life-cycle.js";
 import { type Metric, metricsOf } from "./metrics.js";
-import { Pool } from "./pool.js";
+import type { Pool } from "./pool.js";
 import type { CrashLoopError } from "./pool-errors.js";
-import { leavePool, readBeat, reportPool } from "./pool-statements.js";
-import { RemoteRunner } from "./remote-runner.js";
-import { RunTimes } from "./run-times.js";
+import { PoolReporter } from "./pool-reporter.js";
+import { leavePool } from "./pool-statements.js";
+import { readDesired } from "./pool-views.js";
 import type { ScaleDecision, ScaleInputs } from "./scale/brain.js";
-import { busiestOf } from "./scale/busiest.js";
-import { floorAt } from "./scale/floors.js";
-import { KubernetesTarget } from "./scale/kubernetes-target.js";
-import { LocalTarget } from "./scale/local-target.js";
-import { Scaler } from "./scale/scaler.js";
+import { createScaler } from "./scale/create-scaler.js";
+import type { Scaler } from "./scale/scaler.js";
 import {
   checkSupervisorOptions,
+  kindsOf,
   moduleProgram,
   type PoolConfig,
   type SupervisorInternals,
@@ -38,7 +38,7 @@ import {
   type SupervisorSettings,
   settingsOf,
 } from "./supervisor-settings.js";
-import { checkStop, createPoolWorker, type StopOptions, type Worker } from "./worker-port.js";
+import { checkStop, type StopOptions, type Worker } from "./worker-port.js";
 
 export interface SupervisorEvents {
   started: [{ supervisor: string }];
@@ -48,6 +48,8 @@ export interface SupervisorEvents {
   scaled: [{ decision: ScaleDecision; inputs: ScaleInputs }];
   /** A part of the worker had made no progress for too long: there is a new one. */
   restarted: [{ part: PartName }];
+  /** The children's code offers other kinds or queues than before: these are claimed now. */
+  adopted: [{ kinds: readonly string[]; queues: readonly string[] }];
   reported: [{ hosts: number }];
   trouble: [{ doing: string; error: unknown }];
   /** The children fail again and again: the supervisor stops. */
@@ -57,6 +59,10 @@ export interface SupervisorEvents {
 
 export interface SupervisorHealth {
   readonly ok: boolean;
+  /** Its parts get on, and its children are not given up: what a probe of liveness asks. */
+  readonly live: boolean;
+  /** It has started, is not stopping, and has a child that can be given jobs, where one is wanted: what a probe of readiness asks. */
+  readonly ready: boolean;
   /** What is wrong, in words. */
   readonly problems: readonly string[];
   /** How long ago each part of the worker last succeeded. */
@@ -65,6 +71,15 @@ export interface SupervisorHealth {
   /** Parts that had to be replaced since the start. */
   readonly restarts: number;
   readonly children: { readonly wanted: number; readonly serving: number };
+}
+
+/** What there is once the supervisor has begun to start. */
+interface Parts {
+  readonly db: Database;
+  readonly config: PoolConfig;
+  readonly pool: Pool | undefined;
+  readonly claiming: Claiming;
+  readonly reporter: PoolReporter;
 }
 
 export class Supervisor {
@@ -77,22 +92,16 @@ export class Supervisor {
   readonly #stopping = new AbortController();
   readonly #startedAtMs: number;
   #log: Logger;
-  #settings: SupervisorSettings | undefined;
+  #isStarted = false;
   #db: Database | undefined;
   #pool: Pool | undefined;
-  #worker: Worker | undefined;
-  #runner: RemoteRunner | undefined;
-  #runners: RemoteRunner[] = [];
+  #parts: Parts | undefined;
   #scaler: Scaler | undefined;
   #loops: Promise<unknown>[] = [];
-  #runNumbers = 0;
-  #hosts = 1;
-  #restarts = 0;
-  #isListening = false;
   #error: CrashLoopError | undefined;
   #stopped: Promise<void> | undefined;
-  #seenAtMs: Record<PartName, number>;
-  readonly #times: RunTimes;
+  /** What is claimed by; undefined: as the config that was loaded at the start says. */
+  #offer: Offer | undefined;
 
   constructor(options: SupervisorOptions, internals: SupervisorInternals = {}) {
     this.#path = checkSupervisorOptions(options);
@@ -101,36 +110,30 @@ export class Supervisor {
     this.#clock = options.clock ?? systemClock;
     this.#log = options.logger ?? createLogger();
     this.#startedAtMs = this.#clock.now();
-    this.id = newWorkerId({
-      host: hostname(),
-      pid: process.pid,
-      nowMs: this.#clock.now(),
-      random: this.#clock.random(),
-    });
-    const now = this.#clock.monotonic();
-    this.#seenAtMs = { claim: now, upkeep: now, heartbeat: now };
-    this.#times = new RunTimes(this.#clock);
+    const [nowMs, random] = [this.#clock.now(), this.#clock.random()];
+    this.id = newWorkerId({ host: hostname(), pid: process.pid, nowMs, random });
   }
 
   /** Resolves when the first children are ready and the worker claims. */
   async start(): Promise<this> {
-    if (this.#settings !== undefined)
+    if (this.#isStarted)
       throw new FairmillError("FAIRMILL_WORKER_STATE", "A supervisor is started once; create another one.");
+    this.#isStarted = true;
     const config = this.#internals.config ?? (await loadModule<PoolConfig>(this.#path));
     const settings = settingsOf(config, this.#options);
-    this.#settings = settings;
     this.#log = settings.worker.logger ?? this.#log;
-    this.#db = new Database(settings.worker, { connectionsMax: 2, applicationName: "fairmill supervisor" });
+    const db = new Database(settings.worker, { connectionsMax: 2, applicationName: "fairmill supervisor" });
+    this.#db = db;
     try {
-      if (this.#options.inline !== true) await this.#startChildren(settings);
-      this.#worker = this.#makeWorker();
-      await this.#worker.start();
+      if (this.#options.inline !== true) await this.#startChildren(settings, db);
+      this.#parts = this.#makeParts(settings, db, config);
+      await this.#parts.claiming.start();
       await this.#report();
     } catch (error) {
       await this.stop({ grace: 0 });
-      throw this.#error ?? explainFailure(error, this.#db.schema);
+      throw this.#error ?? explainFailure(error, db.schema);
     }
-    this.#startLoops(settings);
+    this.#startLoops(this.#parts);
     this.#log.info(
       { supervisor: this.id, pool: settings.pool.pool, children: this.#pool?.serving.length ?? 0 },
       "Supervisor started",
@@ -141,9 +144,9 @@ export class Supervisor {
 
   /** The worker that claims for the children; its events tell of every job. */
   get worker(): Worker {
-    if (this.#worker === undefined)
+    if (this.#parts === undefined)
       throw new FairmillError("FAIRMILL_WORKER_STATE", "The supervisor has not been started.");
-    return this.#worker;
+    return this.#parts.claiming.worker;
   }
 
   children(): readonly ChildFacts[] {
@@ -154,34 +157,49 @@ export class Supervisor {
     return metricsOf(this.children());
   }
 
-  /** New processes for all children, each ready before an old one drains: after a deployment. False: a new one did not get ready. */
+  /**
+   * New processes for all children, each ready before an old one drains: after a deployment. Kinds and queues that the new code has are claimed from
+   * then on. False: a new one did not get ready.
+   */
   async restart(): Promise<boolean> {
     this.#log.info({ supervisor: this.id }, "Restarting all children, one after the other");
-    return (await this.#pool?.restart("restarted")) ?? true;
+    const isDone = (await this.#pool?.restart("restarted")) ?? true;
+    if (isDone) await this.#adopt();
+    return isDone;
   }
 
   health(): SupervisorHealth {
-    const nowMs = this.#clock.monotonic();
-    const parts = Object.fromEntries(PARTS.map((part) => [part, nowMs - this.#seenAtMs[part]])) as Record<
-      PartName,
-      number
-    >;
+    const claiming = this.#parts?.claiming;
+    const parts = claiming?.partsMs ?? { claim: 0, upkeep: 0, heartbeat: 0 };
     const serving = this.#pool?.serving.length ?? 0;
     const wanted = this.#pool?.target ?? 0;
-    const stuck = this.#stuck();
+    const stuck = claiming?.stuck();
     const problems = [
       ...(stuck === undefined ? [] : [`${stuck} has not succeeded for ${Math.round(parts[stuck])} ms`]),
       ...(serving === 0 && wanted > 0 ? [`none of ${wanted} children is ready`] : []),
       ...(this.#error === undefined ? [] : [this.#error.message]),
     ];
+    const isRunning = this.#loops.length > 0 && !this.#stopping.signal.aborted;
     return {
       ok: problems.length === 0,
+      live: stuck === undefined && this.#error === undefined,
+      ready: problems.length === 0 && isRunning,
       problems,
       parts,
-      isListening: this.#isListening,
-      restarts: this.#restarts,
+      isListening: claiming?.isListening ?? false,
+      restarts: claiming?.restarts ?? 0,
       children: { wanted, serving },
     };
+  }
+
+  /** The name of its pool. */
+  get pool(): string {
+    return this.#parts?.claiming.settings.pool.pool ?? this.#options.worker?.pool ?? "default";
+  }
+
+  /** How many workers the pool should have, over all hosts; undefined: it has not been reported yet. */
+  async desired(): Promise<number | undefined> {
+    return this.#parts && readDesired(this.#parts.db, this.pool);
   }
 
   /** Stops gracefully; a second call returns the same promise. `grace` overrides the settings. */
@@ -202,7 +220,7 @@ export class Supervisor {
   async #stop(graceMs: number | undefined): Promise<void> {
     this.#stopping.abort();
     await this.#scaler?.stop();
-    if (this.#worker !== undefined) await this.#stopWorker(this.#worker, graceMs);
+    await this.#parts?.claiming.stop(graceMs);
     await this.#pool?.stop();
     await Promise.all(this.#loops);
     if (this.#db !== undefined) {
@@ -213,144 +231,62 @@ export class Supervisor {
     this.events.emit("stopped", { supervisor: this.id });
   }
 
-  /** Jobs whose kind has a shorter grace are told to stop before the others are. */
-  async #stopWorker(worker: Worker, graceMs: number | undefined): Promise<void> {
-    const runs = this.#runs();
-    const longest = runs.map(({ claim }) => this.#pool!.graceOf(claim.kind));
-    const wholeMs = graceMs ?? Math.max(this.#settings!.checked.graceMs, ...longest);
-    const forget = runs.map((run) => {
-      const ownMs = Math.min(wholeMs, this.#pool!.graceOf(run.claim.kind));
-      return this.#clock.after(ownMs, () => this.#runner?.abort(run, new ShutdownError()));
-    });
-    await worker.stop({ grace: wholeMs });
-    for (const one of forget) one();
-  }
-
-  async #startChildren(settings: SupervisorSettings): Promise<void> {
-    const { pool, checked, capacity } = settings;
-    const { leaseMs, abortGraceMs, stepsMax, effectsMax, effectsBytesMax, keepLogs, redact } = checked;
-    const run = { leaseMs, abortGraceMs, stepsMax, effectsMax, effectsBytesMax, keepLogs, redact };
-    const program = { ...(this.#internals.program ?? moduleProgram(this.#path)), execArgv: pool.execArgv };
-    const made = new Pool({
-      clock: this.#clock,
-      log: this.#log,
-      settings: pool,
-      graceMs: checked.graceMs,
-      abortGraceMs,
-      child: {
-        capacity,
-        process: {
-          program,
-          hangMs: pool.hangMs,
-          settings: { schema: this.#db!.schema, ...run },
-        },
-      },
+  async #startChildren(settings: SupervisorSettings, db: Database): Promise<void> {
+    const { pool, first } = createPool({
+      ...{ clock: this.#clock, log: this.#log, settings, schema: db.schema },
+      program: this.#internals.program ?? moduleProgram(this.#path),
+      capacity: () => (this.#parts?.claiming.settings ?? settings).capacity,
       onChild: (child, before) => this.#childChanged(child, before),
       onMessage: (child, message) => {
-        for (const runner of this.#runners) runner.hear(child, message);
-        if (message.type === "verdict" || message.type === "completed") made.looked(child);
+        this.#parts?.claiming.hear(child, message);
+        if (message.type === "verdict" || message.type === "completed") pool.looked(child);
       },
-      onLost: (child, exit) => {
-        for (const runner of this.#runners) runner.lost(child, exit);
-      },
-      onCapacity: (serving) => this.#worker?.resize(serving),
-      onKinds: (kinds) => this.#tellKinds(kinds),
+      onLost: (child, exit) => this.#parts?.claiming.lost(child, exit),
+      onCapacity: (serving) => this.#parts?.claiming.resize(serving),
+      onOffer: (offer) => this.#compare(offer),
       onCrashLoop: (error) => this.#fail(error),
     });
-    made.onGraceOver = (child, number) => {
+    pool.onGraceOver = (child, number) => {
       const run = child.runs.get(number);
-      if (run !== undefined) (run.home as RemoteRunner).abort(run, new ShutdownError());
+      if (run !== undefined) this.#parts?.claiming.abort(run, new ShutdownError());
     };
-    this.#pool = made;
-    const floor = floorAt(pool.floors, this.#clock.now())?.min ?? 0;
-    // Replicas are scaled, so what is in one of them is fixed. Never more than the least: the pool grows when there is a reason.
-    const first = pool.kubernetes === undefined ? Math.max(pool.min, floor) : (pool.kubernetes.childrenPerPod ?? 1);
-    made.resizeTo(first, "started");
-    await made.servingAtLeast(Math.min(1, first));
+    this.#pool = pool;
+    pool.resizeTo(first, "started");
+    await pool.servingAtLeast(Math.min(1, first));
     if (this.#error !== undefined) throw this.#error;
   }
 
-  #makeWorker(): Worker {
-    const { worker: options } = this.#settings!;
-    if (this.#pool === undefined) return createPoolWorker(options);
-    const pool = this.#pool;
-    const worker = createPoolWorker(options, {
-      makeRunner: (runnerOptions, ends, stores) => {
-        const runner = new RemoteRunner(
-          {
-            allocation: this.#settings!.pool.allocation,
-            nextNumber: () => ++this.#runNumbers,
-            children: () => pool.serving,
-            onEnded: (child) => {
-              pool.succeeded(child);
-              pool.looked(child);
-            },
-            onGivenUp: (child, kind) =>
-              pool.drain(child, { kind: "wanted", reason: `a handler of kind "${kind}" ignored its signal` }),
-          },
-          runnerOptions,
-          ends,
-          stores,
-        );
-        this.#runner = runner;
-        this.#runners.push(runner);
-        return runner;
-      },
-      stats: () => {
-        const { serving } = pool;
-        const { capacity, busy } = busiestOf(serving, this.#settings!.capacity);
-        return { children: serving.length, utilisation: serving.length === 0 ? 0 : busy / capacity / serving.length };
-      },
-      onUpkept: () => this.#saw("upkeep"),
+  #makeParts(settings: SupervisorSettings, db: Database, config: PoolConfig): Parts {
+    const claiming = new Claiming({
+      ...{ clock: this.#clock, log: this.#log, db, supervisor: this.id, settings, pool: this.#pool },
+      stuckMs: this.#internals.stuckMs,
+      onReplaced: (part) => this.events.emit("restarted", { part }),
     });
-    worker.resize(pool.serving.length);
-    worker.events.on("claimed", () => this.#saw("claim"));
-    worker.events.on("idle", () => this.#saw("claim"));
-    worker.events.on("listening", ({ working }) => {
-      this.#isListening = working;
+    const reporter = new PoolReporter({
+      ...{ db, supervisor: this.id, startedAtMs: this.#startedAtMs },
+      settings: () => claiming.settings,
+      worker: () => claiming.worker.id,
+      health: () => this.health(),
+      children: () => this.children(),
+      meanRunMs: () => claiming.times.meanMs([], settings.pool.targetWaitMs),
     });
-    worker.events.on("ended", ({ durationMs }) => this.#times.ended(durationMs));
-    for (const part of PARTS) this.#saw(part);
-    return worker;
+    this.#offer = this.#pool?.serving[0]?.offer;
+    return { db, config, pool: this.#pool, claiming, reporter };
   }
 
-  #startLoops(settings: SupervisorSettings): void {
-    const { pool, checked, capacity } = settings;
-    this.#loops.push(this.#repeat(pool.healthMs, () => this.#report(), "reporting children"));
-    if (this.#pool === undefined) return;
-    this.#loops.push(
-      this.#repeat(Math.min(pool.healthMs, checked.leaseMs), () => this.#watch(), "watching the worker"),
-    );
-    const db = this.#db!;
-    const { kubernetes } = pool;
-    const times = kubernetes?.childrenPerPod ?? 1;
-    const each = new Map([...capacity].map(([queue, count]) => [queue, count * times]));
-    this.#scaler = new Scaler({
-      db,
-      clock: this.#clock,
-      log: this.#log,
-      settings: pool,
-      supervisor: this.id,
-      capacity: each,
-      kinds: this.#kinds(),
-      waiting: () => this.#runner?.waiting ?? 0,
-      meanRunMs: () => this.#times.meanMs(this.#runs(), pool.targetWaitMs),
-      target:
-        kubernetes === undefined
-          ? new LocalTarget({
-              pool: this.#pool,
-              capacity,
-              hosts: () => this.#hosts,
-              memoryBytesMax: pool.memoryBytesMax,
-            })
-          : new KubernetesTarget({
-              db,
-              pool: pool.pool,
-              supervisor: this.id,
-              leaseMs: 3 * pool.scaleMs,
-              kubernetes,
-              capacity: each,
-            }),
+  #startLoops({ claiming, db, pool, reporter }: Parts): void {
+    const { pool: settings, checked } = claiming.settings;
+    this.#loops.push(this.#repeat(settings.healthMs, () => this.#report(), "reporting children"));
+    if (pool === undefined) return;
+    const watchMs = Math.min(settings.healthMs, checked.leaseMs);
+    this.#loops.push(this.#repeat(watchMs, () => claiming.watch(), "watching the worker"));
+    this.#scaler = createScaler({
+      ...{ db, clock: this.#clock, log: this.#log, settings, supervisor: this.id, pool },
+      capacity: () => claiming.settings.capacity,
+      kinds: () => kindsOf(claiming.settings.worker),
+      waiting: () => claiming.waiting,
+      meanRunMs: () => claiming.times.meanMs(claiming.runs, settings.targetWaitMs),
+      hosts: () => reporter.hosts,
       onDecision: (decision, inputs) => this.#decided(decision, inputs),
       onTrouble: (error) => this.#trouble("scaling", error),
     });
@@ -378,106 +314,45 @@ export class Supervisor {
     }
   }
 
-  #runs() {
-    return this.#pool?.children.flatMap((child) => [...child.runs.values()]) ?? [];
-  }
-
-  #kinds(): string[] {
-    const { handlers = [], channels = [] } = this.#settings!.worker;
-    return [...handlers, ...channels].map(({ definition }) => definition.kind as string);
-  }
-
   async #report(): Promise<void> {
-    const { pool, capacity } = this.#settings!;
-    this.#hosts = await reportPool(
-      this.#db!,
-      pool.pool,
-      {
-        id: this.id,
-        worker: this.#worker?.id ?? null,
-        host: hostname(),
-        pid: process.pid,
-        version: VERSION,
-        health: this.health(),
-        startedAtMs: this.#startedAtMs,
-        everyMs: pool.healthMs,
-      },
-      this.children(),
-      {
-        min: pool.min,
-        max: pool.max,
-        capacity: Math.max(...capacity.values()),
-        policy: pool.policy,
-        targetWaitMs: pool.targetWaitMs,
-        meanRunMs: this.#times.meanMs([], pool.targetWaitMs),
-        queues: [...capacity.keys()],
-        kinds: this.#kinds(),
-      },
-    );
-    this.events.emit("reported", { hosts: this.#hosts });
-  }
-
-  /** The database has answered: whatever has not succeeded for too long is not its fault. */
-  async #watch(): Promise<void> {
-    const beat = await readBeat(this.#db!, this.worker.id);
-    if (beat !== null && beat.state === "alive") this.#seenAtMs.heartbeat = this.#clock.monotonic() - beat.silentMs;
-    const part = this.#stuck();
-    if (part !== undefined) await this.#replaceWorker(part);
-  }
-
-  #stuck(): PartName | undefined {
-    const settings = this.#settings;
-    if (settings === undefined || this.#pool === undefined) return undefined;
-    const { leaseMs, pollMs } = settings.checked;
-    const perChild = [...settings.capacity.values()].reduce((sum, each) => sum + each, 0);
-    const running = this.#pool.children.reduce((sum, child) => sum + child.running, 0) + (this.#runner?.waiting ?? 0);
-    return stuckPart({
-      nowMs: this.#clock.monotonic(),
-      seenAtMs: this.#seenAtMs,
-      mayClaim: running < this.#pool.serving.length * perChild,
-      stuckMs: stuckMsOf(settings.pool.hangMs, leaseMs, pollMs),
-    });
-  }
-
-  /** What it held is released, as far as the database lets it; children and their other work stay. */
-  async #replaceWorker(part: PartName): Promise<void> {
-    const old = this.#worker!;
-    const oldRunner = this.#runner;
-    this.#restarts++;
-    this.#log.error(
-      { supervisor: this.id, worker: old.id, part },
-      "A part of the worker has made no progress: replacing the worker",
-    );
-    this.#worker = this.#makeWorker();
-    await this.#worker.start();
-    this.events.emit("restarted", { part });
-    await old.stop({ grace: 0 });
-    this.#runners = this.#runners.filter((runner) => runner !== oldRunner);
+    if (this.#parts !== undefined) this.events.emit("reported", { hosts: await this.#parts.reporter.report() });
   }
 
   #childChanged(child: Child, before: ChildState): void {
-    if (child.isServing) for (const runner of this.#runners) runner.pump();
+    if (child.isServing) this.#parts?.claiming.pump();
     this.events.emit("child", { child: child.facts(), before });
     // People and other hosts see it now, not at the next round; working and ready change too often for that.
     const isBig = child.state !== "working" && before !== "working";
-    if (isBig && this.#worker !== undefined && !this.#stopping.signal.aborted)
+    if (isBig && this.#parts !== undefined && !this.#stopping.signal.aborted)
       void this.#report().catch((error: unknown) => this.#trouble("reporting children", error));
   }
 
-  /** New code may know other kinds than this process, which decides what is claimed. */
-  #tellKinds(kinds: readonly string[]): void {
-    const own = new Set(this.#kinds());
-    const missing = [...own].filter((kind) => !kinds.includes(kind));
-    const added = kinds.filter((kind) => !own.has(kind));
-    if (missing.length + added.length > 0)
-      this.#log.warn(
-        { supervisor: this.id, missing, added },
-        "The children's handlers are not the supervisor's: restart the supervisor to claim by the new ones",
-      );
+  /** All children run the same new code: what that offers is claimed from now on. */
+  async #adopt(): Promise<void> {
+    const offer = this.#pool?.serving[0]?.offer;
+    if (this.#parts === undefined || offer === undefined || this.#stopping.signal.aborted) return;
+    if (this.#offer !== undefined && isSameOffer(this.#offer, offer)) return;
+    const { config, claiming } = this.#parts;
+    try {
+      await claiming.adopt(settingsOf({ ...config, ...workerOf(offer) }, this.#options));
+    } catch (error) {
+      return this.#trouble("claiming by the new code", error);
+    }
+    this.#offer = offer;
+    const { worker, capacity } = claiming.settings;
+    const adopted = { kinds: kindsOf(worker), queues: [...capacity.keys()] };
+    this.#log.info({ supervisor: this.id, ...adopted }, "Claiming by what the new code offers");
+    this.events.emit("adopted", adopted);
+    await this.#report().catch((error: unknown) => this.#trouble("reporting children", error));
   }
 
-  #saw(part: PartName): void {
-    this.#seenAtMs[part] = this.#clock.monotonic();
+  /** A process that died may come back with other code than the rest: its kinds are claimed after a restart of all. */
+  #compare(offer: Offer): void {
+    if (this.#offer !== undefined && !isSameOffer(this.#offer, offer))
+      this.#log.warn(
+        { supervisor: this.id, kinds: offer.definitions.map(({ kind }) => kind) },
+        "A child runs other code than the pool began with: a restart of the children (SIGHUP) adopts its kinds and queues",
+      );
   }
 
   #fail(error: CrashLoopError): void {

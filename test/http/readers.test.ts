@@ -130,6 +130,17 @@ test("pools: living supervisors with their children by stage of life, and the wo
   expect((await ask("acmeViewer", "GET", "/scaling/pools")).status).toBe(403);
 });
 
+test("desired: a number for KEDA's metrics-api, of a pool that there is, for callers that may see all", async () => {
+  const { ask } = serverFor(db);
+  const path = "/scaling/pools/images/desired";
+  expect((await ask("viewer", "GET", path)).status).toBe(404);
+  await serve();
+  await report([]);
+  await decide({});
+  expect((await ask("viewer", "GET", path)).body).toEqual({ pool: "images", desired: 4 });
+  expect((await ask("acmeViewer", "GET", path)).status).toBe(403);
+});
+
 test("decisions: newest first, page by page, of a pool, in a part of time", async () => {
   const { ask } = serverFor(db);
   await report([]);

@@ -1,8 +1,8 @@
 // What crosses the border between a supervisor and its children, and arrives there as it would in one process.
 import { createClient } from "fairmill";
 import { expect, test } from "vitest";
-import { waitUntil } from "../support/wait.js";
-import { servingAtLeast, servingOf, useRig } from "./rig.js";
+import { waitForEvent, waitUntil } from "../support/wait.js";
+import { heard, servingAtLeast, servingOf, useRig } from "./rig.js";
 
 const rig = useRig();
 
@@ -100,4 +100,39 @@ test("few connections, whatever the size of the pool", async () => {
   await Promise.all(Array.from({ length: 40 }, async () => rig.ended(await rig.enqueue("effects"))));
   // Those of one worker with two queues (6, heartbeat, listener), and two of the supervisor.
   expect(await count()).toBeLessThanOrEqual(10);
+});
+
+test("what a handler in a child logs is kept with its job, and its secrets are not", async () => {
+  await rig.start({ worker: { minInstances: 1 } });
+  const job = await rig.enqueue("talking");
+  await rig.ended(job);
+  const rows = await waitUntil("the line is kept", async () => {
+    const lines = await rig.db.query("select level, line from fairmill.job_log where job_id = $1", [job]);
+    return lines.length > 0 ? lines : undefined;
+  });
+  expect(rows).toMatchObject([
+    { level: "info", line: { message: "talked", fields: { step: 1, password: "[redacted]" } } },
+  ]);
+  expect(JSON.stringify(rows)).not.toContain("hunter2");
+});
+
+test("a job that a handler in a child puts into a batch is told by the event registered", async () => {
+  const supervisor = await rig.start({ worker: { minInstances: 1 } });
+  const client = createClient({ databaseUrl: rig.db.url });
+  const batch = await client.batches.open({ hold: "1h" });
+  const registered = waitForEvent(supervisor.worker.events, "registered");
+  const job = await rig.enqueue("registering", { batch: batch.id });
+  expect(await registered).toMatchObject({ kind: "begotten", batch: batch.id, job: null });
+  expect(await rig.ended(job)).toMatchObject({ state: "done" });
+  await batch.close();
+  await client.close();
+});
+
+test("the time limit that was given with one job holds in a child, and a blocked loop past it costs the process", async () => {
+  const supervisor = await rig.start({ worker: { minInstances: 1, hangTimeout: "10m" } });
+  const job = await rig.enqueue("slow", { ms: 600_000 }, { timeout: 200, attempts: 1 });
+  expect(await rig.ended(job)).toMatchObject({ state: "dead", failures: [{ outcome: "timeout" }] });
+  const failed = heard(supervisor, "child", ({ child }) => child.state === "failed");
+  await rig.enqueue("blocking", { ms: 600_000 }, { timeout: 200 });
+  expect((await failed).child.reason).toMatch(/past the time limit of kind "blocking"/);
 });

@@ -84,6 +84,24 @@ test("a clean recycle never counts as a crash, and happens to one child at a tim
   expect(servingOf(supervisor).length).toBeGreaterThanOrEqual(3);
 });
 
+test.each([
+  ["age", { age: "1s" }, 0, /^recycled after \d+ s$/],
+  ["memory", { memoryBytes: 300 * 1024 * 1024 }, 320 * 1024 * 1024, /^recycled at \d+ MiB$/],
+] as const)("a process is recycled by its %s, and no job pays for it", async (_, recycle, bytes, reason) => {
+  // Figures come with the answers to pings, four in this time.
+  const supervisor = await rig.start({ worker: { minInstances: 1, hangTimeout: "10s", recycle } });
+  const [old] = servingOf(supervisor);
+  const job = await rig.enqueue("keeping", { bytes });
+  expect(await rig.ended(job)).toMatchObject({ state: "done", crashes: 0, attempt: 1 });
+  const ended = await waitUntil("the old process was recycled", () =>
+    supervisor.children().find(({ number, state }) => number === old!.number && state === "terminated"),
+  );
+  expect(ended).toMatchObject({ reason: expect.stringMatching(reason), failures: 0 });
+  const [fresh] = await servingAtLeast(supervisor, 1);
+  expect(fresh!.pid).not.toBe(old!.pid);
+  expect(await rig.ended(await rig.enqueue("quick"))).toMatchObject({ state: "done", crashes: 0 });
+});
+
 test("a restart is phased: as many serve as before at every moment, and jobs that run end where they began", async () => {
   const supervisor = await rig.start({ worker: { minInstances: 2 } });
   const old = (await servingAtLeast(supervisor, 2)).map(({ pid }) => pid!);
@@ -171,7 +189,7 @@ test("children have rows of their own, with their figures, and so has what they 
     ["worker.uptime", "counter"],
     ["worker.jobs_processed", "counter"],
   ]);
-  expect(supervisor.health()).toMatchObject({ ok: true, problems: [], children: { wanted: 2, serving: 2 } });
+  expect(supervisor.health()).toMatchObject({ ok: true, live: true, ready: true, children: { wanted: 2, serving: 2 } });
   await supervisor.stop();
   expect(await rig.db.query("select from fairmill.child")).toEqual([]);
 });

@@ -107,6 +107,20 @@ const jobs = {
       tx.release();
     }
   },
+  /** Logs a secret, for tests of what is kept. */
+  talking: (ctx) => {
+    ctx.log.info({ password: "hunter2", step: 1 }, "talked");
+    return { by: process.pid };
+  },
+  /** Asks for a job in a batch of its own. */
+  registering: async (ctx) => {
+    await ctx.enqueue(begotten, { parent: ctx.id }, { batch: ctx.input.batch });
+  },
+  /** Holds as much memory as its input says, for good. */
+  keeping: (ctx) => {
+    globalThis.kept = Buffer.alloc(ctx.input.bytes, 1);
+    return { by: process.pid };
+  },
   failing: () => {
     throw Object.assign(new Error("no such address"), { retryable: false });
   },
@@ -123,6 +137,8 @@ export default defineConfig({
   channels: [receipts],
   concurrency: Number(process.env.TEST_POOL_CONCURRENCY ?? 10),
   abortGrace: "200ms",
+  keepLogs: "info",
+  redact: ["password"],
   poll: "1s",
   logger: process.env.TEST_POOL_LOG ? undefined : silentLogger,
 });

@@ -1,8 +1,8 @@
 // A supervisor with real child processes, for tests, and the table by which their handlers tell what they do.
 import type { EventEmitter } from "node:events";
 import { fileURLToPath } from "node:url";
-import { createClient, createSupervisor, defineJob, type Supervisor, type SupervisorOptions } from "fairmill";
-import type { SupervisorEvents } from "fairmill/pool";
+import { createClient, defineJob, type EnqueueOptions, type SupervisorOptions } from "fairmill";
+import { Supervisor, type SupervisorEvents } from "fairmill/pool";
 import { afterEach, beforeEach } from "vitest";
 import { type TestDatabase, useDatabase } from "../support/database.js";
 import { endAfterTest } from "../support/leftovers.js";
@@ -12,8 +12,9 @@ export const MODULE = fileURLToPath(new URL("./pool-module.mjs", import.meta.url
 
 export interface Rig {
   readonly db: TestDatabase;
-  start(options?: Partial<SupervisorOptions>): Promise<Supervisor>;
-  enqueue(kind: string, input?: unknown): Promise<string>;
+  /** `stuckMs`: a part of its worker that has not succeeded for so long is stuck. */
+  start(options?: Partial<SupervisorOptions>, stuckMs?: number): Promise<Supervisor>;
+  enqueue(kind: string, input?: unknown, options?: EnqueueOptions): Promise<string>;
   /** Which processes have run the job, in their order. */
   pidsOf(job: string): Promise<number[]>;
   runs(job: string, times?: number): Promise<number[]>;
@@ -48,20 +49,23 @@ export function useRig(): Rig {
   });
   const rig: Rig = {
     db,
-    start: async (options = {}) => {
-      const supervisor = createSupervisor({
-        module: MODULE,
-        databaseUrl: db.url,
-        ...options,
-        worker: { minInstances: 2, healthCheckInterval: "200ms", scaleInterval: "10m", ...options.worker },
-      });
+    start: async (options = {}, stuckMs) => {
+      const supervisor = new Supervisor(
+        {
+          module: MODULE,
+          databaseUrl: db.url,
+          ...options,
+          worker: { minInstances: 2, healthCheckInterval: "200ms", scaleInterval: "10m", ...options.worker },
+        },
+        stuckMs === undefined ? {} : { stuckMs },
+      );
       running.add(supervisor);
       return supervisor.start();
     },
-    enqueue: async (kind, input = {}) => {
+    enqueue: async (kind, input = {}, options = {}) => {
       const client = createClient({ databaseUrl: db.url });
       try {
-        return (await client.enqueue(defineJob({ kind }), input)).id;
+        return (await client.enqueue(defineJob({ kind }), input, options)).id;
       } finally {
         await client.close();
       }

@@ -4,7 +4,7 @@ import { mapPage, pageOf } from "../page.js";
 import { notFound, notWired, requestInvalid } from "../problem.js";
 import { readJobsOfWorker } from "../rooms.js";
 import { limitIn, paging, type Route, route } from "../route.js";
-import { name, object, oneOf, optional } from "../schema.js";
+import { name, number, object, oneOf, optional } from "../schema.js";
 import * as shapes from "../shapes.js";
 import { spanIn, spanQuery } from "../span.js";
 import { readWorker, readWorkers } from "../view-statements.js";
@@ -61,6 +61,19 @@ export const fleetRoutes: readonly Route[] = [
     handle: async ({ http }) => {
       if (http.scaling === undefined) throw notWired("What the supervisor decides");
       return { items: await http.scaling.pools() };
+    },
+  }),
+  route("GET", "/scaling/pools/{pool}/desired", {
+    summary: "How many workers a pool should have now, for the autoscaler of a cluster",
+    role: "viewer",
+    tenants: "refused",
+    answer: object({ pool: name, desired: number }),
+    handle: async ({ http, params }) => {
+      if (http.scaling?.desired === undefined) throw notWired("What the supervisor decides");
+      const pool = params["pool"] ?? "";
+      const desired = await http.scaling.desired(pool);
+      if (desired === undefined) throw notFound("such pool");
+      return { pool, desired };
     },
   }),
 ];

@@ -4,6 +4,7 @@ import type { Claim } from "../../core/job/claim.js";
 import type { CompletedAnswer } from "../../core/job/effects.js";
 import type { Verdict } from "../../core/job/outcome.js";
 import type { KeptLevel } from "../../logs/log-statements.js";
+import type { Offer } from "./offer.js";
 import type { SentEffects } from "./sent-effects.js";
 
 /** Why a run is told to stop, by the code of the error. */
@@ -43,7 +44,7 @@ export interface Vitals {
 }
 
 export type FromChild =
-  | { readonly type: "ready"; readonly kinds: readonly string[] }
+  | { readonly type: "ready"; readonly offer: Offer }
   /** The process could not load its handlers; it ends. */
   | { readonly type: "unable"; readonly error: SentError }
   | {

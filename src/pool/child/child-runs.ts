@@ -23,7 +23,9 @@ import { deliveryWriter } from "../../outbox/delivery-mark.js";
 import { contextMembers } from "../../worker/context-members.js";
 import { WorkerEffects } from "../../worker/effect-maker.js";
 import type { Middleware, Use } from "../../worker/worker-middleware.js";
+import type { WorkerOptions } from "../../worker/worker-settings.js";
 import type { ChildSettings, FromChild, ToChild } from "../border/messages.js";
+import { type Offer, offerOf } from "../border/offer.js";
 import { sendEffects } from "../border/sent-effects.js";
 import { receiveReason } from "../border/sent-errors.js";
 import { ChildLogs } from "./child-logs.js";
@@ -37,6 +39,8 @@ export interface ChildWork {
   readonly channels?: readonly Channel<any, any>[] | undefined;
   readonly use?: Use | undefined;
   readonly codec?: Codec | undefined;
+  readonly queues?: WorkerOptions["queues"] | undefined;
+  readonly concurrency?: number | undefined;
 }
 
 export interface ChildRunsOptions {
@@ -47,7 +51,7 @@ export interface ChildRunsOptions {
 }
 
 export class ChildRuns implements RunEnds {
-  readonly kinds: readonly string[];
+  readonly offer: Offer;
   readonly #say: (message: FromChild) => void;
   readonly #runner: Runner;
   readonly #ports: ChildPorts;
@@ -83,7 +87,8 @@ export class ChildRuns implements RunEnds {
     );
     const format = { seal: codec && resultSealer(codec, log), details: detailList({ delivery: deliveryWriter }) };
     const handlers = handlerTable([...(work.handlers ?? []), ...deliveries], middlewares);
-    this.kinds = [...handlers.keys()];
+    const { queues, concurrency } = work;
+    this.offer = offerOf(definitions, { ...(queues && { queues }), ...(concurrency !== undefined && { concurrency }) });
     this.#runner = new Runner(
       {
         handlers,

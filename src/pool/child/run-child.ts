@@ -46,7 +46,7 @@ export function runChild(load: () => Promise<LoadedWork>): void {
       const { logger, ...work } = await load();
       const log = (logger ?? createLogger()).child({ child: settings.number });
       runs = new ChildRuns(work, { settings, clock, log, say: (message) => line.say(message) });
-      line.say({ type: "ready", kinds: runs.kinds });
+      line.say({ type: "ready", offer: runs.offer });
     } catch (error) {
       line.say({ type: "unable", error: sendError(error) });
       leave(1);

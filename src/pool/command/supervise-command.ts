@@ -15,12 +15,14 @@ import {
   type WorkerFlags,
 } from "../../cli/worker-from-config.js";
 import type { PoolOptions } from "../pool-settings.js";
+import { addressOf, type HealthAddress } from "./health-address.js";
 
 interface Flags extends WorkerFlags {
   readonly inline?: true;
   readonly min?: number;
   readonly max?: number;
   readonly pool?: string;
+  readonly listen?: HealthAddress;
 }
 
 const INSTANCES_MAX = 1_000;
@@ -34,6 +36,7 @@ once. SIGHUP starts new processes for all children, each ready before an old one
   examples: [
     ["fairmill supervise", "as the config says: 2 to 10 processes, unless it says otherwise"],
     ["fairmill supervise --min 1 --max 4 --concurrency 5", "1 to 4 processes, each with 5 jobs at once in each queue"],
+    ["fairmill supervise --listen 0.0.0.0:7421", "with probes for Kubernetes"],
     ["fairmill supervise --inline", "everything in one process, for small machines"],
   ],
   declare: (command) => {
@@ -42,7 +45,12 @@ once. SIGHUP starts new processes for all children, each ready before an old one
       .option("--min <n>", "at least so many processes", whole("--min", 0, INSTANCES_MAX))
       .option("--max <n>", "at most so many processes", whole("--max", 1, INSTANCES_MAX))
       .option("--pool <name>", "the pool that this host belongs to", name("--pool"))
-      .option("--inline", "run the handlers in this process, without children");
+      .option("--inline", "run the handlers in this process, without children")
+      .option(
+        "--listen <address>",
+        "answer GET /healthz, /readyz and /desired here: a port, or host:port (default host: 127.0.0.1)",
+        addressOf,
+      );
   },
   run: async ({ options, out }) => {
     const { databaseUrl, schema, config } = await findTarget(options, "handlers");
@@ -66,7 +74,8 @@ once. SIGHUP starts new processes for all children, each ready before an old one
           schema,
           concurrency: options.concurrency,
           grace: options.grace,
-          queues: queuesOf(config.settings, options),
+          // Otherwise the config says it, also one that is deployed later.
+          queues: options.queue || options.concurrency ? queuesOf(config.settings, options) : undefined,
         }),
         worker,
         logger,
@@ -84,6 +93,7 @@ once. SIGHUP starts new processes for all children, each ready before an old one
     const restart = () => void supervisor.restart();
     process.on("SIGHUP", restart);
     let failure: Error | undefined;
+    let health: { readonly url: string; close(): Promise<void> } | undefined;
     const failed = new Promise<void>((resolve) => {
       supervisor.events.on("failed", ({ error }) => {
         failure = error;
@@ -91,6 +101,11 @@ once. SIGHUP starts new processes for all children, each ready before an old one
       });
     });
     try {
+      if (options.listen !== undefined) {
+        const { listenHealth } = await import("../health-server.js");
+        health = await listenHealth(supervisor, options.listen);
+        out.note(`Health is at ${health.url}/healthz.`);
+      }
       await supervisor.start();
       const { pool } = worker;
       out.note(`Supervising pool "${pool ?? "default"}" with the handlers of ${shownPath(config.path)}.`);
@@ -98,6 +113,7 @@ once. SIGHUP starts new processes for all children, each ready before an old one
       await Promise.race([signals.first, failed]);
       await supervisor.stop();
     } finally {
+      await health?.close();
       process.off("SIGHUP", restart);
       signals.release();
     }

@@ -18,7 +18,7 @@ export interface KubernetesTargetOptions {
   readonly leaseMs: number;
   readonly kubernetes: KubernetesOptions;
   /** Jobs that one pod runs at once, by queue. */
-  readonly capacity: ReadonlyMap<string, number>;
+  readonly capacity: () => ReadonlyMap<string, number>;
 }
 
 const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -49,7 +49,7 @@ export class KubernetesTarget implements ScaleTarget {
       status?: { readyReplicas?: number };
     };
     const pods = await readPodUse(db, pool);
-    const largest = Math.max(1, ...capacity.values());
+    const largest = Math.max(1, ...capacity().values());
     return {
       current: deployment.spec?.replicas ?? 1,
       ready: deployment.status?.readyReplicas ?? 0,

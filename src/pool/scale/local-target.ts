@@ -7,7 +7,7 @@ import type { ScaleTarget, TargetFacts } from "./scaler.js";
 
 export interface LocalTargetOptions {
   readonly pool: Pool;
-  readonly capacity: ReadonlyMap<string, number>;
+  readonly capacity: () => ReadonlyMap<string, number>;
   readonly hosts: () => number;
   readonly memoryBytesMax: number | undefined;
 }
@@ -32,7 +32,7 @@ export class LocalTarget implements ScaleTarget {
     return {
       current: staying.length,
       ready: serving.length,
-      ...busiestOf(serving, capacity),
+      ...busiestOf(serving, capacity()),
       hosts: Math.max(1, hosts()),
       memory: await this.#memory(serving.map(({ memoryBytes }) => memoryBytes).filter((bytes) => bytes > 0)),
     };

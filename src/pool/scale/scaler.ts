@@ -23,8 +23,8 @@ export interface ScalerOptions {
   readonly settings: ScaleSettings & { readonly pool: string; readonly scaleMs: number };
   readonly supervisor: string;
   /** Jobs that one of what is scaled runs at once, by queue. */
-  readonly capacity: ReadonlyMap<string, number>;
-  readonly kinds: readonly string[];
+  readonly capacity: () => ReadonlyMap<string, number>;
+  readonly kinds: () => readonly string[];
   /** Jobs that were claimed and that no child could take yet: to the database they run, and without a child they never would. */
   readonly waiting: () => number;
   /** How long a job runs on average; undefined: none has ended yet. */
@@ -75,8 +75,9 @@ export class Scaler {
   }
 
   async #inputs(facts: TargetFacts): Promise<ScaleInputs> {
-    const { db, clock, capacity, kinds, meanRunMs, waiting } = this.#options;
-    const fleet = await readFleet(db, [...capacity.keys()], kinds);
+    const { db, clock, meanRunMs, waiting } = this.#options;
+    const capacity = this.#options.capacity();
+    const fleet = await readFleet(db, [...capacity.keys()], this.#options.kinds());
     const atMs = clock.monotonic();
     const { runnable: ready = 0, ...heldBack } = fleet.backlog;
     const claimed = waiting();

@@ -1,5 +1,5 @@
-// What the children of bench/pool.mjs run: jobs that wait 50 ms.
-import { defineConfig, defineJob, handle, silentLogger } from "fairmill";
+// What every way of running jobs runs when their number is to be compared: jobs that wait 50 ms, ten at once.
+import { defineConfig, defineJob, handle, silentLogger } from "../../../dist/index.js";
 
 const WAIT_MS = 50;
 export const waiting = defineJob({ kind: "bench.waiting", queue: "bench" });

@@ -1,0 +1,48 @@
+// What a child's code offers: its kinds, and how many jobs of each queue at once. Functions do not cross the border; what the supervisor's worker
+// needs of a definition is data. So code that was deployed after the supervisor began is served without starting the supervisor again.
+import type { JobDefinition } from "../../core/job/job-definition.js";
+import { type Handler, handle } from "../../core/run/handler.js";
+import type { WorkerOptions } from "../worker-port.js";
+
+type DefinitionFacts = Pick<
+  JobDefinition,
+  "kind" | "queue" | "priority" | "timeoutMs" | "expireMs" | "maxAttempts" | "limits" | "redact"
+>;
+
+export interface Offer {
+  readonly definitions: readonly DefinitionFacts[];
+  readonly queues: WorkerOptions["queues"] | undefined;
+  readonly concurrency: number | undefined;
+}
+
+export const offerOf = (
+  // biome-ignore lint/suspicious/noExplicitAny: a list of definitions holds jobs of all inputs.
+  definitions: readonly JobDefinition<any, any>[],
+  { queues, concurrency }: Pick<WorkerOptions, "queues" | "concurrency">,
+): Offer => ({
+  definitions: definitions.map(
+    ({ kind, queue, priority, timeoutMs, expireMs, maxAttempts, limits, redact }): DefinitionFacts => ({
+      ...{ kind, queue, priority, timeoutMs, expireMs, maxAttempts, limits, redact },
+    }),
+  ),
+  queues,
+  concurrency,
+});
+
+/** Settings for a worker whose handlers are the children's. */
+export const workerOf = ({ definitions, queues, concurrency }: Offer): Partial<WorkerOptions> => ({
+  handlers: definitions.map(standIn),
+  channels: [],
+  ...(queues !== undefined && { queues }),
+  ...(concurrency !== undefined && { concurrency }),
+});
+
+/** A definition as far as the supervisor uses it: the child validates, and decides when a failed job comes again. */
+function standIn(facts: DefinitionFacts): Handler {
+  const nothing = { key: undefined, credits: undefined, unique: undefined, schema: undefined, output: undefined };
+  return handle({ ...facts, ...nothing, backoff: () => 0 } as JobDefinition, () => {
+    throw new Error("Handlers run in the children.");
+  }) as Handler;
+}
+
+export const isSameOffer = (one: Offer, other: Offer): boolean => JSON.stringify(one) === JSON.stringify(other);
