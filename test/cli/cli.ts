@@ -5,7 +5,7 @@ import { chmod, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach } from "vitest";
+import { endAfterFile, endAfterTest } from "../support/leftovers.js";
 import { fitsHost, runInHost } from "./cli-host.js";
 
 export const repo = fileURLToPath(new URL("../..", import.meta.url));
@@ -46,19 +46,16 @@ const running = new Set<LiveProcess>();
 const folders: string[] = [];
 
 /** What a test left running is ended, by its id. */
-async function endLeftovers(): Promise<void> {
+async function endRunning(): Promise<void> {
   for (const { child, ended } of running) {
     child.kill("SIGKILL");
     await ended;
   }
 }
 
-afterEach(endLeftovers);
-
-afterAll(async () => {
-  // Once more: hooks after a hook that failed are left out.
-  await endLeftovers();
-  for (const folder of folders) await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+endAfterTest(endRunning);
+endAfterFile(async () => {
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
 /** An empty folder outside of the repository, that other users may enter: PostgreSQL may run as one. */
