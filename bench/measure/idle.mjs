@@ -4,6 +4,8 @@ import { now, sleep } from "../statistics.mjs";
 import { fairmill } from "../systems.mjs";
 
 const WORKERS = 4;
+/** Idle workers are cheap: one a second each would not be. */
+const PER_SECOND_MAX = WORKERS;
 /** Connections hand in their count of transactions late, at the latest after 10 s without work; statements count at once. */
 const SETTLE_MS = { statements: 3_000, transactions: 11_000 };
 
@@ -32,13 +34,18 @@ export async function measure(bench) {
         ? { "statements/s": statements.reduce((sum, one) => sum + one.perSecond, 0) }
         : { "transactions/s": (after.commits - before.commits) / seconds }),
     };
+    const perSecond = row["statements/s"] ?? row["transactions/s"];
+    const problems =
+      perSecond < PER_SECOND_MAX
+        ? []
+        : [`not idle: ${perSecond.toFixed(1)} a second by ${WORKERS} workers without work`];
     const tables = [{ title: "Idle", about: "Nothing is queued.", rows: [row] }];
     if (statements)
       tables.push({
         title: "Idle, by statement",
         rows: statements.map(({ text, perSecond }) => ({ statement: `\`${text}\``, "per second": perSecond })),
       });
-    return { tables };
+    return { tables, problems };
   });
 }
 
