@@ -1,10 +1,15 @@
 import { defineConfig } from "vitest/config";
+import SlowFirst from "./test/support/slow-first.js";
 
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/support/global-setup.ts"],
+    setupFiles: ["test/support/hooks.ts"],
+    sequence: { sequencer: SlowFirst },
     pool: "forks",
+    // A process runs one file after the other and loads the sources once. What a file leaves behind is ended and put back (test/support/hooks.ts).
+    isolate: false,
     // Tests wait for PostgreSQL and for processes more than they compute.
     maxWorkers: 4,
     // Ends what hangs, and measures nothing: a machine that is busy with other things may take its time.

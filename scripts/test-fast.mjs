@@ -1,14 +1,14 @@
 // `npm run test:fast`: every test but those of the slowest files, for everyday work. `npm test` runs all of them.
 import { ensureBuilt, ensureInstalled, run, tool } from "./ensure.mjs";
-
-/** Fleets of real processes, crashes of PostgreSQL, browsers, every sample of the documents, a million rows: minutes together. */
-const SLOW = [
-  ...["**/*fleet*", "**/*-race*", "**/*-mix*", "**/*crash*", "**/lost-claims*", "**/migrate-busy*", "**/claim-cost*"],
-  ...["**/database-failures*", "**/hostile*", "**/plans*", "**/large*", "**/versions*", "**/schema-fit*", "**/doctor*"],
-  ...["test/dashboard/**", "test/docs/samples*", "test/embedded/**", "test/pool/**", "test/stickers/**", "test/cli/**"],
-  ...["**/connections*", "**/pooler*", "**/idle*", "**/pg-cron*", "test/adapters/**", "test/init/**", "test/chaos/**"],
-];
+import { slowTests } from "./slow-tests.mjs";
 
 ensureInstalled();
 ensureBuilt();
-run(tool("vitest"), ["run", ...SLOW.flatMap((pattern) => ["--exclude", pattern]), ...process.argv.slice(2)]);
+const { slow, total } = slowTests();
+const left = Object.values(slow).flat();
+// Also when tests fail, which ends the process.
+process.on("exit", () => {
+  console.log(`\nLeft out: ${left.length} of ${total} test files. \`npm test\` runs everything.`);
+  for (const [reason, files] of Object.entries(slow)) console.log(`  ${String(files.length).padStart(3)}  ${reason}`);
+});
+run(tool("vitest"), ["run", ...left.flatMap((path) => ["--exclude", `test/${path}`]), ...process.argv.slice(2)]);

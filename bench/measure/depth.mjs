@@ -7,6 +7,8 @@ import { takeTurns } from "../turns.mjs";
 
 const system = fairmill;
 const settings = fairmill.adapter.modes.drain;
+/** "A long queue costs little": a claim that walks along it would be far below. */
+const RATIO_MIN = 0.5;
 
 export async function measure(bench) {
   const upto = bench.size(20_000);
@@ -35,7 +37,10 @@ export async function measure(bench) {
         lost: samples[i].reduce((sum, sample) => sum + sample.lost, 0),
         twice,
       });
+      const ofDeep = ratioOf(rates[1], rates[0]);
       return {
+        problems:
+          ofDeep >= RATIO_MIN ? [] : [`a long queue slows the claim: ${ofDeep.toFixed(2)} of the rate of a short one`],
         tables: [
           {
             title: "Depth",

@@ -4,6 +4,8 @@ import { now, sleep } from "../statistics.mjs";
 import { fairmill } from "../systems.mjs";
 
 const WORKERS = 4;
+/** Idle workers are cheap: one a second each would not be. */
+const PER_SECOND_MAX = WORKERS;
 /** Connections hand in their count of transactions late, at the latest after 10 s without work; statements count at once. */
 const SETTLE_MS = { statements: 3_000, transactions: 11_000 };
 
@@ -20,7 +22,9 @@ export async function measure(bench) {
       title: "Idle, by statement",
       rows: statements.map((one) => ({ statement: `\`${one.text}\``, "per second": one.perSecond })),
     });
-  return { tables };
+  const problems =
+    perSecond < PER_SECOND_MAX ? [] : [`not idle: ${perSecond.toFixed(1)} a second by ${WORKERS} workers without work`];
+  return { tables, problems };
 }
 
 /** Watches idle workers: statements per second, or transactions where PostgreSQL counts no statements, or commands of Redis. */

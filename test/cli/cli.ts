@@ -5,7 +5,8 @@ import { chmod, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach } from "vitest";
+import { endAfterFile, endAfterTest } from "../support/leftovers.js";
+import { fitsHost, runInHost } from "./cli-host.js";
 
 export const repo = fileURLToPath(new URL("../..", import.meta.url));
 /** A project with a TypeScript config. */
@@ -20,6 +21,8 @@ export interface Surroundings {
   readonly cwd?: string;
   readonly env?: Record<string, string>;
   readonly input?: string;
+  /** The config in the folder stays as it is while commands read it: they may do so in one process. */
+  readonly isSettled?: true;
 }
 
 export interface Ended {
@@ -43,19 +46,16 @@ const running = new Set<LiveProcess>();
 const folders: string[] = [];
 
 /** What a test left running is ended, by its id. */
-async function endLeftovers(): Promise<void> {
+async function endRunning(): Promise<void> {
   for (const { child, ended } of running) {
     child.kill("SIGKILL");
     await ended;
   }
 }
 
-afterEach(endLeftovers);
-
-afterAll(async () => {
-  // Once more: hooks after a hook that failed are left out.
-  await endLeftovers();
-  for (const folder of folders) await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+endAfterTest(endRunning);
+endAfterFile(async () => {
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
 /** An empty folder outside of the repository, that other users may enter: PostgreSQL may run as one. */
@@ -130,8 +130,18 @@ export function start(script: string, args: readonly string[], where: Surroundin
 
 export const startCli = (args: readonly string[], where?: Surroundings): LiveProcess => start(main, args, where);
 
-/** Runs a command to its end. Such commands may run side by side. */
-export async function cli(args: readonly string[], where?: Surroundings): Promise<Ended> {
+/** Runs a command to its end, in the process for short commands where that makes no difference. Such commands may run side by side. */
+export async function cli(args: readonly string[], where: Surroundings = {}): Promise<Ended> {
+  if (!fitsHost(args, where)) return cliProcess(args, where);
+  return withDeadline(
+    `the end of fairmill ${args.join(" ")}`,
+    () => "",
+    (resolve, reject) => void runInHost(args, where.cwd ?? repo, environment(where.env)).then(resolve, reject),
+  );
+}
+
+/** The same, always in a process of its own. */
+export async function cliProcess(args: readonly string[], where?: Surroundings): Promise<Ended> {
   const live = startCli(args, where);
   running.delete(live);
   try {
@@ -151,16 +161,22 @@ export const jsonOf = <T = Record<string, unknown>>({ stdout }: Ended): T => JSO
 function withDeadline<T>(
   what: string,
   printed: () => string,
-  begin: (resolve: (value: T) => void) => void,
+  begin: (resolve: (value: T) => void, reject: (error: Error) => void) => void,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
       () => reject(new Error(`Not within ${DEADLINE_MS} ms: ${what}\n${printed()}`)),
       DEADLINE_MS,
     );
-    begin((value) => {
-      clearTimeout(timer);
-      resolve(value);
-    });
+    begin(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (error) => {
+        clearTimeout(timer);
+        reject(error);
+      },
+    );
   });
 }

