@@ -12,6 +12,7 @@ import { measure as latency } from "./measure/latency.mjs";
 import { measure as limits } from "./measure/limits.mjs";
 import { measure as longTransaction } from "./measure/long-transaction.mjs";
 import { measure as memory } from "./measure/memory.mjs";
+import { measure as steady } from "./measure/steady.mjs";
 import { HELP, readOptions } from "./options.mjs";
 import { measurePeers } from "./peers.mjs";
 import { report } from "./report.mjs";
@@ -26,6 +27,7 @@ const MEASUREMENTS = {
   fairness,
   depth,
   "long-transaction": longTransaction,
+  steady,
   memory,
   limits,
   batches,

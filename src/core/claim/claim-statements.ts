@@ -4,7 +4,6 @@ import type { Database, Statement } from "../../db/database.js";
 import type { Claim } from "../job/claim.js";
 import { type Asked as AskedOfIds, LOOK_IDS, type Look } from "./arrivals.js";
 import type { ClosedLimit, RateLimited } from "./closed-limit.js";
-import type { Doubt } from "./unproved-lanes.js";
 
 export interface LaneName {
   readonly priority: number;
@@ -20,6 +19,12 @@ export interface WaitingLane extends LaneName {
 export interface Probe extends LaneName {
   readonly floor: string;
   readonly quantum: number;
+}
+
+/** A part of a lane: positions above `low`, up to `ceiling`. */
+export interface LanePart extends LaneName {
+  readonly low: string;
+  readonly ceiling: string;
 }
 
 /** A lane in which jobs came in, and the position of the first. */
@@ -149,43 +154,43 @@ const newsStatement = (
   isRound: boolean,
 ): Statement => [NEWS, [[queue], tail, starts, bounds, running, isRound, kinds, LOOK_IDS]];
 
-const firstReadyStatement = (queue: string, kinds: readonly string[], doubts: readonly Doubt[]): Statement => [
+const firstReadyStatement = (queue: string, kinds: readonly string[], parts: readonly LanePart[]): Statement => [
   FIRST_READY,
   [
     queue,
-    doubts.map(({ lane }) => lane.priority),
-    doubts.map(({ lane }) => lane.tenant),
-    doubts.map(({ low }) => low),
-    doubts.map(({ ceiling }) => ceiling),
+    parts.map(({ priority }) => priority),
+    parts.map(({ tenant }) => tenant),
+    parts.map(({ low }) => low),
+    parts.map(({ ceiling }) => ceiling),
     kinds,
   ],
 ];
 
-/** Looks for news of one queue, and in the same round trip for what is ready in doubted parts of lanes: by number of the doubt. */
+/** Looks for news of one queue, and in the same round trip for the first ready job in parts of lanes: by number of the part. */
 export async function readNews(
   db: Database,
   queue: string,
   kinds: readonly string[],
   asked: AskedOfIds,
   isRound: boolean,
-  doubts: readonly Doubt[],
+  parts: readonly LanePart[],
 ): Promise<{ news: News; firsts: Map<number, string> }> {
   const statements = [newsStatement(queue, kinds, asked, isRound)];
-  if (doubts.length > 0) statements.push(firstReadyStatement(queue, kinds, doubts));
+  if (parts.length > 0) statements.push(firstReadyStatement(queue, kinds, parts));
   const [news, firsts] = await db.pipeline(statements);
   if (news!.status === "rejected") throw news!.reason;
   if (firsts?.status === "rejected") throw firsts.reason;
   return { news: toNews(news!.value as NewsRow[]), firsts: toFirsts(firsts?.value) };
 }
 
-/** By number of the doubt, the position of the first ready job. */
+/** By number of the part, the position of the first ready job. */
 export async function readFirstReady(
   db: Database,
   queue: string,
   kinds: readonly string[],
-  doubts: readonly Doubt[],
+  parts: readonly LanePart[],
 ): Promise<Map<number, string>> {
-  const [text, values] = firstReadyStatement(queue, kinds, doubts);
+  const [text, values] = firstReadyStatement(queue, kinds, parts);
   return toFirsts(await db.query(text, values));
 }
 

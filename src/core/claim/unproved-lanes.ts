@@ -1,15 +1,13 @@
 // Lanes of which a claim may have stepped over jobs, because another transaction had them locked: should that one roll back, the jobs are
 // ready again below the floor, and no news tell of it. A look that heeds no lock proves such a lane, and forgets it if it is empty.
 import { compareIds } from "../../base/job-id.js";
+import type { LanePart } from "./claim-statements.js";
 import type { Lane } from "./lane.js";
 
 /** Which part of a lane is to be looked at. */
-export interface Doubt {
+export interface Doubt extends LanePart {
   readonly lane: Lane;
-  readonly low: string;
   readonly floor: string;
-  /** Up to here; a lane that has left is looked at to its end. */
-  readonly ceiling: string;
 }
 
 /** Above every id. */
@@ -41,8 +39,10 @@ export class UnprovedLanes {
       for (const lane of lanes) {
         if (doubts.length >= lanesMax) return doubts;
         this.delete(lane);
-        const { low, floor } = lane;
-        doubts.push({ lane, low, floor, ceiling: lane.hasLeft || floor === low ? END : floor });
+        const { priority, tenant, low, floor } = lane;
+        // One that has left is looked at to its end.
+        const ceiling = lane.hasLeft || floor === low ? END : floor;
+        doubts.push({ lane, priority, tenant, low, floor, ceiling });
       }
     return doubts;
   }
