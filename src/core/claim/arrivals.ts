@@ -40,18 +40,25 @@ export interface Asked {
 export const LOOK_IDS = 10_000;
 /** Beyond it the newest windows become one. */
 const WINDOWS_MAX = 32;
-/** It is not known how many run. */
+/** More than can run: the next round looks again. */
 const UNKNOWN = 2_147_483_647;
 
 export class Arrivals {
+  readonly #idsMax: bigint;
   /** Everything up to here was looked at once. */
   #tail: bigint | undefined;
   #windows: Window[] = [];
   #look: Look | undefined;
   /** The windows as the last look counted their transactions, whether it covered them or not. */
   #counted: readonly Window[] = [];
+  #isUnfinished = false;
   /** The same of the look before the scan that is under way. */
   #atScan: readonly Window[] = [];
+
+  /** `idsMax`: how many ids one look covers. */
+  constructor(idsMax = LOOK_IDS) {
+    this.#idsMax = BigInt(idsMax);
+  }
 
   get asked(): Asked {
     return {
@@ -72,12 +79,17 @@ export class Arrivals {
     return this.#look && this.#tail !== undefined ? Number(BigInt(this.#look.newest) - this.#tail) : 0;
   }
 
+  /** Transactions of windows have ended that the last look did not cover: another round covers more. */
+  get isUnfinished(): boolean {
+    return this.#isUnfinished;
+  }
+
   /** A window has news, but is too wide to be looked at by its ids. */
   get isWide(): boolean {
     return this.#counted.some(({ start, running }, i) => {
       const end = this.#counted[i + 1]?.start ?? this.#tail!;
       const known = this.#windows.find((window) => window.start === start);
-      return known !== undefined && running < known.running && end - start > BigInt(LOOK_IDS);
+      return known !== undefined && running < known.running && end - start > this.#idsMax;
     });
   }
 
@@ -90,6 +102,7 @@ export class Arrivals {
       this.#tail = 0n;
       this.#windows = [];
       this.#counted = [];
+      this.#isUnfinished = false;
       return;
     }
     const [from, to] = [BigInt(look.from), BigInt(look.to)];
@@ -98,14 +111,20 @@ export class Arrivals {
       const end = this.#counted[i + 1]?.start ?? tail;
       return from <= counted.start && end <= to ? counted : this.#windows[i]!;
     });
-    if (to > tail) this.#moveTo(to, look);
-    this.#tidy();
+    this.#isUnfinished = this.#counted.some(({ start, running }, i) => {
+      const end = this.#counted[i + 1]?.start ?? tail;
+      return running < this.#windows[i]!.running && end - start <= this.#idsMax;
+    });
+    const added = to > tail ? this.#moveTo(to, look) : undefined;
+    this.#join(added ? [...this.#counted, added] : this.#counted);
+    this.#dropClosed();
   }
 
   /** All lanes are about to be looked at: what is newer than the last look need not be looked at by its ids. */
   scanBegins(): void {
     this.#atScan = this.#counted;
     if (this.behind > 0) this.#moveTo(BigInt(this.#look!.newest), this.#look!);
+    this.#dropClosed();
   }
 
   /** All lanes have been looked at. */
@@ -115,28 +134,37 @@ export class Arrivals {
       return seen && seen.running < window.running ? seen : window;
     });
     this.#atScan = [];
-    this.#tidy();
+    this.#dropClosed();
   }
 
   /** From the tail to this id everything is looked at that the look could see. */
-  #moveTo(to: bigint, { nextXid, nextRunning }: Look): void {
+  #moveTo(to: bigint, { nextXid, nextRunning }: Look): Window | undefined {
     const start = this.#tail!;
     this.#tail = to;
-    if (nextXid !== undefined) this.#windows.push({ start, bound: nextXid, running: nextRunning });
+    if (nextXid === undefined) return undefined;
+    const window = { start, bound: nextXid, running: nextRunning };
+    this.#windows.push(window);
+    return window;
   }
 
-  #tidy(): void {
+  /** `counted`: the same windows as the last look counted their transactions. */
+  #join(counted: readonly Window[]): void {
+    const isUpToDate = (i: number) => this.#windows[i]?.running === counted[i]?.running;
     const windows: Window[] = [];
-    for (const window of this.#windows) {
+    this.#windows.forEach((window, i) => {
       const last = windows.at(-1);
-      // Transactions below a bound are among those below a higher one: the same number means the same transactions.
-      const isSame = last?.running === window.running && window.running < UNKNOWN;
+      // Transactions below a bound are among those below a higher one: the same number at the same time means the same transactions.
+      const isSame = last?.running === window.running && isUpToDate(i - 1) && isUpToDate(i);
       if (last && (isSame || windows.length >= WINDOWS_MAX))
         windows[windows.length - 1] = { ...window, start: last.start, running: isSame ? window.running : UNKNOWN };
       else windows.push(window);
-    }
-    // What is closed at the front lies behind us.
-    const open = windows.findIndex(({ running }) => running > 0);
-    this.#windows = open === -1 ? [] : windows.slice(open);
+    });
+    this.#windows = windows;
+  }
+
+  /** Windows at the front of which all transactions had ended when they were looked at. */
+  #dropClosed(): void {
+    const open = this.#windows.findIndex(({ running }) => running > 0);
+    this.#windows = open === -1 ? [] : this.#windows.slice(open);
   }
 }

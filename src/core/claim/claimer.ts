@@ -169,7 +169,7 @@ export class Claimer {
       const { news, firsts } = await readNews(this.#db, view.name, kinds, view.arrivals.asked, isRound, doubts);
       view.ring.proved(doubts, firsts);
       view.looked();
-      this.#hear(view, news);
+      this.#hear(view, news, isRound);
     } catch (error) {
       view.ring.stillDoubted(doubts);
       view.markStale();
@@ -207,8 +207,8 @@ export class Claimer {
     }
   }
 
-  #hear(view: QueueView, news: News): void {
-    view.hear(news);
+  #hear(view: QueueView, news: News, isRound = false): void {
+    view.hear(news, isRound);
     if (news.isDue) this.#bus.tell("due", 0);
   }
 

@@ -125,7 +125,8 @@ export class QueueView {
     for (const closing of closings) if (closing.scope === "queue") this.closed.close(closing);
   }
 
-  hear(news: News): void {
+  /** `isRound`: of a round, not of a claim or a mere look. */
+  hear(news: News, isRound = false): void {
     for (const lane of news.lanes) this.ring.add(lane, false, String(BigInt(lane.first) - 1n));
     const rescanNo = news.rescanNos.get(this.name);
     if (rescanNo !== this.#rescanNo) this.#isScanWanted = true;
@@ -134,6 +135,10 @@ export class QueueView {
     // What is not much more than a look covers is looked at by its ids, a part at a time.
     const { behind, isWide } = this.arrivals;
     if (behind > 0) this.#isStale = true;
+    if (isRound && this.arrivals.isUnfinished) {
+      this.#roundAtMs = Number.NEGATIVE_INFINITY;
+      this.#isStale = true;
+    }
     if (behind > LOOK_IDS || isWide) this.#isScanWanted = true;
   }
 
