@@ -5,7 +5,7 @@
 --   starts, bounds, running  windows: ids below the tail that were looked at while transactions ran that may still
 --            bring some. From each start to the next one or the tail; every transaction that may is below the bound; so
 --            many of them ran at the last look
---   is_round look again at windows of which some transactions have ended, not only where all have
+--   thorough look again at windows of which some transactions have ended, not only where all have
 --   ids_max  how many ids are looked at; a window that has more is not
 -- Result: a row per lane in which jobs are ready, with the position of the first and the weight of the tenant; a row
 -- per queue (tenant null) with its rescan_no; one row (queue null):
@@ -22,7 +22,7 @@
 -- prepared ones like those that run.
 -- Plan expected: a range of the primary key, at most ids_max ids.
 create or replace function fairmill.news_v1(queues text[], tail bigint, starts bigint[] default '{}',
-  bounds bigint[] default '{}', running integer[] default '{}', is_round boolean default false,
+  bounds bigint[] default '{}', running integer[] default '{}', thorough boolean default false,
   kinds text[] default null, ids_max integer default 10000)
 returns table (queue text, priority smallint, tenant text, id bigint, weight float8, rescan_no bigint, is_due boolean,
   looked_from bigint, looked_to bigint, next_xid bigint, next_running integer, still_running integer[])
@@ -50,7 +50,7 @@ begin
     -- Of the ids from the snapshot's end on none has ended, or the snapshot would end later.
     v_running := v_running || (greatest(0, bounds[i] - v_xmax)
       + (select count(*) from unnest(v_xips) as x (xid) where x.xid < bounds[i]))::integer;
-    if v_from = tail and v_running[i] < running[i] and (v_running[i] = 0 or is_round)
+    if v_from = tail and v_running[i] < running[i] and (v_running[i] = 0 or thorough)
       and coalesce(starts[i + 1], tail) - starts[i] <= ids_max then
       v_from := starts[i];
     end if;

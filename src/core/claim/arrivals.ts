@@ -5,7 +5,7 @@
 //  2. These ids stay in doubt as a window, with the number of transactions below its bound that ran. That number only falls: where it is the
 //     same as at the last look, nothing can have come in.
 //  3. When all of them have ended, one more look sees everything that will ever come in there, and the window is closed. While some run for
-//     long, it is looked at again whenever others have ended, once a round.
+//     long, it is looked at again whenever others have ended, by looks that are thorough; those beside a claim are not.
 
 /** What a look says of the ids it covers. */
 export interface Look {
@@ -40,7 +40,7 @@ export interface Asked {
 export const LOOK_IDS = 10_000;
 /** Beyond it the newest windows become one. */
 const WINDOWS_MAX = 32;
-/** More than can run: the next round looks again. */
+/** More than can run: the next thorough look covers it again. */
 const UNKNOWN = 2_147_483_647;
 
 export class Arrivals {
@@ -79,7 +79,7 @@ export class Arrivals {
     return this.#look && this.#tail !== undefined ? Number(BigInt(this.#look.newest) - this.#tail) : 0;
   }
 
-  /** Transactions of windows have ended that the last look did not cover: another round covers more. */
+  /** Transactions of windows have ended that the last look did not cover: another look covers more. */
   get isUnfinished(): boolean {
     return this.#isUnfinished;
   }

@@ -151,8 +151,8 @@ const newsStatement = (
   queue: string,
   kinds: readonly string[],
   { tail, starts, bounds, running }: AskedOfIds,
-  isRound: boolean,
-): Statement => [NEWS, [[queue], tail, starts, bounds, running, isRound, kinds, LOOK_IDS]];
+  isThorough: boolean,
+): Statement => [NEWS, [[queue], tail, starts, bounds, running, isThorough, kinds, LOOK_IDS]];
 
 const firstReadyStatement = (queue: string, kinds: readonly string[], parts: readonly LanePart[]): Statement => [
   FIRST_READY,
@@ -172,10 +172,9 @@ export async function readNews(
   queue: string,
   kinds: readonly string[],
   asked: AskedOfIds,
-  isRound: boolean,
   parts: readonly LanePart[],
 ): Promise<{ news: News; firsts: Map<number, string> }> {
-  const statements = [newsStatement(queue, kinds, asked, isRound)];
+  const statements = [newsStatement(queue, kinds, asked, true)];
   if (parts.length > 0) statements.push(firstReadyStatement(queue, kinds, parts));
   const [news, firsts] = await db.pipeline(statements);
   if (news!.status === "rejected") throw news!.reason;

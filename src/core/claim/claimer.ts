@@ -166,10 +166,11 @@ export class Claimer {
     const doubts = isRound ? view.ring.doubts(PAGE_LANES) : [];
     view.looking(isRound, nowMs);
     try {
-      const { news, firsts } = await readNews(this.#db, view.name, kinds, view.arrivals.asked, isRound, doubts);
+      const { news, firsts } = await readNews(this.#db, view.name, kinds, view.arrivals.asked, doubts);
       view.ring.proved(doubts, firsts);
       view.looked();
-      this.#hear(view, news, isRound);
+      this.#hear(view, news);
+      view.lookOn();
     } catch (error) {
       view.ring.stillDoubted(doubts);
       view.markStale();
@@ -207,8 +208,8 @@ export class Claimer {
     }
   }
 
-  #hear(view: QueueView, news: News, isRound = false): void {
-    view.hear(news, isRound);
+  #hear(view: QueueView, news: News): void {
+    view.hear(news);
     if (news.isDue) this.#bus.tell("due", 0);
   }
 

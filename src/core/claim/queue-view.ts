@@ -1,6 +1,6 @@
 // What a claimer knows of one queue: its ring, whether the ring may be wrong, and whether the queue is held back.
 //
-// A look asks for news alone, and is cheap. A round, every few seconds, also proves lanes. A scan asks for all lanes: it makes sure, and is paced
+// A look asks for news, and is cheap. A round, every few seconds, is a look that also proves lanes. A scan asks for all lanes: it makes sure, and is paced
 // by what it costs.
 import { Arrivals, LOOK_IDS } from "./arrivals.js";
 import type { LaneName, News, WaitingLane } from "./claim-statements.js";
@@ -125,8 +125,7 @@ export class QueueView {
     for (const closing of closings) if (closing.scope === "queue") this.closed.close(closing);
   }
 
-  /** `isRound`: of a round, not of a claim or a mere look. */
-  hear(news: News, isRound = false): void {
+  hear(news: News): void {
     for (const lane of news.lanes) this.ring.add(lane, false, String(BigInt(lane.first) - 1n));
     const rescanNo = news.rescanNos.get(this.name);
     if (rescanNo !== this.#rescanNo) this.#isScanWanted = true;
@@ -135,11 +134,12 @@ export class QueueView {
     // What is not much more than a look covers is looked at by its ids, a part at a time.
     const { behind, isWide } = this.arrivals;
     if (behind > 0) this.#isStale = true;
-    if (isRound && this.arrivals.isUnfinished) {
-      this.#roundAtMs = Number.NEGATIVE_INFINITY;
-      this.#isStale = true;
-    }
     if (behind > LOOK_IDS || isWide) this.#isScanWanted = true;
+  }
+
+  /** A look of its own covers all that it can; what is left of it needs another one. The news of a claim leave more to the next look. */
+  lookOn(): void {
+    if (this.arrivals.isUnfinished) this.#isStale = true;
   }
 
   #mayScan(nowMs: number): boolean {
