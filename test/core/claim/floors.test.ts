@@ -54,7 +54,7 @@ describe("a late commit with a lower id", () => {
     const late = await openSession();
     await late.query("begin");
     const id = Number(await enqueueOne(late, job("a")));
-    expect(await nextRound(rig)).toEqual([]);
+    for (let n = 0; n < 3; n++) expect(await nextRound(rig)).toEqual([]);
     await late.query("commit");
     expect(await nextRound(rig)).toEqual([id]);
     expect(rig.moreScans()).toBe(0);
