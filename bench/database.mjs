@@ -8,6 +8,7 @@ export const OURSELVES = "fairmill benchmark";
 const COUNTERS = `
   select xact_commit::float8 as commits, pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 as "walBytes"
   from pg_stat_database where datname = $1`;
+const BLOCKS = "select (blks_hit + blks_read)::float8 as blocks from pg_stat_database where datname = $1";
 const STATEMENTS = `
   select s.query as text, s.calls::float8 as calls
   from pg_stat_statements s join pg_database d on d.oid = s.dbid where d.datname = $1`;
@@ -58,6 +59,11 @@ export class Database {
 
   async countersNow() {
     return (await this.#server.query(COUNTERS, [this.name])).rows[0];
+  }
+
+  /** Blocks that were looked at so far, in the cache or outside of it; what is under way hands in its counts about once a second. */
+  async blocks() {
+    return (await this.#server.query(BLOCKS, [this.name])).rows[0].blocks;
   }
 
   /** How often each statement ran, by text; undefined where PostgreSQL does not keep count. */

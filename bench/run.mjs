@@ -15,6 +15,7 @@ import { measure as limits } from "./measure/limits.mjs";
 import { measure as longTransaction } from "./measure/long-transaction.mjs";
 import { measure as memory } from "./measure/memory.mjs";
 import { measure as scaling } from "./measure/scaling.mjs";
+import { measure as steady } from "./measure/steady.mjs";
 import { measure as vast } from "./measure/vast.mjs";
 import { HELP, readOptions } from "./options.mjs";
 import { report } from "./report.mjs";
@@ -29,6 +30,7 @@ const MEASUREMENTS = {
   fairness,
   depth,
   "long-transaction": longTransaction,
+  steady,
   memory,
   limits,
   batches,

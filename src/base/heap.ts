@@ -21,6 +21,11 @@ export class Heap<Item extends Placed> {
     return this.#items[0];
   }
 
+  /** In no particular order. */
+  [Symbol.iterator](): Iterator<Item> {
+    return this.#items[Symbol.iterator]();
+  }
+
   push(item: Item): void {
     this.#items.push(item);
     this.#rise(item, this.#items.length - 1);

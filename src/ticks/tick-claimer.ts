@@ -72,7 +72,7 @@ export class TickClaimer {
     const worker = identity.id;
     const listNo = this.#numbers.take();
     // No news: what comes in during a tick is the next one's, unless all lanes are read again.
-    const answer = await claimAlong(db, worker, queue, probes, kinds, jobsMax, NO_NEWS, listNo);
+    const answer = await claimAlong(db, worker, queue, probes, kinds, jobsMax, listNo, undefined);
     const { claims, cut, held } = answer;
     this.#numbers.fill(listNo, claims.length);
     const closings = held.map(
@@ -123,6 +123,3 @@ export class TickClaimer {
     return values;
   }
 }
-
-/** Above every id. */
-const NO_NEWS = "9223372036854775807";

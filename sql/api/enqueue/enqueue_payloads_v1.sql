@@ -31,6 +31,7 @@ declare
   v_state        text := coalesce(v_aside, 'ready');
   v_due_in_ms    float8;
   v_other        text;
+  v_xid          xid8;
 begin
   if jsonb_typeof(payloads) is distinct from 'array' then
     raise exception 'payloads must be a JSON array' using errcode = 'FM001',
@@ -64,6 +65,8 @@ begin
     return;
   end if;
 
+  -- A transaction id before the ids: what news_v1 proves stands on it.
+  v_xid := pg_current_xact_id();
   -- All ids at once, before the first row: two callers then write to different pages of the indexes, instead of waiting
   -- for each other at the last one. The lists below are read in step.
   ids := array(select nextval('fairmill.job_id_seq') from generate_series(1, jsonb_array_length(payloads)));

@@ -31,6 +31,8 @@ declare
   v_amount       numeric := (shared ->> 'amount')::numeric;
   v_batch        bigint := (shared ->> 'batch')::bigint;
   v_odd          text;
+  -- Before the first id of a job: what news_v1 proves stands on it.
+  v_xid          xid8 := pg_current_xact_id();
 begin
   if jsonb_typeof(jobs) is distinct from 'array' then
     raise exception 'jobs must be a JSON array' using errcode = 'FM001',

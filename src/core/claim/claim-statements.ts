@@ -2,6 +2,7 @@
 
 import type { Database, Statement } from "../../db/database.js";
 import type { Claim } from "../job/claim.js";
+import { type Asked as AskedOfIds, LOOK_IDS, type Look } from "./arrivals.js";
 import type { ClosedLimit, RateLimited } from "./closed-limit.js";
 
 export interface LaneName {
@@ -20,13 +21,22 @@ export interface Probe extends LaneName {
   readonly quantum: number;
 }
 
+/** A part of a lane: positions above `low`, up to `ceiling`. */
+export interface LanePart extends LaneName {
+  readonly low: string;
+  readonly ceiling: string;
+}
+
+/** A lane in which jobs came in, and the position of the first. */
+export interface NewsLane extends WaitingLane {
+  readonly first: string;
+}
+
 /** What came in since the last look. */
 export interface News {
-  readonly lanes: readonly WaitingLane[];
+  readonly lanes: readonly NewsLane[];
   readonly rescanNos: ReadonlyMap<string, string>;
-  readonly tail: string;
-  /** More came in than was looked at: ask for all lanes. */
-  readonly isFull: boolean;
+  readonly look: Look;
   /** A job that came in waits for upkeep to give it a slot. */
   readonly isDue: boolean;
 }
@@ -51,7 +61,8 @@ const CLAIM = `select id, lease_no, nullif(priority, $3[1]), nullif(tenant, $4[1
     nullif(attempt, ${USUAL.attempt}), nullif(crashes, ${USUAL.crashes}), nullif(max_attempts, ${USUAL.maxAttempts}), payload, batch, timeout_ms, trace,
     held_back
   from fairmill.claim_lanes_v1($1, $2, $3, $4, $5, $6, $7, $8, durable => false, list_no => $9)`;
-const NEWS = "select * from fairmill.news_v1($1, $2)";
+const NEWS = "select * from fairmill.news_v1($1, $2, $3, $4, $5, $6, $7, $8)";
+const FIRST_READY = "select n, id from fairmill.first_ready_v1($1, $2, $3, $4, $5, $6)";
 const LANES = "select * from fairmill.lanes_v1($1, $2, $3, $4)";
 
 interface NewsRow {
@@ -61,8 +72,12 @@ interface NewsRow {
   weight: number | null;
   id: string | null;
   rescan_no: string | null;
-  is_full: boolean | null;
   is_due: boolean | null;
+  looked_from: string;
+  looked_to: string;
+  next_xid: string | null;
+  next_running: number;
+  still_running: number[];
 }
 
 /** The lanes of a queue with ready jobs, highest priority first, `lanesMax` at a time. */
@@ -132,7 +147,56 @@ function toClaim(row: ClaimRow, asked: Asked): Claim {
 
 const numberOr = (text: string | null, usual: number): number => (text === null ? usual : Number(text));
 
-/** Claims along the probes of one queue, and looks for news in the same round trip. */
+const newsStatement = (
+  queue: string,
+  kinds: readonly string[],
+  { tail, starts, bounds, running }: AskedOfIds,
+  isThorough: boolean,
+): Statement => [NEWS, [[queue], tail, starts, bounds, running, isThorough, kinds, LOOK_IDS]];
+
+const firstReadyStatement = (queue: string, kinds: readonly string[], parts: readonly LanePart[]): Statement => [
+  FIRST_READY,
+  [
+    queue,
+    parts.map(({ priority }) => priority),
+    parts.map(({ tenant }) => tenant),
+    parts.map(({ low }) => low),
+    parts.map(({ ceiling }) => ceiling),
+    kinds,
+  ],
+];
+
+/** Looks for news of one queue, and in the same round trip for the first ready job in parts of lanes: by number of the part. */
+export async function readNews(
+  db: Database,
+  queue: string,
+  kinds: readonly string[],
+  asked: AskedOfIds,
+  parts: readonly LanePart[],
+): Promise<{ news: News; firsts: Map<number, string> }> {
+  const statements = [newsStatement(queue, kinds, asked, true)];
+  if (parts.length > 0) statements.push(firstReadyStatement(queue, kinds, parts));
+  const [news, firsts] = await db.pipeline(statements);
+  if (news!.status === "rejected") throw news!.reason;
+  if (firsts?.status === "rejected") throw firsts.reason;
+  return { news: toNews(news!.value as NewsRow[]), firsts: toFirsts(firsts?.value) };
+}
+
+/** By number of the part, the position of the first ready job. */
+export async function readFirstReady(
+  db: Database,
+  queue: string,
+  kinds: readonly string[],
+  parts: readonly LanePart[],
+): Promise<Map<number, string>> {
+  const [text, values] = firstReadyStatement(queue, kinds, parts);
+  return toFirsts(await db.query(text, values));
+}
+
+const toFirsts = (rows: unknown[] = []): Map<number, string> =>
+  new Map((rows as { n: number; id: string }[]).map(({ n, id }) => [n - 1, id]));
+
+/** Claims along the probes of one queue, and looks for news in the same round trip if there is something to ask. */
 export async function claimAlong(
   db: Database,
   worker: string,
@@ -140,8 +204,8 @@ export async function claimAlong(
   probes: readonly Probe[],
   kinds: readonly string[],
   jobsMax: number,
-  tail: string,
   listNo: number,
+  newsOf: AskedOfIds | undefined,
 ): Promise<ClaimAnswer> {
   const claim: Statement = [
     CLAIM,
@@ -158,7 +222,7 @@ export async function claimAlong(
     ],
     "texts",
   ];
-  const [claimed, news] = await db.pipeline([claim, [NEWS, [[queue], tail]]]);
+  const [claimed, news] = await db.pipeline(newsOf ? [claim, newsStatement(queue, kinds, newsOf, false)] : [claim]);
   if (claimed!.status === "rejected") throw claimed!.reason;
   const rows = claimed!.value as ClaimRow[];
   const told = heldBackOf(rows);
@@ -170,7 +234,7 @@ export async function claimAlong(
     late: (told.late ?? []).map(([priority, tenant, count]) => ({ priority, tenant, count })),
     cut: told.cut ?? 0,
     dueInMs: told.due_in_ms,
-    news: news!.status === "fulfilled" ? toNews(news!.value as NewsRow[], tail) : undefined,
+    news: news?.status === "fulfilled" ? toNews(news.value as NewsRow[]) : undefined,
   };
 }
 
@@ -182,19 +246,24 @@ function heldBackOf(rows: ClaimRow[]): HeldBack {
   return JSON.parse(text) as HeldBack;
 }
 
-function toNews(rows: readonly NewsRow[], oldTail: string): News {
-  const lanes: WaitingLane[] = [];
+function toNews(rows: readonly NewsRow[]): News {
+  const lanes: NewsLane[] = [];
   const rescanNos = new Map<string, string>();
-  let tail = oldTail;
-  let isFull = false;
+  let look: Look | undefined;
   let isDue = false;
   for (const row of rows) {
     if (row.queue === null) {
-      tail = row.id ?? oldTail;
-      isFull = row.is_full === true;
+      look = {
+        newest: row.id!,
+        from: row.looked_from,
+        to: row.looked_to,
+        nextXid: row.next_xid ?? undefined,
+        nextRunning: row.next_running,
+        stillRunning: row.still_running,
+      };
       isDue = row.is_due === true;
     } else if (row.tenant === null) rescanNos.set(row.queue, row.rescan_no!);
-    else lanes.push({ priority: row.priority!, tenant: row.tenant, weight: row.weight! });
+    else lanes.push({ priority: row.priority!, tenant: row.tenant, weight: row.weight!, first: row.id! });
   }
-  return { lanes, rescanNos, tail, isFull, isDue };
+  return { lanes, rescanNos, look: look!, isDue };
 }

@@ -1,6 +1,7 @@
 // Claims for one worker: keeps a ring of lanes per queue, fills it by scans and news, and turns demand into claims.
 //
-//  1. Scan the lanes of a queue when its ring may be wrong: at start, when woken, when its rescan mark moved, and every few seconds.
+//  1. Look for news of a queue when its ring may be wrong: when woken, and every few seconds, which is a round and also proves lanes. Scan all its
+//     lanes at the start, when its rescan mark moved, and now and then to make sure.
 //  2. Take probes off the rings, claim along them, look for news in the same round trip.
 //  3. Report the outcome and closed limits to the rings, and return the claims interleaved by lane.
 
@@ -10,7 +11,15 @@ import type { Claim } from "../job/claim.js";
 import type { Returned } from "../settle/settle-statements.js";
 import { byLane, lateOf } from "./by-lane.js";
 import { ClaimListNumbers } from "./claim-list-numbers.js";
-import { type ClaimAnswer, claimAlong, type Probe, readLanes } from "./claim-statements.js";
+import {
+  type ClaimAnswer,
+  claimAlong,
+  type News,
+  type Probe,
+  readFirstReady,
+  readLanes,
+  readNews,
+} from "./claim-statements.js";
 import type { ClosedLimit, Throttled } from "./closed-limit.js";
 import { type Closing, toClosing } from "./closed-limits.js";
 import { interleave } from "./interleave.js";
@@ -48,7 +57,7 @@ export interface ClaimContext {
 type Ended = Pick<Claim, "queue" | "tenant" | "kind" | "listNo">;
 
 /** Lanes read by one statement; a longer list is read page by page, one page a turn. */
-const SCAN_PAGE_LANES = 5_000;
+const PAGE_LANES = 5_000;
 
 export class Claimer {
   readonly #db: Database;
@@ -70,9 +79,14 @@ export class Claimer {
     );
   }
 
-  /** Work may have arrived, or a limit may be gone: look at all lanes at the next claim. */
+  /** Work may have arrived, or a limit may be gone: look for news before the next claim. */
   markStale(queue?: string): void {
     for (const view of this.#views) if (queue === undefined || view.name === queue) view.markStale();
+  }
+
+  /** The database may not be what it was, or a claim may have come to nothing: look at all lanes before the next claim. */
+  distrust(): void {
+    for (const view of this.#views) view.distrust();
   }
 
   /** Whether another claim from this queue, or from any, may bring something without news. */
@@ -125,7 +139,7 @@ export class Claimer {
     const wanting = this.#views.filter((view) => (demand.get(view.name) ?? 0) > 0);
     const nowMs = this.#clock.monotonic();
     await Promise.all(
-      wanting.filter((view) => view.needsScan(nowMs, this.#options.rescanMs)).map((view) => this.#scan(view)),
+      wanting.filter((view) => view.needsLook(nowMs, this.#options.rescanMs)).map((view) => this.#look(view)),
     );
 
     const parts = wanting
@@ -144,15 +158,59 @@ export class Claimer {
     return claims.length === 1 ? claims[0]! : interleave(claims);
   }
 
-  async #scan(view: QueueView): Promise<void> {
-    view.scanning();
+  /** Asks for news; in a round proves lanes; and looks at all lanes, a page at a time, where that is due. */
+  async #look(view: QueueView): Promise<void> {
+    const { rescanMs, kinds } = this.#options;
+    const nowMs = this.#clock.monotonic();
+    const isRound = view.isRoundDue(nowMs, rescanMs);
+    const doubts = isRound ? view.ring.doubts(PAGE_LANES) : [];
+    view.looking(isRound, nowMs);
     try {
-      const lanes = await readLanes(this.#db, view.name, view.cursor, SCAN_PAGE_LANES);
-      view.scanned(lanes, lanes.length < SCAN_PAGE_LANES, this.#clock.monotonic());
+      const { news, firsts } = await readNews(this.#db, view.name, kinds, view.arrivals.asked, doubts);
+      view.ring.proved(doubts, firsts);
+      view.looked();
+      this.#hear(view, news);
+      view.lookOn();
     } catch (error) {
+      view.ring.stillDoubted(doubts);
       view.markStale();
       throw error;
     }
+    if (view.needsScan(nowMs, rescanMs)) await this.#scan(view);
+    else if (isRound) await this.#prove(view);
+  }
+
+  async #scan(view: QueueView): Promise<void> {
+    const beginMs = this.#clock.monotonic();
+    view.scanning();
+    try {
+      const lanes = await readLanes(this.#db, view.name, view.cursor, PAGE_LANES);
+      view.listed(lanes, lanes.length < PAGE_LANES);
+      await this.#prove(view);
+    } catch (error) {
+      view.scanFailed();
+      throw error;
+    }
+    const nowMs = this.#clock.monotonic();
+    view.scanned(nowMs, nowMs - beginMs);
+  }
+
+  /** Looks at what is doubted, a page at a time. */
+  async #prove(view: QueueView): Promise<void> {
+    for (let doubts = view.ring.doubts(PAGE_LANES); doubts.length > 0; doubts = view.ring.doubts(PAGE_LANES)) {
+      try {
+        view.ring.proved(doubts, await readFirstReady(this.#db, view.name, this.#options.kinds, doubts));
+      } catch (error) {
+        view.ring.stillDoubted(doubts);
+        throw error;
+      }
+      if (doubts.length < PAGE_LANES) return;
+    }
+  }
+
+  #hear(view: QueueView, news: News): void {
+    view.hear(news);
+    if (news.isDue) this.#bus.tell("due", 0);
   }
 
   /** Claims along the probes, and reports the outcome to the ring. */
@@ -165,8 +223,8 @@ export class Claimer {
       probes,
       this.#options.kinds,
       jobsMax,
-      view.tail,
       listNo,
+      view.arrivals.asked,
     );
     const { claims, cut, news, dueInMs } = answer;
     this.#listNumbers.fill(listNo, claims.length);
@@ -183,8 +241,7 @@ export class Claimer {
     );
     view.hold(closings);
     this.#tellThrottled(worker, view.name, answer);
-    if (news) view.hear(news);
-    if (news?.isDue) this.#bus.tell("due", 0);
+    if (news) this.#hear(view, news);
     if (dueInMs !== undefined) this.#bus.tell("due", dueInMs);
     return interleave(lanes.filter((lane) => lane.length > 0));
   }

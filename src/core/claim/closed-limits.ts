@@ -94,6 +94,14 @@ export class ClosedLimits {
     if (limit.scope === "kind") this.#seen.add(lane);
   }
 
+  /** Everything is worth a try now: what was said before may be over, and jobs of other kinds may have come into lanes of a closed one. */
+  tryAll(): void {
+    for (const limit of this.#limits.values()) {
+      this.#open(limit, Number.NEGATIVE_INFINITY);
+      if (limit.scope === "kind") for (const lane of limit.lanes) this.#seen.add(lane);
+    }
+  }
+
   /** Gives up a parked lane, any of them: the next scan brings it back. */
   evict(): Lane | undefined {
     for (const limit of this.#limits.values()) {

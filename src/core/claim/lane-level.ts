@@ -31,24 +31,32 @@ export class LaneLevel {
     return this.#turns.size;
   }
 
+  /** Lanes that are known. */
+  get known(): number {
+    return this.#lanes.size;
+  }
+
   find(tenant: string): Lane | undefined {
     return this.#lanes.get(tenant);
   }
 
-  add({ priority, tenant, weight }: WaitingLane): void {
+  add({ priority, tenant, weight }: WaitingLane, floor: string): Lane {
     const lane: Lane = {
       priority,
       tenant,
       weight,
-      floor: "0",
+      floor,
+      low: floor,
       round: 0,
       order: 0,
       parkedAt: undefined,
+      hasLeft: false,
       isCut: false,
       index: -1,
     };
     this.#lanes.set(tenant, lane);
     this.enter(lane);
+    return lane;
   }
 
   /** The lane has a turn from now on, behind all lanes of the same round. */
@@ -61,6 +69,7 @@ export class LaneLevel {
   stay(lane: Lane): void {
     lane.order = this.#orders++;
     lane.isCut = false;
+    lane.hasLeft = false;
     this.#turns.push(lane);
   }
 
@@ -87,7 +96,7 @@ export class LaneLevel {
     if (lane.weight === weight) return;
     lane.round += 1 / weight - 1 / lane.weight;
     lane.weight = weight;
-    if (!lane.parkedAt) this.#turns.moved(lane);
+    if (!lane.parkedAt && !lane.hasLeft) this.#turns.moved(lane);
   }
 
   /** Splits the jobs over the lanes whose turn it is, at most `probesMax`. No lane has moved yet: only a report does that. */

@@ -12,6 +12,7 @@ import { ClosedLimits, type Closing } from "./closed-limits.js";
 import type { Lane } from "./lane.js";
 import { LaneLevel } from "./lane-level.js";
 import { TenantQuota } from "./tenant-quota.js";
+import { type Doubt, prove, UnprovedLanes } from "./unproved-lanes.js";
 
 /** Probes of one claim: each costs an index descent, so their number is bounded. */
 const PROBES_MAX = 1_000;
@@ -28,6 +29,8 @@ export class LaneRing {
   /** Highest priority first. */
   #levels: LaneLevel[] = [];
   #limits = new ClosedLimits();
+  readonly #unproved = new UnprovedLanes();
+  #isComplete = true;
 
   constructor(lowerShare: number, tenantJobsMax = Number.POSITIVE_INFINITY, taken?: ReadonlyMap<string, number>) {
     this.#lowerShare = lowerShare;
@@ -50,36 +53,85 @@ export class LaneRing {
     return this.#limits.opensAtMs;
   }
 
+  /** Whether every lane that was added is still known, unless it is empty. */
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
   /**
-   * A lane in which jobs wait. One that is known keeps its turn. `isScan`: the whole lane was looked at, so its floor is forgotten, and a
-   * limit under which it is parked is tried. News leave both alone: of a tenant at its limit they come all the time.
+   * A lane in which jobs wait; as far as is known none of them at or below `floor`. One that is known keeps its turn. `isScan`: the whole lane is looked at, and
+   * a limit under which it is parked is tried. News leave that alone: of a tenant at its limit they come all the time.
    */
-  add(name: WaitingLane, isScan: boolean): void {
+  add(name: WaitingLane, isScan: boolean, floor?: string): void {
     const level = this.#level(name.priority);
     const known = level.find(name.tenant);
     if (!known) {
-      if (this.size + this.parked >= LANES_MAX && !this.#evict()) return;
-      level.add(name);
+      if (this.#known >= LANES_MAX && !this.#evict()) {
+        this.#isComplete = false;
+        return;
+      }
+      const lane = level.add(name, floor ?? "0");
+      if (isScan) this.#unproved.add(lane);
       return;
     }
     level.reweigh(known, name.weight);
-    if (!isScan) return;
-    known.floor = "0";
-    if (known.parkedAt) this.#limits.tryNow(known, known.parkedAt);
+    if (isScan) {
+      // What a scan has seen may lie below the floor: the lane is looked at from the bottom.
+      known.low = "0";
+      this.#unproved.add(known);
+    } else if (floor !== undefined) lower(known, floor);
+    if (known.hasLeft) level.enter(known);
+    if (isScan && known.parkedAt) this.#limits.tryNow(known, known.parkedAt);
+  }
+
+  /** A scan begins: it brings every lane in which a job is ready. */
+  scanBegins(): void {
+    this.#isComplete = true;
+  }
+
+  /** What is parked may be tried, whatever was said before. */
+  tryParked(): void {
+    this.#limits.tryAll();
   }
 
   /** An old id of this lane is ready again: the lane has a turn, and looks low enough. */
   returned({ priority, tenant }: LaneName, id: string): void {
-    const level = this.#level(priority);
     // A weight that is not known is found by the next scan.
-    if (!level.find(tenant)) this.add({ priority, tenant, weight: 1 }, false);
-    const lane = level.find(tenant);
-    if (lane && compareIds(id, lane.floor) <= 0) lane.floor = String(BigInt(id) - 1n);
+    const weight = this.#level(priority).find(tenant)?.weight ?? 1;
+    this.add({ priority, tenant, weight }, false, before(id));
+  }
+
+  /** Parts of lanes that are to be looked at, at most so many lanes. */
+  doubts(lanesMax: number): Doubt[] {
+    return this.#unproved.take(lanesMax);
+  }
+
+  /** What the look found: by number of the doubt, the position of the first ready job. */
+  proved(doubts: readonly Doubt[], firsts: ReadonlyMap<number, string>): void {
+    doubts.forEach((doubt, i) => {
+      const { lane } = doubt;
+      const first = firsts.get(i);
+      const level = this.#level(lane.priority);
+      // Evicted meanwhile.
+      if (level.find(lane.tenant) !== lane) return;
+      const isAsItWas = lane.low === doubt.low && lane.floor === doubt.floor;
+      prove(doubt, first);
+      if (!lane.hasLeft) return;
+      if (first !== undefined) level.enter(lane);
+      else if (isAsItWas) level.forget(lane);
+      else this.#unproved.add(lane);
+    });
+  }
+
+  /** The look did not come about. */
+  stillDoubted(doubts: readonly Doubt[]): void {
+    for (const { lane } of doubts) this.#unproved.add(lane);
   }
 
   clear(): void {
     this.#levels = [];
     this.#limits = new ClosedLimits();
+    this.#unproved.clear();
   }
 
   /** Gives lanes whose limits may be tried by now a turn, as many as a claim of this size can need. */
@@ -145,15 +197,20 @@ export class LaneRing {
       const isShort = gave(i) < probe.quantum && i !== lastServed;
       level.serve(lane, counts[i]!);
       // Jobs of a kind that was held back were passed over: they lie below the last one that was claimed.
-      if (isKindHeld && isShort) lane.floor = "0";
-      else if (!isKindHeld && counts[i]! > 0 && compareIds(floors[i]!, lane.floor) > 0) lane.floor = floors[i]!;
+      if (isKindHeld && isShort) lane.floor = lane.low;
+      else if (!isKindHeld && counts[i]! > 0 && compareIds(floors[i]!, lane.floor) > 0) {
+        lane.floor = floors[i]!;
+        this.#unproved.add(lane);
+      }
       asked.push({ level, lane, isShort });
     });
     const placing = placer(closings);
     for (const { level, lane, isShort } of asked) {
       const where = isShort ? placing(lane.tenant) : "turn";
-      if (where === "gone") level.forget(lane);
-      else if (where !== "turn") this.#limits.park(lane, where);
+      if (where === "gone") {
+        lane.hasLeft = true;
+        this.#unproved.add(lane);
+      } else if (where !== "turn") this.#limits.park(lane, where);
       // What the tenant could not take of its turn, others did: it is no credit.
       else if (lane.isCut) level.enter(lane);
       else level.stay(lane);
@@ -181,11 +238,21 @@ export class LaneRing {
     });
   }
 
-  /** What is parked makes room for what can be served: a kind that is held back for days would park lanes that are long empty. */
+  get #known(): number {
+    return this.#levels.reduce((sum, level) => sum + level.known, 0);
+  }
+
+  /**
+   * What has left or is parked makes room for what can be served: a kind that is held back for days would park lanes that are long empty. The
+   * next scan brings back what was wronged.
+   */
   #evict(): boolean {
-    const lane = this.#limits.evict();
-    if (lane) this.#level(lane.priority).forget(lane);
-    return lane !== undefined;
+    const lane = this.#unproved.firstThatLeft() ?? this.#limits.evict();
+    if (!lane) return false;
+    this.#unproved.delete(lane);
+    this.#level(lane.priority).forget(lane);
+    this.#isComplete = false;
+    return true;
   }
 
   #level(priority: number): LaneLevel {
@@ -197,6 +264,14 @@ export class LaneRing {
     return level;
   }
 }
+
+/** The lane has a job that begins right above this floor. */
+function lower(lane: Lane, floor: string): void {
+  if (compareIds(floor, lane.low) < 0) lane.low = floor;
+  if (compareIds(floor, lane.floor) < 0) lane.floor = floor;
+}
+
+const before = (id: string) => String(BigInt(id) - 1n);
 
 /** Where a lane goes that gave less than it was asked for. */
 function placer(closings: readonly Closing[]): (tenant: string) => Closing | "turn" | "gone" {

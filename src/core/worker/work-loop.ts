@@ -82,7 +82,7 @@ export class WorkLoop implements Service {
   failed(error: unknown, pause: RetryPause): void {
     // The claim may have happened although its answer did not arrive.
     this.#reconcileUntilMs = this.#context.clock.monotonic() + RECONCILE_FOR_MS;
-    this.#claimer.markStale();
+    this.#claimer.distrust();
     if (!isTransient(error)) pause.giveItTime();
   }
 

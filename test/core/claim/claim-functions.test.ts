@@ -343,10 +343,11 @@ describe("news", () => {
     priority: number | null;
     id: string | null;
     rescan_no: string | null;
-    is_full: boolean | null;
+    looked_from: string | null;
+    looked_to: string | null;
   }
-  const news = (tail: string | number, jobsMax = 200) =>
-    db.query<NewsRow>("select * from fairmill.news_v1('{default,other}', $1, $2)", [tail, jobsMax]);
+  const news = (tail: string | number, idsMax = 200) =>
+    db.query<NewsRow>("select * from fairmill.news_v1('{default,other}', $1, ids_max => $2)", [tail, idsMax]);
   const tailOf = (rows: readonly NewsRow[]) => rows.find(({ queue }) => queue === null);
   const lanesOf = (rows: readonly NewsRow[]) =>
     rows
@@ -366,19 +367,23 @@ describe("news", () => {
     const last = await enqueueOne(db, { tenant: "later", delay_ms: 60_000 });
     const rows = await news(first);
     expect(lanesOf(rows)).toEqual(["default 0 a", "default 3 a", "other 0 b"]);
-    expect(tailOf(rows)).toMatchObject({ id: last, is_full: false });
+    expect(tailOf(rows)).toMatchObject({ id: last, looked_from: first, looked_to: last });
+    expect(rows.find(({ tenant, priority }) => tenant === "a" && priority === 0)).toMatchObject({
+      id: String(Number(first) + 1),
+    });
     const none = await news(last);
     expect(lanesOf(none)).toEqual([]);
-    expect(tailOf(none)).toMatchObject({ id: last, is_full: false });
+    expect(tailOf(none)).toMatchObject({ id: last, looked_from: last, looked_to: last });
   });
 
-  test("when more came in than it looks at, the tail jumps to the newest and it is told to ask for all lanes", async () => {
+  test("when more came in than it looks at, it says how far it looked", async () => {
     await fill(db, 30);
     const [{ last }] = (await db.query<{ last: string }>("select max(id) as last from fairmill.job")) as [
       { last: string },
     ];
-    expect(tailOf(await news(0, 30))).toMatchObject({ id: last, is_full: true });
-    expect(tailOf(await news(0, 31))).toMatchObject({ id: last, is_full: false });
+    const from = String(Number(last) - 30);
+    expect(tailOf(await news(from, 29))).toMatchObject({ id: last, looked_to: String(Number(last) - 1) });
+    expect(tailOf(await news(from, 30))).toMatchObject({ id: last, looked_to: last });
   });
 
   test("the rescan marks of its queues come along, and a transaction that makes an old id ready has raised them", async () => {

@@ -84,7 +84,7 @@ test("every job comes with its own lane, kind, key, payload and past, beside oth
     }),
   ];
   const probes = [probe("a"), probe("b"), probe("a", -7), probe("b", -7)];
-  const { claims } = await claimAlong(openDatabase(), WORKER, "default", probes, ["job", "other"], 100, "0", 1);
+  const { claims } = await claimAlong(openDatabase(), WORKER, "default", probes, ["job", "other"], 100, 1, undefined);
   expect(claims.toSorted((a, b) => Number(a.id) - Number(b.id))).toEqual(expected);
 });
 
@@ -92,7 +92,7 @@ test("what limits held back is told, also where nothing is claimed", async () =>
   await register(db, WORKER);
   await put({});
   await db.query("select fairmill.set_limits_v1('queue', 'default', '{\"paused\": true}')");
-  const answer = await claimAlong(openDatabase(), WORKER, "default", [probe("a")], ["job"], 100, "0", 2);
+  const answer = await claimAlong(openDatabase(), WORKER, "default", [probe("a")], ["job"], 100, 2, undefined);
   expect(answer.claims).toEqual([]);
   expect(answer.held).toMatchObject([{ scope: "queue", name: "default" }]);
 });

@@ -81,23 +81,109 @@ describe("floors", () => {
     expect(ring.take(1)[0]!.floor).toBe("9007199254740993");
   });
 
-  test("a scan forgets the floor, news do not", () => {
+  test("news of a position below the floor lower it, other news do not", () => {
     const ring = newRing();
     add(ring, 0, "a");
     ring.report(ring.take(1), [1], ["17"], true);
-    ring.add({ priority: 0, tenant: "a", weight: 1 }, false);
+    ring.add({ priority: 0, tenant: "a", weight: 1 }, false, "20");
     expect(ring.take(1)[0]!.floor).toBe("17");
-    ring.add({ priority: 0, tenant: "a", weight: 1 }, true);
-    expect(ring.take(1)[0]!.floor).toBe("0");
+    ring.add({ priority: 0, tenant: "a", weight: 1 }, false, "11");
+    expect(ring.take(1)[0]!.floor).toBe("11");
   });
 
-  test("a lane that left and comes back begins at the bottom", () => {
+  test("a lane that is new begins at its first job", () => {
+    const ring = newRing();
+    ring.add({ priority: 0, tenant: "a", weight: 1 }, false, "20");
+    expect(ring.take(1)[0]!.floor).toBe("20");
+  });
+
+  test("a scan has a known lane looked at from the bottom to its floor, which stays unless something is there", () => {
+    const ring = newRing();
+    add(ring, 0, "a");
+    ring.report(ring.take(1), [1], ["17"], true);
+    ring.proved(ring.doubts(9), new Map());
+    ring.add({ priority: 0, tenant: "a", weight: 1 }, true);
+    const doubts = ring.doubts(9);
+    expect(doubts).toMatchObject([{ low: "0", ceiling: "17" }]);
+    expect(ring.take(1)[0]!.floor).toBe("17");
+    ring.proved(doubts, new Map([[0, "5"]]));
+    expect(ring.take(1)[0]!.floor).toBe("4");
+  });
+});
+
+describe("lanes that are not proved", () => {
+  const end = "9223372036854775807";
+
+  test("what was claimed is looked at once, from where the last look ended", () => {
+    const ring = newRing();
+    ring.add({ priority: 0, tenant: "a", weight: 1 }, false, "9");
+    ring.report(ring.take(2), [2], ["17"], true);
+    const doubts = ring.doubts(9);
+    expect(doubts).toMatchObject([{ low: "9", ceiling: "17" }]);
+    ring.proved(doubts, new Map());
+    expect(ring.doubts(9)).toEqual([]);
+    ring.report(ring.take(2), [2], ["25"], true);
+    expect(ring.doubts(9)).toMatchObject([{ low: "17", ceiling: "25" }]);
+  });
+
+  test("a lane that left is looked at to its end: found empty it is forgotten, found ready it has a turn", () => {
+    const ring = newRing();
+    for (const tenant of ["a", "b"]) ring.add({ priority: 0, tenant, weight: 1 }, false, "9");
+    ring.report(ring.take(4), [1, 0], ["17", undefined], false);
+    expect(ring.size).toBe(0);
+    const doubts = ring.doubts(9);
+    expect(doubts).toMatchObject([
+      { low: "9", ceiling: end },
+      { low: "9", ceiling: end },
+    ]);
+    ring.proved(doubts, new Map([[0, "13"]]));
+    expect(ring.take(4)).toMatchObject([{ tenant: "a", floor: "12" }]);
+    add(ring, 0, "b");
+    expect(ring.take(4).find(({ tenant }) => tenant === "b")!.floor).toBe("0");
+  });
+
+  test("a job that comes back while the look is under way is not proved away", () => {
+    for (const id of ["12", "5"]) {
+      const ring = newRing();
+      ring.add({ priority: 0, tenant: "a", weight: 1 }, false, "9");
+      ring.report(ring.take(2), [2], ["17"], true);
+      const doubts = ring.doubts(9);
+      ring.returned({ priority: 0, tenant: "a" }, id);
+      ring.proved(doubts, new Map());
+      expect(ring.take(1)[0]!.floor).toBe(String(Number(id) - 1));
+      // A claim that was under way already raises the floor above it.
+      ring.report(ring.take(1), [1], ["20"], true);
+      expect(BigInt(ring.doubts(9)[0]!.low)).toBeLessThan(BigInt(id));
+    }
+  });
+
+  test("a look that failed is made again", () => {
     const ring = newRing();
     add(ring, 0, "a");
     ring.report(ring.take(2), [1], ["17"], false);
-    expect(ring.size).toBe(0);
-    add(ring, 0, "a");
-    expect(ring.take(1)[0]!.floor).toBe("0");
+    ring.stillDoubted(ring.doubts(9));
+    expect(ring.doubts(9)).toHaveLength(1);
+  });
+
+  test("lanes that left count towards the limit of lanes and make room for others; then the ring is not complete", () => {
+    const ring = newRing();
+    for (let n = 0; n < 100_000; n++) add(ring, 0, `t${n}`);
+    expect(ring.isComplete).toBe(true);
+    const probes = ring.take(1_000);
+    ring.report(
+      probes,
+      probes.map(() => 0),
+      probes.map(() => undefined),
+      false,
+    );
+    for (let n = 0; n < 1_000; n++) add(ring, 0, `new${n}`);
+    expect(ring.isComplete).toBe(false);
+    expect(ring.size).toBe(100_000);
+    expect(ring.doubts(200_000)).toEqual([]);
+    add(ring, 0, "one too many");
+    expect(ring.size).toBe(100_000);
+    ring.scanBegins();
+    expect(ring.isComplete).toBe(true);
   });
 });
 

@@ -26,17 +26,35 @@ interface RigOptions {
   jobsMax?: number;
   tenantJobsMax?: number;
   rescanMs?: number;
+  /** How long the clock says that each page of a scan takes: the next scan that only makes sure is nineteen times as far away. */
+  scanMs?: number;
+  connectionsMax?: number;
+}
+
+/** A database on which every page of a scan takes its time. */
+class SlowToScan extends Database {
+  onScan: () => void = () => {};
+
+  override async query<Row>(text: string, values?: readonly unknown[], answerMsMax?: number): Promise<Row[]> {
+    if (text.includes("lanes_v1")) this.onScan();
+    return super.query<Row>(text, values, answerMsMax);
+  }
 }
 
 export function claimerRig(db: TestDatabase) {
   async function newClaimer(options: RigOptions = {}) {
-    const database = new Database(
+    const database = new SlowToScan(
       { databaseUrl: options.url ?? db.url },
-      { connectionsMax: 4, applicationName: "claimer" },
+      { connectionsMax: options.connectionsMax ?? 4, applicationName: "claimer" },
     );
     onTestFinished(() => database.close());
     await db.query("select fairmill.register_v1($1, $2, '1 hour')", [WORKER, options.queues ?? ["default"]]);
     const clock = standingClock();
+    let scans = 0;
+    database.onScan = () => {
+      scans++;
+      clock.pass(options.scanMs ?? 0);
+    };
     const claimer = new Claimer(
       { db: database, clock, bus: new Bus<ClaimNews>() },
       {
@@ -52,7 +70,7 @@ export function claimerRig(db: TestDatabase) {
       numbers(await claimer.claim(WORKER, new Map([[queue, jobsMax]])));
     /** Claims until something comes, or until a claim more would be pointless. */
     const claimSoon = async (jobsMax: number) => [...(await claim(jobsMax)), ...(await claim(jobsMax))];
-    return { claimer, clock, claim, claimSoon };
+    return { claimer, clock, claim, claimSoon, database, scans: () => scans };
   }
 
   /** Ready jobs, in one statement; their ids. */

@@ -113,11 +113,19 @@ export const CALLS: Record<string, Call> = {
   "news_v1 with little news": {
     statement: "select * from fairmill.news_v1('{default}', $1)",
     values: ({ newest }) => [Number(newest) - 100],
-    ways: ["job_pkey", "job_pkey backward"],
+    ways: ["job_pkey"],
   },
   "news_v1 with more news than it looks at": {
-    statement: "select * from fairmill.news_v1('{default}', 10)",
-    ways: ["job_pkey", "job_pkey backward"],
+    statement: "select * from fairmill.news_v1('{default}', 10, ids_max => 1000)",
+    ways: ["job_pkey"],
+  },
+  first_ready_v1: {
+    statement: "select * from fairmill.first_ready_v1('default', $1, $2, $3, $4)",
+    values: () => {
+      const lanes = Array.from({ length: 90 }, (_, n) => n);
+      return [lanes.map((n) => n % 3), lanes.map((n) => `t${n}`), lanes.map(() => 0), lanes.map(() => 1_000_000)];
+    },
+    ways: ["job_lane"],
   },
   "end_jobs of a settle": { ...settle("w3", ["done", "dead", "cancelled"]), ways: ["job_pkey"] },
   "settle_v1 of ends": { ...settle("w3", ["done", "dead", "cancelled"]), ways: ["job_pkey"] },

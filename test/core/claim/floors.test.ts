@@ -1,0 +1,358 @@
+// Floors that stay: what lies below them is found all the same, without a scan of all lanes. Scans are so dear here that after the first one none
+// makes sure any more.
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../../support/database.js";
+import { dice, newSeed } from "../../support/dice.js";
+import { checkInvariants } from "../../support/invariants.js";
+import { enqueue, enqueueOne } from "../../support/sql/calls.js";
+import { type Session, useSessions } from "../../support/sql/sessions.js";
+import { claimerRig, RESCAN_MS, WORKER } from "./rig.js";
+
+const db = useDatabase();
+const { newClaimer, put } = claimerRig(db);
+const openSession = useSessions(db);
+const SCAN_MS = 1e9;
+
+const job = (tenant: string) => ({ kind: "job", tenant });
+
+/** A claimer that has made its first scan and makes no other by itself. */
+async function newRig(options: { connectionsMax?: number } = {}) {
+  const rig = await newClaimer({ scanMs: SCAN_MS, ...options });
+  await rig.claim(10);
+  const first = rig.scans();
+  return { ...rig, moreScans: () => rig.scans() - first };
+}
+
+/** The next round, and a claim. */
+const nextRound = (rig: Awaited<ReturnType<typeof newRig>>, jobsMax = 5_000) => {
+  rig.clock.pass(RESCAN_MS);
+  return rig.claim(jobsMax);
+};
+
+const settleAll = (state = "done") =>
+  db.query(
+    `select fairmill.settle_v1($1, array_agg(id), array_agg(lease_no), array_agg($2::text)) from fairmill.job where worker = $1`,
+    [WORKER, state],
+  );
+
+describe("a late commit with a lower id", () => {
+  test.each(["a", "another"])("is found in the next round, in a lane that goes on or a new one: %s", async (tenant) => {
+    const rig = await newRig();
+    const late = await openSession();
+    await late.query("begin");
+    const lower = Number(await enqueueOne(late, job(tenant)));
+    await put(1_000);
+    expect(await rig.claim(900)).toHaveLength(900);
+    expect(await nextRound(rig, 50)).toHaveLength(50);
+    await late.query("commit");
+    expect(await nextRound(rig, 5)).toContain(lower);
+    expect(rig.moreScans()).toBe(0);
+  });
+
+  test("is found although its own transaction is the newest of all", async () => {
+    const rig = await newRig();
+    const late = await openSession();
+    await late.query("begin");
+    const id = Number(await enqueueOne(late, job("a")));
+    for (let n = 0; n < 3; n++) expect(await nextRound(rig)).toEqual([]);
+    await late.query("commit");
+    expect(await nextRound(rig)).toEqual([id]);
+    expect(rig.moreScans()).toBe(0);
+  });
+
+  test("is found although its lane was emptied and forgotten meanwhile", async () => {
+    const rig = await newRig();
+    const late = await openSession();
+    await late.query("begin");
+    const lower = Number(await enqueueOne(late, job("a")));
+    const [higher] = await put(1);
+    expect(await nextRound(rig)).toEqual([higher]);
+    for (let n = 0; n < 5; n++) expect(await nextRound(rig)).toEqual([]);
+    await late.query("commit");
+    expect(await nextRound(rig)).toEqual([lower]);
+    expect(rig.moreScans()).toBe(0);
+  });
+
+  test("is found as soon as the worker is told to look, if nothing else runs", async () => {
+    const rig = await newRig();
+    const late = await openSession();
+    await late.query("begin");
+    const lower = Number(await enqueueOne(late, job("a")));
+    const [higher] = await put(1);
+    expect(await nextRound(rig)).toEqual([higher]);
+    await late.query("commit");
+    rig.claimer.markStale();
+    expect(await rig.claim(5)).toEqual([lower]);
+    expect(rig.moreScans()).toBe(0);
+  });
+
+  test("is found while a long transaction that writes stays open, across many rounds; and so is what that one brings", async () => {
+    const rig = await newRig();
+    const long = await openSession();
+    await long.query("begin");
+    const lowest = Number(await enqueueOne(long, job("long")));
+    const short = await openSession();
+    for (let n = 0; n < 10; n++) {
+      await short.query("begin");
+      const lower = Number(await enqueueOne(short, job("short")));
+      const [higher] = await put(1);
+      expect(await nextRound(rig)).toEqual([higher]);
+      expect(await nextRound(rig)).toEqual([]);
+      await short.query("commit");
+      expect(await nextRound(rig)).toEqual([lower]);
+    }
+    await long.query("commit");
+    expect(await nextRound(rig)).toEqual([lowest]);
+    expect(rig.moreScans()).toBe(0);
+  });
+
+  test("of a subtransaction is found", async () => {
+    const rig = await newRig();
+    const late = await openSession();
+    await late.query("begin; savepoint s");
+    const sub = Number(await enqueueOne(late, job("a")));
+    await late.query("release s");
+    const [higher] = await put(1);
+    expect(await nextRound(rig)).toEqual([higher]);
+    await late.query("commit");
+    expect(await nextRound(rig)).toEqual([sub]);
+    expect(rig.moreScans()).toBe(0);
+  });
+
+  test("of a prepared transaction is found when that is committed", async ({ skip }) => {
+    const [{ max }] = (await db.query("select current_setting('max_prepared_transactions')::integer as max")) as [
+      { max: number },
+    ];
+    if (max === 0) skip("the server that TEST_DATABASE_URL names has no prepared transactions");
+    const rig = await newRig();
+    const late = await openSession();
+    await late.query("begin");
+    const prepared = Number(await enqueueOne(late, job("a")));
+    await late.query("prepare transaction 'late'");
+    const [above] = await put(1);
+    expect(await nextRound(rig)).toEqual([above]);
+    await late.query("commit prepared 'late'");
+    expect(await nextRound(rig)).toEqual([prepared]);
+    expect(rig.moreScans()).toBe(0);
+  });
+});
+
+test("a transaction has its id before it takes ids of jobs, by either way of storing them", async () => {
+  for (const call of [
+    'select fairmill.enqueue_many_v1(\'[{"kind": "job"}]\')',
+    "select fairmill.enqueue_payloads_v1('[{}]', '{\"kind\": \"job\"}')",
+  ]) {
+    const session = await openSession();
+    const probe = await openSession();
+    // The insert waits here, the ids are taken.
+    await probe.query("begin; lock table fairmill.job in share row exclusive mode");
+    await session.query("set lock_timeout = 0");
+    const [{ last }] = (await db.query("select last_value::text as last from fairmill.job_id_seq")) as [
+      { last: string },
+    ];
+    const stored = session.query(call);
+    await expect
+      .poll(async () => {
+        const [row] = await db.query(
+          `select a.backend_xid is not null as has_xid, (select last_value::text <> $2 from fairmill.job_id_seq) as has_id
+           from pg_stat_activity a where a.pid = $1 and a.wait_event_type = 'Lock'`,
+          [session.pid, last],
+        );
+        return row;
+      })
+      .toEqual({ has_xid: true, has_id: true });
+    await probe.query("rollback");
+    await stored;
+  }
+});
+
+test("where the sequence hands out ids ahead of time nothing is proved, and every round looks at all lanes", async () => {
+  const rig = await newRig();
+  await db.query("alter sequence fairmill.job_id_seq cache 50");
+  try {
+    const early = await openSession();
+    await enqueueOne(early, job("a"));
+    await put(1_000);
+    await nextRound(rig);
+    await nextRound(rig);
+    const scans = rig.moreScans();
+    const lower = Number(await enqueueOne(early, job("a")));
+    expect(await nextRound(rig)).toEqual([lower]);
+    expect(rig.moreScans()).toBeGreaterThan(scans);
+  } finally {
+    await db.query("alter sequence fairmill.job_id_seq cache 1");
+  }
+});
+
+describe("jobs that a claim stepped over, because another transaction held them", () => {
+  test("come in the next round after that one rolled back, whether their lane goes on or was empty without them", async () => {
+    const rig = await newRig();
+    await put(400, { tenant: "a" });
+    const [alone] = await put(1, { tenant: "b", priority: -1 });
+    // Both lanes are known, and no window is in doubt because of the transaction below: it begins later.
+    await nextRound(rig, 1);
+    await nextRound(rig, 1);
+    const holder = await openSession();
+    await holder.query("begin");
+    const [{ id: held }] = (await holder.query(
+      "select id::integer from fairmill.job where state = 'ready' and tenant = 'a' order by id limit 1 for update",
+    )) as [{ id: number }];
+    await holder.query("select from fairmill.job where id = $1 for update", [alone]);
+    for (let n = 0; n < 3; n++) for (const id of await nextRound(rig, 50)) expect([held, alone]).not.toContain(id);
+    await holder.query("rollback");
+    expect(await nextRound(rig, 100)).toEqual(expect.arrayContaining([held, alone]));
+    expect(rig.moreScans()).toBe(0);
+  });
+});
+
+describe("jobs that come back", () => {
+  test.each([
+    ["released", () => settleAll("release")],
+    [
+      "recovered",
+      async () => {
+        await db.query("update fairmill.worker set lease_until = now() - interval '1 hour' where id = $1", [WORKER]);
+        await db.query("select fairmill.recover_v1()");
+        await db.query("update fairmill.worker set state = 'alive', lease_until = now() + interval '1 hour'");
+      },
+    ],
+  ])("are found by the scan that the rescan mark asks for: %s", async (_name, giveBack) => {
+    const rig = await newClaimer();
+    await rig.claim(10);
+    const ids = await put(3);
+    await rig.claim(10);
+    await put(20, { tenant: "b" });
+    rig.claimer.markStale();
+    await rig.claim(1);
+    await giveBack();
+    expect([...(await rig.claim(1)), ...(await rig.claim(20))]).toEqual(expect.arrayContaining(ids));
+  });
+
+  test("a mark does not wait for longer than three times what the last scan took", async () => {
+    const rig = await newRig();
+    const [id] = await put(1);
+    expect(await nextRound(rig)).toEqual([id]);
+    await settleAll("release");
+    rig.claimer.markStale();
+    expect(await rig.claim(5)).toEqual([]);
+    expect(rig.claimer.opensInMs()).toBeLessThanOrEqual(3 * SCAN_MS);
+    rig.clock.pass(3 * SCAN_MS);
+    expect(rig.claimer.hasWork()).toBe(true);
+    expect(await rig.claim(5)).toEqual([id]);
+    expect(rig.moreScans()).toBe(1);
+  });
+});
+
+test("after a break nothing that is remembered is relied on: all lanes are looked at", async () => {
+  const rig = await newRig();
+  await put(5);
+  expect(await nextRound(rig)).toHaveLength(5);
+  // As after a fail-over to a server that lacks the last ids: they are given away again.
+  await settleAll();
+  const [{ id: first }] = (await db.query("select min(id) as id from fairmill.job_history")) as [{ id: string }];
+  await db.query("delete from fairmill.job_history");
+  await db.query("select setval('fairmill.job_id_seq', $1, false)", [first]);
+  const again = await put(5);
+  expect(again).toContain(Number(first));
+  rig.claimer.distrust();
+  expect(await rig.claim(10)).toEqual(again);
+  expect(rig.moreScans()).toBe(1);
+});
+
+test("a new worker finds what waits at the bottom, in the middle and at the top of lanes", async () => {
+  const before = await newRig();
+  const ids = await put(300);
+  await nextRound(before, 300);
+  const back = [ids[0], ids[150], ids[299]];
+  await db.query("update fairmill.job set state = 'ready', worker = null, started_at = null where id = any ($1)", [
+    back,
+  ]);
+  await settleAll();
+  await db.query("delete from fairmill.worker");
+  await db.query("delete from fairmill.claim_list");
+  const after = await newClaimer({ scanMs: SCAN_MS });
+  expect(await after.claim(10)).toEqual(back);
+});
+
+/** Blocks of live jobs and their indexes that were looked at so far, by the only connection of the rig and by all others that have ended. */
+async function blocks(rig: Awaited<ReturnType<typeof newRig>>): Promise<number> {
+  await rig.database.query("select pg_stat_force_next_flush()");
+  const [row] = await db.query<{ blocks: string }>(
+    `select sum(heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read) as blocks
+     from pg_statio_all_tables where schemaname = 'fairmill' and relname = 'job'`,
+  );
+  return Number(row!.blocks);
+}
+
+test("F12: with an old snapshot open, a claim of lanes that were emptied a hundred times looks at as many blocks as at first", async () => {
+  const rig = await newRig({ connectionsMax: 1 });
+  const pin = await openSession();
+  await pin.query("begin isolation level repeatable read; select 1");
+  const costs: number[] = [];
+  for (let n = 0; n < 100; n++) {
+    await db.query(
+      `insert into fairmill.job (queue, tenant, kind, state, payload)
+       select 'default', 't' || n % 20, 'job', 'ready', '{}' from generate_series(1, 200) n`,
+    );
+    await db.query("select pg_stat_force_next_flush()");
+    const before = await blocks(rig);
+    expect(await nextRound(rig)).toHaveLength(200);
+    costs.push((await blocks(rig)) - before);
+    await settleAll();
+  }
+  const sum = (some: readonly number[]) => some.reduce((total, cost) => total + cost, 0);
+  // The settle's own blocks are those of another connection, which may hand them in late: sums over ten rounds each.
+  expect(sum(costs.slice(-10))).toBeLessThan(2 * sum(costs.slice(5, 15)));
+  expect(rig.moreScans()).toBe(0);
+});
+
+test("whatever commits, rolls back and comes back in whatever order: after a round everything is claimed", async () => {
+  const throwDie = dice(newSeed());
+  const oneOf = <T>(some: readonly T[]) => some[Math.floor(throwDie() * some.length)]!;
+  const rig = await newRig();
+  const open: Session[] = [];
+  const claimed = new Set<number>();
+  const take = async () => {
+    for (const id of await (throwDie() < 0.5 ? nextRound(rig, 20) : rig.claim(20))) claimed.add(id);
+  };
+  const acts = [
+    async () => {
+      const session = await openSession();
+      await session.query("begin");
+      open.push(session);
+      await enqueue(session, [job(`t${Math.floor(throwDie() * 5)}`)]);
+    },
+    async () => {
+      if (open.length > 0) await enqueue(oneOf(open), [job(`t${Math.floor(throwDie() * 5)}`)]);
+    },
+    async () => {
+      if (open.length > 0)
+        await oneOf(open).query(
+          "select from fairmill.job where state = 'ready' and id % 3 = $1 for update skip locked",
+          [Math.floor(throwDie() * 3)],
+        );
+    },
+    async () => {
+      const [session] = open.splice(Math.floor(throwDie() * open.length), 1);
+      await session?.query(throwDie() < 0.7 ? "commit" : "rollback");
+      await session?.close();
+    },
+    async () => void (await put(Math.ceil(throwDie() * 5), { tenant: `t${Math.floor(throwDie() * 5)}` })),
+    take,
+    take,
+    async () => void (await settleAll()),
+  ];
+  for (let n = 0; n < 300; n++) {
+    if (open.length > 8) await acts[3]!();
+    await oneOf(acts)();
+  }
+  while (open.length > 0) await acts[3]!();
+  // What is left to do is found by one round; as many claims as it takes to bring it.
+  rig.clock.pass(RESCAN_MS);
+  for (let n = 0; n < 40; n++) await rig.claim(1_000);
+  expect(await db.query("select id, tenant from fairmill.job where state = 'ready'")).toEqual([]);
+  expect(claimed.size).toBeGreaterThan(50);
+  expect(rig.moreScans()).toBe(0);
+  await settleAll();
+  await checkInvariants(db.pool);
+});
