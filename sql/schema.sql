@@ -68,7 +68,8 @@ create type fairmill.new_job as (
   slot integer,
   reservation bigint,
   conflict text,
-  refusal jsonb
+  refusal jsonb,
+  uses jsonb
 );
 
 create table fairmill.account (
@@ -400,6 +401,8 @@ create table fairmill.job (
   tags text[],
   trace text,
   turn_no bigint,
+  uses jsonb,
+  waits_for text collate "C",
   constraint job_pkey PRIMARY KEY (id) with (deduplicate_items = off),
   constraint job_fits CHECK (((state = COALESCE(aside, CASE WHEN (worker IS NULL) THEN 'ready'::text ELSE
     'running'::text END)) AND ((worker IS NULL) = (started_at IS NULL)) AND CASE WHEN (aside IS NULL) THEN ((slot IS
@@ -428,6 +431,8 @@ CREATE INDEX job_scheduled ON fairmill.job USING btree (run_at, id) WHERE (aside
 CREATE UNIQUE INDEX job_slot ON fairmill.job USING btree (limit_key, slot) WITH (deduplicate_items=off) WHERE (slot IS
   NOT NULL);
 CREATE UNIQUE INDEX job_unique ON fairmill.job USING btree (tenant, kind, unique_key) WHERE (unique_key IS NOT NULL);
+CREATE INDEX job_waits_for ON fairmill.job USING btree (waits_for, run_at) WHERE ((aside = 'scheduled'::text) AND
+  (waits_for IS NOT NULL));
 
 create table fairmill.job_history (
   id bigint not null,
@@ -461,6 +466,7 @@ create table fairmill.job_history (
   timeout_ms bigint,
   tags text[],
   trace text,
+  uses jsonb,
   constraint job_history_pkey PRIMARY KEY (id, ended_at),
   constraint job_history_done_was_run CHECK (((state <> 'done'::text) OR (worker IS NOT NULL))),
   constraint job_history_state_is_ended CHECK ((state = ANY (ARRAY['done'::text, 'dead'::text, 'cancelled'::text])))
@@ -577,7 +583,9 @@ create table fairmill.meter (
   recheck boolean not null default false,
   used_at timestamp with time zone not null default now(),
   running_ids bigint[],
-  constraint meter_pkey PRIMARY KEY (use, scope, name)
+  owed bigint,
+  constraint meter_pkey PRIMARY KEY (use, scope, name),
+  constraint meter_owed_fits CHECK ((owed > 0))
 ) with (
   autovacuum_vacuum_scale_factor = 0.05,
   autovacuum_vacuum_threshold = 200,
@@ -611,6 +619,18 @@ create table fairmill.migration (
 );
 CREATE TRIGGER migration_guard BEFORE INSERT ON fairmill.migration FOR EACH ROW EXECUTE FUNCTION
   fairmill.guard_ledger();
+
+create table fairmill.named_limit (
+  id bigint not null generated always as identity,
+  name text collate "C" not null,
+  windows jsonb not null,
+  reported_at timestamp with time zone not null,
+  constraint named_limit_pkey PRIMARY KEY (id),
+  constraint named_limit_name_fits CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 200))),
+  constraint named_limit_windows_fit CHECK (((jsonb_typeof(windows) = 'array'::text) AND ((jsonb_array_length(windows)
+    >= 1) AND (jsonb_array_length(windows) <= 20))))
+);
+CREATE INDEX named_limit_order ON fairmill.named_limit USING btree (name, reported_at DESC, id DESC);
 
 create table fairmill.outbox (
   id bigint not null generated always as identity,

@@ -39,7 +39,7 @@ export {
 export { PayloadOutdatedError } from "./core/job/validate-input.js";
 export { CreditsExhaustedError } from "./credits/credit-errors.js";
 export { IsolationError } from "./db/isolation-error.js";
-export { ActiveLimitError, RateLimitError } from "./limits/limit-errors.js";
+export { ActiveLimitError, OverLimitError, RateLimitError } from "./limits/limit-errors.js";
 export {
   DeliveryJobError,
   DeliveryUnknownError,

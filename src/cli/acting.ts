@@ -33,6 +33,8 @@ export const ACTS: Readonly<Record<string, (words: Words) => Action | undefined>
   "tenants set": on("tenant", "set"),
   "queues set": on("queue", "set"),
   "kinds set": on("kind", "set"),
+  "limits use": on("limit", "use"),
+  "limits reset": on("limit", "reset"),
   "credits grant": ({ args: [account, amount] }) => ({
     action: "credits.grant",
     subject: `account ${account}`,

@@ -61,6 +61,7 @@ const TABLES = [
   "limit_setting",
   "key_limit",
   "key_limit_report",
+  "named_limit",
   "meter",
   "credit_pending",
   "credit_entry",

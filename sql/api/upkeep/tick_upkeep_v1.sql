@@ -4,6 +4,8 @@
 -- batches: those that are over because they have no hold any more and no member was added for long enough.
 -- A rule that a caller's transaction told (report_key_limits_v1) is taken over by a call of its own, which does nothing
 -- else and asks to be called again at once: a change of a rule locks what the rest takes in another order.
+-- Limits that were defined anew are taken over (adopt_limits), and jobs that wait for units which are free are due
+-- (pull_waiting).
 -- Locks: 4 worker, 8 job, 10 message (those that are free), then as finish_transitions, then as forget_claim_lists.
 create or replace function fairmill.tick_upkeep_v1(jobs_max integer default 1000, crashes_max integer default 3,
   history_keep interval default '30 days',
@@ -32,6 +34,8 @@ begin
     batches := '{}';
     return;
   end if;
+  perform fairmill.adopt_limits();
+  perform fairmill.pull_waiting();
   select * into v_due from fairmill.promote_rows(jobs_max);
   select * into v_expired from fairmill.expire_rows(jobs_max);
   select * into v_held from fairmill.recover_rows(jobs_max, crashes_max);

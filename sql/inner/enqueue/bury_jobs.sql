@@ -14,9 +14,9 @@ begin
   end if;
   insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant, kind,
     key, rate_limited_times, batch,
-    timeout_ms, tags, trace,    created_at, ended_at, payload, error)
+    timeout_ms, tags, trace, uses, created_at, ended_at, payload, error)
   select j.id, 0, j.priority, 0, 0, j.max_attempts, 'dead', j.queue, j.tenant, j.kind, j.key, 0, j.batch, j.timeout_ms,
-    j.tags, j.trace, now(), clock_timestamp(), j.payload,
+    j.tags, j.trace, j.uses, now(), clock_timestamp(), j.payload,
     j.refusal || jsonb_build_object('message',
       'The job was refused when its turn came: ' || (j.refusal ->> 'code') || '.')
   from unnest(jobs) as j where j.refusal is not null;

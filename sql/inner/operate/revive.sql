@@ -48,14 +48,14 @@ begin
   back as (
     insert into fairmill.job (id, turn_no, lease_no, priority, max_attempts, state, aside, queue, tenant, kind, key,
       limit_key, reservation, outbox, batch, created_at, payload, failures, rerun_of,
-      timeout_ms, tags, trace)
+      timeout_ms, tags, trace, uses)
     overriding system value
     select g.id, nextval('fairmill.job_id_seq'), g.lease_no, g.priority, g.max_attempts,
       -- As admit_due decides.
       coalesce(must.wait, 'ready'), must.wait,
       g.queue, g.tenant, g.kind, g.key, g.limit_key, (v_paid ->> g.id::text)::bigint, g.outbox,
         (select x.id from fairmill.batch x where x.id = g.batch), g.created_at, g.payload, g.failures, g.rerun_of,
-      g.timeout_ms, g.tags, g.trace
+      g.timeout_ms, g.tags, g.trace, fairmill.uses_again(g.uses)
     from gone g
     cross join lateral (select case when g.limit_key is not null and exists (
       select from fairmill.key_limit_in_force r where r.kind = g.kind and r.max_running is not null)

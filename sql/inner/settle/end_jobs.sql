@@ -41,14 +41,14 @@ begin
       j.limit_key, j.slot,
       j.rate_limited_times, j.rate_limited, j.reservation, j.outbox, j.batch, j.worker, j.created_at, j.run_at,
         j.expire_at, j.started_at, j.payload, j.progress,
-      j.failures, j.rerun_of, j.timeout_ms, j.tags, j.trace, case when v_state is null
+      j.failures, j.rerun_of, j.timeout_ms, j.tags, j.trace, j.uses, case when v_state is null
         then width_bucket(j.id, (select ids)) end as n),
   moved as (
     insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant,
       kind, key, limit_key,
       rate_limited_times, reservation, outbox, batch, worker, created_at, run_at, expire_at, started_at, ended_at,
         payload, progress, failures, result, error, rerun_of,
-      timeout_ms, tags, trace)
+      timeout_ms, tags, trace, uses)
     select g.id, g.lease_no, g.priority, g.attempt, g.crashes + crashed::integer, g.max_attempts,
       coalesce(v_state, states[g.n]), g.queue, g.tenant,
       g.kind, g.key, g.limit_key, g.rate_limited_times, g.reservation, g.outbox, g.batch, g.worker, g.created_at,
@@ -63,7 +63,7 @@ begin
            else g.failures end,
       details -> (g.n - 1) -> 'result', case when states[g.n] <> 'done' then details -> (g.n - 1) -> 'error' end,
         g.rerun_of,
-      g.timeout_ms, g.tags, g.trace
+      g.timeout_ms, g.tags, g.trace, g.uses
     from gone g)
   select count(*), array_agg(distinct g.limit_key) filter (where g.slot is not null),
          array_agg(g.reservation) filter (where g.reservation is not null), array_agg(coalesce(v_state, states[g.n]))

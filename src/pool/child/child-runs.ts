@@ -17,6 +17,7 @@ import { ContentReports } from "../../core/worker/content-reports.js";
 import { createWorkerEmitter } from "../../core/worker/worker-events.js";
 import { resultSealer } from "../../encryption/seal-result.js";
 import { redactorsOf } from "../../jobs/redact-job.js";
+import { usedWriter, usesOfKinds } from "../../limits/use-context.js";
 import type { Channel } from "../../outbox/channel.js";
 import { deliveryHandler } from "../../outbox/delivery-handler.js";
 import { deliveryWriter } from "../../outbox/delivery-mark.js";
@@ -81,7 +82,10 @@ export class ChildRuns implements RunEnds {
         if (run !== undefined) say({ type: "log", run, level, json });
       },
     );
-    const format = { seal: codec && resultSealer(codec, log), details: detailList({ delivery: deliveryWriter }) };
+    const format = {
+      seal: codec && resultSealer(codec, log),
+      details: detailList({ delivery: deliveryWriter, used: usedWriter }),
+    };
     const handlers = handlerTable([...(work.handlers ?? []), ...deliveries], middlewares);
     this.kinds = [...handlers.keys()];
     this.#runner = new Runner(
@@ -99,6 +103,8 @@ export class ChildRuns implements RunEnds {
           steps: { keeper: this.#ports },
           nodes: this.#ports,
           tickOf: (claim) => this.#ports.tick(claim),
+          use: (claim, used) => this.#ports.use(claim, used),
+          uses: usesOfKinds(definitions),
           tell: (definition) => rules.tell(definition),
           log,
           logs,
