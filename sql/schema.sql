@@ -212,8 +212,10 @@ create table fairmill.batch (
   created_at timestamp with time zone not null default now(),
   started_at timestamp with time zone,
   ended_at timestamp with time zone,
+  idempotency_key text collate "C",
   constraint batch_pkey PRIMARY KEY (id),
   constraint batch_counts_fit CHECK ((LEAST(done, dead, cancelled, failed, lost, waits, unmet, fails) >= 0)),
+  constraint batch_idempotency_key_fits CHECK (((length(idempotency_key) >= 1) AND (length(idempotency_key) <= 500))),
   constraint batch_names_fit CHECK ((((octet_length(tenant) >= 1) AND (octet_length(tenant) <= 200)) AND
     (octet_length(name) <= 200))),
   constraint batch_node_fits CHECK ((((role = 'node'::text) = (start_when IS NOT NULL)) AND ((role = 'node'::text) =
@@ -231,6 +233,8 @@ create table fairmill.batch (
 );
 CREATE INDEX batch_complete_job ON fairmill.batch USING btree (complete_job) WHERE (complete_job IS NOT NULL);
 CREATE INDEX batch_death_job ON fairmill.batch USING btree (death_job) WHERE (death_job IS NOT NULL);
+CREATE UNIQUE INDEX batch_idempotency ON fairmill.batch USING btree (tenant, role, idempotency_key) WHERE
+  (idempotency_key IS NOT NULL);
 CREATE INDEX batch_inside ON fairmill.batch USING btree (parent, id) WHERE (parent IS NOT NULL);
 CREATE INDEX batch_listed ON fairmill.batch USING btree (id) WHERE (role <> 'node'::text);
 CREATE INDEX batch_over ON fairmill.batch USING btree (ended_at) WHERE ((parent IS NULL) AND (ended_at IS NOT NULL));

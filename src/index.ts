@@ -41,7 +41,7 @@ export type { Codec } from "./core/job/codec.js";
 export type { Enqueued, EnqueueOptions } from "./core/job/enqueue-options.js";
 export type { JobCredits } from "./core/job/job-credits.js";
 export { defineJob, type JobDefinition, type JobOptions } from "./core/job/job-definition.js";
-export { defineLimit, type LimitUse, type NamedLimit } from "./core/job/named-limit.js";
+export { defineLimit, type NamedLimit } from "./core/job/named-limit.js";
 export { cancel, snooze } from "./core/job/outcome.js";
 export { JobFailedError, ResultCancelledError, ResultTimeoutError } from "./core/job/result-errors.js";
 export type { JobState } from "./core/job/states.js";
@@ -57,9 +57,8 @@ export type { Job, JobDetail, JobFilter } from "./jobs/read-jobs.js";
 export type { Redriven, RedrivePreview } from "./jobs/redrive.js";
 export type { RedriveFilter } from "./jobs/redrive-filter.js";
 export type { Why } from "./jobs/why-statements.js";
-export { ActiveLimitError, OverLimitError, RateLimitError } from "./limits/limit-errors.js";
+export { ActiveLimitError, RateLimitError } from "./limits/limit-errors.js";
 export type { JobLimits, RateLimit, TenantSettings } from "./limits/limit-settings.js";
-export type { LimitAvailability, NamedLimitOverview } from "./limits/named-limit-statements.js";
 export type { KindOverview, QueueOverview, TenantOverview } from "./limits/overview-statements.js";
 export {
   type Channel,

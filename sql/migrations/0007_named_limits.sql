@@ -28,3 +28,9 @@ alter type fairmill.new_job add attribute uses jsonb;
 -- The limit and key for whose units it waits, from the claim that delayed it to the one that starts it.
 alter table fairmill.job add column waits_for text collate "C";
 create index job_waits_for on fairmill.job (waits_for, run_at) where aside = 'scheduled' and waits_for is not null;
+
+-- A second call with the same key answers with the batch or flow that the first one made, for as long as that is kept.
+alter table fairmill.batch add column idempotency_key text collate "C"
+  constraint batch_idempotency_key_fits check (length(idempotency_key) between 1 and 500);
+create unique index batch_idempotency on fairmill.batch (tenant, role, idempotency_key)
+  where idempotency_key is not null;

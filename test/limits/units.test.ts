@@ -1,5 +1,6 @@
 // Named limits through the library: definitions, the client, and handlers that say what they used.
-import { createClient, createWorker, defineJob, defineLimit, handle, OverLimitError, silentLogger } from "fairmill";
+import { createClient, createWorker, defineJob, defineLimit, handle, silentLogger } from "fairmill";
+import { OverLimitError } from "fairmill/errors";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { waitUntil } from "../support/wait.js";
