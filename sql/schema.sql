@@ -756,6 +756,7 @@ create table fairmill.schedule_tick (
   job_id bigint,
   refused jsonb,
   made_at timestamp with time zone not null default clock_timestamp(),
+  flow_id bigint,
   constraint schedule_tick_pkey PRIMARY KEY (schedule, tick_at)
 );
 CREATE INDEX schedule_tick_age ON fairmill.schedule_tick USING btree (made_at);

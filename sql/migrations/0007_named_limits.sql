@@ -34,3 +34,6 @@ alter table fairmill.batch add column idempotency_key text collate "C"
   constraint batch_idempotency_key_fits check (length(idempotency_key) between 1 and 500);
 create unique index batch_idempotency on fairmill.batch (tenant, role, idempotency_key)
   where idempotency_key is not null;
+
+-- A schedule may start flows: its job then has a member flow, as start_flow_v1 takes it, and a tick says which it made.
+alter table fairmill.schedule_tick add column flow_id bigint;

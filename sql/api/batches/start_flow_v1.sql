@@ -1,12 +1,12 @@
 -- Makes a flow with all its nodes and starts those without dependencies.
 --   spec  name, tenant, parent (the batch around it), callbacks {success, complete, death}, idempotency_key (of the
---         tenant's flows: a second call answers with the first one's flow), and nodes: an array in
---         which every node comes after those that it waits for, of objects: name, after (positions of the nodes before
---         it, from 0), inside (position of the node that contains it), when (succeeded | settled | failed), on_failure
---         (fail | skip | continue), jobs (as enqueue_many_v1 takes them)
+--         tenant's flows: a second call answers with the first one's flow), and nodes: an array in which every node
+--         comes after those that it waits for, of objects: name, after (positions of the nodes before it, from 0),
+--         inside (position of the node that contains it), when (succeeded | settled | failed), on_failure (fail |
+--         skip | continue), jobs (as enqueue_many_v1 takes them)
 -- Result: the flow; refused: why there is none.
--- Locks: 13 batch (the one around it, and one of the same key), then as enqueue_many_v1. No other session sees the flow before the commit, so
--- its tree needs none.
+-- Locks: 13 batch (the one around it, and one of the same key), then as enqueue_many_v1. No other session sees the flow
+-- before the commit, so its tree needs none.
 create or replace function fairmill.start_flow_v1(spec jsonb, out id bigint, out refused jsonb)
 language plpgsql
 as $$
