@@ -332,13 +332,17 @@ create table fairmill.credit_entry (
   key text collate "C",
   reason text,
   created_at timestamp with time zone not null default clock_timestamp(),
+  returned bigint,
   constraint credit_entry_pkey PRIMARY KEY (id),
   constraint credit_entry_amount_fits CHECK (((amount >= 1) AND (amount <= '1000000000000'::bigint))),
   constraint credit_entry_is_whole CHECK ( CASE WHEN (kind = ANY (ARRAY['capture'::text, 'release'::text])) THEN
     ((reservation_id IS NOT NULL) AND (job_id IS NOT NULL)) WHEN (kind = 'reservation'::text) THEN ((reservation_id IS
-    NULL) AND (job_id IS NOT NULL)) ELSE ((reservation_id IS NULL) AND (job_id IS NULL)) END),
+    NULL) AND (job_id IS NOT NULL)) WHEN (kind = 'refund'::text) THEN ((reservation_id IS NULL) AND (job_id IS NOT
+    NULL) AND (key IS NOT NULL)) ELSE ((reservation_id IS NULL) AND (job_id IS NULL)) END),
   constraint credit_entry_kind_is_known CHECK ((kind = ANY (ARRAY['grant'::text, 'reservation'::text, 'capture'::text,
-    'release'::text])))
+    'release'::text, 'refund'::text]))),
+  constraint credit_entry_returned_fits CHECK (((returned IS NULL) OR ((kind = 'capture'::text) AND ((returned >= 1)
+    AND (returned <= amount)))))
 );
 CREATE INDEX credit_entry_account ON fairmill.credit_entry USING btree (account, ((id + 0)));
 CREATE UNIQUE INDEX credit_entry_end ON fairmill.credit_entry USING btree (reservation_id) WHERE (reservation_id IS NOT

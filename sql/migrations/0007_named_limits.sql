@@ -37,3 +37,18 @@ create unique index batch_idempotency on fairmill.batch (tenant, role, idempoten
 
 -- A schedule may start flows: its job then has a member flow, as start_flow_v1 takes it, and a tick says which it made.
 alter table fairmill.schedule_tick add column flow_id bigint;
+
+-- Of a capture: what of the reservation was not used and goes back to the account. The end of a reservation stays one
+-- row. A refund gives back what was captured, once per reservation, by its key.
+alter table fairmill.credit_entry add column returned bigint;
+alter table fairmill.credit_entry add constraint credit_entry_returned_fits
+  check (returned is null or kind = 'capture' and returned between 1 and amount);
+alter table fairmill.credit_entry drop constraint credit_entry_kind_is_known;
+alter table fairmill.credit_entry add constraint credit_entry_kind_is_known
+  check (kind in ('grant', 'reservation', 'capture', 'release', 'refund'));
+alter table fairmill.credit_entry drop constraint credit_entry_is_whole;
+alter table fairmill.credit_entry add constraint credit_entry_is_whole check (case
+  when kind in ('capture', 'release') then reservation_id is not null and job_id is not null
+  when kind = 'reservation' then reservation_id is null and job_id is not null
+  when kind = 'refund' then reservation_id is null and job_id is not null and key is not null
+  else reservation_id is null and job_id is null end);

@@ -40,6 +40,7 @@ export const ACTS: Readonly<Record<string, (words: Words) => Action | undefined>
     subject: `account ${account}`,
     detail: { amount },
   }),
+  "credits refund": on("job", "refund"),
   "outbox resolve": on("message", "resolve"),
   "schedules pause": on("schedule", "pause"),
   "schedules resume": on("schedule", "resume"),

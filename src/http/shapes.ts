@@ -351,7 +351,7 @@ export const creditEntry = named(
   "CreditEntry",
   object({
     id,
-    kind: oneOf("grant", "hold", "capture", "release"),
+    kind: oneOf("grant", "hold", "capture", "release", "refund"),
     amount: number,
     jobId: maybe(id),
     reason: maybe(text),

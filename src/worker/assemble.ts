@@ -12,6 +12,7 @@ import type { RunnerOptions, RunsJobs } from "../core/run/runner.js";
 import { ProgressKeeper } from "../core/settle/progress.js";
 import { detailList } from "../core/settle/verdict-details.js";
 import { ActiveJobs } from "../core/worker/active-jobs.js";
+import { captureWriter } from "../credits/capture-context.js";
 import type { Database } from "../db/database.js";
 import { explaining } from "../db/explain-failure.js";
 import { resultSealer } from "../encryption/seal-result.js";
@@ -120,7 +121,7 @@ export function assembleWork(
     maker: effects,
     format: {
       seal: codec && resultSealer(codec, log),
-      details: detailList({ delivery: deliveryWriter, used: usedWriter }),
+      details: detailList({ delivery: deliveryWriter, used: usedWriter, captured: captureWriter }),
     },
     progress,
     scrub: (claim, text) => logs.scrub(claim, text),

@@ -5,6 +5,7 @@ import type { Logger } from "../base/log.js";
 import { batchMembers } from "../batches/batch-context.js";
 import type { NodeReader } from "../batches/flow.js";
 import type { ContextMembers, RunControl } from "../core/run/context.js";
+import { captureMembers } from "../credits/capture-context.js";
 import { type UnitKeeper, type UsesOfKinds, useMembers } from "../limits/use-context.js";
 import { logMembers } from "../logs/log-context.js";
 import type { RunLogs } from "../logs/run-logs.js";
@@ -12,8 +13,9 @@ import { type PublishMembersOptions, publishMembers } from "../outbox/publish-co
 import { type TickReader, tickMembers } from "../schedules/tick-context.js";
 import { type StepTools, stepMembers } from "../steps/step-context.js";
 
-// With these types come the declarations that add them to JobContext: an entry of the package imports this file for their sake (`src/index.ts`).
 export type { BatchContext } from "../batches/batch-context.js";
+// With these types come the declarations that add them to JobContext: an entry of the package imports this file for their sake (`src/index.ts`).
+export type { CaptureContext } from "../credits/capture-context.js";
 export type { UseContext } from "../limits/use-context.js";
 export type { LogContext } from "../logs/log-context.js";
 export type { PublishContext } from "../outbox/publish-context.js";
@@ -41,5 +43,6 @@ export const contextMembers =
     ...batchMembers(control, nodes),
     ...tickMembers(tickOf),
     ...useMembers(use, uses),
+    ...captureMembers(),
     ...logMembers(logs, log),
   });

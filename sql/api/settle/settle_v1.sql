@@ -8,7 +8,8 @@
 --                      crashes_max of them the job is dead (reason and crashes_max in its details: see return_crashed)
 --   details    null, or an array beside ids: result | error, outcome, delay_ms, waits (of a snooze: the signals that
 --              end it before), delivery (of a delivery job: outcome, answer, error: see end_sends), used (of named
---              limits: see read_used), effects (jobs and messages: see apply_effects).
+--              limits: see read_used), captured (of its credits: see end_reservations), effects (jobs and messages:
+--              see apply_effects).
 --              These are written if the fence holds and this very call settles the job. If they are refused, nothing is
 --              settled, and error FM020 says whose
 -- Result: how many were accepted, and the ids that were not: their lease was lost. Repeating a call is safe: what it

@@ -2,7 +2,8 @@
 -- reservations and the messages that they were to deliver; start times that the rate of a key had given them go to
 -- other jobs of the key (reuse_freed_starts).
 --   ids      sorted;  states: beside ids, done | dead | cancelled; a job with any other state stays
---   details  null, or an array beside ids: result | error, outcome, delivery (see end_sends)
+--   details  null, or an array beside ids: result | error, outcome, captured (see end_reservations), delivery (see
+--            end_sends)
 --   leases   beside ids: only jobs that worker_id runs under these leases end, and an error is the failure of that run;
 --            null: the caller has locked the jobs and decided
 --   crashed  their process died: that attempt is recorded as a failure, with the reason of the details
@@ -25,6 +26,7 @@ declare
   v_state    text := case when v_all_end and details is null and states <@ states[1:1] then states[1] end;
   v_reservations    bigint[];
   v_held     text[];         -- the end of the job of each of these
+  v_captured bigint[];
   v_messages bigint[];
   v_sent     text[];
   v_said     jsonb;
@@ -68,19 +70,20 @@ begin
   select count(*), array_agg(distinct g.limit_key) filter (where g.slot is not null),
          array_agg(g.reservation) filter (where g.reservation is not null), array_agg(coalesce(v_state, states[g.n]))
            filter (where g.reservation is not null),
+         array_agg((details -> (g.n - 1) ->> 'captured')::bigint) filter (where g.reservation is not null),
          array_agg(g.outbox) filter (where g.outbox is not null), array_agg(coalesce(v_state, states[g.n]))
            filter (where g.outbox is not null),
          jsonb_agg(details -> (g.n - 1)) filter (where g.outbox is not null),
          jsonb_agg(jsonb_build_array(g.batch, coalesce(v_state, states[g.n]), g.created_at))
            filter (where g.batch is not null),
          array_agg(g.limit_key) filter (where g.rate_limited), array_agg(g.run_at) filter (where g.rate_limited)
-    into ended, freed, v_reservations, v_held, v_messages, v_sent, v_said, members, v_keys, v_starts
+    into ended, freed, v_reservations, v_held, v_captured, v_messages, v_sent, v_said, members, v_keys, v_starts
   from gone g;
   if v_keys is not null then
     perform fairmill.reuse_freed_starts(v_keys, v_starts);
   end if;
   if v_reservations is not null then
-    perform fairmill.end_reservations(v_reservations, v_held);
+    perform fairmill.end_reservations(v_reservations, v_held, v_captured);
   end if;
   if v_messages is not null then
     perform fairmill.end_sends(v_messages, v_sent, v_said);

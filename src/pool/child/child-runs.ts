@@ -15,6 +15,7 @@ import { Runner } from "../../core/run/runner.js";
 import { detailList } from "../../core/settle/verdict-details.js";
 import { ContentReports } from "../../core/worker/content-reports.js";
 import { createWorkerEmitter } from "../../core/worker/worker-events.js";
+import { captureWriter } from "../../credits/capture-context.js";
 import { resultSealer } from "../../encryption/seal-result.js";
 import { redactorsOf } from "../../jobs/redact-job.js";
 import { usedWriter, usesOfKinds } from "../../limits/use-context.js";
@@ -84,7 +85,7 @@ export class ChildRuns implements RunEnds {
     );
     const format = {
       seal: codec && resultSealer(codec, log),
-      details: detailList({ delivery: deliveryWriter, used: usedWriter }),
+      details: detailList({ delivery: deliveryWriter, used: usedWriter, captured: captureWriter }),
     };
     const handlers = handlerTable([...(work.handlers ?? []), ...deliveries], middlewares);
     this.kinds = [...handlers.keys()];
