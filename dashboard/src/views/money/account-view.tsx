@@ -24,12 +24,14 @@ const SIGNS: Record<CreditEntry["kind"], string> = {
   hold: "held",
   capture: "done",
   release: "cancelled",
+  refund: "cancelled",
 };
 const WORDS: Record<CreditEntry["kind"], string> = {
   grant: "granted",
   hold: "reserved",
   capture: "captured",
   release: "released",
+  refund: "refunded",
 };
 
 export function AccountView({ name }: { name: string }) {
