@@ -59,6 +59,7 @@ const LOCKS_OF_TABLES = {
   limit_setting: [6],
   meter: [5, 16, 17],
   metric_sample: [23],
+  named_limit: [2],
   outbox: [10, 12],
   pool: [24],
   queue: [20],

@@ -35,7 +35,7 @@ export const MAY_IMPORT = {
   alerts: ["base", "db", "metrics"],
   // Watches the steps of runs.
   intervals: [...below, "steps"],
-  schedules: [...below, "limits"],
+  schedules: [...below, "limits", "batches"],
   batches: [...below, "limits"],
   // Looking at jobs shows what features keep of them.
   jobs: [...below, "limits", "batches", "steps", "outbox", "schedules", "logs"],

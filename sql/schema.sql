@@ -68,7 +68,8 @@ create type fairmill.new_job as (
   slot integer,
   reservation bigint,
   conflict text,
-  refusal jsonb
+  refusal jsonb,
+  uses jsonb
 );
 
 create table fairmill.account (
@@ -211,8 +212,10 @@ create table fairmill.batch (
   created_at timestamp with time zone not null default now(),
   started_at timestamp with time zone,
   ended_at timestamp with time zone,
+  idempotency_key text collate "C",
   constraint batch_pkey PRIMARY KEY (id),
   constraint batch_counts_fit CHECK ((LEAST(done, dead, cancelled, failed, lost, waits, unmet, fails) >= 0)),
+  constraint batch_idempotency_key_fits CHECK (((length(idempotency_key) >= 1) AND (length(idempotency_key) <= 500))),
   constraint batch_names_fit CHECK ((((octet_length(tenant) >= 1) AND (octet_length(tenant) <= 200)) AND
     (octet_length(name) <= 200))),
   constraint batch_node_fits CHECK ((((role = 'node'::text) = (start_when IS NOT NULL)) AND ((role = 'node'::text) =
@@ -230,6 +233,8 @@ create table fairmill.batch (
 );
 CREATE INDEX batch_complete_job ON fairmill.batch USING btree (complete_job) WHERE (complete_job IS NOT NULL);
 CREATE INDEX batch_death_job ON fairmill.batch USING btree (death_job) WHERE (death_job IS NOT NULL);
+CREATE UNIQUE INDEX batch_idempotency ON fairmill.batch USING btree (tenant, role, idempotency_key) WHERE
+  (idempotency_key IS NOT NULL);
 CREATE INDEX batch_inside ON fairmill.batch USING btree (parent, id) WHERE (parent IS NOT NULL);
 CREATE INDEX batch_listed ON fairmill.batch USING btree (id) WHERE (role <> 'node'::text);
 CREATE INDEX batch_over ON fairmill.batch USING btree (ended_at) WHERE ((parent IS NULL) AND (ended_at IS NOT NULL));
@@ -347,13 +352,17 @@ create table fairmill.credit_entry (
   key text collate "C",
   reason text,
   created_at timestamp with time zone not null default clock_timestamp(),
+  returned bigint,
   constraint credit_entry_pkey PRIMARY KEY (id),
   constraint credit_entry_amount_fits CHECK (((amount >= 1) AND (amount <= '1000000000000'::bigint))),
   constraint credit_entry_is_whole CHECK ( CASE WHEN (kind = ANY (ARRAY['capture'::text, 'release'::text])) THEN
     ((reservation_id IS NOT NULL) AND (job_id IS NOT NULL)) WHEN (kind = 'reservation'::text) THEN ((reservation_id IS
-    NULL) AND (job_id IS NOT NULL)) ELSE ((reservation_id IS NULL) AND (job_id IS NULL)) END),
+    NULL) AND (job_id IS NOT NULL)) WHEN (kind = 'refund'::text) THEN ((reservation_id IS NULL) AND (job_id IS NOT
+    NULL) AND (key IS NOT NULL)) ELSE ((reservation_id IS NULL) AND (job_id IS NULL)) END),
   constraint credit_entry_kind_is_known CHECK ((kind = ANY (ARRAY['grant'::text, 'reservation'::text, 'capture'::text,
-    'release'::text])))
+    'release'::text, 'refund'::text]))),
+  constraint credit_entry_returned_fits CHECK (((returned IS NULL) OR ((kind = 'capture'::text) AND ((returned >= 1)
+    AND (returned <= amount)))))
 );
 CREATE INDEX credit_entry_account ON fairmill.credit_entry USING btree (account, ((id + 0)));
 CREATE UNIQUE INDEX credit_entry_end ON fairmill.credit_entry USING btree (reservation_id) WHERE (reservation_id IS NOT
@@ -420,6 +429,8 @@ create table fairmill.job (
   tags text[],
   trace text,
   turn_no bigint,
+  uses jsonb,
+  waits_for text collate "C",
   constraint job_pkey PRIMARY KEY (id) with (deduplicate_items = off),
   constraint job_fits CHECK (((state = COALESCE(aside, CASE WHEN (worker IS NULL) THEN 'ready'::text ELSE
     'running'::text END)) AND ((worker IS NULL) = (started_at IS NULL)) AND CASE WHEN (aside IS NULL) THEN ((slot IS
@@ -448,6 +459,8 @@ CREATE INDEX job_scheduled ON fairmill.job USING btree (run_at, id) WHERE (aside
 CREATE UNIQUE INDEX job_slot ON fairmill.job USING btree (limit_key, slot) WITH (deduplicate_items=off) WHERE (slot IS
   NOT NULL);
 CREATE UNIQUE INDEX job_unique ON fairmill.job USING btree (tenant, kind, unique_key) WHERE (unique_key IS NOT NULL);
+CREATE INDEX job_waits_for ON fairmill.job USING btree (waits_for, run_at) WHERE ((aside = 'scheduled'::text) AND
+  (waits_for IS NOT NULL));
 
 create table fairmill.job_history (
   id bigint not null,
@@ -481,6 +494,7 @@ create table fairmill.job_history (
   timeout_ms bigint,
   tags text[],
   trace text,
+  uses jsonb,
   constraint job_history_pkey PRIMARY KEY (id, ended_at),
   constraint job_history_done_was_run CHECK (((state <> 'done'::text) OR (worker IS NOT NULL))),
   constraint job_history_state_is_ended CHECK ((state = ANY (ARRAY['done'::text, 'dead'::text, 'cancelled'::text])))
@@ -602,7 +616,9 @@ create table fairmill.meter (
   recheck boolean not null default false,
   used_at timestamp with time zone not null default now(),
   running_ids bigint[],
-  constraint meter_pkey PRIMARY KEY (use, scope, name)
+  owed bigint,
+  constraint meter_pkey PRIMARY KEY (use, scope, name),
+  constraint meter_owed_fits CHECK ((owed > 0))
 ) with (
   autovacuum_vacuum_scale_factor = 0.05,
   autovacuum_vacuum_threshold = 200,
@@ -636,6 +652,18 @@ create table fairmill.migration (
 );
 CREATE TRIGGER migration_guard BEFORE INSERT ON fairmill.migration FOR EACH ROW EXECUTE FUNCTION
   fairmill.guard_ledger();
+
+create table fairmill.named_limit (
+  id bigint not null generated always as identity,
+  name text collate "C" not null,
+  windows jsonb not null,
+  reported_at timestamp with time zone not null,
+  constraint named_limit_pkey PRIMARY KEY (id),
+  constraint named_limit_name_fits CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 200))),
+  constraint named_limit_windows_fit CHECK (((jsonb_typeof(windows) = 'array'::text) AND ((jsonb_array_length(windows)
+    >= 1) AND (jsonb_array_length(windows) <= 20))))
+);
+CREATE INDEX named_limit_order ON fairmill.named_limit USING btree (name, reported_at DESC, id DESC);
 
 create table fairmill.outbox (
   id bigint not null generated always as identity,
@@ -757,6 +785,7 @@ create table fairmill.schedule_tick (
   job_id bigint,
   refused jsonb,
   made_at timestamp with time zone not null default clock_timestamp(),
+  flow_id bigint,
   constraint schedule_tick_pkey PRIMARY KEY (schedule, tick_at)
 );
 CREATE INDEX schedule_tick_age ON fairmill.schedule_tick USING btree (made_at);

@@ -38,9 +38,9 @@ export {
   ResultTimeoutError,
 } from "./core/job/result-errors.js";
 export { PayloadOutdatedError } from "./core/job/validate-input.js";
-export { CreditsExhaustedError } from "./credits/credit-errors.js";
+export { CreditsExhaustedError, RefundError } from "./credits/credit-errors.js";
 export { IsolationError } from "./db/isolation-error.js";
-export { ActiveLimitError, RateLimitError } from "./limits/limit-errors.js";
+export { ActiveLimitError, OverLimitError, RateLimitError } from "./limits/limit-errors.js";
 export {
   DeliveryJobError,
   DeliveryUnknownError,

@@ -42,6 +42,7 @@ export type { Codec } from "./core/job/codec.js";
 export type { Enqueued, EnqueueOptions } from "./core/job/enqueue-options.js";
 export type { JobCredits } from "./core/job/job-credits.js";
 export { defineJob, type JobDefinition, type JobOptions } from "./core/job/job-definition.js";
+export { defineLimit, type NamedLimit } from "./core/job/named-limit.js";
 export { cancel, snooze } from "./core/job/outcome.js";
 export { JobFailedError, ResultCancelledError, ResultTimeoutError } from "./core/job/result-errors.js";
 export type { JobState } from "./core/job/states.js";

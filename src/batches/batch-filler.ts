@@ -4,11 +4,11 @@ import { ConfigError } from "../base/errors.js";
 import { checkBatchId } from "../base/job-id.js";
 import { refuseUnknown } from "../base/settings.js";
 import type { ClientContext } from "../core/enqueue/client-context.js";
-import { type JobMakers, newJob } from "../core/enqueue/make-job.js";
+import { idempotencyKey, type JobMakers, newJob } from "../core/enqueue/make-job.js";
 import { onceOnly } from "../core/enqueue/unknown-outcome.js";
 import type { EnqueueOptions, NewJob } from "../core/job/enqueue-options.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
-import type { BatchOptions } from "./batch.js";
+import type { BatchOptions, CreateBatchOptions } from "./batch.js";
 import { holdBatch, type NewBatch, type OpenedBatch, openBatch, releaseBatch } from "./batch-statements.js";
 import { newCallbacks } from "./callbacks.js";
 
@@ -24,7 +24,10 @@ export interface StoredBatch {
   readonly added: number;
 }
 
-export const OF_MEMBER = ["tenant", "priority", "runAt", "delay", "idempotencyKey", "key"] as const;
+export const OF_MEMBER = [
+  ...["tenant", "priority", "runAt", "delay", "idempotencyKey", "key"],
+  ...["attempts", "timeout", "expire", "tags", "trace"],
+] as const;
 /** Jobs that are collected before the first of them are stored. In a transaction of the caller all of them are. */
 const COLLECTED_MAX = 5_000;
 /** While the members of a large batch are being stored. */
@@ -91,15 +94,17 @@ class Filler implements BatchAdder {
  */
 export async function fillBatch(
   context: ClientContext,
-  options: BatchOptions,
+  options: CreateBatchOptions,
   fill: (batch: BatchAdder) => unknown,
   undo: (id: string) => Promise<unknown>,
 ): Promise<StoredBatch> {
-  const batch = await newBatch(context, options);
+  const { idempotencyKey: key } = options;
+  const made = await newBatch(context, options);
+  const batch = key === undefined ? made : { ...made, idempotencyKey: idempotencyKey(key) };
   let opened: OpenedBatch | undefined;
   const flush = async (jobs: readonly NewJob[]) => {
     if (opened === undefined) opened = await openOnce(context, { ...batch, holdMs: FILLING_MS }, jobs);
-    else {
+    else if (!opened.isKnown) {
       await context.storeMany(jobs.map((job) => ({ ...job, batch: opened!.id })));
       await holdBatch(context, opened.id, FILLING_MS, opened.hold!);
     }
@@ -109,14 +114,15 @@ export async function fillBatch(
     await fill(filler);
     const rest = filler.take();
     if (opened === undefined) {
-      const { id } = await openOnce(context, batch, rest);
-      return { id, added: filler.added };
+      const { id, isKnown } = await openOnce(context, batch, rest);
+      return { id, added: isKnown ? 0 : filler.added };
     }
+    if (opened.isKnown) return { id: opened.id, added: 0 };
     if (rest.length > 0) await flush(rest);
     await releaseBatch(context, opened.hold!);
     return { id: opened.id, added: filler.added };
   } catch (error) {
-    if (opened !== undefined) await undo(opened.id);
+    if (opened !== undefined && !opened.isKnown) await undo(opened.id);
     throw error;
   }
 }

@@ -18,6 +18,7 @@ export interface NewBatch {
   readonly callbacks: NewCallbacks;
   readonly holdMs?: number | undefined;
   readonly window?: Window | undefined;
+  readonly idempotencyKey?: string | undefined;
 }
 
 export interface NewCallbacks {
@@ -29,6 +30,8 @@ export interface NewCallbacks {
 export interface OpenedBatch {
   readonly id: string;
   readonly hold: string | null;
+  /** The idempotency key was known: nothing was stored. */
+  readonly isKnown: boolean;
 }
 
 /** A batch as it stands. */
@@ -76,7 +79,7 @@ export interface BatchFilter {
 }
 
 const OPEN =
-  "select id::text as id, hold::text as hold, refused::text as refused from fairmill.open_batch_v1($1, $2, '{}', true, $3)";
+  "select id::text as id, hold::text as hold, refused::text as refused, stored::text as stored from fairmill.open_batch_v1($1, $2, '{}', true, $3)";
 const HOLD = "select fairmill.hold_batch_v1($1, $2, $3)::text as hold";
 const RELEASE = "select fairmill.release_batch_v1($1) as state";
 const CANCEL = "select fairmill.cancel_batch_v1($1) as state";
@@ -116,7 +119,7 @@ export const callbacksText = (callbacks: NewCallbacks): string =>
     .map(([event, job]) => `"${event}":${jobText(job as NewJob)}`)
     .join(",")}}`;
 
-function specText({ name, tenant, parent, callbacks, holdMs, window }: NewBatch): string {
+function specText({ name, tenant, parent, callbacks, holdMs, window, idempotencyKey }: NewBatch): string {
   const plain = JSON.stringify({
     name,
     tenant,
@@ -125,6 +128,7 @@ function specText({ name, tenant, parent, callbacks, holdMs, window }: NewBatch)
     window_ms: window?.windowMs,
     max_wait_ms: window?.maxWaitMs,
     poll_ms: window?.pollMs,
+    idempotency_key: idempotencyKey,
   });
   return Object.keys(callbacks).length === 0 ? plain : `${plain.slice(0, -1)},"callbacks":${callbacksText(callbacks)}}`;
 }
@@ -133,11 +137,13 @@ interface OpenRow {
   readonly id: string | null;
   readonly hold: string | null;
   readonly refused: string | null;
+  /** As text; null: the idempotency key was known. */
+  readonly stored: string | null;
 }
 
 function toOpened(row: OpenRow): OpenedBatch {
   if (row.refused !== null) throw toError(JSON.parse(row.refused) as Refusal);
-  return { id: row.id!, hold: row.hold };
+  return { id: row.id!, hold: row.hold, isKnown: row.stored === null };
 }
 
 /** Opens a batch with its first members, all or none. */
@@ -162,6 +168,7 @@ async function openBatchIn(
   const first = jobs.slice(0, FIRST_JOBS_MAX);
   const { rows } = await tx.query(qualify(OPEN, schema), [specText(batch), jobsText(first), false]);
   const opened = toOpened(rows[0] as OpenRow);
+  if (opened.isKnown) return opened;
   const rest = jobs.slice(FIRST_JOBS_MAX).map((job) => ({ ...job, batch: opened.id }));
   await storeJobsIn(tx, schema, rest);
   return opened;

@@ -42,6 +42,13 @@ export interface BatchOptions<Success = unknown, Complete = unknown, Death = unk
   readonly parent?: string;
 }
 
+/** The settings of a batch that is stored with its members. */
+export interface CreateBatchOptions<Success = unknown, Complete = unknown, Death = unknown>
+  extends BatchOptions<Success, Complete, Death> {
+  /** A second call with the same key, per tenant, answers with the first one's batch, for as long as that is kept. */
+  readonly idempotencyKey?: string;
+}
+
 /** The settings of an open batch: one that others add to. */
 export interface OpenBatchOptions<Success = unknown, Complete = unknown, Death = unknown>
   extends BatchOptions<Success, Complete, Death> {

@@ -14,6 +14,7 @@ import {
   type BatchOptions,
   type BatchState,
   BatchTimeoutError,
+  type CreateBatchOptions,
   checkBatchOptions,
   type OpenBatchOptions,
   type Window,
@@ -52,12 +53,14 @@ export class Batches {
 
   /** Stores jobs that end together, with callbacks: everything that `fill` adds, or nothing. */
   async create<Success, Complete, Death>(
-    options: BatchOptions<Success, Complete, Death>,
+    options: CreateBatchOptions<Success, Complete, Death>,
     fill: (batch: BatchAdder) => unknown,
   ): Promise<StoredBatch> {
-    checkBatchOptions(options as BatchOptions, "batches.create");
+    checkBatchOptions(options as CreateBatchOptions, "batches.create", ["idempotencyKey"]);
     checkFill(fill);
-    return this.#context.call(() => fillBatch(this.#context, options as BatchOptions, fill, (id) => this.cancel(id)));
+    return this.#context.call(() =>
+      fillBatch(this.#context, options as CreateBatchOptions, fill, (id) => this.cancel(id)),
+    );
   }
 
   /** Opens a batch that others add to, from anywhere, until it is closed. One of a transaction is closed before that commits. */

@@ -32,6 +32,7 @@ export interface NewFlow {
   readonly parent: string | undefined;
   readonly callbacks: NewCallbacks;
   readonly nodes: readonly NewNode[];
+  readonly idempotencyKey?: string | undefined;
 }
 
 /** A node of a flow as it stands. */
@@ -74,8 +75,8 @@ const RESULT = `select h.id as job, h.kind, h.tenant, n.state, h.result from (${
 const RESULTS = `select h.id as job, h.kind, h.tenant, n.state, h.result from (${NEIGHBOUR}) n
   join fairmill.job_history h on h.batch = n.id and h.state = 'done' and h.id >= n.own_job order by h.id limit $3`;
 
-function flowText({ name, tenant, parent, callbacks, nodes }: NewFlow): string {
-  const head = JSON.stringify({ name, tenant, parent }).slice(0, -1);
+export function flowText({ name, tenant, parent, callbacks, nodes, idempotencyKey }: NewFlow): string {
+  const head = JSON.stringify({ name, tenant, parent, idempotency_key: idempotencyKey }).slice(0, -1);
   const nodeTexts = nodes.map(({ jobs, onFailure, ...node }) => {
     const plain = JSON.stringify({ ...node, on_failure: onFailure }).slice(0, -1);
     return jobs.length === 0 ? `${plain}}` : `${plain},"jobs":${jobsText(jobs)}}`;

@@ -4,7 +4,7 @@ import { ConfigError, InputInvalidError } from "../base/errors.js";
 import { checkBatchId } from "../base/job-id.js";
 import { nameOf, refuseUnknown, wholeNumber } from "../base/settings.js";
 import { showValue } from "../base/show-value.js";
-import { type JobMakers, newJob } from "../core/enqueue/make-job.js";
+import { idempotencyKey, type JobMakers, newJob } from "../core/enqueue/make-job.js";
 import { newCallbacks, plannedJob } from "./callbacks.js";
 import { checkFlow, type FlowDefinition, type FlowNode } from "./flow.js";
 import type { NewFlow, NewNode } from "./flow-statements.js";
@@ -16,6 +16,8 @@ export interface StartFlowOptions {
   readonly priority?: number;
   /** The batch that is not over before this flow: its id. */
   readonly parent?: string;
+  /** A second start with the same key, per tenant, answers with the first one's flow, for as long as that is kept. */
+  readonly idempotencyKey?: string;
 }
 
 /** The flow as it is stored: flows inside it unfolded, every job checked and sealed. */
@@ -26,7 +28,7 @@ export async function newFlow<In>(
   options: StartFlowOptions,
 ): Promise<NewFlow> {
   checkFlow(definition, "flows.start");
-  refuseUnknown(options, ["tenant", "priority", "parent"], `flows.start("${definition.name}")`);
+  refuseUnknown(options, ["tenant", "priority", "parent", "idempotencyKey"], `flows.start("${definition.name}")`);
   const tenant = options.tenant === undefined ? "default" : nameOf(options.tenant, "tenant");
   const priority = options.priority === undefined ? undefined : wholeNumber(options.priority, -1000, 1000, "priority");
   const nodes: NewNode[] = [];
@@ -80,6 +82,7 @@ export async function newFlow<In>(
     tenant,
     parent: options.parent === undefined ? undefined : checkBatchId(options.parent, "parent"),
     callbacks: await newCallbacks(definition.callbacks(input), tenant, makers),
+    idempotencyKey: options.idempotencyKey === undefined ? undefined : idempotencyKey(options.idempotencyKey),
     nodes,
   };
 }

@@ -20,6 +20,7 @@ import { rerun } from "../jobs/command/rerun-command.js";
 import { retry } from "../jobs/command/retry.js";
 import { why } from "../jobs/command/why-command.js";
 import { kinds } from "../limits/command/kinds.js";
+import { limits } from "../limits/command/limits.js";
 import { pause } from "../limits/command/pause.js";
 import { queues } from "../limits/command/queues.js";
 import { resume } from "../limits/command/resume.js";
@@ -66,6 +67,7 @@ const COMMANDS: readonly (CliCommand | CommandGroup)[] = [
   resume,
   tenants,
   queues,
+  limits,
   kinds,
   credits,
   outbox,

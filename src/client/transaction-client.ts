@@ -11,6 +11,7 @@ import { Dead } from "../jobs/dead-client.js";
 import { type JobCalls, jobCalls } from "../jobs/job-calls.js";
 import { Jobs } from "../jobs/jobs-client.js";
 import { Kinds, Queues, Tenants } from "../limits/limits-client.js";
+import { Limits } from "../limits/named-limits-client.js";
 import { type PauseCalls, pauseCalls } from "../limits/pause-calls.js";
 import { Outbox } from "../outbox/outbox-client.js";
 import { type PublishCalls, publishCalls } from "../outbox/publish-calls.js";
@@ -33,6 +34,7 @@ export interface TransactionClient extends EnqueueCalls, PublishCalls, JobCalls,
   readonly tenants: Tenants;
   readonly queues: Queues;
   readonly kinds: Kinds;
+  readonly limits: Limits;
 }
 
 /** Over the client's own connections, batches and flows can be waited for. */
@@ -105,6 +107,10 @@ export function composed(context: ClientContext, window: Window | undefined, end
     get kinds() {
       made.kinds ??= new Kinds(context);
       return made.kinds;
+    },
+    get limits() {
+      made.limits ??= new Limits(context);
+      return made.limits;
     },
   };
 }

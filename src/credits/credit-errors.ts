@@ -20,6 +20,24 @@ export class CreditsExhaustedError extends FairmillError {
   }
 }
 
+const WHY_NOT = {
+  not_found: "no ended job has this id. Refund a job that is done, while its history is kept",
+  not_captured: "nothing was captured for it: it reserved no credits, did not succeed, or used none of them",
+  too_much: "that is more than was captured. Name less, or no amount: then all of it is given back",
+} as const;
+
+/** Nothing was given back: the job captured nothing, or less than that. */
+export class RefundError extends FairmillError {
+  override readonly name = "RefundError";
+  readonly jobId: string;
+  readonly why: keyof typeof WHY_NOT;
+  constructor(jobId: string, why: keyof typeof WHY_NOT) {
+    super("FAIRMILL_REFUND", `Job ${jobId} was not refunded: ${WHY_NOT[why]}.`);
+    this.jobId = jobId;
+    this.why = why;
+  }
+}
+
 interface Facts {
   readonly account: string;
   readonly amount: number;

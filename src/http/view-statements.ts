@@ -84,7 +84,7 @@ const ACCOUNTS = `select ${ACCOUNT} from fairmill.account a ${PENDING} where a.n
 const ONE_ACCOUNT = `select ${ACCOUNT}, b.captured::float8 as captured, b.days::float8 as days from fairmill.account a ${PENDING}
   cross join lateral (
     select coalesce(sum(e.amount), 0) as captured, greatest(extract(epoch from clock_timestamp() - min(e.created_at)) / 86400, 1.0 / 24) as days from (
-      select x.amount, x.created_at, x.kind from fairmill.credit_entry x where x.account = a.name order by x.account desc, x.id + 0 desc limit ${LOOKED}) e
+      select x.amount - coalesce(x.returned, 0) as amount, x.created_at, x.kind from fairmill.credit_entry x where x.account = a.name order by x.account desc, x.id + 0 desc limit ${LOOKED}) e
     where e.kind = 'capture' and e.created_at > clock_timestamp() - interval '7 days') b
   where a.name = $1`;
 

@@ -16,7 +16,7 @@ export class KeyRules implements RuleTeller {
   }
 
   knows(definition: Ruled): boolean {
-    return definition.limits === undefined || this.#known.has(definition);
+    return (definition.limits === undefined && definition.uses === undefined) || this.#known.has(definition);
   }
 
   async tell(definition: Ruled): Promise<void> {

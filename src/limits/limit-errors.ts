@@ -52,6 +52,37 @@ export class RateLimitError extends FairmillError {
   }
 }
 
+/** Not taken: the job asks for more units than a window of a named limit ever holds, so it would never start. */
+export class OverLimitError extends FairmillError {
+  override readonly name = "OverLimitError";
+  /** The limit's name, the key of its count, and the unit. */
+  readonly limit: string;
+  readonly key: string;
+  readonly unit: string;
+  readonly asked: number;
+  readonly most: number;
+  constructor({ limit, key, unit, asked, most, per_ms }: OverFacts) {
+    super(
+      "FAIRMILL_OVER_LIMIT",
+      `Not enqueued: the job asks for ${asked} ${unit} of the limit "${limit}", which never has more than ${rateWords(most, per_ms)}. Split the job, or raise the limit.`,
+    );
+    this.limit = limit;
+    this.key = key;
+    this.unit = unit;
+    this.asked = asked;
+    this.most = most;
+  }
+}
+
+interface OverFacts {
+  readonly limit: string;
+  readonly key: string;
+  readonly unit: string;
+  readonly asked: number;
+  readonly most: number;
+  readonly per_ms: number;
+}
+
 interface ActiveFacts {
   readonly key: string;
   readonly limit: number;
@@ -69,6 +100,7 @@ interface RateFacts {
 }
 
 export const limitRefusals: RefusalTable = {
+  FAIRMILL_OVER_LIMIT: (facts: OverFacts) => new OverLimitError(facts),
   FAIRMILL_ACTIVE_LIMIT: ({ key, limit, jobs }: ActiveFacts) =>
     new ActiveLimitError(
       nameOfKey(key),

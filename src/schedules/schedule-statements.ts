@@ -14,7 +14,10 @@ export interface Schedule {
   readonly timezone: string;
   readonly missed: Missed;
   readonly jitterMs: number;
+  /** The kind of its jobs; of flows their name. */
   readonly kind: string;
+  /** Whether its ticks start flows. */
+  readonly startsFlows: boolean;
   readonly queue: string;
   readonly tenant: string;
   /** The next tick; null while it is paused. */
@@ -37,6 +40,7 @@ interface Row {
   missed_max: number;
   jitter_ms: RowId;
   kind: string;
+  starts_flows: boolean;
   queue: string;
   tenant: string;
   next_at: RowTime;
@@ -48,7 +52,7 @@ interface Row {
   updated_at: RowTime;
 }
 
-const FIELDS = `name, cron, timezone, missed_max, jitter_ms, job ->> 'kind' as kind, coalesce(job ->> 'queue', 'default') as queue,
+const FIELDS = `name, cron, timezone, missed_max, jitter_ms, job ->> 'kind' as kind, job ? 'flow' as starts_flows, coalesce(job ->> 'queue', 'default') as queue,
   coalesce(job ->> 'tenant', 'default') as tenant, next_at, last_tick_at, last_job_id, last_error, paused_at, created_at, updated_at`;
 const ONE = `select ${FIELDS} from fairmill.schedule where name = $1`;
 const PAGE = `select ${FIELDS} from fairmill.schedule where name > $1 collate "C" order by name limit $2`;
@@ -71,6 +75,7 @@ const toSchedule = (row: Row): Schedule => ({
   missed: missedOf(row.missed_max),
   jitterMs: Number(row.jitter_ms),
   kind: row.kind,
+  startsFlows: row.starts_flows,
   queue: row.queue,
   tenant: row.tenant,
   nextRun: row.paused_at === null ? timeOf(row.next_at) : null,
@@ -168,7 +173,11 @@ export async function pauseSchedule(db: Session, name: string, resumeMs: number 
 
 /** As run_schedule_v1, which is always alone. */
 const RUN = `select e.* from fairmill.schedule s
-  cross join lateral fairmill.enqueue_many_v1(jsonb_build_array(s.job), '{}', wake => true, alone => $2, partial => true) e where s.name = $1`;
+  cross join lateral fairmill.enqueue_many_v1(jsonb_build_array(s.job), '{}', wake => true, alone => $2, partial => true) e
+  where s.name = $1 and not s.job ? 'flow'
+  union all
+  select f.id, f.id is not null, null, f.refused from fairmill.schedule s
+  cross join lateral fairmill.start_flow_v1(s.job -> 'flow') f where s.name = $1 and s.job ? 'flow'`;
 
 /** undefined: there is none. `isAlone`: the transaction ends with this. */
 export async function runSchedule(db: Session, name: string, isAlone: boolean): Promise<Enqueued | undefined> {

@@ -5,10 +5,13 @@ import type { Duration } from "../base/duration.js";
 import { ConfigError, ScheduleNotFoundError } from "../base/errors.js";
 import { nameOf, readable, refuseUnknown, wholeNumber } from "../base/settings.js";
 import { showValue } from "../base/show-value.js";
+import type { FlowDefinition } from "../batches/flow.js";
+import { flowText, type NewFlow } from "../batches/flow-statements.js";
+import { newFlow } from "../batches/new-flow.js";
 import type { ClientContext } from "../core/enqueue/client-context.js";
 import { jobText } from "../core/enqueue/enqueue-statements.js";
 import { type EnqueueOptions, newJob } from "../core/enqueue/make-job.js";
-import type { Enqueued, NewJob } from "../core/job/enqueue-options.js";
+import type { Enqueued } from "../core/job/enqueue-options.js";
 import { type JobDefinition, refuseReserved } from "../core/job/job-definition.js";
 import { checkNamePage } from "../limits/name-page.js";
 import type { NamePage } from "../limits/overview-statements.js";
@@ -35,15 +38,26 @@ export interface CronSpec {
   readonly timezone?: string;
 }
 
-export interface ScheduleOptions<In = unknown> extends CronSpec, Pick<EnqueueOptions, "tenant" | "priority" | "key"> {
-  readonly job: JobDefinition<In, unknown>;
-  readonly input: In;
+interface TickOptions extends CronSpec {
   /** What becomes of ticks that were missed; default "once". */
   readonly missed?: Missed;
-  /** Jobs start up to this long after their tick, each tick at a time of its own; default: at once. */
-  readonly jitter?: Duration;
   /** Default: as it is, and a new one is not. */
   readonly paused?: boolean;
+}
+
+export interface ScheduleOptions<In = unknown>
+  extends TickOptions,
+    Pick<EnqueueOptions, "tenant" | "priority" | "key"> {
+  readonly job: JobDefinition<In, unknown>;
+  readonly input: In;
+  /** Jobs start up to this long after their tick, each tick at a time of its own; default: at once. */
+  readonly jitter?: Duration;
+}
+
+/** A schedule whose ticks start flows. */
+export interface FlowScheduleOptions<In = unknown> extends TickOptions, Pick<EnqueueOptions, "tenant" | "priority"> {
+  readonly flow: FlowDefinition<In>;
+  readonly input: In;
 }
 
 /** What declaring a schedule came to. */
@@ -53,8 +67,29 @@ export interface Scheduled {
   readonly nextRun: Date | null;
 }
 
-const KNOWN = ["cron", "timezone", "job", "input", "tenant", "priority", "key", "missed", "jitter", "paused"] as const;
+const KNOWN = [
+  "cron",
+  "timezone",
+  "job",
+  "flow",
+  "input",
+  "tenant",
+  "priority",
+  "key",
+  "missed",
+  "jitter",
+  "paused",
+] as const;
+const KNOWN_OF_FLOWS = ["cron", "timezone", "flow", "input", "tenant", "priority", "missed", "paused"] as const;
 const RUNS_MAX = 1_000;
+
+const isOfFlow = <In>(options: ScheduleOptions<In> | FlowScheduleOptions<In>): options is FlowScheduleOptions<In> =>
+  readable("options", "schedules.set", () => typeof options === "object" && options !== null && "flow" in options);
+
+function checkPaused(paused: unknown, where: string): void {
+  if (paused !== undefined && typeof paused !== "boolean")
+    throw new ConfigError("paused", `${where}: paused: ${showValue(paused)} is neither true nor false.`);
+}
 
 export class Schedules {
   readonly #context: ClientContext;
@@ -64,11 +99,13 @@ export class Schedules {
   }
 
   /** Declares a schedule. The same again changes nothing, so call it at every start, from every process. */
-  set<In>(name: string, options: ScheduleOptions<In>): Promise<Scheduled> {
+  set<In>(name: string, options: ScheduleOptions<In> | FlowScheduleOptions<In>): Promise<Scheduled> {
     const context = this.#context;
     return context.call(async () => {
-      const { cron, definition } = await this.#check(nameOf(name, "name"), options);
-      await context.rules.tell(options.job);
+      const { cron, definition } = isOfFlow(options)
+        ? await this.#checkFlow(nameOf(name, "name"), options)
+        : await this.#check(nameOf(name, "name"), options);
+      if (!isOfFlow(options)) await context.rules.tell(options.job);
       const known = await readFingerprint(context, name);
       // Most declarations say what is known: they write nothing.
       const outcome =
@@ -92,8 +129,7 @@ export class Schedules {
     if (!readable("job", where, () => typeof job?.kind === "string"))
       throw new ConfigError("job", `${where}: job must be what defineJob(…) returned.`);
     refuseReserved(job.kind, where);
-    if (paused !== undefined && typeof paused !== "boolean")
-      throw new ConfigError("paused", `${where}: paused: ${showValue(paused)} is neither true nor false.`);
+    checkPaused(paused, where);
     const cron = new Cron(options.cron, options.timezone);
     const missedMax = checkMissed(options.missed);
     const jitterMs = checkJitter(options.jitter);
@@ -108,15 +144,43 @@ export class Schedules {
     const plain = await newJob(job, given as In, wanted, undefined);
     const sealed = codec === undefined ? plain : await newJob(job, given as In, wanted, codec);
     const settings = { cron: cron.expression, timezone: cron.timezone, missedMax, jitterMs, paused };
-    const fingerprint = this.#fingerprintOf(plain, { name, ...settings });
+    const fingerprint = this.#fingerprintOf(jobText(plain), plain, { name, ...settings });
     return { cron, definition: { name, ...settings, job: jobText(sealed), fingerprint } };
   }
 
+  async #checkFlow<In>(
+    name: string,
+    options: FlowScheduleOptions<In>,
+  ): Promise<{ cron: Cron; definition: ScheduleDefinition }> {
+    const where = `schedules.set(${showValue(name)})`;
+    refuseUnknown(options, KNOWN_OF_FLOWS, where);
+    const { flow, input, tenant, priority, paused } = options;
+    checkPaused(paused, where);
+    const cron = new Cron(options.cron, options.timezone);
+    const how = { ...(tenant === undefined ? {} : { tenant }), ...(priority === undefined ? {} : { priority }) };
+    const { codec, chain, rules } = this.#context;
+    // Two, as of a job: what was said, and what is stored.
+    const plain = await newFlow({ codec: undefined, chain, rules }, flow, input, how);
+    const stored = codec === undefined ? plain : await newFlow({ codec, chain, rules }, flow, input, how);
+    const settings = {
+      ...{ cron: cron.expression, timezone: cron.timezone, paused },
+      ...{ missedMax: checkMissed(options.missed), jitterMs: 0 },
+    };
+    const job = (one: NewFlow) =>
+      `${JSON.stringify({ kind: one.name, tenant: one.tenant }).slice(0, -1)},"flow":${flowText(one)}}`;
+    const fingerprint = this.#fingerprintOf(
+      job(plain),
+      { kind: plain.name, tenant: plain.tenant },
+      { name, ...settings },
+    );
+    return { cron, definition: { name, ...settings, job: job(stored), fingerprint } };
+  }
+
   /** Of what was said, not of what is stored: a codec seals the same input differently every time. */
-  #fingerprintOf(job: NewJob, settings: object): string {
-    const text = canonicalJson(`{"settings":${JSON.stringify(settings)},"job":${jobText(job)}}`);
+  #fingerprintOf(job: string, of: { readonly kind: string; readonly tenant: string }, settings: object): string {
+    const text = canonicalJson(`{"settings":${JSON.stringify(settings)},"job":${job}}`);
     // A bare hash of an input that can be guessed gives the input away.
-    return this.#context.codec?.fingerprint?.(text, job) ?? createHash("sha256").update(text).digest("hex");
+    return this.#context.codec?.fingerprint?.(text, of) ?? createHash("sha256").update(text).digest("hex");
   }
 
   /** A schedule as it stands; undefined when there is none. */
@@ -161,7 +225,7 @@ export class Schedules {
     });
   }
 
-  /** Enqueues the job of a schedule now; its ticks stay as they are. */
+  /** Enqueues the job of a schedule now, or starts its flow, whose id it answers; its ticks stay as they are. */
   run(name: string): Promise<Enqueued> {
     return this.#context.call(async () => {
       const enqueued = await runSchedule(this.#context, nameOf(name, "name"), this.#context.isAlone);

@@ -7,8 +7,8 @@ const FITS = `left join fairmill.credit_entry h on h.id = j.reservation and h.ki
 
 /** Accounts that do not add up, by name, of a part of them. Also asked while others work: one statement sees one snapshot. */
 const ACCOUNTS = `with moved as (
-    select account, id, case kind when 'reservation' then -amount when 'capture' then 0 else amount end as free,
-      case kind when 'reservation' then amount when 'grant' then 0 else -amount end as reserved
+    select account, id, case kind when 'reservation' then -amount when 'capture' then coalesce(returned, 0) else amount end as free,
+      case when kind = 'reservation' then amount when kind in ('grant', 'refund') then 0 else -amount end as reserved
     from fairmill.credit_entry where account > $1 and ($2::text is null or account <= $2)),
   running as (
     select account, sum(free) over (partition by account order by id) as free, sum(reserved) over (partition by account order by id) as reserved from moved),
@@ -23,7 +23,7 @@ const ACCOUNTS = `with moved as (
   union all
   select p.account from fairmill.credit_pending p left join fairmill.credit_entry e on e.id = p.entry_id
   where p.account > $1 and ($2::text is null or p.account <= $2)
-    and (p.account, p.ended, p.released) is distinct from (e.account, e.amount, case when e.kind = 'release' then e.amount else 0 end)`;
+    and (p.account, p.ended, p.released) is distinct from (e.account, e.amount, case when e.kind = 'release' then e.amount else coalesce(e.returned, 0) end)`;
 
 export const CREDIT_INVARIANTS: readonly Invariant[] = [
   {
@@ -47,6 +47,16 @@ export const CREDIT_INVARIANTS: readonly Invariant[] = [
       where h.id > $1 and ($2::bigint is null or h.id <= $2) and h.kind = 'reservation'
         and not exists (select from fairmill.credit_entry e where e.reservation_id = h.id)
         and not exists (select from fairmill.job j where j.id = h.job_id and j.reservation = h.id)`,
+  },
+  {
+    id: "I3",
+    sentence: "a refund is of a job that captured as much",
+    walk: "entry",
+    query: `select r.job_id as id from fairmill.credit_entry r
+      where r.id > $1 and ($2::bigint is null or r.id <= $2) and r.kind = 'refund'
+        and not exists (select from fairmill.credit_entry e where 'fairmill.refund ' || e.reservation_id = r.key and e.kind = 'capture'
+          and e.reservation_id = split_part(r.key, ' ', 2)::bigint and e.account = r.account and e.job_id = r.job_id
+          and e.amount - coalesce(e.returned, 0) >= r.amount)`,
   },
   {
     id: "I3",

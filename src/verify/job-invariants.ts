@@ -145,6 +145,18 @@ export const JOB_INVARIANTS: readonly Invariant[] = [
       cross join lateral (select g.rate_per_ms * interval '1 millisecond' as per, g.rate_limit as most) rate
       where $1::bigint is not null and $2::bigint is null and g.rate_how = 'window' and ${tooManyStarts("g.changed_at")}`,
   },
+  {
+    id: "I7",
+    sentence: "no period of a named limit's window holds more units than it allows",
+    walk: "once",
+    query: `select m.name as id from fairmill.meter m
+      cross join lateral (select x.windows, x.reported_at from fairmill.named_limit x where x.name = m.name::jsonb ->> 0
+        order by x.reported_at desc, x.id desc limit 1) l
+      cross join lateral jsonb_array_elements(l.windows) as w (own)
+      cross join lateral (select (w.own -> 'per_ms')::bigint * interval '1 millisecond' as per, (w.own -> 'limit')::integer as most) rate
+      where $1::bigint is not null and $2::bigint is null and m.use = 'start' and m.scope = 'limit'
+        and w.own -> 'unit' = m.name::jsonb -> 2 and w.own -> 'n' = m.name::jsonb -> 3 and ${tooManyStarts("l.reported_at")}`,
+  },
   ...(["start", "enqueue"] as const).map(
     (use): Invariant => ({
       id: "I7",

@@ -12,12 +12,14 @@ import type { RunnerOptions, RunsJobs } from "../core/run/runner.js";
 import { ProgressKeeper } from "../core/settle/progress.js";
 import { detailList } from "../core/settle/verdict-details.js";
 import { ActiveJobs } from "../core/worker/active-jobs.js";
+import { captureWriter } from "../credits/capture-context.js";
 import type { Database } from "../db/database.js";
 import { explaining } from "../db/explain-failure.js";
 import { resultSealer } from "../encryption/seal-result.js";
 import { watchSteps } from "../intervals/watched-steps.js";
 import { redactorsOf } from "../jobs/redact-job.js";
 import { KeyRules } from "../limits/key-rules.js";
+import { type UnitKeeper, unitKeeper, usedWriter, usesOfKinds } from "../limits/use-context.js";
 import { LogKeeper } from "../logs/log-keeper.js";
 import { deliveryHandler } from "../outbox/delivery-handler.js";
 import { deliveryWriter } from "../outbox/delivery-mark.js";
@@ -51,6 +53,7 @@ export interface RunStores {
   readonly steps: StepKeeper;
   readonly nodes: NodeReader;
   readonly tickOf: TickReader;
+  readonly use: UnitKeeper;
   readonly sends: SendStore;
   readonly rules: RuleTeller;
   readonly progress: ProgressKeeper;
@@ -104,16 +107,21 @@ export function assembleWork(
   });
   const nodes = new FlowNodeReader(db, codec);
   const tickOf = tickReader(db);
+  const use = unitKeeper(db);
+  const uses = usesOfKinds(definitionsOf(options));
   const progress = new ProgressKeeper(context);
   const logs = new LogKeeper(context, redactorsOf(settings.redact, definitionsOf(options)));
   const keeper = watchSteps(steps, context.bus);
-  const stores = { context, steps: keeper, nodes, tickOf, sends, rules, progress, logs };
+  const stores = { context, steps: keeper, nodes, tickOf, use, sends, rules, progress, logs };
   const { tell } = rules;
   const jobs = new ActiveJobs(context, {
     handlers: handlerTable([...(options.handlers ?? []), ...deliveries], middlewares),
-    members: contextMembers({ clock, codec, steps: { keeper, isTimeUp }, nodes, tickOf, tell, log, logs }),
+    members: contextMembers({ clock, codec, steps: { keeper, isTimeUp }, nodes, tickOf, use, uses, tell, log, logs }),
     maker: effects,
-    format: { seal: codec && resultSealer(codec, log), details: detailList({ delivery: deliveryWriter }) },
+    format: {
+      seal: codec && resultSealer(codec, log),
+      details: detailList({ delivery: deliveryWriter, used: usedWriter, captured: captureWriter }),
+    },
     progress,
     scrub: (claim, text) => logs.scrub(claim, text),
     makeRunner: makeRunner && ((runnerOptions, ends) => makeRunner(runnerOptions, ends, stores)),

@@ -5,14 +5,18 @@ import type { Logger } from "../base/log.js";
 import { batchMembers } from "../batches/batch-context.js";
 import type { NodeReader } from "../batches/flow.js";
 import type { ContextMembers, RunControl } from "../core/run/context.js";
+import { captureMembers } from "../credits/capture-context.js";
+import { type UnitKeeper, type UsesOfKinds, useMembers } from "../limits/use-context.js";
 import { logMembers } from "../logs/log-context.js";
 import type { RunLogs } from "../logs/run-logs.js";
 import { type PublishMembersOptions, publishMembers } from "../outbox/publish-context.js";
 import { type TickReader, tickMembers } from "../schedules/tick-context.js";
 import { type StepTools, stepMembers } from "../steps/step-context.js";
 
-// With these types come the declarations that add them to JobContext: an entry of the package imports this file for their sake (`src/index.ts`).
 export type { BatchContext } from "../batches/batch-context.js";
+// With these types come the declarations that add them to JobContext: an entry of the package imports this file for their sake (`src/index.ts`).
+export type { CaptureContext } from "../credits/capture-context.js";
+export type { UseContext } from "../limits/use-context.js";
 export type { LogContext } from "../logs/log-context.js";
 export type { PublishContext } from "../outbox/publish-context.js";
 export type { TickContext } from "../schedules/tick-context.js";
@@ -24,17 +28,21 @@ export interface MembersOptions extends PublishMembersOptions {
   readonly steps: Omit<StepTools, "clock">;
   readonly nodes: NodeReader;
   readonly tickOf: TickReader;
+  readonly use: UnitKeeper;
+  readonly uses: UsesOfKinds;
   readonly log: Logger;
   readonly logs: RunLogs;
 }
 
 /** A member that `JobContext` declares and this lacks does not compile. */
 export const contextMembers =
-  ({ clock, codec, steps, nodes, tickOf, tell, log, logs }: MembersOptions) =>
+  ({ clock, codec, steps, nodes, tickOf, use, uses, tell, log, logs }: MembersOptions) =>
   (control: RunControl): ContextMembers => ({
     ...stepMembers(control, { ...steps, clock }),
     ...publishMembers(control, { codec, tell }),
     ...batchMembers(control, nodes),
     ...tickMembers(tickOf),
+    ...useMembers(use, uses),
+    ...captureMembers(),
     ...logMembers(logs, log),
   });

@@ -213,6 +213,7 @@ test("A3: every column of a live job is kept when it ends, with the same type; o
     "turn_no",
     "unique_key",
     "unique_until",
+    "waits_for",
   ]);
   const added = await ask.query(
     `select name from (${columns("job_history")} except ${columns("job")}) as added order by 1`,

@@ -1,10 +1,19 @@
 // Every public call of a client, by name, with arguments that fit: for tests that must leave none out. `missingDoors` compares the list with the
 // classes themselves, so that a new method without an entry fails.
-import { type BatchAdder, type Client, defineFlow, defineJob, type JobDefinition, type Queryable } from "fairmill";
+import {
+  type BatchAdder,
+  type Client,
+  defineFlow,
+  defineJob,
+  defineLimit,
+  type JobDefinition,
+  type Queryable,
+} from "fairmill";
 
 export const job: JobDefinition<object> = defineJob<object>({ kind: "door" });
 export const limited: JobDefinition<object> = defineJob<object>({ kind: "door.limited", limits: { active: 1_000 } });
 const flow = defineFlow({ name: "door" }, (nodes) => void nodes.job("first", job, () => ({})));
+const tokens = defineLimit("door", { tokens: 1_000, per: "1m" });
 /** An id that nothing has. */
 const NOBODY = "999999999999999";
 const cron = { cron: "0 3 * * *", job, input: {} };
@@ -54,7 +63,12 @@ const shared = (enqueued: JobDefinition<object>): Doors => ({
   "outbox.resolve": [NOBODY, "sent", {}],
   "credits.grant": ["acme", 5, {}],
   "credits.balance": ["acme"],
+  "credits.refund": [NOBODY, {}],
   "credits.statement": ["acme", {}],
+  "limits.list": [{}],
+  "limits.available": [tokens, "k"],
+  "limits.use": [tokens, { tokens: 1 }, "k"],
+  "limits.reset": [tokens, "k"],
   "tenants.set": ["acme", { maxRunning: 5 }],
   "tenants.get": ["acme"],
   "tenants.list": [{}],

@@ -1,5 +1,5 @@
 // A real worker process for tests. Told by its parent (IPC) what to be; tells what happens. Handlers of the kinds that tests use.
-import { createWorker, defineJob, handle, NonRetryableError, silentLogger, snooze } from "fairmill";
+import { createWorker, defineJob, defineLimit, handle, NonRetryableError, silentLogger, snooze } from "fairmill";
 import pg from "pg";
 import { channelsTo } from "./channels.mjs";
 import { raceHandlers } from "./race-flow.mjs";
@@ -20,6 +20,11 @@ async function pay(job, step, attempt) {
 }
 
 const begotten = defineJob({ kind: "begotten" });
+const tokens = defineLimit("tokens", { tokens: 2_000, per: "1s", by: ({ user }) => user });
+const metered = defineJob({
+  kind: "metered",
+  limits: { uses: [tokens.with({ tokens: (input) => input.estimate })] },
+});
 const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const pool = new pg.Pool({ connectionString: settings.url, application_name: "application", allowExitOnIdle: true });
 pool.on("error", () => {});
@@ -59,6 +64,14 @@ const handlers = {
   limited: handle(defineJob({ kind: "limited", key: (input) => input.user, limits: settings.limits }), async (ctx) => {
     await (ctx.input.ms === undefined ? letGo() : later(ctx.input.ms));
     return { by: process.pid };
+  }),
+  /** Uses tokens, as many as its input says, and tells so: with its settle, or at once. Some fail after that. */
+  metered: handle(metered, async (ctx) => {
+    const { ms, actual, now, fails } = ctx.input;
+    await later(ms);
+    await ctx.use(tokens, { tokens: actual }, { now });
+    await later(ms);
+    if (fails) throw new NonRetryableError("no");
   }),
   /** Three paid steps; the provider is a table that counts. The n-th attempt stops after the n-th step and waits to be killed. */
   paying: handle(defineJob({ kind: "paying" }), async (ctx) => {

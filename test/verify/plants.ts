@@ -114,6 +114,18 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
       insert into fairmill.worker (id, lease_until) values ('w', now() + interval '1 hour');
       insert into fairmill.meter (use, scope, name, running_ids) values ('start', 'tenant', 't', '{1,2}'); ${IN_LIST} ${live(1, RUNNING)} ${live(2, RUNNING)}`,
   },
+  "no period of a named limit's window holds more units than it allows": {
+    found: ['["openai", "", "tokens", 1]'],
+    sql: `insert into fairmill.named_limit (name, windows, reported_at)
+        values ('openai', '[{"unit": "tokens", "limit": 100, "per_ms": 60000, "n": 1}]', now() - interval '1 day');
+      insert into fairmill.meter (use, scope, name, spent_at, spent)
+        values ('start', 'limit', '["openai", "", "tokens", 1]', array[now() - interval '30 s', now()], array[60, 41]);`,
+  },
+  "a refund is of a job that captured as much": {
+    found: ["7"],
+    sql: `insert into fairmill.account (name, balance) values ('refunded', 5);
+      insert into fairmill.credit_entry (account, kind, amount, job_id, key) values ('refunded', 'refund', 5, 7, 'fairmill.refund 3');`,
+  },
   "no period of a tenant's, queue's or kind's rate holds more than it allows": {
     found: ["queue q"],
     sql: `insert into fairmill.limit_setting (scope, name, rate_limit, rate_per_ms, rate_how, rate_at, changed_at)

@@ -1,11 +1,13 @@
 -- Makes a batch, with its first members.
 --   spec    name, tenant, parent (the batch around it), callbacks {success, complete, death}, hold_ms (held open for so
---           long, until release_batch_v1), window_ms, max_wait_ms, poll_ms
+--           long, until release_batch_v1), window_ms, max_wait_ms, poll_ms, idempotency_key (of the tenant's batches: a
+--           second call answers with the first one's batch)
 --   jobs    as enqueue_many_v1 takes them, or null;  shared, wake, alone: as there
--- Result: the batch, the hold if one was asked for, and how many jobs were stored. refused: why nothing was stored,
--- neither jobs nor batch.
+-- Result: the batch, the hold if one was asked for, and how many jobs were stored; null: the key was known, and nothing
+-- was stored. refused: why nothing was stored, neither jobs nor batch.
 -- A batch that has no members and no hold is over: upkeep ends it.
--- Locks: 13 batch (the one around it), then as enqueue_many_v1.
+-- Locks: 13 batch (the one around it, and one of the same key: a second caller waits for the first one's commit), then
+-- as enqueue_many_v1.
 create or replace function fairmill.open_batch_v1(spec jsonb, jobs jsonb default null, shared jsonb default '{}',
   wake boolean default true, alone boolean default false,
   out id bigint, out hold bigint, out stored integer, out refused jsonb)
@@ -31,12 +33,19 @@ begin
   stored := 0;
   id := nextval('fairmill.batch_id_seq');
   insert into fairmill.batch (id, root, parent, state, tenant, name, callbacks, window_ms, max_wait_ms, poll_ms,
-    started_at)
+    idempotency_key, started_at)
   overriding system value
   values (id, coalesce(v_root, id), v_parent, 'pending', coalesce(spec ->> 'tenant', 'default'), spec ->> 'name',
     spec -> 'callbacks',
     (spec ->> 'window_ms')::integer, (spec ->> 'max_wait_ms')::integer, (spec ->> 'poll_ms')::integer,
-      clock_timestamp());
+      spec ->> 'idempotency_key', clock_timestamp())
+  on conflict (tenant, role, idempotency_key) where idempotency_key is not null do nothing;
+  if not found then
+    select b.id into id from fairmill.batch b where b.tenant = coalesce(spec ->> 'tenant', 'default')
+      and b.role = 'batch' and b.idempotency_key = spec ->> 'idempotency_key';
+    stored := null;
+    return;
+  end if;
   if jsonb_array_length(jobs) > 0 then
     select count(*) filter (where j.id is not null and j.conflict is null),
       (array_agg(j.refusal) filter (where j.refusal is not null))[1]

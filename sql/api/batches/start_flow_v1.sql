@@ -1,11 +1,12 @@
 -- Makes a flow with all its nodes and starts those without dependencies.
---   spec  name, tenant, parent (the batch around it), callbacks {success, complete, death}, and nodes: an array in
---         which every node comes after those that it waits for, of objects: name, after (positions of the nodes before
---         it, from 0), inside (position of the node that contains it), when (succeeded | settled | failed), on_failure
---         (fail | skip | continue), jobs (as enqueue_many_v1 takes them)
+--   spec  name, tenant, parent (the batch around it), callbacks {success, complete, death}, idempotency_key (of the
+--         tenant's flows: a second call answers with the first one's flow), and nodes: an array in which every node
+--         comes after those that it waits for, of objects: name, after (positions of the nodes before it, from 0),
+--         inside (position of the node that contains it), when (succeeded | settled | failed), on_failure (fail |
+--         skip | continue), jobs (as enqueue_many_v1 takes them)
 -- Result: the flow; refused: why there is none.
--- Locks: 13 batch (the one around it), then as enqueue_many_v1. No other session sees the flow before the commit, so
--- its tree needs none.
+-- Locks: 13 batch (the one around it, and one of the same key), then as enqueue_many_v1. No other session sees the flow
+-- before the commit, so its tree needs none.
 create or replace function fairmill.start_flow_v1(spec jsonb, out id bigint, out refused jsonb)
 language plpgsql
 as $$
@@ -46,9 +47,15 @@ begin
   end if;
   id := nextval('fairmill.batch_id_seq');
   v_root := coalesce(v_root, id);
-  insert into fairmill.batch (id, root, parent, role, state, tenant, name, callbacks, started_at)
+  insert into fairmill.batch (id, root, parent, role, state, tenant, name, callbacks, idempotency_key, started_at)
   overriding system value values (id, v_root, v_parent, 'flow', 'pending', v_tenant, spec ->> 'name',
-    spec -> 'callbacks', clock_timestamp());
+    spec -> 'callbacks', spec ->> 'idempotency_key', clock_timestamp())
+  on conflict (tenant, role, idempotency_key) where idempotency_key is not null do nothing;
+  if not found then
+    select b.id into id from fairmill.batch b where b.tenant = v_tenant and b.role = 'flow'
+      and b.idempotency_key = spec ->> 'idempotency_key';
+    return;
+  end if;
 
   v_ids := array(select nextval('fairmill.batch_id_seq') from jsonb_array_elements(spec -> 'nodes'));
   insert into fairmill.batch (id, root, parent, role, state, tenant, name, start_when, on_failure, jobs, waits)

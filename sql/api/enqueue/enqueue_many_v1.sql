@@ -1,6 +1,6 @@
 -- Stores many jobs in one statement. The way in for the library and for every other language.
 --   jobs     array of objects: kind, payload, tenant, queue, priority, max_attempts, key, run_at, delay_ms, expire_ms,
---            timeout_ms, tags, trace, idempotency_key,
+--            timeout_ms, tags, trace, uses (of named limits: see check_uses), idempotency_key,
 --            account and amount (credits to reserve), batch (of which it is a member), unique_key, and what belongs to
 --            it: see below
 --   shared   fields that every job of the array has unless it names its own

@@ -1,5 +1,6 @@
 -- Stores one job: the plain SQL entry point, with named arguments. What does not let it in is an error: FM010 for a
--- rate, FM011 for slots, FM012 for a unique key, FM013 for credits; its detail is the refusal as JSON.
+-- rate, FM011 for slots, FM012 for a unique key, FM013 for credits, FM014 for units of a limit; its detail is the
+-- refusal as JSON.
 --   select id from fairmill.enqueue_v1('mail.send', '{"to": "a@example.com"}', tenant => 'acme');
 -- Locks: as enqueue_many_v1.
 create or replace function fairmill.enqueue_v1(
@@ -11,7 +12,7 @@ create or replace function fairmill.enqueue_v1(
     on_conflict text default null,
   debounce interval default null, debounce_max interval default null,
   account text default null, amount bigint default null, timeout interval default null, tags text[] default null,
-  trace text default null)
+  trace text default null, uses jsonb default null)
 returns table (id bigint, created boolean, conflict text)
 language plpgsql
 as $$
@@ -30,7 +31,7 @@ begin
     'unique_for_ms', extract(epoch from unique_for) * 1000, 'on_conflict', on_conflict,
     'debounce_ms', extract(epoch from debounce) * 1000, 'debounce_max_ms', extract(epoch from debounce_max) * 1000,
     'account', account, 'amount', amount, 'timeout_ms', (extract(epoch from timeout) * 1000)::bigint, 'tags', tags,
-    'trace', trace)) || jsonb_build_object('payload', payload))) made;
+    'trace', trace, 'uses', uses)) || jsonb_build_object('payload', payload))) made;
   case v_made.refused ->> 'code'
     when 'FAIRMILL_RATE_LIMIT' then
       raise exception 'the rate of % "%" is used up until %', v_made.refused ->> 'scope', v_made.refused ->> 'name',
@@ -49,6 +50,10 @@ begin
       raise exception 'the account "%" has % credits left, and the job needs %', v_made.refused ->> 'account',
         v_made.refused ->> 'balance', v_made.refused ->> 'amount'
         using errcode = 'FM013', detail = v_made.refused::text, hint = 'Grant more: select fairmill.grant_v1(…).';
+    when 'FAIRMILL_OVER_LIMIT' then
+      raise exception 'the job asks for % % of the limit "%", which never has more than %', v_made.refused ->> 'asked',
+        v_made.refused ->> 'unit', v_made.refused ->> 'limit', v_made.refused ->> 'most'
+        using errcode = 'FM014', detail = v_made.refused::text, hint = 'Split the job, or raise the limit.';
     else
       id := v_made.id;
       created := v_made.created;

@@ -48,7 +48,8 @@ begin
     'tenant', v_old.tenant,
     'queue', v_old.queue, 'priority', v_old.priority, 'max_attempts', v_old.max_attempts, 'key', v_old.key, 'payload',
       v_old.payload,
-    'timeout_ms', v_old.timeout_ms, 'tags', v_old.tags) || coalesce(v_price, '{}') || changes),
+    'timeout_ms', v_old.timeout_ms, 'tags', v_old.tags,
+      'uses', fairmill.uses_again(v_old.uses)) || coalesce(v_price, '{}') || changes),
     alone => alone) m;
   id := v_made.id;
   refused := v_made.refused;

@@ -11,6 +11,7 @@
 --   scheduled  its time; also why it waits for it: delayed, failed before, rate-limited by its key, asleep or
 --              waiting for a signal
 --   paused     a row for each of its queue, kind and tenant that is paused
+--   limit      a row for each named limit that it uses: see why_uses
 --   tenant cap, queue cap, kind cap, rate, key, worker, turn: see why_limits, why_key and why_turn
 -- No row: there is no such job.
 -- Reads only; takes no lock: it reports a state that may have changed since.
@@ -99,6 +100,8 @@ begin
            || coalesce(' (' || fairmill.rate_words(v_rule.rate_limit, v_rule.rate_per_ms) || ')', '')
            || ' delays it until '
            || to_char(v_job.run_at, v_iso) || '.'
+         when v_job.waits_for is not null then 'The limit "' || (v_job.waits_for::jsonb ->> 0) || '" delays it until '
+           || to_char(v_job.run_at, v_iso) || '.'
          when v_step.kind = 'sleep' then 'It sleeps (' || v_step.name || ') until ' || to_char(v_step.wake_at, v_iso)
            || '.'
          when v_step.kind = 'wait' then 'It waits for the signal "' || v_step.name || '"'
@@ -130,6 +133,9 @@ begin
   end if;
 
   return query select * from fairmill.why_limits(v_job.tenant, v_job.queue, v_job.kind, v_at);
+  if v_job.uses is not null then
+    return query select * from fairmill.why_uses(v_job.uses, v_at);
+  end if;
   if v_job.limit_key is not null then
     return query select * from fairmill.why_key(job_id, v_at);
   end if;

@@ -1,12 +1,19 @@
--- Enqueues the job of a schedule now, on request: no tick, and the next one stays as it is.
--- Result: as enqueue_many_v1 with partial; no row when there is no such schedule.
+-- Enqueues the job of a schedule now, or starts its flow, on request: no tick, and the next one stays as it is.
+-- Result: as enqueue_many_v1 with partial; of a flow its id. No row when there is no such schedule.
 -- Locks: as enqueue_many_v1.
 create or replace function fairmill.run_schedule_v1(name text)
 returns table (id bigint, created boolean, conflict text, refused jsonb)
-language sql
+language plpgsql
 as $$
-  select e.* from fairmill.schedule s
-  cross join lateral fairmill.enqueue_many_v1(jsonb_build_array(s.job), '{}', wake => true, alone => true,
-    partial => true) e
-  where s.name = run_schedule_v1.name
+#variable_conflict use_column
+declare
+  v_job jsonb := (select s.job from fairmill.schedule s where s.name = run_schedule_v1.name);
+begin
+  if v_job ? 'flow' then
+    return query select f.id, f.id is not null, null::text, f.refused from fairmill.start_flow_v1(v_job -> 'flow') f;
+  elsif v_job is not null then
+    return query select e.* from fairmill.enqueue_many_v1(jsonb_build_array(v_job), '{}', wake => true, alone => true,
+      partial => true) e;
+  end if;
+end
 $$;

@@ -1,5 +1,6 @@
 -- Makes a schedule or changes it. The same definition again changes nothing, however many say it at once.
---   job          a job as enqueue_many_v1 takes it, without run_at, delay_ms and idempotency_key
+--   job          a job as enqueue_many_v1 takes it, without run_at, delay_ms and idempotency_key; or of a flow kind
+--                (its name), tenant, and flow, as start_flow_v1 takes it
 --   fingerprint  the same for the same definition; next_at: its first tick from now on, which counts when expression or
 --                zone are new
 --   missed_max   of the missed ticks, the latest this many are made up for: 0 none, 1 once
@@ -16,7 +17,7 @@ as $$
 declare
   v_answer text;
 begin
-  perform fairmill.refuse_reserved(jsonb_build_array(job));
+  perform fairmill.refuse_reserved(jsonb_build_array(job) || jsonb_path_query_array(job, '$.flow.nodes[*].jobs[*]'));
   insert into fairmill.schedule as s (name, cron, timezone, job, fingerprint, next_at, missed_max, jitter_ms, paused_at)
   values (set_schedule_v1.name, set_schedule_v1.cron, set_schedule_v1.timezone, set_schedule_v1.job,
     set_schedule_v1.fingerprint,

@@ -1,4 +1,5 @@
--- Enqueues the jobs of due ticks of one schedule and moves it on to its next one: both or nothing, and each tick once.
+-- Enqueues the jobs of due ticks of one schedule, or starts its flows, and moves it on to its next one: both or
+-- nothing, and each tick once.
 --   revision   of the schedule from which the ticks were computed: if it changed since, nothing is done
 --   ticks      the times to make jobs for, none of them in the future; delays_ms: for each, how long after it the job
 --              may start
@@ -41,7 +42,20 @@ begin
         and t.tick_at = given.tick_at) is null
     order by given.tick_at);
 
-  if v_new <> '{}' then
+  if v_schedule.job ? 'flow' then
+    -- The key is a second guard: whatever becomes of the tick's row, its flow is started once.
+    with made as (
+      select new.tick_at, f.id, f.refused from unnest(v_new) as new (tick_at)
+      cross join lateral fairmill.start_flow_v1(v_schedule.job -> 'flow' || jsonb_build_object('idempotency_key',
+        'schedule ' || v_schedule.name || ' ' || to_char(new.tick_at at time zone 'UTC',
+          'YYYY-MM-DD"T"HH24:MI:SS"Z"'))) f),
+    kept as (
+      insert into fairmill.schedule_tick (schedule, tick_at, flow_id, refused) select v_schedule.name, made.tick_at,
+        made.id, made.refused from made)
+    select jsonb_agg(jsonb_build_object('tick_at', made.tick_at, 'refused', made.refused) order by made.tick_at)
+        filter (where made.refused is not null)
+      into refusals from made;
+  elsif v_new <> '{}' then
     -- A start in the past is no reason to wait, nor to expire.
     select jsonb_agg(v_schedule.job || case when due.at > now() then jsonb_build_object('run_at', due.at) else '{}' end
       order by new.tick_at) into v_jobs

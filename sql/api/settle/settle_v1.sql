@@ -7,8 +7,9 @@
 --              crashed the process that ran it died: back to the queue at once, counted and recorded as a crash; after
 --                      crashes_max of them the job is dead (reason and crashes_max in its details: see return_crashed)
 --   details    null, or an array beside ids: result | error, outcome, delay_ms, waits (of a snooze: the signals that
---              end it before), delivery (of a delivery job: outcome, answer, error: see end_sends), effects (jobs and
---              messages: see apply_effects).
+--              end it before), delivery (of a delivery job: outcome, answer, error: see end_sends), used (of named
+--              limits: see read_used), captured (of its credits: see end_reservations), effects (jobs and messages:
+--              see apply_effects).
 --              These are written if the fence holds and this very call settles the job. If they are refused, nothing is
 --              settled, and error FM020 says whose
 -- Result: how many were accepted, and the ids that were not: their lease was lost. Repeating a call is safe: what it
@@ -17,7 +18,7 @@
 -- priority, tenant, id]; null: none. Their ids are old: a worker that keeps floors looks below them. Who sleeps is
 -- woken; all others find them by their next scan. With effects, also the first new job of each lane.
 -- Locks: 8 job, 9 step (those that are free), 10 message, with effects as apply_effects (against the order), then as
--- finish_transitions.
+-- change_units, then as finish_transitions.
 -- Effects come after the verdicts, so that a job may enqueue its successor under the same key, before batches are
 -- counted, so that none ends too early, and before the meters, so that no other settle waits for one that waits for a
 -- caller's transaction.
@@ -38,6 +39,7 @@ declare
   v_verdicts text[];
   v_mine     bigint[];   -- with effects: whose fence holds
   v_made     jsonb;
+  v_used     jsonb;      -- what changes under named limits
   v_crash    record;
 begin
   if worker_id is null then
@@ -50,12 +52,15 @@ begin
     from unnest(ids, leases, verdicts) with ordinality as u (id, lease_no, verdict, n);
   end if;
   v_verdicts := verdicts;
-  if details is not null and jsonb_path_exists(details, '$[*].effects') then
+  if details is not null and jsonb_path_exists(details, '$[*] ? (exists (@.effects) || exists (@.used))') then
     -- From here on no other session can take these jobs: their effects may be written.
     v_mine := array(select j.id from unnest(ids, leases) as v (id, lease_no)
                     join fairmill.job j on j.id = v.id and j.lease_no = v.lease_no and j.worker is not distinct
                       from worker_id
                     order by j.id for update of j);
+    if jsonb_path_exists(details, '$[*].used') then
+      v_used := fairmill.read_used(worker_id, ids, leases, details);
+    end if;
   end if;
   if verdicts && array['retry', 'snooze', 'release'] then
     v_verdicts := fairmill.apply_cancel_requests(ids, verdicts);
@@ -94,6 +99,9 @@ begin
   end if;
   if v_members is not null then
     perform fairmill.advance_batches(c.batches, c.died) from fairmill.count_members(v_members) c;
+  end if;
+  if v_used is not null then
+    perform fairmill.change_units(v_used);
   end if;
   v_freed := v_freed || v_given_up;
   if v_freed is not null then

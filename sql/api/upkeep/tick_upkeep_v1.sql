@@ -5,10 +5,11 @@
 -- batches: those that are over because they have no hold any more and no member was added for long enough.
 -- A rule that a caller's transaction told (report_key_limits_v1) is taken over by a call of its own, which does nothing
 -- else and asks to be called again at once: a change of a rule locks what the rest takes in another order. Pauses that
--- have ended are cleared in the same way.
--- Locks: 4 worker, 8 job, 10 message (those that are free), then as finish_transitions, then as check_batches, then as
--- history_partitions_v1, then as retention, then as add_up_accounts, then as forget_claim_lists; or as adopt_key_limits
--- or as end_pauses alone.
+-- have ended are cleared in the same way. Limits that were defined again are taken over (adopt_limits), and jobs that
+-- wait for units which are free are due (pull_waiting).
+-- Locks: as adopt_limits, then as pull_waiting, then 4 worker, 8 job, 10 message (those that are free), then as
+-- finish_transitions, then as check_batches, then as history_partitions_v1, then as retention, then as add_up_accounts,
+-- then as forget_claim_lists; or as adopt_key_limits or as end_pauses alone.
 create or replace function fairmill.tick_upkeep_v1(jobs_max integer default 1000, crashes_max integer default 3,
   history_keep interval default '30 days',
   out promoted integer, out expired integer, out recovered integer, out ended integer, out removed integer,
@@ -36,6 +37,8 @@ begin
     batches := '{}';
     return;
   end if;
+  perform fairmill.adopt_limits();
+  perform fairmill.pull_waiting();
   select * into v_due from fairmill.promote_rows(jobs_max);
   select * into v_expired from fairmill.expire_rows(jobs_max);
   select * into v_held from fairmill.recover_rows(jobs_max, crashes_max);

@@ -14,7 +14,8 @@ declare
 begin
   select array_agg(h.id order by h.id), jsonb_agg(jsonb_strip_nulls(jsonb_build_object('kind', h.kind,
       'tenant', h.tenant, 'queue', h.queue, 'priority', h.priority, 'max_attempts', h.max_attempts, 'key', h.key,
-      'timeout_ms', h.timeout_ms, 'tags', h.tags, 'account', e.account, 'amount', e.amount,
+      'timeout_ms', h.timeout_ms, 'tags', h.tags, 'uses', fairmill.uses_again(h.uses),
+      'account', e.account, 'amount', e.amount,
       'idempotency_key', 'bulk ' || bulk_id || ', job ' || h.id))
       || jsonb_build_object('payload', h.payload) order by h.id)
     into v_old, v_jobs

@@ -4,8 +4,8 @@
 --  (room_of_limits).
 --  2. Take candidates lane by lane, as far as the room of their queue and tenant goes; leave out kinds that are closed.
 --  3. Let those go that are too many for a limit they share with others (fit_limits). They stay ready.
---  4. Ask the rates of keys (rates_of_keys): a job over the rate becomes rate-limited: scheduled for the time it may
---  start.
+--  4. Ask named limits (units_of_limits) and the rates of keys (rates_of_keys): a job that is over one becomes
+--  rate-limited: scheduled for the time it may start.
 --  5. Spend the rates of limits for the rest and see what is closed now (closed_limits), list them where there are caps
 --  (list_running_ids);
 --     start them.
@@ -17,7 +17,7 @@
 --              the worker
 --   due_in_ms  when the first of these falls due
 -- A claim that spends a rate is durable, whatever the caller says.
--- Locks: 5 limit meter, 8 job (those that are free), 17 key meter, 21 claim list.
+-- Locks: 5 limit meter, 8 job (those that are free), 17 key meter (named limits, then keys), 21 claim list.
 create or replace function fairmill.claim_limited(
   worker_id text, queues text[], priorities smallint[], tenants text[], floors bigint[], quanta integer[], kinds text[],
     jobs_max integer, durable boolean,
@@ -38,6 +38,8 @@ declare
   v_ids     bigint[];
   v_asked   integer;
   v_late    jsonb;
+  v_uses    boolean := false;  -- some use named limits
+  v_waits   jsonb;      -- late for these
   v_used    jsonb;      -- "tenant acme" → how many of it start
   v_held    jsonb;
   v_told    jsonb := '{}';
@@ -85,10 +87,21 @@ begin
       v_ctids := fairmill.fit_limits(v_ctids, v_limits);
       v_told := jsonb_build_object('cut', v_asked - cardinality(v_ctids));
     end if;
+    if exists (select from fairmill.named_limit) then
+      select u.at, u.ctids_left, u.late, u.uses, v_spends or u.uses into v_at, v_ctids, v_waits, v_uses, v_spends
+        from fairmill.units_of_limits(v_ctids, v_at) u;
+    end if;
     if exists (select from fairmill.key_limit r where r.rate_at = 'start' and (kinds is null or r.kind = any (kinds)))
       then
       select r.at, r.ctids_left, r.late, v_spends or r.spends into v_at, v_ctids, v_late, v_spends
         from fairmill.rates_of_keys(v_ctids, v_at) r;
+    end if;
+    if v_uses then
+      perform fairmill.spend_units(v_ctids, v_at);
+      if v_waits is not null then
+        v_late := jsonb_build_object('late', coalesce(v_late -> 'late', '[]') || (v_waits -> 'late'),
+          'due_in_ms', least((v_late -> 'due_in_ms')::float8, (v_waits -> 'due_in_ms')::float8));
+      end if;
     end if;
   end if;
   if not (durable or v_spends) then
@@ -134,7 +147,7 @@ begin
   return query
     update fairmill.job j
     set state = 'running', worker = worker_id, lease_no = fairmill.next_lease(j.lease_no), attempt = j.attempt + 1,
-      started_at = v_at, rate_limited = null,
+      started_at = v_at, rate_limited = null, waits_for = null,
         unique_key = case when j.unique_until = 'started' then null else j.unique_key end,
           unique_until = nullif(j.unique_until, 'started')
     where j.ctid = any (v_ctids)

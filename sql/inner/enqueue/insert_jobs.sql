@@ -11,11 +11,11 @@ declare
 begin
   insert into fairmill.job (id, kind, payload, tenant, queue, priority, max_attempts, key, run_at, expire_at, state,
     aside,
-    limit_key, slot, reservation, outbox, batch, timeout_ms, tags, trace, unique_key, unique_until)
+    limit_key, slot, reservation, outbox, batch, timeout_ms, tags, trace, uses, unique_key, unique_until)
   overriding system value
   select j.id, j.kind, j.payload, j.tenant, j.queue, j.priority, j.max_attempts, j.key, j.run_at,
     coalesce(j.run_at, now()) + j.expire_ms * interval '1 millisecond', j.state, nullif(j.state, 'ready'),
-    j.limit_key, j.slot, j.reservation, j.outbox, j.batch, j.timeout_ms, j.tags, j.trace,
+    j.limit_key, j.slot, j.reservation, j.outbox, j.batch, j.timeout_ms, j.tags, j.trace, j.uses,
     case when j.unique_for_ms is null then j.unique_key end,
     case when j.unique_key is not null and j.unique_for_ms is null then j.unique_until end
   from unnest(jobs) as j

@@ -30,6 +30,7 @@ declare
   v_account      text := shared ->> 'account';
   v_amount       numeric := (shared ->> 'amount')::numeric;
   v_batch        bigint := (shared ->> 'batch')::bigint;
+  v_uses         jsonb := shared -> 'uses';
   v_odd          text;
   -- Before the first id of a job: what news_v1 proves stands on it.
   v_xid          xid8 := pg_current_xact_id();
@@ -65,7 +66,7 @@ begin
       case when rule.debounce_ms is not null then rule.max_ms end,
       rule.account, rule.amount, coalesce(given.batch, v_batch), given.outbox,
       case when due.at > v_now then 'scheduled' else 'ready' end,
-      null, null, null, null, null, null)::fairmill.new_job)
+      null, null, null, null, null, null, nullif(coalesce(given.uses, v_uses), 'null'))::fairmill.new_job)
     into v_jobs
   from rows from (
       jsonb_to_recordset(jobs) as (kind text, tenant text, queue text, priority smallint, max_attempts smallint,
@@ -74,11 +75,11 @@ begin
           idempotency_key text, unique_key text, unique_until text,
         unique_for_ms float8, on_conflict text, debounce_ms float8, debounce_max_ms float8, account text,
           amount numeric,
-        batch bigint, outbox bigint),
+        batch bigint, outbox bigint, uses jsonb),
       jsonb_array_elements(jobs)) with ordinality
     as given (kind, tenant, queue, priority, max_attempts, key, run_at, delay_ms, expire_ms, timeout_ms, tags, trace,
       idempotency_key, unique_key, unique_until,
-      unique_for_ms, on_conflict, debounce_ms, debounce_max_ms, account, amount, batch, outbox, job, n)
+      unique_for_ms, on_conflict, debounce_ms, debounce_max_ms, account, amount, batch, outbox, uses, job, n)
   cross join lateral (
     select case when given.unique_key is not null then coalesce(given.debounce_ms, v_debounce_ms) end as debounce_ms,
       coalesce(given.debounce_max_ms, v_debounce_max) as max_ms, coalesce(given.account, v_account) as account,

@@ -39,7 +39,8 @@ begin
   v_stays := newer.limit_key is not distinct from v_job.limit_key and v_at <= now()
     and (v_job.state = 'blocked' or v_job.state = 'ready' and v_job.priority = newer.priority);
   update fairmill.job j
-  set payload = newer.payload, key = newer.key, limit_key = newer.limit_key, slot = v_slot, priority = newer.priority,
+  set payload = newer.payload, uses = newer.uses, waits_for = null,
+    key = newer.key, limit_key = newer.limit_key, slot = v_slot, priority = newer.priority,
     run_at = v_at,
       expire_at = v_at + newer.expire_ms * interval '1 millisecond', rate_limited = null,
       state = case when v_stays then v_job.state else 'scheduled' end,

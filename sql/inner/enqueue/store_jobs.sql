@@ -26,6 +26,7 @@ begin
     coalesce(bool_or(j.idempotency_key is not null), false) as keys,
     coalesce(bool_or(j.unique_key is not null), false) as uniques,
       coalesce(bool_or(j.account is not null), false) as credits,
+    coalesce(bool_or(j.uses is not null), false) as uses,
     fairmill.has_limits_at_enqueue(array_agg(distinct j.kind)) as limits
     into v_asks
   from unnest(jobs) as j;
@@ -38,6 +39,9 @@ begin
   end if;
   if v_asks.uniques and refused = 'none' then
     jobs := fairmill.refuse_duplicates(jobs);
+  end if;
+  if v_asks.uses then
+    jobs := fairmill.check_uses(jobs);
   end if;
   if v_asks.credits then
     select c.jobs, c.left_over into jobs, v_left from fairmill.reserve_credits(jobs) c;

@@ -59,7 +59,7 @@ begin
       || jsonb_build_object('attempt', 0, 'crashes', 0, 'turn_no', nextval('fairmill.job_id_seq'),
         -- As admit_due decides.
         'state', coalesce(must.wait, 'ready'), 'aside', must.wait,
-        'reservation', (v_paid ->> g.id::text)::bigint,
+        'reservation', (v_paid ->> g.id::text)::bigint, 'uses', fairmill.uses_again(g.uses),
         'batch', (select x.id from fairmill.batch x where x.id = g.batch))) back
     returning id, state, queue, limit_key)
   select (select jsonb_agg(jsonb_build_array(g.batch, g.state)) from gone g where g.batch is not null),

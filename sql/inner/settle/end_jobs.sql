@@ -2,7 +2,8 @@
 -- reservations and the messages that they were to deliver; start times that the rate of a key had given them go to
 -- other jobs of the key (reuse_freed_starts).
 --   ids      sorted;  states: beside ids, done | dead | cancelled; a job with any other state stays
---   details  null, or an array beside ids: result | error, outcome, delivery (see end_sends)
+--   details  null, or an array beside ids: result | error, outcome, captured (see end_reservations), delivery (see
+--            end_sends)
 --   leases   beside ids: only jobs that worker_id runs under these leases end, and an error is the failure of that run;
 --            null: the caller has locked the jobs and decided
 --   crashed  their process died: that attempt is recorded as a failure, with the reason of the details
@@ -25,6 +26,7 @@ declare
   v_state    text := case when v_all_end and details is null and states <@ states[1:1] then states[1] end;
   v_reservations    bigint[];
   v_held     text[];         -- the end of the job of each of these
+  v_captured bigint[];
   v_messages bigint[];
   v_sent     text[];
   v_said     jsonb;
@@ -41,14 +43,14 @@ begin
       j.limit_key, j.slot,
       j.rate_limited_times, j.rate_limited, j.reservation, j.outbox, j.batch, j.worker, j.created_at, j.run_at,
         j.expire_at, j.started_at, j.payload, j.progress,
-      j.failures, j.rerun_of, j.timeout_ms, j.tags, j.trace, case when v_state is null
+      j.failures, j.rerun_of, j.timeout_ms, j.tags, j.trace, j.uses, case when v_state is null
         then width_bucket(j.id, (select ids)) end as n),
   moved as (
     insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant,
       kind, key, limit_key,
       rate_limited_times, reservation, outbox, batch, worker, created_at, run_at, expire_at, started_at, ended_at,
         payload, progress, failures, result, error, rerun_of,
-      timeout_ms, tags, trace)
+      timeout_ms, tags, trace, uses)
     select g.id, g.lease_no, g.priority, g.attempt, g.crashes + crashed::integer, g.max_attempts,
       coalesce(v_state, states[g.n]), g.queue, g.tenant,
       g.kind, g.key, g.limit_key, g.rate_limited_times, g.reservation, g.outbox, g.batch, g.worker, g.created_at,
@@ -63,24 +65,25 @@ begin
            else g.failures end,
       details -> (g.n - 1) -> 'result', case when states[g.n] <> 'done' then details -> (g.n - 1) -> 'error' end,
         g.rerun_of,
-      g.timeout_ms, g.tags, g.trace
+      g.timeout_ms, g.tags, g.trace, g.uses
     from gone g)
   select count(*), array_agg(distinct g.limit_key) filter (where g.slot is not null),
          array_agg(g.reservation) filter (where g.reservation is not null), array_agg(coalesce(v_state, states[g.n]))
            filter (where g.reservation is not null),
+         array_agg((details -> (g.n - 1) ->> 'captured')::bigint) filter (where g.reservation is not null),
          array_agg(g.outbox) filter (where g.outbox is not null), array_agg(coalesce(v_state, states[g.n]))
            filter (where g.outbox is not null),
          jsonb_agg(details -> (g.n - 1)) filter (where g.outbox is not null),
          jsonb_agg(jsonb_build_array(g.batch, coalesce(v_state, states[g.n]), g.created_at))
            filter (where g.batch is not null),
          array_agg(g.limit_key) filter (where g.rate_limited), array_agg(g.run_at) filter (where g.rate_limited)
-    into ended, freed, v_reservations, v_held, v_messages, v_sent, v_said, members, v_keys, v_starts
+    into ended, freed, v_reservations, v_held, v_captured, v_messages, v_sent, v_said, members, v_keys, v_starts
   from gone g;
   if v_keys is not null then
     perform fairmill.reuse_freed_starts(v_keys, v_starts);
   end if;
   if v_reservations is not null then
-    perform fairmill.end_reservations(v_reservations, v_held);
+    perform fairmill.end_reservations(v_reservations, v_held, v_captured);
   end if;
   if v_messages is not null then
     perform fairmill.end_sends(v_messages, v_sent, v_said);

@@ -51,6 +51,7 @@ const OWN = [
   ["timeoutMs", "timeout_ms"],
   ["tags", "tags"],
   ["trace", "trace"],
+  ["uses", "uses"],
 ] as const satisfies readonly (readonly [keyof NewJob, string])[];
 
 const UNIQUE = [
@@ -116,6 +117,7 @@ const isPlain = (job: NewJob) =>
   job.timeoutMs === undefined &&
   job.tags === undefined &&
   job.trace === undefined &&
+  job.uses === undefined &&
   job.unique === undefined;
 
 /** Two jobs whose SHARED fields are the same, but for the tenant. */

@@ -36,7 +36,10 @@ export async function newJobs<In>(
 
 /** Whether each job of this kind has more to it than payload and tenant, made from its input. */
 const hasOwnFields = <In>(definition: JobDefinition<In, unknown>) =>
-  definition.key !== undefined || definition.unique !== undefined || definition.credits !== undefined;
+  definition.key !== undefined ||
+  definition.unique !== undefined ||
+  definition.credits !== undefined ||
+  definition.uses !== undefined;
 
 /** Undefined when a job has more to it than input and tenant, or has an input that takes a closer look: then each is made by itself. */
 async function alikeJobs<In>(

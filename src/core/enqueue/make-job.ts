@@ -11,6 +11,7 @@ import { type Codec, sealJson } from "../job/codec.js";
 import type { EnqueueOptions, NewJob, UniqueClaim } from "../job/enqueue-options.js";
 import { priceOf } from "../job/job-credits.js";
 import { type JobDefinition, refuseReserved } from "../job/job-definition.js";
+import { type LimitUse, usesOf } from "../job/named-limit.js";
 import { uniqueKeyOf } from "../job/unique.js";
 import { validateInput } from "../job/validate-input.js";
 import type { EnqueueChain, JobDraft } from "./enqueue-middleware.js";
@@ -19,11 +20,16 @@ export type { EnqueueOptions };
 
 export type EnqueueItem<In> = EnqueueOptions & { readonly input: In };
 
+/** A definition, as far as its limits go. */
+export interface RuledDefinition extends Pick<JobDefinition, "kind" | "limits"> {
+  readonly uses: readonly Pick<LimitUse, "limit">[] | undefined;
+}
+
 /** Reports to the database what a definition says of its kind, before the first job: over a client's connections, or in a caller's transaction. */
 export interface RuleTeller {
   /** True: there is nothing to report. */
-  knows(definition: Pick<JobDefinition, "kind" | "limits">): boolean;
-  tell(definition: Pick<JobDefinition, "kind" | "limits">): Promise<void>;
+  knows(definition: RuledDefinition): boolean;
+  tell(definition: RuledDefinition): Promise<void>;
 }
 
 /** What jobs are made with. */
@@ -146,6 +152,7 @@ function build<In>(
     unique: definition.unique && uniqueClaim(definition, input, json, tenant, codec),
     account: price?.account,
     amount: price?.amount,
+    uses: definition.uses && usesOf(definition.uses, input),
     payload: codec === undefined ? json : sealJson(codec, json, { kind: definition.kind, tenant }, "payload"),
   };
 }

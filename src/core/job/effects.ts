@@ -4,6 +4,7 @@ import type { Queryable } from "../../base/queryable.js";
 import type { Claim } from "./claim.js";
 import type { EnqueueOptions, NewJob } from "./enqueue-options.js";
 import type { JobDefinition } from "./job-definition.js";
+import type { VerdictDetails } from "./outcome.js";
 
 /** What is written of one effect. The payload is JSON, checked, and sealed where there is a codec. */
 export interface Effect {
@@ -46,7 +47,13 @@ export interface EffectMaker {
 /** Settles a job inside a transaction of its handler, and asks afterwards whether that committed. */
 export interface Completer {
   /** Resolves when the job is settled in the transaction; rejects when it must be rolled back. */
-  complete(claim: Claim, tx: Queryable, result: unknown, effects: Effects | undefined): Promise<CompletedAnswer>;
+  complete(
+    claim: Claim,
+    tx: Queryable,
+    result: unknown,
+    effects: Effects | undefined,
+    details: VerdictDetails | undefined,
+  ): Promise<CompletedAnswer>;
   isSettled(claim: Claim, isOver: () => boolean): Promise<boolean>;
 }
 

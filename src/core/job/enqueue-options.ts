@@ -1,6 +1,7 @@
 // What a caller says of a new job, and the value that is handed to the store: the job as it is to be written.
 import type { Duration } from "../../base/duration.js";
 import type { Moment } from "../../base/time.js";
+import type { StoredUse } from "./named-limit.js";
 import type { OnConflict } from "./unique.js";
 
 export interface EnqueueOptions {
@@ -52,6 +53,8 @@ export interface NewJob {
   readonly tags?: readonly string[] | undefined;
   /** The traceparent of the span that enqueues it. */
   readonly trace?: string | undefined;
+  /** What it takes of named limits. */
+  readonly uses?: readonly StoredUse[] | undefined;
   /** JSON, checked. */
   readonly payload: string;
 }

@@ -9,6 +9,7 @@ import type { SchemaInput, SchemaOutput, StandardSchema } from "../../base/stand
 import { type Backoff, exponential } from "./backoff.js";
 import { checkJobCredits, type JobCredits } from "./job-credits.js";
 import { type CheckedLimits, checkJobLimits, type JobLimits } from "./job-limits.js";
+import { checkUses, type LimitUse } from "./named-limit.js";
 import { type UniqueRule, type UniqueSettings, uniqueRuleOf } from "./unique.js";
 
 /** `unique`, `debounce`, `throttle`: see UniqueSettings. One of them, or none. */
@@ -35,7 +36,7 @@ export interface JobOptions<
   /** A finer key inside the tenant: a user, an account, a resource. */
   readonly key?: (input: Input) => string;
   /** How many at once, and how many in a time: per key, per tenant, or for the whole kind. */
-  readonly limits?: JobLimits;
+  readonly limits?: JobLimits<Input>;
   /** What the job costs its account. */
   readonly credits?: JobCredits<Input>;
   /** Keys or paths of contents that must not be shown or logged, like "password" or "user.email". */
@@ -56,6 +57,8 @@ export interface JobDefinition<In = unknown, Out = In, Result = unknown, Returne
   readonly backoff: Backoff;
   readonly key: ((input: In) => string) | undefined;
   readonly limits: CheckedLimits | undefined;
+  /** Named limits, and what each job takes of them; undefined: none. */
+  readonly uses: readonly LimitUse<In>[] | undefined;
   readonly credits: JobCredits<In> | undefined;
   /** What `unique`, `debounce` or `throttle` came to. */
   readonly unique: UniqueRule<In> | undefined;
@@ -160,6 +163,8 @@ function checkDefinition(options: JobOptions<any, any, any>, where: string): Job
     backoff: options.retry?.backoff ?? exponential(),
     key: options.key,
     limits: checkJobLimits(options.limits, options.key !== undefined, where),
+    // biome-ignore lint/suspicious/noExplicitAny: as above.
+    uses: checkUses(options.limits?.uses, where) as readonly LimitUse<any>[] | undefined,
     credits: checkJobCredits(options.credits, where),
     unique: uniqueRuleOf(options, where),
     redact: checkRedact(options.redact, where),

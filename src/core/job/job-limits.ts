@@ -4,6 +4,7 @@ import { type Duration, toMs } from "../../base/duration.js";
 import { ConfigError } from "../../base/errors.js";
 import { oneOf, refuseUnknown, wholeNumber } from "../../base/settings.js";
 import { showValue } from "../../base/show-value.js";
+import type { JobUse } from "./named-limit.js";
 
 /** At most `limit` in every span of `per`. */
 export interface RateLimit {
@@ -16,7 +17,7 @@ export interface RateLimit {
 }
 
 /** Limits in a job's definition. They count per key, per tenant, or for the whole kind. */
-export interface JobLimits {
+export interface JobLimits<Input = unknown> {
   /** At most this many jobs at once. */
   readonly active?: number;
   /** "wait" (default): one more waits until a slot is free. "refuse": it is not taken, from enqueue on. */
@@ -24,6 +25,8 @@ export interface JobLimits {
   readonly rate?: RateLimit;
   /** What counts together. Default: "key" where the definition has a `key`, otherwise "kind". */
   readonly per?: "key" | "tenant" | "kind";
+  /** Named limits that each job takes units of: what `defineLimit` returned, or its `.with(…)`. */
+  readonly uses?: readonly JobUse<Input>[];
 }
 
 /** A rate, checked. */
@@ -93,16 +96,18 @@ export function checkRate(rate: RateLimit, where: string): CheckedRate {
 }
 
 export function checkJobLimits(
-  limits: JobLimits | undefined,
+  limits: JobLimits<never> | undefined,
   hasKey: boolean,
   where: string,
 ): CheckedLimits | undefined {
   if (limits === undefined) return undefined;
   if (typeof limits !== "object" || limits === null)
     throw new ConfigError("limits", `${where}: limits must be an object, like { active: 1 }.`);
-  refuseUnknown(limits, ["active", "whenActive", "rate", "per"], `${where}.limits`);
-  if (limits.active === undefined && limits.rate === undefined)
-    throw new ConfigError("limits", `${where}: limits: name active or rate, or leave limits out.`);
+  refuseUnknown(limits, ["active", "whenActive", "rate", "per", "uses"], `${where}.limits`);
+  if (limits.active === undefined && limits.rate === undefined) {
+    if (limits.uses !== undefined && limits.whenActive === undefined && limits.per === undefined) return undefined;
+    throw new ConfigError("limits", `${where}: limits: name active, rate or uses, or leave limits out.`);
+  }
   if (limits.whenActive !== undefined && limits.active === undefined)
     throw new ConfigError("limits.whenActive", `${where}: limits.whenActive says nothing without limits.active.`);
   return {

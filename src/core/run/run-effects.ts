@@ -12,6 +12,7 @@ import { EffectsLimitError, JobCompletedError } from "../job/effect-errors.js";
 import type { CompletedAnswer, Completer, Effect, EffectKind, EffectMaker, Effects } from "../job/effects.js";
 import type { EnqueueOptions } from "../job/enqueue-options.js";
 import type { JobDefinition } from "../job/job-definition.js";
+import type { VerdictDetails } from "../job/outcome.js";
 
 /** What the effects need of their run. */
 export interface EffectsOfRun {
@@ -20,6 +21,8 @@ export interface EffectsOfRun {
   readonly completer: Completer;
   /** The run is decided: whatever comes now comes too late. */
   readonly isOver: () => boolean;
+  /** What features write with the verdict. */
+  readonly details: () => VerdictDetails | undefined;
   /** What is kept of a result, or throws when it does not fit. */
   readonly checkResult: (result: unknown) => unknown;
 }
@@ -112,7 +115,7 @@ export class RunEffects {
       if (this.#lost !== undefined) throw this.#lost;
       if (isOver()) throw new LeaseLostError("The run has ended: its job is settled or released. Roll back.");
       const result = await checkResult(given);
-      const returned = await completer.complete(claim, tx, result, this.collected);
+      const returned = await completer.complete(claim, tx, result, this.collected, this.#run.details());
       this.#completion = { result, returned };
       return completed;
     } catch (error) {

@@ -163,6 +163,7 @@ export class Runner implements RunControl {
       maker,
       completer,
       isOver: () => run.isDecided,
+      details: () => run.details,
       checkResult: (result) => this.#checkResult(run, result),
     });
   }

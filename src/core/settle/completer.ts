@@ -8,6 +8,7 @@ import type { Database } from "../../db/database.js";
 import { isTransient } from "../../db/failures.js";
 import type { Claim } from "../job/claim.js";
 import type { CompletedAnswer, Completer, Effects } from "../job/effects.js";
+import type { VerdictDetails } from "../job/outcome.js";
 import { completeJob, wasCompleted } from "./effect-statements.js";
 import type { ProgressKeeper } from "./progress.js";
 import { detailOfDone } from "./settle-statements.js";
@@ -33,11 +34,22 @@ export class JobCompleter implements Completer {
     this.#format = format;
   }
 
-  async complete(claim: Claim, tx: Queryable, result: unknown, effects: Effects | undefined): Promise<CompletedAnswer> {
+  async complete(
+    claim: Claim,
+    tx: Queryable,
+    result: unknown,
+    effects: Effects | undefined,
+    details: VerdictDetails | undefined,
+  ): Promise<CompletedAnswer> {
     checkTransaction(tx, "ctx.complete(tx)");
     // From here on the caller's transaction holds the job: progress of other jobs must not wait behind it.
     await this.#progress.dismiss(claim);
-    return completeJob(tx, this.#context.db.schema, claim, detailOfDone(claim, result, effects, this.#format));
+    return completeJob(
+      tx,
+      this.#context.db.schema,
+      claim,
+      detailOfDone(claim, { verdict: "done", result, ...details }, effects, this.#format),
+    );
   }
 
   /** Waits for no lock: a transaction that is still open has not committed. */

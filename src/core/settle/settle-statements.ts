@@ -68,11 +68,11 @@ export async function settleJobs(
 /** The detail of a job that is done, for a settle inside a caller's transaction. */
 export function detailOfDone(
   claim: Claim,
-  result: unknown,
+  done: Verdict,
   effects: Effects | undefined,
   format: SettleFormat,
 ): string | null {
-  const detail = withEffects(detailOf(claim, { verdict: "done", result }, format), effects);
+  const detail = withEffects(detailOf(claim, done, format), effects);
   return detail === "null" ? null : detail;
 }
 

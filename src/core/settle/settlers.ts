@@ -2,7 +2,7 @@
 // in a transaction that may still be open, a settle may have to wait for transactions of callers; those go a way of their own.
 import type { Settlement } from "./settle-statements.js";
 import { type SettleContext, type SettleEnds, Settler } from "./settler.js";
-import type { SettleFormat } from "./verdict-details.js";
+import type { DetailList, SettleFormat } from "./verdict-details.js";
 
 /** Jobs settled by one transaction, and bytes of effects in it. */
 const PLAIN = { groupJobsMax: 2_000, groupBytesMax: Number.POSITIVE_INFINITY };
@@ -12,15 +12,18 @@ export class Settlers<Item extends Settlement> {
   readonly #plain: Settler<Item>;
   /** Waits for locks. */
   readonly #waiting: Settler<Item>;
+  readonly #slow: DetailList;
 
   constructor(context: SettleContext, format: SettleFormat, ends: SettleEnds<Item>) {
+    this.#slow = format.details.filter(([, writer]) => writer.mayWait === true);
     this.#plain = new Settler(context, format, ends, PLAIN);
     this.#waiting = new Settler(context, format, ends, WAITING);
   }
 
   /** Takes a verdict; `SettleEnds` gets its outcome. */
   add(item: Item, mayWait: boolean): void {
-    (mayWait ? this.#waiting : this.#plain).add(item);
+    const waits = mayWait || this.#slow.some(([name]) => item.verdict[name] !== undefined);
+    (waits ? this.#waiting : this.#plain).add(item);
   }
 
   /** Resolves when everything that was handed in has been answered: what fails the waiting way goes the plain one. */

@@ -8,6 +8,8 @@ export interface VerdictDetailWriter<Value> {
   text(value: Value, keep: (json: string) => string | undefined): string;
   /** Without what the database refused to keep. */
   bare(value: Value): Value;
+  /** To write it may have to wait for a lock of another session. */
+  readonly mayWait?: true;
 }
 
 /** One writer for each member: a detail that no writer knows does not compile. */

@@ -81,6 +81,30 @@ const grant = defineCommand<GrantOptions, [account: string, amount: number]>({
   },
 });
 
+interface RefundOptions {
+  readonly amount?: number;
+  readonly reason?: string;
+}
+
+const refund = defineCommand<RefundOptions, [id: string]>({
+  name: "refund",
+  summary: "give back what a job that is done has captured",
+  description: "Once for each job: a repeated call changes nothing.",
+  examples: [["fairmill credits refund 4711 --reason 'the sticker did not arrive'", "all that it captured"]],
+  declare: (command) =>
+    void command
+      .argument("<id>", "the job", jobId)
+      .option("--amount <n>", "less than all that was captured", whole("--amount", 1, AMOUNT_MAX))
+      .option("--reason <text>", "why, for the statement"),
+  run: async ({ args: [id], options, out }) => {
+    const how = given({ amount: options.amount, reason: options.reason });
+    const done = await withClient(await findTarget(options), (client) => client.credits.refund(id, how));
+    const said = `${done.refunded} to the account "${oneLine(done.account)}"`;
+    out.result({ job: id, ...done }, done.isNew ? `Refunded ${said}.` : `Refunded before: ${said}. Nothing changed.`);
+    return 0;
+  },
+});
+
 export const credits: CommandGroup = {
   name: "credits",
   summary: "show what an account has and its movements, or grant it credits",
@@ -89,7 +113,7 @@ export const credits: CommandGroup = {
     ["fairmill credits statement user-17", "the last movements, too"],
     ["fairmill credits grant user-17 100 --idempotency-key order-4711", "100 credits, once"],
   ],
-  verbs: [balance, statement, grant],
+  verbs: [balance, statement, grant, refund],
 };
 
 const isEmpty = ({ available, reserved }: Balance) => available + reserved === 0;
@@ -122,4 +146,10 @@ function shownAccount(
 }
 
 /** What a movement does to what is free. A capture takes what was not free any more. */
-const SIGNS: Record<CreditEntry["kind"], string> = { grant: "+", reservation: "-", capture: "±0 of ", release: "+" };
+const SIGNS: Record<CreditEntry["kind"], string> = {
+  grant: "+",
+  reservation: "-",
+  capture: "±0 of ",
+  release: "+",
+  refund: "+",
+};

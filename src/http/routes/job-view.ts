@@ -72,7 +72,7 @@ export function toDetail(http: Backend, stored: JobDetail, sleptMs: number) {
 /** Also with a codec: its key may be another one. */
 const isSealed = (payload: unknown): boolean => typeof payload === "object" && payload !== null && SEALED in payload;
 
-const OF_OTHERS = new Set(["queue cap", "kind cap", "rate", "key", "worker", "turn", "order"]);
+const OF_OTHERS = new Set(["queue cap", "kind cap", "rate", "limit", "key", "worker", "turn", "order"]);
 
 /** For a credential of one tenant: what holds the job, without naming jobs of others. */
 export function withoutOthers(why: Why<string>): Why<string> {

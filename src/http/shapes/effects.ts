@@ -58,7 +58,7 @@ export const creditEntry = named(
   "CreditEntry",
   object({
     id,
-    kind: oneOf("grant", "reservation", "capture", "release"),
+    kind: oneOf("grant", "reservation", "capture", "release", "refund"),
     amount: number,
     jobId: maybe(id),
     reason: maybe(text),

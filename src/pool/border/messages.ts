@@ -90,6 +90,7 @@ export const RUN_PORTS = [
   "caller",
   "tick",
   "beginSend",
+  "useUnits",
   "dismissProgress",
   "isSettled",
 ] as const;

@@ -5,11 +5,13 @@ import type { Queryable } from "../../base/queryable.js";
 import type { NodeReader } from "../../batches/flow.js";
 import type { Claim } from "../../core/job/claim.js";
 import type { CompletedAnswer, Completer, Effects } from "../../core/job/effects.js";
+import type { VerdictDetails } from "../../core/job/outcome.js";
 import { completeJob } from "../../core/settle/effect-statements.js";
 import { detailOfDone } from "../../core/settle/settle-statements.js";
 import type { SettleFormat } from "../../core/settle/verdict-details.js";
 import { checkTransaction } from "../../db/callers-transaction.js";
 import type { Ruled } from "../../limits/limit-statements.js";
+import type { UsedUnits } from "../../limits/use-context.js";
 import type { Begun, SendKeeper } from "../../outbox/delivery.js";
 import type { Tick } from "../../schedules/schedule.js";
 import type { DoneStep, KnownStep, Pause, PauseAnswer, StepAnswer, StepKeeper } from "../../steps/step.js";
@@ -69,8 +71,13 @@ export class ChildPorts implements StepKeeper, NodeReader, SendKeeper {
   tick(claim: Claim): Promise<Tick | undefined> {
     return this.#call(claim, "tick");
   }
-  tellLimits({ kind, limits }: Ruled): Promise<void> {
-    return this.#call(undefined, "tellLimits", { kind, limits });
+  tellLimits({ kind, limits, uses }: Ruled): Promise<void> {
+    // Of a limit what is data: its estimates are functions.
+    const named = uses?.map(({ limit: { name, windows } }) => ({ limit: { name, windows } }));
+    return this.#call(undefined, "tellLimits", { kind, limits, uses: named });
+  }
+  use(claim: Claim, used: UsedUnits): Promise<boolean> {
+    return this.#call(claim, "useUnits", used);
   }
   dismissProgress(claim: Claim): Promise<void> {
     return this.#call(claim, "dismissProgress");
@@ -98,11 +105,22 @@ export class ChildCompleter implements Completer {
     this.#format = format;
   }
 
-  async complete(claim: Claim, tx: Queryable, result: unknown, effects: Effects | undefined): Promise<CompletedAnswer> {
+  async complete(
+    claim: Claim,
+    tx: Queryable,
+    result: unknown,
+    effects: Effects | undefined,
+    details: VerdictDetails | undefined,
+  ): Promise<CompletedAnswer> {
     checkTransaction(tx, "ctx.complete(tx)");
     // From here on the handler's transaction holds the job: progress of others must not wait behind it.
     await this.#ports.dismissProgress(claim);
-    return completeJob(tx, this.#schema, claim, detailOfDone(claim, result, effects, this.#format));
+    return completeJob(
+      tx,
+      this.#schema,
+      claim,
+      detailOfDone(claim, { verdict: "done", result, ...details }, effects, this.#format),
+    );
   }
 
   isSettled(claim: Claim): Promise<boolean> {

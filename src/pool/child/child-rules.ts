@@ -12,7 +12,7 @@ export class ChildRules implements RuleTeller {
   }
 
   knows(definition: Ruled): boolean {
-    return definition.limits === undefined || this.#told.has(definition);
+    return (definition.limits === undefined && definition.uses === undefined) || this.#told.has(definition);
   }
 
   async tell(definition: Ruled): Promise<void> {

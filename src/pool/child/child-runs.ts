@@ -15,8 +15,10 @@ import { Runner } from "../../core/run/runner.js";
 import { detailList } from "../../core/settle/verdict-details.js";
 import { ContentReports } from "../../core/worker/content-reports.js";
 import { createWorkerEmitter } from "../../core/worker/worker-events.js";
+import { captureWriter } from "../../credits/capture-context.js";
 import { resultSealer } from "../../encryption/seal-result.js";
 import { redactorsOf } from "../../jobs/redact-job.js";
+import { usedWriter, usesOfKinds } from "../../limits/use-context.js";
 import type { Channel } from "../../outbox/channel.js";
 import { deliveryHandler } from "../../outbox/delivery-handler.js";
 import { deliveryWriter } from "../../outbox/delivery-mark.js";
@@ -85,7 +87,10 @@ export class ChildRuns implements RunEnds {
         if (run !== undefined) say({ type: "log", run, level, json });
       },
     );
-    const format = { seal: codec && resultSealer(codec, log), details: detailList({ delivery: deliveryWriter }) };
+    const format = {
+      seal: codec && resultSealer(codec, log),
+      details: detailList({ delivery: deliveryWriter, used: usedWriter, captured: captureWriter }),
+    };
     const handlers = handlerTable([...(work.handlers ?? []), ...deliveries], middlewares);
     const { queues, concurrency } = work;
     this.offer = offerOf(definitions, { ...(queues && { queues }), ...(concurrency !== undefined && { concurrency }) });
@@ -104,6 +109,8 @@ export class ChildRuns implements RunEnds {
           steps: { keeper: this.#ports },
           nodes: this.#ports,
           tickOf: (claim) => this.#ports.tick(claim),
+          use: (claim, used) => this.#ports.use(claim, used),
+          uses: usesOfKinds(definitions),
           tell: (definition) => rules.tell(definition),
           log,
           logs,

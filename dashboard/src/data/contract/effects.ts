@@ -46,7 +46,7 @@ export interface AccountRow {
 }
 export interface CreditEntry {
   id: string;
-  kind: "grant" | "reservation" | "capture" | "release";
+  kind: "grant" | "reservation" | "capture" | "release" | "refund";
   amount: number;
   jobId: string | null;
   reason: string | null;

@@ -24,12 +24,14 @@ const SIGNS: Record<CreditEntry["kind"], string> = {
   reservation: "reserved",
   capture: "done",
   release: "cancelled",
+  refund: "cancelled",
 };
 const WORDS: Record<CreditEntry["kind"], string> = {
   grant: "granted",
   reservation: "reserved",
   capture: "captured",
   release: "released",
+  refund: "refunded",
 };
 
 export function AccountView({ name }: { name: string }) {
