@@ -1,7 +1,8 @@
 // The statements about limits: settings of tenants, queues and kinds, and the rules of kinds for their keys.
 
 import { ConfigError } from "../base/errors.js";
-import type { Database, Database, Queryable, Queryable, Statement } from "../db/database.js";
+import { type NamedLimit, windowsText } from "../core/job/named-limit.js";
+import type { Database, Queryable, Statement } from "../db/database.js";
 import { sqlStateOf } from "../db/failures.js";
 import { qualify } from "../db/schema-name.js";
 import type { Session } from "../db/session.js";

@@ -1,7 +1,7 @@
 // Named limits by SQL alone: what a claim takes, what is owed and given back, and who waits how long.
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { claimGated, live } from "../support/sql/calls.js";
+import { claimUnderLimits, live } from "../support/sql/calls.js";
 import { useSessions } from "../support/sql/sessions.js";
 
 const db = useDatabase();
@@ -29,7 +29,7 @@ const left = async (name: string, key = "") => {
     rows.map(({ unit, used, owed, available }) => [unit, [Number(used), Number(owed), available]]),
   );
 };
-const claimed = async (worker = "w") => (await claimGated(db, worker)).jobs.map(({ id }) => Number(id));
+const claimed = async (worker = "w") => (await claimUnderLimits(db, worker)).jobs.map(({ id }) => Number(id));
 const say = async (id: number, used: object) => {
   const job = await live(db, String(id));
   const [row] = await db.query<{ accepted: boolean }>("select fairmill.use_v1($1, $2, $3, $4) as accepted", [
@@ -74,7 +74,7 @@ test("F14: eight sessions at once never take more than the window holds", async 
   for (let n = 0; n < 40; n++) await enqueue(use("openai", { tokens: 70 }));
   const sessions = await Promise.all(Array.from({ length: 8 }, () => open()));
   const claims = await Promise.all(
-    sessions.map((session, n) => claimGated(session, `w${n}`, [{ tenant: "default", quantum: 5 }], 5)),
+    sessions.map((session, n) => claimUnderLimits(session, `w${n}`, [{ tenant: "default", quantum: 5 }], 5)),
   );
   expect(claims.flatMap(({ jobs }) => jobs)).toHaveLength(14);
   expect(await left("openai")).toEqual({ tokens: [980, 0, 20] });

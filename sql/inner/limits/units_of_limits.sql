@@ -7,7 +7,7 @@
 -- Jobs that wait for the same limit and key (their line) get start times one after the other, by what they take. They
 -- are hints: when a job comes back, the windows are asked again. A job that was delayed before goes first; new ones
 -- start at once only if none waits in their lines, so that a large one is not overtaken for ever by small ones.
--- Locks: 17 key meter; the caller has 8 job.
+-- Locks: none of job: the caller has 8 job; then 17 key meter.
 -- Plan expected: the jobs by their ctids; per line a backward probe of job_waits_for; the meters by their names.
 create or replace function fairmill.units_of_limits(ctids tid[], inout at timestamptz, out ctids_left tid[],
   out late jsonb, out uses boolean)

@@ -1,13 +1,14 @@
 // What a child's code offers: its kinds, and how many jobs of each queue at once. Functions do not cross the border; what the supervisor's worker
 // needs of a definition is data. So code that was deployed after the supervisor began is served without starting the supervisor again.
 import type { JobDefinition } from "../../core/job/job-definition.js";
+import type { CheckedWindow } from "../../core/job/named-limit.js";
 import { type Handler, handle } from "../../core/run/handler.js";
 import type { WorkerOptions } from "../worker-port.js";
 
 type DefinitionFacts = Pick<
   JobDefinition,
   "kind" | "queue" | "priority" | "timeoutMs" | "expireMs" | "maxAttempts" | "limits" | "redact"
->;
+> & { readonly uses: readonly { readonly name: string; readonly windows: readonly CheckedWindow[] }[] | undefined };
 
 export interface Offer {
   readonly definitions: readonly DefinitionFacts[];
@@ -21,8 +22,9 @@ export const offerOf = (
   { queues, concurrency }: Pick<WorkerOptions, "queues" | "concurrency">,
 ): Offer => ({
   definitions: definitions.map(
-    ({ kind, queue, priority, timeoutMs, expireMs, maxAttempts, limits, redact }): DefinitionFacts => ({
+    ({ kind, queue, priority, timeoutMs, expireMs, maxAttempts, limits, redact, uses }): DefinitionFacts => ({
       ...{ kind, queue, priority, timeoutMs, expireMs, maxAttempts, limits, redact },
+      uses: uses?.map(({ limit: { name, windows } }) => ({ name, windows })),
     }),
   ),
   queues,
@@ -38,9 +40,11 @@ export const workerOf = ({ definitions, queues, concurrency }: Offer): Partial<W
 });
 
 /** A definition as far as the supervisor uses it: the child validates, and decides when a failed job comes again. */
-function standIn(facts: DefinitionFacts): Handler {
+function standIn({ uses: limits, ...facts }: DefinitionFacts): Handler {
+  // What a job takes of a limit was computed when it was enqueued.
+  const uses = limits?.map((limit) => ({ limit, by: undefined, estimates: {} }));
   const nothing = { key: undefined, credits: undefined, unique: undefined, schema: undefined, output: undefined };
-  return handle({ ...facts, ...nothing, backoff: () => 0 } as JobDefinition, () => {
+  return handle({ ...facts, uses, ...nothing, backoff: () => 0 } as JobDefinition, () => {
     throw new Error("Handlers run in the children.");
   }) as Handler;
 }
