@@ -1,6 +1,6 @@
 // Writing new jobs: the calls of enqueue_payloads_v1 and enqueue_many_v1, with what all jobs have in common sent once.
 import { DatabaseError, type FairmillError } from "../../base/errors.js";
-import type { Database, Queryable, Statement } from "../../db/database.js";
+import { type Database, prepared, type Queryable, type Statement } from "../../db/database.js";
 import { type Refusal, toError } from "../../db/refusals.js";
 import { qualify } from "../../db/schema-name.js";
 import type { EffectKind } from "../job/effects.js";
@@ -10,18 +10,18 @@ import type { AlikeJobs, Enqueued, JobList, NewJob, UniqueClaim } from "../job/e
  * The ids as one text: a thousand rows of one number each would cost more than the numbers. A job that was refused has none. All is text:
  * what drivers and ORMs make of json and bigint differs, and some rename the members of json.
  */
-const ENQUEUE = `select string_agg(coalesce(id::text, ''), ',') as ids,
+const ENQUEUE = prepared(`select string_agg(coalesce(id::text, ''), ',') as ids,
   string_agg(case when created then '1' when conflict = 'replaced' then 'r' else '0' end, '') as marks,
   (json_agg(refused) filter (where refused is not null))::text as refusals
   from fairmill.enqueue_many_v1($1, $2, wake => $3, partial => $5,
-    alone => $4 and ($6::text is null or set_config('lock_timeout', $6, true) is not null))`;
+    alone => $4 and ($6::text is null or set_config('lock_timeout', $6, true) is not null))`);
 /** For jobs that differ in their payload and tenant at most, which are most. All that has an id was created. */
-const ENQUEUE_ALIKE = `select array_to_string(ids, ',', '') as ids, null as marks, refusals::text as refusals
+const ENQUEUE_ALIKE = prepared(`select array_to_string(ids, ',', '') as ids, null as marks, refusals::text as refusals
   from fairmill.enqueue_payloads_v1($1, $2, wake => $3, partial => $5, tenants => $7,
-    alone => $4 and ($6::text is null or set_config('lock_timeout', $6, true) is not null))`;
+    alone => $4 and ($6::text is null or set_config('lock_timeout', $6, true) is not null))`);
 /** In a transaction of ours, before the function begins: a lock that another session has for longer ends the statement, and nothing is stored. */
 const LOCK_TIMEOUT = "100ms";
-const WAKE = "select fairmill.wake_v1($1, $2)";
+const WAKE = prepared("select fairmill.wake_v1($1, $2)");
 /** Workers look for what falls due this often by themselves. */
 const DUE_SOON_MS = 10_000;
 
