@@ -44,8 +44,27 @@ export function inTurn<S, T>(statements: readonly S[], send: (statement: S) => P
   });
 }
 
-/** Fails everything that waits on this connection. A pool of the caller's may have clients without a stream; those wait on. */
+interface Stream {
+  destroy(error: Error): void;
+  cork?(): void;
+  uncork?(): void;
+}
+
+/** A pool of the caller's may have clients without a stream. */
+const streamOf = (line: Line) => (line as { connection?: { stream?: Stream } }).connection?.stream;
+
+/** Sends what `send` sends in one piece: each statement by itself would be a write of its own, and wake the server's process each time. */
+export function inOnePiece<T>(client: pg.PoolClient, send: () => T): T {
+  const stream = streamOf(client);
+  stream?.cork?.();
+  try {
+    return send();
+  } finally {
+    stream?.uncork?.();
+  }
+}
+
+/** Fails everything that waits on this connection. Without a stream it waits on. */
 export function hangUp(line: Line, error: Error): void {
-  const { connection } = line as { connection?: { stream?: { destroy(error: Error): void } } };
-  connection?.stream?.destroy(error);
+  streamOf(line)?.destroy(error);
 }

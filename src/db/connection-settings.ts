@@ -1,6 +1,8 @@
 // How to connect: from an address, or as a pool of the caller's does.
 import { ConfigError } from "../base/errors.js";
 
+/** Statements that got no answer in this time have lost their connection: a half-open one would otherwise hold their caller for ever. */
+export const ANSWER_MS_MAX = 60_000;
 const CONNECT_MS_MAX = 10_000;
 const SETTINGS = ["host", "port", "user", "password", "database", "connectionString", "options"];
 

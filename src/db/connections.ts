@@ -6,9 +6,6 @@ import { ask, hangUp, type Line } from "./ask.js";
 import { notSent } from "./explain-failure.js";
 import { PreparedStatements } from "./prepared-statements.js";
 
-/** Statements that got no answer in this time have lost their connection: a half-open one would otherwise hold their caller for ever. */
-export const ANSWER_MS_MAX = 60_000;
-
 /** Asked once of each connection, when it is first used. Texts, because parsers of numbers are the application's to change. */
 const LOOK = "select current_setting('default_transaction_isolation') as level, pg_backend_pid()::text as process";
 const READ_COMMITTED = ["read committed", "read uncommitted"];

@@ -3,14 +3,14 @@
 import pg from "pg";
 import { ConfigError } from "../base/errors.js";
 import type { Queryable } from "../base/queryable.js";
-import { ask, askReadCommitted, BEGIN, inTurn, isPipelined } from "./ask.js";
-import { plainSettings, settingsOfUrl } from "./connection-settings.js";
-import { ANSWER_MS_MAX, Connections } from "./connections.js";
+import { ask, askReadCommitted, BEGIN, inOnePiece, inTurn, isPipelined } from "./ask.js";
+import { ANSWER_MS_MAX, plainSettings, settingsOfUrl } from "./connection-settings.js";
+import { Connections } from "./connections.js";
 import { CallListeners } from "./database-call.js";
 import { PARSED } from "./parsers.js";
 import { checkSchemaName, DEFAULT_SCHEMA, qualify } from "./schema-name.js";
 
-export { ANSWER_MS_MAX } from "./connections.js";
+export { ANSWER_MS_MAX } from "./connection-settings.js";
 export { NotSentError } from "./not-sent-error.js";
 export { prepared } from "./prepared-statements.js";
 export type { Queryable };
@@ -140,7 +140,9 @@ export class Database {
       const answer = this.#sendOne(client, statement, outdated).then((result) => result.rows as unknown[]);
       return this.calls.isEmpty ? answer : this.calls.watch(statement[0], answer);
     };
-    const answers = isPipelined(client) ? statements.map(sendOne) : inTurn(statements, sendOne);
+    const answers = isPipelined(client)
+      ? inOnePiece(client, () => statements.map(sendOne))
+      : inTurn(statements, sendOne);
     const answered = connections.expectAnswer(client, answerMsMax);
     const all = Promise.allSettled(answers).then((results) => {
       answered();
@@ -159,20 +161,19 @@ export class Database {
   /** `outdated`: called when the connection has prepared what the schema no longer has. */
   #sendOne(client: pg.PoolClient, [text, values, rows]: Statement, outdated: () => void): Promise<pg.QueryResult> {
     const { names } = this.#connections;
-    const query = {
-      text: qualify(text, this.schema),
-      values: values as unknown[],
-      ...(rows === "texts" ? TEXTS : PARSED),
-    };
+    const sent = qualify(text, this.schema);
+    const query: pg.QueryConfig = { text: sent, values: values as unknown[], ...(rows === "texts" ? TEXTS : PARSED) };
     if (!this.#connections.isReadCommitted(client)) return askReadCommitted(client, query);
-    const name = names.nameOf(client, text, query.text);
+    const name = names.nameOf(client, text, sent);
     if (name === undefined) return ask(client, query);
+    query.name = name.name;
     // Behind the others that were sent with it. Whatever discards a name discards all of them, so these come behind it again.
-    return ask(client, { ...query, name: name.name }).catch((error: unknown) => {
+    return ask(client, query).catch((error: unknown) => {
       const why = names.judge(error, name);
       if (why === undefined) throw error;
       if (why === "outdated") outdated();
-      return ask(client, query);
+      const { name: _, ...unnamed } = query;
+      return ask(client, unnamed);
     });
   }
 

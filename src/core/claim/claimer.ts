@@ -10,7 +10,7 @@ import type { Claim } from "../job/claim.js";
 import type { Returned } from "../settle/settle-statements.js";
 import { byLane, lateOf } from "./by-lane.js";
 import { ClaimListNumbers } from "./claim-list-numbers.js";
-import { type ClaimAnswer, claimAlong, type Probe, readLanes } from "./claim-statements.js";
+import { type ClaimAnswer, claimAlong, type LaneName, type Probe, readLanes } from "./claim-statements.js";
 import type { ClosedLimit, Throttled } from "./closed-limit.js";
 import { type Closing, toClosing } from "./closed-limits.js";
 import { interleave } from "./interleave.js";
@@ -49,6 +49,8 @@ type Ended = Pick<Claim, "queue" | "tenant" | "kind" | "listNo">;
 
 /** Lanes read by one statement; a longer list is read page by page, one page a turn. */
 const SCAN_PAGE_LANES = 5_000;
+/** Arrivals that are remembered while a claim is under way; after more, all lanes are looked at. */
+const ARRIVALS_MAX = 100;
 
 export class Claimer {
   readonly #db: Database;
@@ -59,6 +61,8 @@ export class Claimer {
   readonly #listNumbers = new ClaimListNumbers();
   /** What became free while a claim is under way: its answer may not know of it. */
   #freedMeanwhile: Ended[] | undefined;
+  /** Lanes in which jobs arrived while a claim is under way. */
+  #arrivedMeanwhile: { readonly queue: string; readonly lane: LaneName }[] | undefined;
 
   constructor({ db, clock, bus }: ClaimContext, options: ClaimerOptions) {
     this.#db = db;
@@ -73,6 +77,17 @@ export class Claimer {
   /** Work may have arrived, or a limit may be gone: look at all lanes at the next claim. */
   markStale(queue?: string): void {
     for (const view of this.#views) if (queue === undefined || view.name === queue) view.markStale();
+  }
+
+  /**
+   * A job has arrived in this lane: the next claim asks it, whatever id the job has, without a look at all lanes before. Where something is held back, the
+   * look is worth its round trip: it tries limits that may have opened.
+   */
+  arrived(queue: string, lane: LaneName): void {
+    // The answer of a claim that is under way may not know of it, and would have the lane forgotten: told again behind it.
+    if (this.#arrivedMeanwhile && this.#arrivedMeanwhile.length >= ARRIVALS_MAX) return this.markStale(queue);
+    this.#arrivedMeanwhile?.push({ queue, lane });
+    for (const view of this.#views) if (view.name === queue) view.arrived(lane);
   }
 
   /** Whether another claim from this queue, or from any, may bring something without news. */
@@ -114,10 +129,14 @@ export class Claimer {
   /** Claims up to the demand of each queue, for the worker of this name. */
   async claim(worker: string, demand: ReadonlyMap<string, number>): Promise<Claim[]> {
     this.#freedMeanwhile = [];
+    this.#arrivedMeanwhile = [];
     try {
       return await this.#claim(worker, demand);
     } finally {
       this.#freedMeanwhile = undefined;
+      const arrived = this.#arrivedMeanwhile;
+      this.#arrivedMeanwhile = undefined;
+      for (const { queue, lane } of arrived) this.arrived(queue, lane);
     }
   }
 

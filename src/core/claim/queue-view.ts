@@ -5,6 +5,8 @@ import type { Closing } from "./closed-limits.js";
 import { ClosedQueue } from "./closed-queue.js";
 import type { LaneRing } from "./lane-ring.js";
 
+const FIRST_ID = "1";
+
 export class QueueView {
   readonly name: string;
   readonly ring: LaneRing;
@@ -34,6 +36,12 @@ export class QueueView {
   /** Look at everything again. */
   markStale(): void {
     this.#isStale = true;
+  }
+
+  /** A job has arrived in this lane. Its id may be lower than the lane's floor: one that is lower still may have committed first. */
+  arrived(lane: LaneName): void {
+    if (this.ring.parked > 0 || this.closed.opensAtMs !== Number.NEGATIVE_INFINITY) this.markStale();
+    else this.ring.returned(lane, FIRST_ID);
   }
 
   /** Whether another claim may bring something without news. */

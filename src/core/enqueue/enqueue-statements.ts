@@ -22,6 +22,7 @@ const ENQUEUE_ALIKE = prepared(`select array_to_string(ids, ',', '') as ids, nul
 /** In a transaction of ours, before the function begins: a lock that another session has for longer ends the statement, and nothing is stored. */
 const LOCK_TIMEOUT = "100ms";
 const WAKE = prepared("select fairmill.wake_v1($1, $2)");
+const WAKE_LANE = prepared("select fairmill.wake_lane_v1($1, $2, $3)");
 /** Workers look for what falls due this often by themselves. */
 const DUE_SOON_MS = 10_000;
 
@@ -73,6 +74,8 @@ const CALLERS_TRANSACTION = { wake: true, alone: false, partial: false, failsOnL
 function enqueueStatement(jobs: JobList, how: typeof OWN_TRANSACTION): Statement {
   if ("payloads" in jobs) return alikeStatement(jobs, how);
   const first = jobs[0]!;
+  if (jobs.length === 1 && isPlain(first))
+    return [ENQUEUE_ALIKE, [`[${first.payload}]`, sharedText(first, SHARED), ...valuesOf(how), null]];
   if (jobs.every((job) => isPlain(job) && isAlike(job, first))) return alikeStatement(alikeOf(jobs), how);
   const varying = SHARED.filter(([field]) => jobs.some((job) => job[field] !== first[field]));
   const own = [...varying, ...OWN.filter(([field]) => jobs.some((job) => job[field] !== undefined))];
@@ -126,8 +129,15 @@ const isAlike = (job: NewJob, other: NewJob) =>
   job.attemptsMax === other.attemptsMax &&
   job.expireMs === other.expireMs;
 
-const sharedText = (job: SharedFields, columns: readonly (typeof SHARED)[number][]) =>
-  JSON.stringify(Object.fromEntries(columns.map(([field, column]) => [column, job[field]])));
+/** Written out, as textOf: an object to be made a text of costs more than the text. */
+function sharedText(job: SharedFields, columns: readonly (typeof SHARED)[number][]): string {
+  let text = "";
+  for (const [field, column] of columns) {
+    const value = job[field];
+    if (value !== undefined) text += `${text === "" ? "" : ","}"${column}":${JSON.stringify(value)}`;
+  }
+  return `{${text}}`;
+}
 
 /** The job as an object of enqueue_many_v1, with these of its columns. */
 function textOf(job: NewJob, columns: readonly Column[]): string {
@@ -218,9 +228,15 @@ function toStored(rows: readonly unknown[], count: number): Stored[] {
   return stored;
 }
 
+const isOfLane = (job: NewJob, other: NewJob) =>
+  job.tenant === other.tenant && job.queue === other.queue && job.priority === other.priority;
+
 /** What to wake: the queues of jobs that are ready now, and the upkeep for those that are due soon. */
 function wakeStatement(jobs: JobList, nowMs: number): Statement | undefined {
   if ("payloads" in jobs) return [WAKE, [[jobs.queue], null]];
+  const [first] = jobs as readonly [NewJob, ...NewJob[]];
+  if (jobs.every((job) => isPlain(job) && isOfLane(job, first)))
+    return [WAKE_LANE, [first.queue, first.priority, first.tenant]];
   const queues = new Set<string>();
   let dueInMs = Number.POSITIVE_INFINITY;
   for (const job of jobs) {

@@ -54,6 +54,11 @@ export class WorkLoop implements Service {
     const { bus } = this.#context;
     this.#wake = wake;
     bus.on("wake", (queue) => this.#lookAgain(queue));
+    bus.on("wakeLane", (lane) => {
+      if (lane === undefined) return this.#lookAgain();
+      this.#claimer.arrived(lane.queue, lane);
+      wake();
+    });
     bus.on("listening", (isListening) => {
       this.#isListening = isListening;
       // Something may have been missed while notifications did not arrive.
