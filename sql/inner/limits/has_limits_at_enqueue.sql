@@ -1,5 +1,5 @@
 -- Must jobs of these kinds be checked against limits when they are enqueued? Mostly not: one probe of three small
--- indexes says so. In plpgsql, which keeps the plan: a function in SQL is planned again by every enqueue, with the view.
+-- indexes says so. In plpgsql, which keeps the plan: a function in SQL is planned again by every enqueue, view and all.
 create or replace function fairmill.has_limits_at_enqueue(kinds text[])
 returns boolean
 language plpgsql stable
