@@ -18,6 +18,8 @@ export interface WorkerNews {
   wakeLane: QueueLane | undefined;
   /** Something falls due in this many milliseconds: upkeep looks then. */
   due: number;
+  /** The worker sleeps, and is listed as one to notify; false: not any more. */
+  quiet: boolean;
   /** These jobs have ended here, says the database: what limits counted for them is free. */
   freed: readonly Claim[];
   /** These became ready because jobs of this worker ended: no other worker is told where to look. */
