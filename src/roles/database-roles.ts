@@ -11,6 +11,7 @@ const ENQUEUES = [
   "enqueue_many_v1",
   "enqueue_payloads_v1",
   "wake_v1",
+  "wake_lane_v1",
   "publish_v1",
   "publish_many_v1",
   "set_key_limits_v1",

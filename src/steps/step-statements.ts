@@ -1,6 +1,6 @@
 // The statements about steps: reading them, keeping one, sending a signal. Writes of a run name its fence.
 import type { Claim } from "../core/job/claim.js";
-import type { Database, Statement } from "../db/database.js";
+import { type Database, prepared, type Statement } from "../db/database.js";
 import { type RowTime, type Session, timeOf, timeOrNull } from "../db/session.js";
 import type { DoneStep, KnownStep, Pause, PauseAnswer, StepAnswer, StepKind } from "./step.js";
 
@@ -29,8 +29,9 @@ const STEPS_READ_MAX = 10_000;
 
 const READ = `select name, kind, position, result::text as result, signalled_at is not null as signalled, finished_at is not null as finished
   from fairmill.step where job_id = $1 and position is not null order by finished_at, position limit ${STEPS_READ_MAX}`;
-const STORE =
-  "select answer, kind, kept::text as result from fairmill.store_step_v1($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+const STORE = prepared(
+  "select answer, kind, kept::text as result from fairmill.store_step_v1($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+);
 const PAUSE =
   'select answer, in_ms as "inMs", signalled, kept::text as result, stored_kind as kind from fairmill.pause_step_v1($1, $2, $3, $4, $5, $6, $7, $8)';
 const LIST = `select name, kind, position, result, started_at as "startedAt", finished_at as "finishedAt", wake_at as "wakeAt",

@@ -49,7 +49,7 @@ describe("single calls", () => {
     await gate.connect();
     await gate.query("begin");
     await gate.query("lock table fairmill.worker");
-    const heldUp = "select from pg_stat_activity where query like '%wake_v1%' and wait_event_type = 'Lock'";
+    const heldUp = "select from pg_stat_activity where query like '%wake_lane_v1%' and wait_event_type = 'Lock'";
     expect((await client.enqueue(plain, { n: 1 })).created).toBe(true);
     expect(await count()).toBe(1);
     await waitUntil("the wake-up stands at the lock", async () => (await db.query(heldUp)).length === 1);

@@ -40,6 +40,8 @@ class Splitter {
   }
 }
 
+/** What ends at a NUL, behind type and length. */
+const wordsOf = (message: Buffer) => message.subarray(5).toString("utf8").split("\0");
 const typeOf = (message: Buffer) => String.fromCharCode(message[0]!);
 
 class Connection {
@@ -47,6 +49,7 @@ class Connection {
   readonly #client: Socket;
   readonly #server: Socket;
   application = "";
+  readonly #parsed = new Map<string, string>();
   #isStarted = false;
   /** ReadyForQuery messages: asked for by the client, and seen from the server. */
   #asked = 1;
@@ -92,16 +95,23 @@ class Connection {
       if (this.#proxy.isClosed === this.application) return this.reset();
     } else {
       const type = typeOf(message);
-      if (type === "P" || type === "Q") this.#hearStatement(message);
+      if (type === "P") this.#hearParse(message);
+      if (type === "B" || type === "Q") this.#hearStatement(message);
       if (type === "S" || type === "Q") this.#asked++;
     }
     if (!this.#isSilent) this.#proxy.pass(message, this.#server);
   }
 
+  /** A statement is parsed under a name, which may be empty, and used under it, once or often. */
+  #hearParse(message: Buffer): void {
+    const [name, text] = wordsOf(message) as [string, string];
+    this.#parsed.set(name, text);
+  }
+
   #hearStatement(message: Buffer): void {
-    // The text ends at its NUL; before it stands, in a Parse message, the statement's name.
-    const texts = message.subarray(5).toString("utf8").split("\0");
-    const text = typeOf(message) === "P" ? texts[1]! : texts[0]!;
+    // A Bind message has the names of a portal and of the statement.
+    const [first, second] = wordsOf(message) as [string, string];
+    const text = typeOf(message) === "B" ? (this.#parsed.get(second) ?? "") : first;
     this.#proxy.statements.push({ application: this.application, text });
     const trap = this.#trap ? undefined : this.#proxy.takeTrap(text);
     if (trap) this.#trap = { ...trap, after: this.#asked };
@@ -121,6 +131,7 @@ class Connection {
     }
     if (this.#isSilent || (type === "A" && this.#proxy.isDeaf)) return;
     this.#proxy.pass(message, this.#client);
+    if (type === "A") this.#proxy.tellHeard(message);
   }
 }
 
@@ -138,6 +149,7 @@ export class TcpProxy {
   readonly #connections = new Set<Connection>();
   readonly #sockets = new Set<Socket>();
   readonly #traps: Trap[] = [];
+  readonly #awaited: { readonly text: string; readonly heard: () => void }[] = [];
   url = "";
 
   private constructor(target: URL) {
@@ -177,6 +189,17 @@ export class TcpProxy {
    */
   swallowAnswerTo(text: string | RegExp, fate: Fate = "reset"): Promise<void> {
     return new Promise((resolve) => this.#traps.push({ text, fate, sprung: resolve }));
+  }
+
+  /** Resolves when a notification that contains `text` has been passed on. */
+  heard(text: string): Promise<void> {
+    return new Promise((resolve) => this.#awaited.push({ text, heard: resolve }));
+  }
+
+  /** For connections: a notification is passed on. */
+  tellHeard(message: Buffer): void {
+    const words = message.toString("utf8");
+    for (const one of this.#awaited.filter(({ text }) => words.includes(text))) one.heard();
   }
 
   /** Resets every connection, or those of one application. */

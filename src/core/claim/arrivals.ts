@@ -74,6 +74,11 @@ export class Arrivals {
     return this.#look?.nextXid !== undefined;
   }
 
+  /** The lowest id under which a job may come in that no look has seen. */
+  get firstUnseen(): string {
+    return this.isProving ? String((this.#windows[0]?.start ?? this.#tail ?? 0n) + 1n) : "1";
+  }
+
   /** Newer ids than the last look covered. */
   get behind(): number {
     return this.#look && this.#tail !== undefined ? Number(BigInt(this.#look.newest) - this.#tail) : 0;

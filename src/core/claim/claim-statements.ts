@@ -1,6 +1,6 @@
 // The statements of claiming: which lanes wait, what is new, and the claim itself.
 
-import type { Database, Statement } from "../../db/database.js";
+import { type Database, prepared, type Statement } from "../../db/database.js";
 import type { Claim } from "../job/claim.js";
 import { type Asked as AskedOfIds, LOOK_IDS, type Look } from "./arrivals.js";
 import type { ClosedLimit, RateLimited } from "./closed-limit.js";
@@ -57,13 +57,13 @@ export interface ClaimAnswer {
 /** Of a job that is run for the first time, as most are. */
 const USUAL = { attempt: 1, crashes: 0, maxAttempts: 3 } as const;
 /** What is usual, the lane of the first probe and the worker's first kind are left out: a null is cheap to write and to read. */
-const CLAIM = `select id, lease_no, nullif(priority, $3[1]), nullif(tenant, $4[1]), nullif(kind, $7[1]), key,
+const CLAIM = prepared(`select id, lease_no, nullif(priority, $3[1]), nullif(tenant, $4[1]), nullif(kind, $7[1]), key,
     nullif(attempt, ${USUAL.attempt}), nullif(crashes, ${USUAL.crashes}), nullif(max_attempts, ${USUAL.maxAttempts}), payload, batch, timeout_ms, trace,
     held_back
-  from fairmill.claim_lanes_v1($1, $2, $3, $4, $5, $6, $7, $8, durable => false, list_no => $9)`;
-const NEWS = "select * from fairmill.news_v1($1, $2, $3, $4, $5, $6, $7, $8)";
-const FIRST_READY = "select n, id from fairmill.first_ready_v1($1, $2, $3, $4, $5, $6)";
-const LANES = "select * from fairmill.lanes_v1($1, $2, $3, $4)";
+  from fairmill.claim_lanes_v1($1, $2, $3, $4, $5, $6, $7, $8, durable => false, list_no => $9)`);
+const NEWS = prepared("select * from fairmill.news_v1($1, $2, $3, $4, $5, $6, $7, $8)");
+const FIRST_READY = prepared("select n, id from fairmill.first_ready_v1($1, $2, $3, $4, $5, $6)");
+const LANES = prepared("select * from fairmill.lanes_v1($1, $2, $3, $4)");
 
 interface NewsRow {
   queue: string | null;

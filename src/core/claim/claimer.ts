@@ -14,6 +14,7 @@ import { ClaimListNumbers } from "./claim-list-numbers.js";
 import {
   type ClaimAnswer,
   claimAlong,
+  type LaneName,
   type News,
   type Probe,
   readFirstReady,
@@ -58,6 +59,8 @@ type Ended = Pick<Claim, "queue" | "tenant" | "kind" | "listNo">;
 
 /** Lanes read by one statement; a longer list is read page by page, one page a turn. */
 const PAGE_LANES = 5_000;
+/** Arrivals that are remembered while a claim is under way; after more, all lanes are looked at. */
+const ARRIVALS_MAX = 100;
 
 export class Claimer {
   readonly #db: Database;
@@ -68,6 +71,8 @@ export class Claimer {
   readonly #listNumbers = new ClaimListNumbers();
   /** What became free while a claim is under way: its answer may not know of it. */
   #freedMeanwhile: Ended[] | undefined;
+  /** Lanes in which jobs arrived while a claim is under way. */
+  #arrivedMeanwhile: { readonly queue: string; readonly lane: LaneName }[] | undefined;
 
   constructor({ db, clock, bus }: ClaimContext, options: ClaimerOptions) {
     this.#db = db;
@@ -87,6 +92,17 @@ export class Claimer {
   /** The database may not be what it was, or a claim may have come to nothing: look at all lanes before the next claim. */
   distrust(): void {
     for (const view of this.#views) view.distrust();
+  }
+
+  /**
+   * A job has arrived in this lane: the next claim asks it, whatever id the job has, without a look at all lanes before. Where something is held back, the
+   * look is worth its round trip: it tries limits that may have opened.
+   */
+  arrived(queue: string, lane: LaneName): void {
+    // The answer of a claim that is under way may not know of it, and would have the lane forgotten: told again behind it.
+    if (this.#arrivedMeanwhile && this.#arrivedMeanwhile.length >= ARRIVALS_MAX) return this.markStale(queue);
+    this.#arrivedMeanwhile?.push({ queue, lane });
+    for (const view of this.#views) if (view.name === queue) view.arrived(lane);
   }
 
   /** Whether another claim from this queue, or from any, may bring something without news. */
@@ -128,10 +144,14 @@ export class Claimer {
   /** Claims up to the demand of each queue, for the worker of this name. */
   async claim(worker: string, demand: ReadonlyMap<string, number>): Promise<Claim[]> {
     this.#freedMeanwhile = [];
+    this.#arrivedMeanwhile = [];
     try {
       return await this.#claim(worker, demand);
     } finally {
       this.#freedMeanwhile = undefined;
+      const arrived = this.#arrivedMeanwhile;
+      this.#arrivedMeanwhile = undefined;
+      for (const { queue, lane } of arrived) this.arrived(queue, lane);
     }
   }
 

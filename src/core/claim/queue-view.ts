@@ -46,6 +46,12 @@ export class QueueView {
     this.#pace.scanned(Number.NEGATIVE_INFINITY, 0);
   }
 
+  /** A job has arrived in this lane: among the ids that were not looked at for good. One that is lower still may have committed first. */
+  arrived(lane: LaneName): void {
+    if (this.ring.parked > 0 || this.closed.opensAtMs !== Number.NEGATIVE_INFINITY) this.markStale();
+    else this.ring.returned(lane, this.arrivals.firstUnseen);
+  }
+
   /** Whether another claim may bring something without news. */
   hasWork(nowMs: number): boolean {
     if (this.#isStale || this.#mayScan(nowMs)) return true;

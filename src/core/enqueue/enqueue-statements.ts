@@ -1,6 +1,6 @@
 // Writing new jobs: the calls of enqueue_payloads_v1 and enqueue_many_v1, with what all jobs have in common sent once.
 import { DatabaseError, type FairmillError } from "../../base/errors.js";
-import type { Database, Queryable, Statement } from "../../db/database.js";
+import { type Database, prepared, type Queryable, type Statement } from "../../db/database.js";
 import { type Refusal, toError } from "../../db/refusals.js";
 import { qualify } from "../../db/schema-name.js";
 import type { EffectKind } from "../job/effects.js";
@@ -10,18 +10,19 @@ import type { AlikeJobs, Enqueued, JobList, NewJob, UniqueClaim } from "../job/e
  * The ids as one text: a thousand rows of one number each would cost more than the numbers. A job that was refused has none. All is text:
  * what drivers and ORMs make of json and bigint differs, and some rename the members of json.
  */
-const ENQUEUE = `select string_agg(coalesce(id::text, ''), ',') as ids,
+const ENQUEUE = prepared(`select string_agg(coalesce(id::text, ''), ',') as ids,
   string_agg(case when created then '1' when conflict = 'replaced' then 'r' else '0' end, '') as marks,
   (json_agg(refused) filter (where refused is not null))::text as refusals
   from fairmill.enqueue_many_v1($1, $2, wake => $3, partial => $5,
-    alone => $4 and ($6::text is null or set_config('lock_timeout', $6, true) is not null))`;
+    alone => $4 and ($6::text is null or set_config('lock_timeout', $6, true) is not null))`);
 /** For jobs that differ in their payload and tenant at most, which are most. All that has an id was created. */
-const ENQUEUE_ALIKE = `select array_to_string(ids, ',', '') as ids, null as marks, refusals::text as refusals
+const ENQUEUE_ALIKE = prepared(`select array_to_string(ids, ',', '') as ids, null as marks, refusals::text as refusals
   from fairmill.enqueue_payloads_v1($1, $2, wake => $3, partial => $5, tenants => $7,
-    alone => $4 and ($6::text is null or set_config('lock_timeout', $6, true) is not null))`;
+    alone => $4 and ($6::text is null or set_config('lock_timeout', $6, true) is not null))`);
 /** In a transaction of ours, before the function begins: a lock that another session has for longer ends the statement, and nothing is stored. */
 const LOCK_TIMEOUT = "100ms";
-const WAKE = "select fairmill.wake_v1($1, $2)";
+const WAKE = prepared("select fairmill.wake_v1($1, $2)");
+const WAKE_LANE = prepared("select fairmill.wake_lane_v1($1, $2, $3)");
 /** Workers look for what falls due this often by themselves. */
 const DUE_SOON_MS = 10_000;
 
@@ -74,6 +75,8 @@ const CALLERS_TRANSACTION = { wake: true, alone: false, partial: false, failsOnL
 function enqueueStatement(jobs: JobList, how: typeof OWN_TRANSACTION): Statement {
   if ("payloads" in jobs) return alikeStatement(jobs, how);
   const first = jobs[0]!;
+  if (jobs.length === 1 && isPlain(first))
+    return [ENQUEUE_ALIKE, [`[${first.payload}]`, sharedText(first, SHARED), ...valuesOf(how), null]];
   if (jobs.every((job) => isPlain(job) && isAlike(job, first))) return alikeStatement(alikeOf(jobs), how);
   const varying = SHARED.filter(([field]) => jobs.some((job) => job[field] !== first[field]));
   const own = [...varying, ...OWN.filter(([field]) => jobs.some((job) => job[field] !== undefined))];
@@ -128,8 +131,15 @@ const isAlike = (job: NewJob, other: NewJob) =>
   job.attemptsMax === other.attemptsMax &&
   job.expireMs === other.expireMs;
 
-const sharedText = (job: SharedFields, columns: readonly (typeof SHARED)[number][]) =>
-  JSON.stringify(Object.fromEntries(columns.map(([field, column]) => [column, job[field]])));
+/** Written out, as textOf: an object to be made a text of costs more than the text. */
+function sharedText(job: SharedFields, columns: readonly (typeof SHARED)[number][]): string {
+  let text = "";
+  for (const [field, column] of columns) {
+    const value = job[field];
+    if (value !== undefined) text += `${text === "" ? "" : ","}"${column}":${JSON.stringify(value)}`;
+  }
+  return `{${text}}`;
+}
 
 /** The job as an object of enqueue_many_v1, with these of its columns. */
 function textOf(job: NewJob, columns: readonly Column[]): string {
@@ -220,9 +230,15 @@ function toStored(rows: readonly unknown[], count: number): Stored[] {
   return stored;
 }
 
+const isOfLane = (job: NewJob, other: NewJob) =>
+  job.tenant === other.tenant && job.queue === other.queue && job.priority === other.priority;
+
 /** What to wake: the queues of jobs that are ready now, and the upkeep for those that are due soon. */
 function wakeStatement(jobs: JobList, nowMs: number): Statement | undefined {
   if ("payloads" in jobs) return [WAKE, [[jobs.queue], null]];
+  const [first] = jobs as readonly [NewJob, ...NewJob[]];
+  if (jobs.every((job) => isPlain(job) && isOfLane(job, first)))
+    return [WAKE_LANE, [first.queue, first.priority, first.tenant]];
   const queues = new Set<string>();
   let dueInMs = Number.POSITIVE_INFINITY;
   for (const job of jobs) {

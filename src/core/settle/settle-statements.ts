@@ -2,7 +2,7 @@
 
 import { compareIds, isSortedById } from "../../base/job-id.js";
 import { serializeResult } from "../../base/json-content.js";
-import { ANSWER_MS_MAX, type Database } from "../../db/database.js";
+import { ANSWER_MS_MAX, type Database, prepared } from "../../db/database.js";
 import type { Claim } from "../job/claim.js";
 import type { Effects } from "../job/effects.js";
 import type { Verdict } from "../job/outcome.js";
@@ -31,8 +31,8 @@ interface SettleRow {
   readonly admitted: Admitted[] | null;
 }
 
-const SETTLE = "select accepted, refused, admitted from fairmill.settle_v1($1, $2, $3, $4, $5)";
-const PROGRESS = "select fairmill.progress_v1($1, $2, $3, $4) as refused";
+const SETTLE = prepared("select accepted, refused, admitted from fairmill.settle_v1($1, $2, $3, $4, $5)");
+const PROGRESS = prepared("select fairmill.progress_v1($1, $2, $3, $4) as refused");
 
 /** It enqueues, itself or by the callbacks and nodes of its batch: for that it may have to wait for a transaction of a caller. */
 const mayWait = ({ claim, effects }: Settlement) => effects !== undefined || claim.batch !== null;

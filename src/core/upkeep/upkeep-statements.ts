@@ -1,5 +1,9 @@
 // The statement of upkeep: everything that falls due, in one bounded call.
-import type { Database } from "../../db/database.js";
+import { type Database, prepared } from "../../db/database.js";
+
+const UPKEEP = prepared(
+  "select * from fairmill.tick_upkeep_v1(crashes_max => $1, history_keep => $2 * interval '1 millisecond')",
+);
 
 export interface UpkeepReport {
   readonly promoted: number;
@@ -20,7 +24,7 @@ export interface UpkeepSettings {
 
 export async function tickUpkeep(db: Database, settings: UpkeepSettings, answerMsMax: number): Promise<UpkeepReport> {
   const [row] = await db.query<Omit<UpkeepReport, "nextInMs"> & { next_in_ms: number | null }>(
-    "select * from fairmill.tick_upkeep_v1(crashes_max => $1, history_keep => $2 * interval '1 millisecond')",
+    UPKEEP,
     [settings.crashesMax, settings.historyKeepMs],
     answerMsMax,
   );

@@ -12,6 +12,8 @@ import { tickUpkeep, type UpkeepReport, type UpkeepSettings } from "./upkeep-sta
 export interface UpkeepNews {
   /** Something falls due in this many milliseconds. */
   due: number;
+  /** The worker sleeps, and whatever falls due within ten seconds is announced to it (true), or not any more (false). */
+  quiet: boolean;
   upkeep: UpkeepReport;
 }
 
@@ -20,7 +22,7 @@ export interface UpkeepContext {
   readonly db: Database;
   readonly clock: Clock;
   readonly bus: Bus<UpkeepNews>;
-  readonly settings: UpkeepSettings;
+  readonly settings: UpkeepSettings & { readonly leaseMs?: number };
 }
 
 /** A service of a feature that does a part of what is due; upkeep runs its rounds. One resolves with 0 when it has done something. */
@@ -30,6 +32,11 @@ export interface Duty {
 
 /** Look at least this often. */
 const EVERY_MS = 5_000;
+/**
+ * The same while the worker is quiet: what falls due sooner is announced (wake_v1). Together with a lease of the same length as this worker's it is no longer than
+ * the lease and five seconds, within which the jobs of a dead worker are taken over.
+ */
+const QUIET_MS = 10_000;
 /** Two workers that wake for the same due time should not collide every time. */
 const SPREAD_MS = 20;
 /** Pause before another look at what is due but locked by another session. */
@@ -45,6 +52,7 @@ export class Upkeep implements Service {
   readonly #context: UpkeepContext;
   readonly #duties: readonly Duty[];
   #answerMsMax: number;
+  #isQuiet = false;
 
   constructor(context: UpkeepContext, duties: readonly Duty[] = []) {
     this.#context = context;
@@ -54,6 +62,10 @@ export class Upkeep implements Service {
 
   connect(wake: (inMs: number) => void): void {
     this.#context.bus.on("due", wake);
+    this.#context.bus.on("quiet", (isQuiet) => {
+      if (this.#isQuiet && !isQuiet) wake(EVERY_MS);
+      this.#isQuiet = isQuiet;
+    });
   }
 
   /** Everything that is due now. */
@@ -65,8 +77,13 @@ export class Upkeep implements Service {
     let hasDone = promoted + expired + recovered + ended + removed > 0;
     if (nextInMs <= 0) for (const duty of this.#duties) if ((await duty.runOnce(signal)) === 0) hasDone = true;
     // Something is due, and yet nothing could be done about it: another session has it locked. Ask again soon, not at once.
-    const nextMs = Math.min(EVERY_MS, Math.max(hasDone ? 0 : LOCKED_MS, nextInMs));
+    const nextMs = Math.min(this.#everyMs, Math.max(hasDone ? 0 : LOCKED_MS, nextInMs));
     return nextMs > 0 ? nextMs + SPREAD_MS * clock.random() : 0;
+  }
+
+  get #everyMs(): number {
+    const { leaseMs = 0 } = this.#context.settings;
+    return this.#isQuiet ? Math.min(QUIET_MS, EVERY_MS + leaseMs) : EVERY_MS;
   }
 
   /**

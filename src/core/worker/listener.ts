@@ -6,6 +6,7 @@ import { RetryPause } from "../../base/retry.js";
 import type { Service } from "../../base/service.js";
 import { type ListenConnection, notify, openListener } from "../../db/listen.js";
 import type { WorkerContext } from "./worker-context.js";
+import type { QueueLane } from "./worker-news.js";
 
 const ANSWER_MS_MAX = 2_000;
 const TEST_EVERY_MS = 30_000;
@@ -14,6 +15,7 @@ const REOPEN = { firstMs: 1_000, maxMs: 15_000 };
 const POOLED_MS = 60_000;
 const CANCEL = "!cancel ";
 const DUE = "!due ";
+const LANE = "!lane ";
 const TEST = "!test ";
 
 /** A round opens the connection where there is none, and tests whether notifications arrive. */
@@ -86,6 +88,7 @@ export class Listener implements Service {
     if (payload.startsWith(TEST)) this.#heard.get(payload)?.();
     else if (payload.startsWith(CANCEL)) bus.tell("cancelRequested", payload.slice(CANCEL.length));
     else if (payload.startsWith(DUE)) bus.tell("due", Number(payload.slice(DUE.length)) || 0);
+    else if (payload.startsWith(LANE)) bus.tell("wakeLane", laneOf(payload.slice(LANE.length)));
     else bus.tell("wake", payload);
   }
 
@@ -126,4 +129,14 @@ export class Listener implements Service {
     this.#isWorking = isWorking;
     this.#context.bus.tell("listening", isWorking);
   }
+}
+
+/** From the database's own function. Whatever else may be sent over the channel only wakes the worker. */
+function laneOf(text: string): QueueLane | undefined {
+  try {
+    const [queue, priority, tenant] = JSON.parse(text) as [string, number, string];
+    if (typeof queue === "string" && Number.isInteger(priority) && typeof tenant === "string")
+      return { queue, priority, tenant };
+  } catch {}
+  return undefined;
 }

@@ -39,6 +39,7 @@ export class WorkLoop implements Service {
   /** The sleep of the last round ends with a look at everything. */
   #isPolling = false;
   #rounds = 0;
+  #isQuiet = false;
   #busyRounds = 0;
   #reconcileUntilMs = Number.NEGATIVE_INFINITY;
   #reconciledAtMs = Number.NEGATIVE_INFINITY;
@@ -54,8 +55,14 @@ export class WorkLoop implements Service {
     const { bus } = this.#context;
     this.#wake = wake;
     bus.on("wake", (queue) => this.#lookAgain(queue));
+    bus.on("wakeLane", (lane) => {
+      if (lane === undefined) return this.#lookAgain();
+      this.#claimer.arrived(lane.queue, lane);
+      wake();
+    });
     bus.on("listening", (isListening) => {
       this.#isListening = isListening;
+      this.#setQuiet(false);
       // Something may have been missed while notifications did not arrive.
       this.#lookAgain();
     });
@@ -109,6 +116,7 @@ export class WorkLoop implements Service {
     // A queue without free capacity may have work, too, but no claim can bring it now.
     const claims = this.#mayBring(demand) ? await this.#claimer.claim(worker, demand) : [];
     if (claims.length > 0) {
+      this.#setQuiet(false);
       this.#context.events.emit("claimed", { worker, claims });
       logClaims(this.#context.log, worker, claims);
       this.#jobs.take(claims);
@@ -139,6 +147,7 @@ export class WorkLoop implements Service {
     const demand = this.#jobs.demand();
     if (this.#mayBring(demand)) return AT_ONCE;
     events.emit("idle", { worker: identity.id });
+    this.#setQuiet(this.#listed === this.#incarnation.id && this.#isListening);
     const pollMs = settings.pollMs ?? (this.#isListening ? POLL_MS.listening : POLL_MS.polling);
     const spreadMs = pollMs * (0.8 + 0.4 * clock.random());
     // What a limit holds back until a known time is tried then, without a look at everything.
@@ -155,6 +164,12 @@ export class WorkLoop implements Service {
     void this.#jobs.changed().then(() => {
       if (this.#rounds === round) this.#wake();
     });
+  }
+
+  #setQuiet(isQuiet: boolean): void {
+    if (this.#isQuiet === isQuiet) return;
+    this.#isQuiet = isQuiet;
+    this.#context.bus.tell("quiet", isQuiet);
   }
 
   /** Says in the database whether this worker wants notifications. True when that changed to yes. */

@@ -4,11 +4,22 @@ import type { Claim } from "../job/claim.js";
 import type { Returned } from "../settle/returned.js";
 import type { UpkeepReport } from "../upkeep/upkeep-statements.js";
 
+/** A lane of a queue. */
+export interface QueueLane {
+  readonly queue: string;
+  readonly priority: number;
+  readonly tenant: string;
+}
+
 export interface WorkerNews {
   /** Work may have arrived in this queue; undefined: in any. */
   wake: string | undefined;
+  /** Work has arrived in this lane; undefined: it is not known in which. */
+  wakeLane: QueueLane | undefined;
   /** Something falls due in this many milliseconds: upkeep looks then. */
   due: number;
+  /** The worker sleeps, and is listed as one to notify; false: not any more. */
+  quiet: boolean;
   /** These jobs have ended here, says the database: what limits counted for them is free. */
   freed: readonly Claim[];
   /** These became ready because jobs of this worker ended: no other worker is told where to look. */

@@ -1,6 +1,8 @@
 // The statements about workers: they register, say whether they want to be woken, give back what they do not know, and leave.
-import type { Database } from "../../db/database.js";
+import { type Database, prepared } from "../../db/database.js";
 import { qualify } from "../../db/schema-name.js";
+
+const LISTENING = prepared("select fairmill.listening_v1($1, $2)");
 
 export interface WorkerFacts {
   readonly id: string;
@@ -31,7 +33,7 @@ export const heartbeatStatement = (db: Database): string =>
   qualify("select * from fairmill.heartbeat_v1($1, $2 * interval '1 millisecond', $3)", db.schema);
 
 export async function setListening(db: Database, worker: string, wanted: boolean): Promise<void> {
-  await db.query("select fairmill.listening_v1($1, $2)", [worker, wanted]);
+  await db.query(LISTENING, [worker, wanted]);
 }
 
 /** Releases what the database gave to this worker and its answer did not reach. */

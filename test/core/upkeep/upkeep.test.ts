@@ -46,3 +46,54 @@ test("an error that lasts is repeated less and less often, however often somethi
   await upkeep.stop();
   await database.close();
 });
+
+test.each([
+  ["every five seconds", 15_000, [false], 12],
+  ["every ten while the worker sleeps and is notified", 15_000, [true], 6],
+  ["no later than the lease and five seconds then", 1_000, [true], 10],
+  ["every five again when it is not any more", 15_000, [true, false], 12],
+])("where nothing is due, it looks %s", async (_, leaseMs, quiet, rounds) => {
+  const clock = new ManualClock();
+  const database = new Database({ databaseUrl: db.url }, { connectionsMax: 1, applicationName: "fairmill upkeep" });
+  let reports = 0;
+  const bus = new Bus<UpkeepNews>();
+  bus.on("upkeep", () => void reports++);
+  const settings = { crashesMax: 3, historyKeepMs: 86_400_000, leaseMs };
+  const upkeep = new ServiceLoop(clock, new Upkeep({ db: database, clock, bus, settings }), () => {});
+  for (const isQuiet of quiet) bus.tell("quiet", isQuiet);
+  upkeep.start();
+  const slept = () => waitUntil("upkeep sleeps", () => clock.timers.size > 0);
+  await slept();
+  // What only a new schema has to do is done.
+  const before = reports;
+  for (let n = 0; n < 600; n++) {
+    clock.move(100);
+    await slept();
+  }
+  // Rounds are spread by a few milliseconds each.
+  expect(reports - before).toBeGreaterThanOrEqual(rounds - 1);
+  expect(reports - before).toBeLessThanOrEqual(rounds);
+  await upkeep.stop();
+  await database.close();
+});
+
+test("a worker that stops being quiet has its upkeep look within five seconds", async () => {
+  const clock = new ManualClock();
+  const database = new Database({ databaseUrl: db.url }, { connectionsMax: 1, applicationName: "fairmill upkeep" });
+  let reports = 0;
+  const bus = new Bus<UpkeepNews>();
+  bus.on("upkeep", () => void reports++);
+  const settings = { crashesMax: 3, historyKeepMs: 86_400_000, leaseMs: 15_000 };
+  const upkeep = new ServiceLoop(clock, new Upkeep({ db: database, clock, bus, settings }), () => {});
+  bus.tell("quiet", true);
+  upkeep.start();
+  const slept = () => waitUntil("upkeep sleeps", () => clock.timers.size > 0);
+  await slept();
+  const before = reports;
+  bus.tell("quiet", false);
+  await slept();
+  clock.move(5_000);
+  await waitUntil("it has looked", () => reports > before);
+  await upkeep.stop();
+  await database.close();
+});

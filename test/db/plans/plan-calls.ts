@@ -276,4 +276,5 @@ export const CALLS: Record<string, Call> = {
     historyWays: "primary keys",
   },
   wake_v1: { statement: "select fairmill.wake_v1('{default,other}', 5)", ways: [] },
+  wake_lane_v1: { statement: "select fairmill.wake_lane_v1('default', 0, 'acme')", ways: [] },
 };

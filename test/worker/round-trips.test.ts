@@ -1,0 +1,133 @@
+// How often a job goes over the line: what costs latency is counted, not timed.
+import { createClient, defineJob, handle } from "fairmill";
+import pg from "pg";
+import { expect, test } from "vitest";
+import { withoutTimersOf } from "../support/clocks.js";
+import { useDatabase } from "../support/database.js";
+import { asleep, begun, endOf, eventOf, listens, startWorker } from "../support/jobs.js";
+import { TcpProxy } from "../support/tcp-proxy.js";
+import { waitUntil } from "../support/wait.js";
+
+const db = useDatabase();
+const job = defineJob<{ n: number }>({ kind: "job" });
+const FUNCTION = /fairmill\.(\w+)_v1/;
+
+/** A worker that sleeps and hears notifications, and never looks around by itself. */
+async function sleeper(
+  proxy: TcpProxy,
+  options: { concurrency?: number; prefetch?: number } = {},
+  run: (ctx: { readonly input: { n: number } }) => unknown = ({ input }) => input.n,
+) {
+  const worker = await startWorker(proxy.url, [handle(job, run)], {
+    clock: withoutTimersOf(500),
+    ...options,
+  });
+  await listens(worker);
+  await waitUntil(
+    "it is listed",
+    async () => (await db.query("select from fairmill.worker where listening")).length > 0,
+  );
+  await asleep(worker);
+  return worker;
+}
+
+const reserveId = async () => (await db.query("select nextval('fairmill.job_id_seq') as id"))[0]!["id"] as string;
+
+/** As if it had been enqueued when its id was reserved, and had committed now. */
+async function insertLow(id: string): Promise<void> {
+  await db.query(
+    `insert into fairmill.job (id, kind, payload, tenant, queue, state) overriding system value
+     values ($1, 'job', '{"n": 2}', 'default', 'default', 'ready')`,
+    [id],
+  );
+  await db.query("select fairmill.wake_lane_v1('default', 0, 'default')");
+}
+
+/** Calls of functions, in order, that a worker of the proxy has sent since. */
+const callsOf = (proxy: TcpProxy, from: number) =>
+  proxy.statements
+    .slice(from)
+    .filter(({ application }) => application === "fairmill worker")
+    .map(({ text }) => FUNCTION.exec(text)?.[1])
+    .filter((name) => name !== "tick_upkeep");
+
+test("a sleeping worker claims a job in the round trip in which it hears of it: no look at the lanes before", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  await using worker = await sleeper(proxy);
+  await using client = createClient({ databaseUrl: db.url });
+  for (const tenant of ["acme", "globex"]) {
+    const from = proxy.statements.length;
+    const settled = eventOf(worker, "settled");
+    await client.enqueue(job, { n: 1 }, { tenant, priority: 5 });
+    await settled;
+    expect(callsOf(proxy, from)).toEqual(["claim_lanes", "news", "settle"]);
+    await asleep(worker);
+  }
+});
+
+test("an enqueue is one round trip of one connection, and the wake-up goes with it", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  await using client = createClient({ databaseUrl: proxy.url });
+  await client.enqueue(job, { n: 0 });
+  const from = proxy.statements.length;
+  await client.enqueue(job, { n: 1 });
+  await client.close();
+  const calls = proxy.statements.slice(from).map(({ text }) => FUNCTION.exec(text)?.[1]);
+  // Where the wake-up of the one before is not answered yet, the connection is another one, and is asked what it is.
+  expect(calls.filter((name) => name !== undefined)).toEqual(["enqueue_payloads", "wake_lane"]);
+});
+
+test("a job with a lower id than the one that runs is heard of, too", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  let goOn = () => {};
+  const held = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  await using worker = await sleeper(proxy, { concurrency: 1, prefetch: 0 }, async ({ input }) => {
+    if (input.n === 1) await held;
+  });
+  await using client = createClient({ databaseUrl: db.url });
+  const low = await reserveId();
+  await begun(client, worker, job, { n: 1 });
+  await db.query("update fairmill.worker set listening = true");
+  const woken = proxy.heard("!lane");
+  await insertLow(low);
+  await woken;
+  goOn();
+  expect(await endOf(client, low)).toMatchObject({ state: "done" });
+});
+
+test("a job that arrives while a claim is under way is not forgotten by its answer", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  await using worker = await sleeper(proxy);
+  await using client = createClient({ databaseUrl: db.url });
+  const low = await reserveId();
+  await endOf(client, (await client.enqueue(job, { n: 0 })).id);
+  await asleep(worker);
+  const gate = new pg.Client(db.url);
+  await gate.connect();
+  await gate.query("begin; lock table fairmill.queue");
+  const { id } = await client.enqueue(job, { n: 1 });
+  await waitUntil("the claim is made, and what goes with it waits", async () => {
+    const waiting = await db.query(
+      "select from pg_stat_activity where query like '%news_v1%' and wait_event_type = 'Lock'",
+    );
+    return waiting.length === 1;
+  });
+  const woken = proxy.heard("!lane");
+  await insertLow(low);
+  await woken;
+  await gate.query("commit");
+  await gate.end();
+  expect(await endOf(client, low)).toMatchObject({ state: "done" });
+  expect(await endOf(client, id)).toMatchObject({ state: "done" });
+});
+
+test("what is no lane only makes the worker look", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  await using worker = await sleeper(proxy);
+  const settled = eventOf(worker, "settled");
+  await db.query('select fairmill.enqueue_many_v1(\'[{"kind": "job", "payload": {"n": 1}}]\', wake => false)');
+  await db.query("select pg_notify('fairmill', '!lane {no json')");
+  await settled;
+});
