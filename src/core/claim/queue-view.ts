@@ -19,6 +19,8 @@ export class QueueView {
   #isStale = true;
   /** News do not tell what it is: all lanes must be looked at. */
   #isScanWanted = true;
+  /** The queue seemed empty: all lanes are to be looked at as soon as that is not too dear, to make sure. */
+  #isCheckWanted = false;
   #roundAtMs = Number.NEGATIVE_INFINITY;
   /** Where an unfinished scan goes on, and how long it took until now. */
   #cursor: LaneName | undefined;
@@ -63,7 +65,8 @@ export class QueueView {
   get opensAtMs(): number {
     const lanesAtMs = this.ring.size > 0 || this.#cursor ? Number.NEGATIVE_INFINITY : this.ring.opensAtMs;
     const heldAtMs = Math.max(this.closed.opensAtMs, lanesAtMs);
-    return this.#isScanWanted ? Math.min(heldAtMs, this.#pace.wantedAtMs) : heldAtMs;
+    const checkAtMs = this.#isCheckWanted ? this.#pace.dueAtMs(0) : Number.POSITIVE_INFINITY;
+    return Math.min(heldAtMs, checkAtMs, this.#isScanWanted ? this.#pace.wantedAtMs : Number.POSITIVE_INFINITY);
   }
 
   /** A queue that ran dry or is held back is looked at as well: while another one keeps the worker busy, no poll looks for it. */
@@ -90,16 +93,18 @@ export class QueueView {
   /** Whether all lanes are to be looked at now, or the scan under way goes on. */
   needsScan(nowMs: number, rescanMs: number): boolean {
     if (this.#cursor !== undefined) return true;
-    // A worker that would go to sleep makes sure first.
-    const dueAtMs = this.#pace.dueAtMs(this.ring.size === 0 ? 0 : rescanMs);
+    // A worker that would go to sleep makes sure first: it may have been woken because of an old id, of which news do not tell.
+    if (this.ring.size === 0) this.#isCheckWanted = true;
+    if (this.#mayScan(nowMs) || nowMs >= this.#pace.dueAtMs(rescanMs)) return true;
     // Where nothing can be proved, every round looks at everything.
-    return this.#mayScan(nowMs) || nowMs >= dueAtMs || (!this.arrivals.isProving && this.#roundAtMs === nowMs);
+    return !this.arrivals.isProving && this.#roundAtMs === nowMs;
   }
 
   /** A page of a scan is asked for. */
   scanning(): void {
     if (this.#cursor !== undefined) return;
     this.#isScanWanted = false;
+    this.#isCheckWanted = false;
     this.#tookMs = 0;
     this.ring.scanBegins();
     this.arrivals.scanBegins();
@@ -149,7 +154,8 @@ export class QueueView {
   }
 
   #mayScan(nowMs: number): boolean {
-    return this.#isScanWanted && nowMs >= this.#pace.wantedAtMs;
+    if (this.#isScanWanted && nowMs >= this.#pace.wantedAtMs) return true;
+    return this.#isCheckWanted && nowMs >= this.#pace.dueAtMs(0);
   }
 
   #mayGoOn(nowMs: number): boolean {

@@ -243,6 +243,22 @@ describe("jobs that come back", () => {
   });
 });
 
+test("a worker that is woken and finds nothing makes sure as soon as that takes a twentieth of the time, and does not sleep for longer", async () => {
+  const rig = await newRig();
+  const [id] = await put(1);
+  expect(await nextRound(rig)).toEqual([id]);
+  await nextRound(rig);
+  // As a settle of another worker that gives the job a slot: no mark tells of it.
+  await db.query("update fairmill.job set state = 'ready', worker = null, started_at = null where id = $1", [id]);
+  rig.claimer.markStale();
+  expect(await rig.claim(5)).toEqual([]);
+  expect(rig.claimer.hasWork()).toBe(false);
+  rig.clock.pass(rig.claimer.opensInMs());
+  expect(rig.claimer.hasWork()).toBe(true);
+  expect(await rig.claim(5)).toEqual([id]);
+  expect(rig.moreScans()).toBe(1);
+});
+
 test("after a break nothing that is remembered is relied on: all lanes are looked at", async () => {
   const rig = await newRig();
   await put(5);
