@@ -7,6 +7,7 @@ const features = [
   "steps",
   "credits",
   "outbox",
+  "providers",
   "schedules",
   "encryption",
   "logs",
@@ -27,6 +28,7 @@ export const MAY_IMPORT = {
   credits: below,
   encryption: below,
   outbox: below,
+  providers: below,
   logs: below,
   tracing: below,
   metrics: ["base", "db"],
@@ -63,5 +65,5 @@ export const MAY_IMPORT = {
   index: [...below, ...features, "client", "worker", "pool", "config", "ticks"],
   errors: [...below, ...features, "pool", "storage"],
   webhooks: ["outbox"],
-  observe: ["logs", "metrics", "alerts"],
+  observe: ["logs", "metrics", "alerts", "providers"],
 };

@@ -1,6 +1,7 @@
 // A run that happens in a child: what the supervisor knows of it, and what it does when the child asks for something.
 import type { Claim } from "../core/job/claim.js";
 import type { Ruled } from "../limits/limit-statements.js";
+import type { CallAsk, CallEnd } from "../providers/call-keeper.js";
 import type { DoneStep, Pause } from "../steps/step.js";
 import type { RunPort } from "./border/messages.js";
 import { Run, type RunnerOptions, type RunStores } from "./worker-port.js";
@@ -37,7 +38,7 @@ export interface PortsServed {
 }
 
 export function serve({ stores, completer }: PortsServed, run: RemoteRun, port: RunPort, args: readonly unknown[]) {
-  const { steps, nodes, tickOf, sends, progress } = stores;
+  const { steps, nodes, tickOf, sends, progress, providers } = stores;
   const { claim } = run;
   const isOver = () => run.isDecided;
   switch (port) {
@@ -61,6 +62,10 @@ export function serve({ stores, completer }: PortsServed, run: RemoteRun, port: 
       return progress.dismiss(claim);
     case "isSettled":
       return completer.isSettled(claim, isOver);
+    case "beginCall":
+      return providers.begin(claim, args[0] as CallAsk, isOver);
+    case "endCall":
+      return providers.end(claim, args[0] as CallEnd);
   }
 }
 

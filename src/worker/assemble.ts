@@ -22,6 +22,7 @@ import { LogKeeper } from "../logs/log-keeper.js";
 import { deliveryHandler } from "../outbox/delivery-handler.js";
 import { deliveryWriter } from "../outbox/delivery-mark.js";
 import { SendStore } from "../outbox/send-store.js";
+import { Desks } from "../providers/desks.js";
 import { type TickReader, tickReader } from "../schedules/tick-context.js";
 import type { StepKeeper } from "../steps/step.js";
 import { StepStore } from "../steps/step-store.js";
@@ -44,6 +45,8 @@ export interface Work {
   readonly progress: ProgressKeeper;
   /** A service that keeps what handlers log. */
   readonly logs: LogKeeper;
+  /** A service that speaks with the shared state of providers. */
+  readonly providers: Desks;
 }
 
 /** What a run needs of the database, for runners that are not in this process. */
@@ -56,6 +59,7 @@ export interface RunStores {
   readonly rules: RuleTeller;
   readonly progress: ProgressKeeper;
   readonly logs: LogKeeper;
+  readonly providers: Desks;
 }
 
 /** Makes what runs the jobs, when that is not this process. */
@@ -107,12 +111,13 @@ export function assembleWork(
   const tickOf = tickReader(db);
   const progress = new ProgressKeeper(context);
   const logs = new LogKeeper(context, redactorsOf(settings.redact, definitionsOf(options)));
+  const providers = new Desks(context);
   const keeper = watchSteps(steps, context.bus);
-  const stores = { context, steps: keeper, nodes, tickOf, sends, rules, progress, logs };
+  const stores = { context, steps: keeper, nodes, tickOf, sends, rules, progress, logs, providers };
   const { tell } = rules;
   const jobs = new ActiveJobs(context, {
     handlers: handlerTable([...(options.handlers ?? []), ...deliveries], middlewares),
-    members: contextMembers({ clock, codec, steps: { keeper, isTimeUp }, nodes, tickOf, tell, log, logs }),
+    members: contextMembers({ clock, codec, steps: { keeper, isTimeUp }, nodes, tickOf, tell, log, logs, calls: providers }),
     maker: effects,
     format: { seal: codec && resultSealer(codec, log), details: detailList({ delivery: deliveryWriter }) },
     progress,
@@ -127,5 +132,5 @@ export function assembleWork(
     jobsMax: settings.claimJobsMax,
     tenantJobsMax: settings.claimTenantMax,
   });
-  return { claimer, jobs, progress, logs };
+  return { claimer, jobs, progress, logs, providers };
 }

@@ -7,6 +7,8 @@ import type { NodeReader } from "../batches/flow.js";
 import type { ContextMembers, RunControl } from "../core/run/context.js";
 import { logMembers } from "../logs/log-context.js";
 import type { RunLogs } from "../logs/run-logs.js";
+import { callMembers } from "../providers/call-context.js";
+import type { CallKeeper } from "../providers/call-keeper.js";
 import { type PublishMembersOptions, publishMembers } from "../outbox/publish-context.js";
 import { type TickReader, tickMembers } from "../schedules/tick-context.js";
 import { type StepTools, stepMembers } from "../steps/step-context.js";
@@ -15,6 +17,7 @@ import { type StepTools, stepMembers } from "../steps/step-context.js";
 export type { BatchContext } from "../batches/batch-context.js";
 export type { LogContext } from "../logs/log-context.js";
 export type { PublishContext } from "../outbox/publish-context.js";
+export type { ProviderContext } from "../providers/call-context.js";
 export type { TickContext } from "../schedules/tick-context.js";
 export type { StepContext } from "../steps/step-context.js";
 
@@ -26,15 +29,17 @@ export interface MembersOptions extends PublishMembersOptions {
   readonly tickOf: TickReader;
   readonly log: Logger;
   readonly logs: RunLogs;
+  readonly calls: CallKeeper;
 }
 
 /** A member that `JobContext` declares and this lacks does not compile. */
 export const contextMembers =
-  ({ clock, codec, steps, nodes, tickOf, tell, log, logs }: MembersOptions) =>
+  ({ clock, codec, steps, nodes, tickOf, tell, log, logs, calls }: MembersOptions) =>
   (control: RunControl): ContextMembers => ({
     ...stepMembers(control, { ...steps, clock }),
     ...publishMembers(control, { codec, tell }),
     ...batchMembers(control, nodes),
     ...tickMembers(tickOf),
     ...logMembers(logs, log),
+    ...callMembers(calls, clock),
   });

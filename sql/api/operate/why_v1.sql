@@ -128,6 +128,7 @@ begin
   end if;
 
   return query select * from fairmill.why_limits(v_job.tenant, v_job.queue, v_job.kind, v_at);
+  return query select * from fairmill.why_providers(v_job.kind, v_at);
   if v_job.limit_key is not null then
     return query select * from fairmill.why_key(job_id, v_at);
   end if;

@@ -3,7 +3,7 @@
 -- that are over, unique keys whose period is over, unused meters, figures of workers, logs, alerts
 -- that are over, and workers that are gone, in bounded portions. Never waits long for a lock: what is busy now is
 -- removed by a later call.
--- Locks: 4 worker, 7 ended job, 9 step, 10 message, 11 tree, 23 observation (of each those that are free).
+-- Locks: 4 worker, 7 ended job, 9 step, 10 message, 11 tree, 23 observation, 30 call record (of each those that are free).
 -- Plan expected: a probe of job's indexes for each old key and each gone worker. Asked by a subquery for one value,
 -- which cannot be turned into a join: planned while the table was empty, a join would read the whole queue.
 create or replace function fairmill.retention(history_keep interval default '30 days', rows_max integer default 5000)
@@ -109,6 +109,7 @@ begin
   v_removed := v_removed + v_count;
 
   v_removed := v_removed + fairmill.forget_observations(v_before, rows_max);
+  v_removed := v_removed + fairmill.forget_calls(v_before, rows_max);
 
   delete from fairmill.worker w where w.id = any (array(
     select x.id from fairmill.worker x where x.state <> 'alive' and x.ended_at < now() - interval '1 day'

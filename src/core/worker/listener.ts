@@ -15,6 +15,8 @@ const POOLED_MS = 60_000;
 const CANCEL = "!cancel ";
 const DUE = "!due ";
 const TEST = "!test ";
+/** Then what became of it, a space, and its name. */
+const PROVIDER = "!provider ";
 
 /** A round opens the connection where there is none, and tests whether notifications arrive. */
 export class Listener implements Service {
@@ -86,7 +88,16 @@ export class Listener implements Service {
     if (payload.startsWith(TEST)) this.#heard.get(payload)?.();
     else if (payload.startsWith(CANCEL)) bus.tell("cancelRequested", payload.slice(CANCEL.length));
     else if (payload.startsWith(DUE)) bus.tell("due", Number(payload.slice(DUE.length)) || 0);
+    else if (payload.startsWith(PROVIDER)) this.#onProvider(payload.slice(PROVIDER.length));
     else bus.tell("wake", payload);
+  }
+
+  #onProvider(news: string): void {
+    const { bus } = this.#context;
+    const space = news.indexOf(" ");
+    bus.tell("provider", news.slice(space + 1));
+    // Jobs that need it may start.
+    if (news.startsWith("open ")) bus.tell("wake", undefined);
   }
 
   /**
