@@ -16,6 +16,8 @@ import { ServerTime } from "./server-time.js";
 
 /** A call that comes later than this after its time does not use it. */
 const LATE_MS_MAX = 20;
+/** The pace allows for so much; where a call came later, what follows it is put off by the rest. */
+const LATE_MS_FREE = 15;
 /** Ask again where nothing else is a reason to: another process's permits may be free, and its word was not heard. */
 const ASK_AGAIN_MS = 100;
 /** Figures are written this often. */
@@ -55,6 +57,7 @@ export class Desk {
   #othersWait = false;
   #closed: { readonly why: ClosedWhy; readonly untilMs: number } | undefined;
   #ok = 0;
+  #lateMs = 0;
   #failed = 0;
   #limited: { readonly untilMs: number; readonly by: string } | undefined;
   #probe: { readonly no: number; readonly result: "ok" | "failed" | "cut" } | undefined;
@@ -117,7 +120,9 @@ export class Desk {
     if (probeNo !== undefined)
       this.#probe = { no: probeNo, result: result === "failed" || result === "cut" ? result : "ok" };
     const isNews = result === "failed" || limited !== undefined || probeNo !== undefined;
-    if (isNews || this.#waiting.length > 0 || (this.#othersWait && this.#idle > 0)) this.#reuse(isNews);
+    // With a pace, a permit is of no use without a time: it goes back at once.
+    const isGivenBack = this.#idle > 0 && (this.#othersWait || this.settings.perSecond !== undefined);
+    if (isNews || this.#waiting.length > 0 || isGivenBack) this.#reuse(isNews);
   }
 
   /** A permit that became free goes to the next call that waits here, unless its pace or other processes say no. */
@@ -195,12 +200,15 @@ export class Desk {
       if (this.#waiting[n]!.isOver()) this.#waiting.splice(n, 1)[0]!.settle(undefined);
     const sentMs = clock.monotonic();
     const [ok, failed, limited, probe] = [this.#ok, this.#failed, this.#limited, this.#probe];
+    const lateMs = this.#lateMs;
+    this.#lateMs = 0;
     // What no call uses is given back by this word: none may begin under it any more.
     this.#idle = 0;
     const waiting = Math.max(0, this.#waiting.length - this.#promised);
     const facts: SyncFacts = {
       ...{ held: this.#inFlight + this.#promised, waiting, wanted: waiting, ok, failed },
       lead_ms: Math.min(50, this.#time.answerMs),
+      ...(lateMs > 0 && { late_ms: lateMs }),
       ...(limited && { limited_ms: Math.max(0, limited.untilMs - sentMs), limited_by: limited.by }),
       ...(probe && { probe: probe.result, probe_no: probe.no }),
       ...(withFigures && !this.#figures.isEmpty && { minute: this.#figures.take() }),
@@ -279,11 +287,22 @@ export class Desk {
       if (inMs > 0.2) return void clock.after(inMs, look);
       this.#promised--;
       const waiter = inMs < -LATE_MS_MAX || this.closed !== undefined ? undefined : this.#next();
-      if (waiter !== undefined) return this.#start(waiter, undefined);
+      if (waiter !== undefined) {
+        this.#start(waiter, undefined);
+        return void setImmediate(() => this.#begun(atMs));
+      }
       // The time is lost, and the permit that went with it is free from the next word on.
       if (this.#waiting.length > this.#promised || this.settings.inFlight !== undefined) this.#speak();
     };
     look();
+  }
+
+  /** The function of a call has been called: what it did at once, such as loading code, may have taken its time. */
+  #begun(atMs: number): void {
+    const lateMs = this.#context.clock.monotonic() - atMs - LATE_MS_FREE;
+    if (lateMs <= 0) return;
+    this.#lateMs = Math.min(1_000, Math.max(this.#lateMs, lateMs));
+    this.#speak();
   }
 
   #againIn(ms: number): void {

@@ -32,7 +32,9 @@ export class Desks implements CallKeeper, Service {
   constructor(context: WorkerContext) {
     this.#context = context;
     this.#charges = new Charges(context.db, context.clock, context.trouble);
-    context.bus.on("provider", (name) => this.#desks.get(name)?.heard());
+    context.bus.on("provider", ({ name, worker }) => {
+      if (worker === undefined || worker === context.identity.id) this.#desks.get(name)?.heard();
+    });
   }
 
   connect(wake: (inMs?: number) => void): void {

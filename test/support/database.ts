@@ -40,6 +40,13 @@ async function asAdmin(serverUrl: string, work: (admin: pg.Client) => Promise<vo
 }
 
 const TABLES = [
+  "provider",
+  "provider_need",
+  "provider_share",
+  "provider_event",
+  "provider_minute",
+  "provider_charge",
+  "provider_cost",
   "job_log",
   "metric_sample",
   "worker_tick_metrics",

@@ -1,6 +1,7 @@
 -- A worker's word with a provider's shared state: reports what its calls came to, and asks for calls that it may begin.
 --   facts  held: calls in flight;  waiting: calls that wait for their turn;  wanted: how many of them may begin if there
---          is room;  lead_ms: how long an answer takes to reach it, at most 50;  ok, failed: results since the last word;  limited_ms: the provider said that it takes no call for
+--          is room;  lead_ms: how long an answer takes to reach it, at most 50;  late_ms: a call came later to its time than
+--          the pace allows for;  ok, failed: results since the last word;  limited_ms: the provider said that it takes no call for
 --          so long, limited_by: how it said so;  probe, probe_no: what the probe came to (ok | failed | cut);
 --          minute: {calls, failures, limited, sum_ms, max_ms, buckets} for the record of latencies
 -- Result: at: the time of the answer in milliseconds since 1970;  permits: how many calls the worker may have in
@@ -20,6 +21,7 @@ as $$
 declare
   c_margin  constant float8 := 1.04;
   c_turn    constant interval := '1 second';
+  c_ahead   constant interval := '500 milliseconds';
   v_old     fairmill.provider;
   v_new     fairmill.provider;
   v_share   fairmill.provider_share;
@@ -78,8 +80,12 @@ begin
   end if;
   if v_new.per_second is not null and not v_probes then
     v_gap := c_margin / v_new.per_second * interval '1 second';
-    v_first := greatest(v_new.next_start_at,
+    v_first := greatest(v_new.next_start_at + coalesce((facts ->> 'late_ms')::float8, 0) * interval '1 millisecond',
       v_at + least(50, coalesce((facts ->> 'lead_ms')::float8, 0)) * interval '1 millisecond');
+    v_new.next_start_at := case when facts ? 'late_ms' then v_first else v_new.next_start_at end;
+    -- No further ahead than this, so that what becomes known meanwhile holds for all but a few calls.
+    v_count := least(v_count, greatest(case when v_first < v_at + c_ahead then 1 else 0 end,
+      ceil(extract(epoch from v_at + c_ahead - v_first) / extract(epoch from v_gap))))::integer;
     select coalesce(jsonb_agg(extract(epoch from v_first + v_gap * n)::float8 * 1000), '[]') into v_starts
     from generate_series(0, v_count - 1) as n;
     if v_count > 0 then
@@ -126,11 +132,15 @@ begin
     perform pg_notify('fairmill', '!provider open ' || v_new.name);
   elsif v_new.closed_until > v_at and v_new.closed_until is distinct from v_old.closed_until then
     perform pg_notify('fairmill', '!provider closed ' || v_new.name);
-  elsif v_allowed.others_wait and v_permits > v_held + v_count or v_waiting > 0 and v_waited = 0
-      and v_new.in_flight is not null then
-    -- A permit has become free here, and it is another worker's turn; or calls began to wait here, and another worker
-    -- may have permits that it does not use.
-    perform pg_notify('fairmill', '!provider turn ' || v_new.name);
+  elsif v_allowed.others_wait and v_permits > v_held + v_count then
+    -- Permits have become free here: workers that wait for them, and were served longest ago, are told by name.
+    perform pg_notify('fairmill', '!provider turn ' || s.worker || ' ' || v_new.name)
+    from (select x.worker from fairmill.provider_share x
+          where x.provider = v_new.name and x.worker <> worker_id and x.waiting > 0
+          order by x.permits, x.served_at limit v_permits - v_held - v_count) s;
+  elsif v_waiting > 0 and v_waited = 0 and v_new.in_flight is not null and v_new.per_second is null then
+    -- Calls begin to wait here: another worker may have permits that it does not use.
+    perform pg_notify('fairmill', '!provider wanted ' || v_new.name);
   end if;
   return jsonb_strip_nulls(jsonb_build_object(
     'at', extract(epoch from v_at)::float8 * 1000,

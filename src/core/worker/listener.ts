@@ -15,7 +15,7 @@ const POOLED_MS = 60_000;
 const CANCEL = "!cancel ";
 const DUE = "!due ";
 const TEST = "!test ";
-/** Then what became of it, a space, and its name. */
+/** Then what became of it, for a turn the worker whose it is, and its name. */
 const PROVIDER = "!provider ";
 
 /** A round opens the connection where there is none, and tests whether notifications arrive. */
@@ -94,10 +94,14 @@ export class Listener implements Service {
 
   #onProvider(news: string): void {
     const { bus } = this.#context;
-    const space = news.indexOf(" ");
-    bus.tell("provider", news.slice(space + 1));
+    const [what, rest] = firstWord(news);
+    if (what === "turn") {
+      const [worker, name] = firstWord(rest);
+      return bus.tell("provider", { name, worker });
+    }
+    bus.tell("provider", { name: rest });
     // Jobs that need it may start.
-    if (news.startsWith("open ")) bus.tell("wake", undefined);
+    if (what === "open") bus.tell("wake", undefined);
   }
 
   /**
@@ -137,4 +141,9 @@ export class Listener implements Service {
     this.#isWorking = isWorking;
     this.#context.bus.tell("listening", isWorking);
   }
+}
+
+function firstWord(text: string): [word: string, rest: string] {
+  const space = text.indexOf(" ");
+  return [text.slice(0, space), text.slice(space + 1)];
 }
