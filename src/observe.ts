@@ -11,7 +11,14 @@ export type { KeptLevel } from "./logs/log-statements.js";
 export type { Figures } from "./metrics/figures.js";
 export type { FleetMetricsOptions } from "./metrics/fleet-metrics.js";
 export type { Measurement, Metrics } from "./metrics/metrics-client.js";
-export type { CostFilter, CostGroup, CostSum, JobCharge, ProviderEvent, ProviderState } from "./providers/provider-statements.js";
+export type { Series, SeriesBy, SeriesName, SeriesQuery } from "./metrics/series.js";
+export type {
+  CostFilter,
+  CostGroup,
+  CostSum,
+  JobCharge,
+  ProviderEvent,
+  ProviderState,
+} from "./providers/provider-statements.js";
 export type { CloseOptions, Providers } from "./providers/providers-client.js";
 export type { CallContext, CallOptions } from "./providers/run-calls.js";
-export type { Series, SeriesBy, SeriesName, SeriesQuery } from "./metrics/series.js";

@@ -40,19 +40,24 @@ export function callMembers(keeper: CallKeeper, clock: Clock): ContextMembers<ke
         }),
     );
   return {
-    call: (run) => (provider, work, options = {}) => {
-      try {
-        const refusal = run.asked?.refusal("ctx.call");
-        if (refusal !== undefined) return rejected(refusal);
-        refuseUnknown(options, ["cost"], "ctx.call");
-        if (typeof work !== "function")
-          throw new ConfigError("call", "ctx.call: the second argument must be a function, like ({ signal }) => fetch(url, { signal }).");
-        const { cost } = options;
-        const checked = cost === undefined ? {} : { cost: checkCost(cost, "ctx.call: cost") };
-        return callsOf(run).call(chainOf(provider, "ctx.call"), work, checked);
-      } catch (error) {
-        return rejected(error as Error);
-      }
-    },
+    call:
+      (run) =>
+      (provider, work, options = {}) => {
+        try {
+          const refusal = run.asked?.refusal("ctx.call");
+          if (refusal !== undefined) return rejected(refusal);
+          refuseUnknown(options, ["cost"], "ctx.call");
+          if (typeof work !== "function")
+            throw new ConfigError(
+              "call",
+              "ctx.call: the second argument must be a function, like ({ signal }) => fetch(url, { signal }).",
+            );
+          const { cost } = options;
+          const checked = cost === undefined ? {} : { cost: checkCost(cost, "ctx.call: cost") };
+          return callsOf(run).call(chainOf(provider, "ctx.call"), work, checked);
+        } catch (error) {
+          return rejected(error as Error);
+        }
+      },
   };
 }

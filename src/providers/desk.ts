@@ -2,8 +2,8 @@
 // word at a time, and each word carries everything that has come up since the last one: results, permits that are free again, calls that want to begin.
 //
 //  1. Without a pace, a permit that this process has, or a provider without limits, lets a call begin without a word, for as long as the last answer holds.
-//  2. With a pace, each call gets a time at which it begins. A process that comes too late for one does not use it: it would reach the receiver beside
-//     calls that are on time.
+//  2. With a pace, each call gets a time at which it begins. Where a process comes late to one, it says so, and what follows in the fleet is put off; where it
+//     comes too late, it does not use it. Otherwise the call would reach the receiver beside calls that are on time.
 //  3. What a word asks for and is not given, the next one asks for again: when a call ends here, when another process frees a permit, or after a while.
 import type { Clock } from "../base/clock.js";
 import { CallFigures } from "./call-figures.js";
@@ -14,10 +14,10 @@ import type { SyncAnswer, SyncFacts } from "./provider-statements.js";
 import type { Limited } from "./rate-headers.js";
 import { ServerTime } from "./server-time.js";
 
-/** A call that comes later than this after its time does not use it. */
-const LATE_MS_MAX = 20;
-/** The pace allows for so much; where a call came later, what follows it is put off by the rest. */
+/** The pace allows for so much; where a call comes later to its time, what follows in the fleet is put off by the rest. */
 const LATE_MS_FREE = 15;
+/** Later than this it does not use its time at all. */
+const LATE_MS_MAX = 100;
 /** Ask again where nothing else is a reason to: another process's permits may be free, and its word was not heard. */
 const ASK_AGAIN_MS = 100;
 /** Figures are written this often. */
@@ -286,7 +286,7 @@ export class Desk {
       // Timers fire early by a hair.
       if (inMs > 0.2) return void clock.after(inMs, look);
       this.#promised--;
-      const waiter = inMs < -LATE_MS_MAX || this.closed !== undefined ? undefined : this.#next();
+      const waiter = -inMs > this.#lateMsMax || this.closed !== undefined ? undefined : this.#next();
       if (waiter !== undefined) {
         this.#start(waiter, undefined);
         return void setImmediate(() => this.#begun(atMs));
@@ -295,6 +295,11 @@ export class Desk {
       if (this.#waiting.length > this.#promised || this.settings.inFlight !== undefined) this.#speak();
     };
     look();
+  }
+
+  /** To put others off for longer than the pace is between two calls would cost more than to leave this time unused. */
+  get #lateMsMax(): number {
+    return Math.min(LATE_MS_MAX, LATE_MS_FREE + 1000 / (this.settings.perSecond ?? 1));
   }
 
   /** The function of a call has been called: what it did at once, such as loading code, may have taken its time. */

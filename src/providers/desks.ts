@@ -59,7 +59,8 @@ export class Desks implements CallKeeper, Service {
         return { call, index, isProbe: grant.probeNo !== undefined };
       }
       if (cost !== undefined) await this.#charges.end(call, { state: "void", cost: undefined });
-      if (grant === undefined) throw new LeaseLostError("The run has ended: calls belong to a handler that still runs.");
+      if (grant === undefined)
+        throw new LeaseLostError("The run has ended: calls belong to a handler that still runs.");
       closed.push(grant);
     }
     return { closed };

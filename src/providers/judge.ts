@@ -38,8 +38,7 @@ export const isAnswer = (value: unknown): value is AnswerLike => {
 export function judgeStatus(status: number, read: HeaderReader, nowMs: number, pauseMs: number): Judgement {
   const isLimited = status === 429;
   const limited = limitedBy(read, nowMs, isLimited || status === 503);
-  if (isLimited)
-    return { result: "limited", status, limited: limited ?? { ms: pauseMs, by: "429" } };
+  if (isLimited) return { result: "limited", status, limited: limited ?? { ms: pauseMs, by: "429" } };
   const result = status >= 500 || status === 408 ? "failed" : status === 401 || status === 403 ? "refused" : "ok";
   return { result, status, limited };
 }

@@ -158,15 +158,7 @@ const numberOrNull = (value: number | string | null): number | null => (value ==
 export interface ProviderEvent {
   readonly id: string;
   readonly at: Date;
-  readonly event:
-    | "tripped"
-    | "probing"
-    | "recovered"
-    | "probe-failed"
-    | "rate-limited"
-    | "closed"
-    | "opened"
-    | "reset";
+  readonly event: "tripped" | "probing" | "recovered" | "probe-failed" | "rate-limited" | "closed" | "opened" | "reset";
   readonly until: Date | null;
 }
 

@@ -6,7 +6,12 @@ import type { RunAttachment } from "../core/run/run.js";
 import type { CallKeeper, ChargeEnd } from "./call-keeper.js";
 import { type AnswerLike, isAnswer, type Judgement, judgeAnswer, judgeError } from "./judge.js";
 import { checkCost, type Provider } from "./provider.js";
-import { type ClosedProvider, ProviderClosedError, ProviderFailedError, ProviderTimeoutError } from "./provider-errors.js";
+import {
+  type ClosedProvider,
+  ProviderClosedError,
+  ProviderFailedError,
+  ProviderTimeoutError,
+} from "./provider-errors.js";
 
 /** What the function of a call is given. */
 export interface CallContext {
@@ -67,11 +72,7 @@ export class Calls implements RunAttachment {
     for (const abort of this.#aborts) abort(reason);
   }
 
-  call<T>(
-    chain: readonly Provider[],
-    work: (call: CallContext) => T | Promise<T>,
-    { cost }: CallOptions,
-  ): Promise<T> {
+  call<T>(chain: readonly Provider[], work: (call: CallContext) => T | Promise<T>, { cost }: CallOptions): Promise<T> {
     const calling = this.#call(chain, work, cost);
     this.#open.add(calling);
     // One that is not awaited must not end the process when it fails.
@@ -91,8 +92,7 @@ export class Calls implements RunAttachment {
       this.#refuse();
       const links = rest.map((one) => ({ settings: one.settings, cost: cost ?? one.cost }));
       const begun = await this.#unlessAborted(keeper.begin(claim, { chain: links }, isOver), (late) => {
-        if ("call" in late)
-          void keeper.end(claim, { ...NOT_BEGUN, call: late.call }).catch(() => {});
+        if ("call" in late) void keeper.end(claim, { ...NOT_BEGUN, call: late.call }).catch(() => {});
       });
       if ("closed" in begun) {
         closed.push(...begun.closed);
@@ -118,11 +118,7 @@ export class Calls implements RunAttachment {
     throw new ProviderClosedError(closed);
   }
 
-  async #try<T>(
-    provider: Provider,
-    call: string,
-    work: (call: CallContext) => T | Promise<T>,
-  ): Promise<Tried<T>> {
+  async #try<T>(provider: Provider, call: string, work: (call: CallContext) => T | Promise<T>): Promise<Tried<T>> {
     const { claim, clock, keeper } = this.#run;
     const { timeoutMs } = provider.settings;
     const stop = new AbortController();
@@ -198,8 +194,7 @@ export class Calls implements RunAttachment {
   #refuse(): void {
     const reason = this.#run.abortedBy();
     if (reason !== undefined) throw reason;
-    if (this.#run.isOver())
-      throw new LeaseLostError("The run has ended: calls belong to a handler that still runs.");
+    if (this.#run.isOver()) throw new LeaseLostError("The run has ended: calls belong to a handler that still runs.");
   }
 
   /** The run may be told to stop while a call waits for its turn. `late`: what becomes of an answer that nothing waits for any more. */

@@ -117,7 +117,17 @@ export function assembleWork(
   const { tell } = rules;
   const jobs = new ActiveJobs(context, {
     handlers: handlerTable([...(options.handlers ?? []), ...deliveries], middlewares),
-    members: contextMembers({ clock, codec, steps: { keeper, isTimeUp }, nodes, tickOf, tell, log, logs, calls: providers }),
+    members: contextMembers({
+      clock,
+      codec,
+      steps: { keeper, isTimeUp },
+      nodes,
+      tickOf,
+      tell,
+      log,
+      logs,
+      calls: providers,
+    }),
     maker: effects,
     format: { seal: codec && resultSealer(codec, log), details: detailList({ delivery: deliveryWriter }) },
     progress,

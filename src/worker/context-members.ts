@@ -7,9 +7,9 @@ import type { NodeReader } from "../batches/flow.js";
 import type { ContextMembers, RunControl } from "../core/run/context.js";
 import { logMembers } from "../logs/log-context.js";
 import type { RunLogs } from "../logs/run-logs.js";
+import { type PublishMembersOptions, publishMembers } from "../outbox/publish-context.js";
 import { callMembers } from "../providers/call-context.js";
 import type { CallKeeper } from "../providers/call-keeper.js";
-import { type PublishMembersOptions, publishMembers } from "../outbox/publish-context.js";
 import { type TickReader, tickMembers } from "../schedules/tick-context.js";
 import { type StepTools, stepMembers } from "../steps/step-context.js";
 

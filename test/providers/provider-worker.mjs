@@ -5,10 +5,11 @@ const { url, simulator, providers: given, options, job } = JSON.parse(process.en
 const say = (message) => process.connected && process.send(message);
 
 /** The last one first: each is the fallback of the one before it. */
-const providers = given.reduceRight((chain, one) => {
-  const fallback = chain[0];
-  return [defineProvider(fallback ? { ...one, fallback } : one), ...chain];
-}, []);
+const providers = [];
+for (const one of given.toReversed()) {
+  const [fallback] = providers;
+  providers.unshift(defineProvider(fallback ? { ...one, fallback } : one));
+}
 
 const ask = async ({ signal, check, provider }, id) => {
   say({ calling: id, provider: provider.name });
