@@ -14,6 +14,7 @@ export type WhyCheckName =
   | "queue cap"
   | "kind cap"
   | "rate"
+  | "provider"
   | "key"
   | "worker"
   | "turn"

@@ -103,7 +103,7 @@ test("B14: while both are down no job of the kind runs, why names them, no worke
       const [ready] = await database.query<{ id: string }>(
         "select id::text as id from fairmill.job where state = 'ready' limit 1",
       );
-      const check = ready && (await client.why(ready.id)).checks.find(({ check }) => check === "provider");
+      const check = ready && (await client.why(ready.id))?.checks.find(({ check }) => check === "provider");
       return check?.passed === false ? check : undefined;
     });
     expect(asked.reason).toMatch(/The provider gemini is closed until .*The provider second is closed until/);

@@ -1,4 +1,3 @@
-
 import { expect, test } from "vitest";
 import { NonRetryableError } from "../../src/base/errors.js";
 import { isAnswer, judgeAnswer, judgeError } from "../../src/providers/judge.js";
