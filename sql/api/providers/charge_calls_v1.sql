@@ -19,7 +19,8 @@ begin
   if jsonb_array_length(begun) > 0 then
     with made as (
       insert into fairmill.provider_charge (id, job_id, provider, tenant, kind, worker, day, currency, cost)
-      select c.id, c.job_id, c.provider, c.tenant, c.kind, c.worker, (now() at time zone 'UTC')::date, c.currency, c.cost
+      select c.id, c.job_id, c.provider, c.tenant, c.kind, c.worker, (now() at time zone 'UTC')::date, c.currency,
+        c.cost
       from jsonb_to_recordset(begun) as c (id text, job_id bigint, provider text, tenant text, kind text, worker text,
         currency text, cost numeric)
       order by c.id
@@ -29,7 +30,8 @@ begin
   end if;
   if jsonb_array_length(ended) > 0 then
     with known as (
-      select c.id, c.cost as expected, e.state, case e.state when 'void' then 0 else coalesce(e.cost, c.cost) end as cost
+      select c.id, c.cost as expected, e.state,
+        case e.state when 'void' then 0 else coalesce(e.cost, c.cost) end as cost
       from (select x.id, x.state, x.cost from jsonb_to_recordset(ended) as x (id text, state text, cost numeric)
             order by x.id) e
       cross join lateral (select x.id, x.cost from fairmill.provider_charge x where x.id = e.id and x.state = 'begun'

@@ -1,9 +1,10 @@
--- A worker's word with a provider's shared state: reports what its calls came to, and asks for calls that it may begin.
---   facts  held: calls in flight;  waiting: calls that wait for their turn;  wanted: how many of them may begin if there
---          is room;  lead_ms: how long an answer takes to reach it, at most 50;  late_ms: a call came later to its time than
---          the pace allows for;  ok, failed: results since the last word;  limited_ms: the provider said that it takes no call for
---          so long, limited_by: how it said so;  probe, probe_no: what the probe came to (ok | failed | cut);
---          minute: {calls, failures, limited, sum_ms, max_ms, buckets} for the record of latencies
+-- A worker's word with a provider's shared state: reports what its calls came to, and asks for calls that it may
+-- begin.
+--   facts  held: calls in flight;  waiting: calls that wait for their turn;  wanted: how many may begin if there is
+--          room;  lead_ms: how long an answer takes to reach the worker, at most 50;  late_ms: a call came later to its
+--          time than the pace allows for;  ok, failed: results since the last word;  limited_ms: the provider said that
+--          it takes no call for so long, limited_by: how it said so;  probe, probe_no: what the probe came to
+--          (ok | failed | cut);  minute: {calls, failures, limited, sum_ms, max_ms, buckets} for the record of latencies
 -- Result: at: the time of the answer in milliseconds since 1970;  permits: how many calls the worker may have in
 --   flight, null: any number;  starts: times in milliseconds since 1970 at which a call may begin, one call each, null:
 --   at once, as far as permits go;  keep_ms: for how long permits may be used again without asking;  closed_in_ms,

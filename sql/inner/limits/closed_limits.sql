@@ -23,12 +23,13 @@ begin
         'why', coalesce(g.facts ->> 'why', case
           when (g.facts -> 'free')::integer <= coalesce((used -> g.name)::integer, 0) then 'cap' else 'rate' end),
         -- Of a provider as add_closed_kinds said.
-        'open_in_ms', case when not g.facts ? 'open_in_ms' and g.facts ? 'per_ms' and g.facts ->> 'why' is distinct from 'cap' then
+        'open_in_ms', case when g.facts ? 'open_in_ms' then (g.facts -> 'open_in_ms')::float8
+          when g.facts ? 'per_ms' and g.facts ->> 'why' is distinct from 'cap' then
           (select greatest(0, extract(epoch from r.open_at - at)::float8 * 1000) from fairmill.meter m
            cross join lateral fairmill.rate_room(m.spent_at, m.spent, (g.facts -> 'limit')::integer,
              (g.facts -> 'per_ms')::bigint, g.facts ->> 'how', at) r
            where m.use = 'start' and m.scope = g.facts ->> 'scope' and m.name = g.facts ->> 'name'
-             and r.room <= 0) else (g.facts -> 'open_in_ms')::float8 end))
+             and r.room <= 0) end))
     from jsonb_each(limits) as g (name, facts)
     where (g.facts -> 'room')::integer <= coalesce((used -> g.name)::integer, 0));
 end

@@ -20,8 +20,8 @@ begin
   select * into v_closed from fairmill.closed_kinds(array[why_providers.kind], at);
   return query
     select 'provider', not found_closed.is_closed,
-      case when not found_closed.is_closed then 'The providers that it needs take calls: ' || array_to_string(v_names, ', ')
-        || '.'
+      case when not found_closed.is_closed
+        then 'The providers that it needs take calls: ' || array_to_string(v_names, ', ') || '.'
         when v_closed.is_crowded then 'More calls wait for the provider ' || array_to_string(v_closed.providers, ', ')
           || ' than it takes in a second: the kind goes on when there are fewer.'
         else (select string_agg('The provider ' || p.name || ' is closed'

@@ -3,7 +3,8 @@
 -- that are over, unique keys whose period is over, unused meters, figures of workers, logs, alerts
 -- that are over, and workers that are gone, in bounded portions. Never waits long for a lock: what is busy now is
 -- removed by a later call.
--- Locks: 4 worker, 7 ended job, 9 step, 10 message, 11 tree, 23 observation, 30 call record (of each those that are free).
+-- Locks: 4 worker, 7 ended job, 9 step, 10 message, 11 tree, 23 observation, 30 call record (of each those that are
+-- free).
 -- Plan expected: a probe of job's indexes for each old key and each gone worker. Asked by a subquery for one value,
 -- which cannot be turned into a join: planned while the table was empty, a join would read the whole queue.
 create or replace function fairmill.retention(history_keep interval default '30 days', rows_max integer default 5000)
