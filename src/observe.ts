@@ -12,6 +12,7 @@ export type { Figures } from "./metrics/figures.js";
 export type { FleetMetricsOptions } from "./metrics/fleet-metrics.js";
 export type { Measurement, Metrics } from "./metrics/metrics-client.js";
 export type { Series, SeriesBy, SeriesName, SeriesQuery } from "./metrics/series.js";
+export type { ProviderOptions } from "./providers/provider.js";
 export type {
   CostFilter,
   CostGroup,

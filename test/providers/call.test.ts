@@ -11,10 +11,10 @@ import {
   handle,
   type JobContext,
   type Provider,
-  type ProviderOptions,
   silentLogger,
 } from "fairmill";
 import { ProviderClosedError, ProviderTimeoutError } from "fairmill/errors";
+import type { ProviderOptions } from "fairmill/observe";
 import { expect, onTestFinished, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { waitUntil } from "../support/wait.js";

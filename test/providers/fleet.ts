@@ -1,7 +1,8 @@
 // Worker processes whose jobs call simulated providers.
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { createClient, defineJob, type ProviderOptions, type WorkerOptions } from "fairmill";
+import { createClient, defineJob, type WorkerOptions } from "fairmill";
+import type { ProviderOptions } from "fairmill/observe";
 import { afterEach } from "vitest";
 import type { TestDatabase } from "../support/database.js";
 import { endAfterTest } from "../support/leftovers.js";

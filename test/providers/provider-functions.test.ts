@@ -80,9 +80,10 @@ test("calls with a pace begin no closer than the limit and four per cent, whiche
   expect(starts).toHaveLength(7);
   for (let n = 1; n < starts.length; n++) expect(starts[n]! - starts[n - 1]!).toBeCloseTo(52, 1);
   // Not further ahead than half a second.
-  const { at, starts: rest } = await sync("a", wants(100));
-  expect(rest!.at(-1)! - at).toBeLessThanOrEqual(500);
-  expect((await sync("a", wants(100))).starts).toEqual([]);
+  for (let times = 0; times < 2; times++) {
+    const { at, starts: rest } = await sync("a", wants(100));
+    for (const start of rest!) expect(start - at).toBeLessThanOrEqual(500);
+  }
 });
 
 test("a call that came late puts off what follows", async () => {

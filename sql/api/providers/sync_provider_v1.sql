@@ -4,7 +4,7 @@
 --          room;  lead_ms: how long an answer takes to reach the worker, at most 50;  late_ms: a call came later to its
 --          time than the pace allows for;  ok, failed: results since the last word;  limited_ms: the provider said that
 --          it takes no call for so long, limited_by: how it said so;  probe, probe_no: what the probe came to
---          (ok | failed | cut);  minute: {calls, failures, limited, sum_ms, max_ms, buckets} for the record of latencies
+--          (ok | failed | cut);  minute: {calls, failures, limited, sum_ms, max_ms, buckets}, for the record
 -- Result: at: the time of the answer in milliseconds since 1970;  permits: how many calls the worker may have in
 --   flight, null: any number;  starts: times in milliseconds since 1970 at which a call may begin, one call each, null:
 --   at once, as far as permits go;  keep_ms: for how long permits may be used again without asking;  closed_in_ms,
