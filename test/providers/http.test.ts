@@ -65,7 +65,7 @@ test("fairmill providers: looks, closes, opens, sums", async () => {
     closed: { why: "hand", note: "they migrate" },
   });
   expect((await run("reset", "pixian")).stdout).toBe("Open, and as new.\n");
-  expect((await run("costs", "--by", "tenant")).stdout).toMatch(/acme +2 +1(\.0)? EUR\n *globex +1 +0\.5 EUR/);
+  expect((await run("costs", "--group-by", "tenant")).stdout).toMatch(/acme +2 +1(\.0)? EUR\n *globex +1 +0\.5 EUR/);
   const wrong = await run("show", "pixia");
   expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringMatching(/There is no provider "pixia"/)]);
 });

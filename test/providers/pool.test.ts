@@ -38,6 +38,8 @@ test("B19: children of a supervisor share its permits; a child that is killed gi
   const arrivals = await simulator.log("pixian");
   expect(Math.max(...arrivals.map(({ running }) => running))).toBe(2);
   // What was cut is listed, what was paid is on record.
+  const open = "select state, id from fairmill.provider_charge where state = 'begun'";
+  await waitUntil("no call is open any more", async () => (await database.query(open)).length === 0);
   const states = await database.query<{ state: string; count: number }>(
     "select state, count(*)::int as count from fairmill.provider_charge where state <> 'void' group by state order by state",
   );

@@ -117,7 +117,7 @@ interface CostOptions {
   readonly tenant?: string;
   readonly provider?: string;
   readonly kind?: string;
-  readonly by?: readonly string[];
+  readonly groupBy?: readonly string[];
   readonly limit: number;
 }
 
@@ -126,7 +126,7 @@ const costs = defineCommand<CostOptions, []>({
   summary: "show what calls cost: of today, or of other days",
   examples: [
     ["fairmill providers costs", "today, by provider"],
-    ["fairmill providers costs --since 2026-11-01 --by day --by tenant", "by day and tenant"],
+    ["fairmill providers costs --since 2026-11-01 --group-by day --group-by tenant", "by day and tenant"],
   ],
   declare: (command) =>
     void command
@@ -135,14 +135,14 @@ const costs = defineCommand<CostOptions, []>({
       .option("--tenant <name>", "of this tenant", name("--tenant"))
       .option("--provider <name>", "of this provider", name("--provider"))
       .option("--kind <name>", "of this kind", name("--kind"))
-      .option("--by <what>", `sums by ${COST_GROUPS.join(", ")}; may be repeated`, (one, all: string[] = []) => [
+      .option("--group-by <what>", `sums by ${COST_GROUPS.join(", ")}; may be repeated`, (one, all: string[] = []) => [
         ...all,
         one,
       ])
       .option("--limit <n>", "how many sums, at most 1000", whole("--limit", 1, 1_000), 50),
   run: async ({ options, out }) => {
     const { since, until, tenant, provider, kind, limit } = options;
-    const by = (options.by ?? ["provider"]) as readonly CostGroup[];
+    const by = (options.groupBy ?? ["provider"]) as readonly CostGroup[];
     const filter = { by, limit, ...given({ since, until, tenant, provider, kind }) };
     const sums = await withClient(await findTarget(options), (client) => client.providers.costs(filter));
     out.result({ costs: sums }, shownCosts(sums, by, out.columns));
@@ -156,7 +156,7 @@ export const providers: CommandGroup = {
   examples: [
     ["fairmill providers list", "open or closed, calls under way, latency"],
     ["fairmill providers close pixian --for 10m", "no call begins for ten minutes"],
-    ["fairmill providers costs --by tenant", "what today's calls cost"],
+    ["fairmill providers costs --group-by tenant", "what today's calls cost"],
   ],
   verbs: [list, show, close, open, reset, costs],
 };
