@@ -3,12 +3,13 @@ import { type Duration, toMs } from "../base/duration.js";
 import { ConfigError, FairmillError } from "../base/errors.js";
 import { checkJobId } from "../base/job-id.js";
 import { limitOf } from "../base/page.js";
-import { nameOf, oneOf, refuseUnknown } from "../base/settings.js";
+import { nameOf, oneOf, readable, refuseUnknown } from "../base/settings.js";
 import { showValue } from "../base/show-value.js";
 import type { ClientContext } from "../core/enqueue/client-context.js";
 import {
   COST_GROUPS,
   type CostFilter,
+  type CostGroup,
   type CostSum,
   closeProvider,
   EVENTS_MAX,
@@ -55,12 +56,9 @@ export class Providers {
     return this.#context.call(() => readProviders(this.#context, undefined));
   }
 
-  get(name: string): Promise<ProviderState> {
-    return this.#context.call(async () => {
-      const [found] = await readProviders(this.#context, [nameOf(name, "provider")]);
-      if (found === undefined) throw new ProviderNotFoundError(name);
-      return found;
-    });
+  /** Undefined: no worker has reported one of this name. */
+  get(name: string): Promise<ProviderState | undefined> {
+    return this.#context.call(async () => (await readProviders(this.#context, [nameOf(name, "provider")]))[0]);
   }
 
   /** What became of it, newest first; at most 200 changes, 50 unless `limit` says. */
@@ -115,7 +113,7 @@ export class Providers {
 
 function checkCosts(filter: CostFilter) {
   refuseUnknown(filter, ["since", "until", "tenant", "provider", "kind", "by", "limit"], "providers.costs");
-  const { by = ["provider"] } = filter;
+  const by = readable("by", "providers.costs", () => checkGroups(filter.by ?? ["provider"]));
   for (const setting of ["since", "until"] as const) {
     const day: unknown = filter[setting];
     if (day !== undefined && !(typeof day === "string" && isDay(day)))
@@ -123,8 +121,6 @@ function checkCosts(filter: CostFilter) {
   }
   for (const setting of ["tenant", "provider", "kind"] as const)
     if (filter[setting] !== undefined) nameOf(filter[setting], setting);
-  if (!Array.isArray(by)) throw new ConfigError("by", `providers.costs: by: ${showValue(by)} is no list.`);
-  for (const group of by) oneOf(group, COST_GROUPS, "by", "providers.costs");
   return { ...filter, by, limit: filter.limit === undefined ? 100 : limitOf(filter.limit, COSTS_MAX) };
 }
 
@@ -132,4 +128,9 @@ function isDay(text: string): boolean {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;
   const time = new Date(`${text}T00:00:00Z`);
   return !Number.isNaN(time.getTime()) && time.toISOString().startsWith(text);
+}
+
+function checkGroups(by: unknown): readonly CostGroup[] {
+  if (!Array.isArray(by)) throw new ConfigError("by", `providers.costs: by: ${showValue(by)} is no list.`);
+  return [...(by as readonly unknown[])].map((group) => oneOf(group, COST_GROUPS, "by", "providers.costs"));
 }

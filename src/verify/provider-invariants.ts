@@ -14,11 +14,11 @@ export const PROVIDER_INVARIANTS: readonly Invariant[] = [
   },
   {
     id: "provider",
-    sentence: "a provider has a probe exactly while its breaker is half-open, and one at most",
+    sentence: "while a probe of a provider is under way, the provider is closed to all other calls",
     walk: "once",
     query: `select p.name as id from fairmill.provider p
       where $1::bigint is not null and $2::bigint is null
-        and ((p.breaker = 'half-open') <> (p.probe_worker is not null) or (p.breaker <> 'closed' and p.closed_until is null))`,
+        and p.breaker = 'half-open' and p.closed_until < p.probe_until`,
   },
   {
     id: "cost",

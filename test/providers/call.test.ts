@@ -215,7 +215,7 @@ test("a job that is cancelled while its call waits, or is under way, ends at onc
       await waitUntil("both are cancelled", async () =>
         (await Promise.all(ids.map((id) => client.job(id)))).every((one) => one?.state === "cancelled"),
       );
-      await waitUntil("nothing is in flight", async () => (await client.providers.get("gemini")).inFlight === 0);
+      await waitUntil("nothing is in flight", async () => (await client.providers.get("gemini"))?.inFlight === 0);
     },
   );
   expect(await database.query("select state from fairmill.provider_charge order by state")).toEqual([

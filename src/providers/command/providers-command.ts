@@ -8,6 +8,7 @@ import { findTarget, withClient } from "../../cli/target.js";
 import { oneLine } from "../../cli/text.js";
 import { relative, spanOf } from "../../cli/times.js";
 import { COST_GROUPS, type CostGroup, type CostSum, type ProviderState } from "../provider-statements.js";
+import { ProviderNotFoundError, type Providers } from "../providers-client.js";
 
 const NONE = "No provider is known yet: a worker whose jobs need one reports it when it starts.";
 
@@ -46,7 +47,7 @@ const show = defineCommand<{ readonly limit: number }, [provider: string]>({
     const [state, events] = await withClient(
       await findTarget(options),
       async ({ providers }) =>
-        [await providers.get(provider), await providers.events(provider, { limit: options.limit })] as const,
+        [await found(providers, provider), await providers.events(provider, { limit: options.limit })] as const,
     );
     const nowMs = systemClock.now();
     const rows = events.map(({ at, event, until }) => [
@@ -160,6 +161,12 @@ export const providers: CommandGroup = {
   ],
   verbs: [list, show, close, open, reset, costs],
 };
+
+async function found(all: Providers, name: string): Promise<ProviderState> {
+  const one = await all.get(name);
+  if (one === undefined) throw new ProviderNotFoundError(name);
+  return one;
+}
 
 function stateOf({ breaker, closed }: ProviderState): string {
   if (closed === null) return "open";
