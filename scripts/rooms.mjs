@@ -8,6 +8,7 @@ const features = [
   "steps",
   "credits",
   "outbox",
+  "providers",
   "schedules",
   "encryption",
   "logs",
@@ -29,6 +30,7 @@ export const MAY_IMPORT = {
   credits: below,
   encryption: below,
   outbox: below,
+  providers: below,
   logs: below,
   tracing: below,
   metrics: ["base", "db"],
@@ -67,5 +69,5 @@ export const MAY_IMPORT = {
   index: [...below, ...features, "client", "worker", "pool", "config", "ticks"],
   errors: [...below, ...features, "pool", "storage", "testing"],
   webhooks: ["outbox"],
-  observe: ["logs", "metrics", "alerts"],
+  observe: ["logs", "metrics", "alerts", "providers"],
 };

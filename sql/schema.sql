@@ -717,6 +717,140 @@ create table fairmill.pool (
   constraint pool_name_fits CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 200)))
 );
 
+create table fairmill.provider (
+  name text collate "C" not null,
+  per_second double precision,
+  in_flight integer,
+  in_flight_before integer,
+  timeout_ms bigint not null,
+  breaker_rate double precision not null,
+  breaker_calls integer not null,
+  breaker_window_ms bigint not null,
+  breaker_open_ms bigint not null,
+  currency text collate "C" not null,
+  defined_at timestamp with time zone not null default now(),
+  breaker text collate "C" not null default 'closed'::text,
+  breaker_at timestamp with time zone not null default now(),
+  probe_no bigint not null default 0,
+  probe_worker text collate "C",
+  probe_until timestamp with time zone,
+  closed_until timestamp with time zone,
+  closed_why text collate "C",
+  closed_note text,
+  try_until timestamp with time zone,
+  crowded_until timestamp with time zone,
+  next_start_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  window_at timestamp with time zone not null default now(),
+  calls integer not null default 0,
+  failures integer not null default 0,
+  calls_before integer not null default 0,
+  failures_before integer not null default 0,
+  constraint provider_pkey PRIMARY KEY (name),
+  constraint provider_breaker_fits CHECK (((breaker_rate > (0)::double precision) AND (breaker_rate <= (1)::double
+    precision) AND (breaker_calls >= 1) AND (breaker_window_ms >= 1) AND (breaker_open_ms >= 1) AND (timeout_ms >= 1))),
+  constraint provider_breaker_is_known CHECK ((breaker = ANY (ARRAY['closed'::text, 'open'::text, 'half-open'::text]))),
+  constraint provider_closing_fits CHECK ((((closed_until IS NULL) = (closed_why IS NULL)) AND ((breaker =
+    'closed'::text) OR (closed_until IS NOT NULL)) AND COALESCE((closed_why = ANY (ARRAY['breaker'::text,
+    'rate-limit'::text, 'hand'::text])), true))),
+  constraint provider_has_one_probe CHECK ((((breaker = 'half-open'::text) = (probe_worker IS NOT NULL)) AND
+    ((probe_worker IS NULL) = (probe_until IS NULL)))),
+  constraint provider_limits_fit CHECK (((per_second > (0)::double precision) AND (per_second <= (100000)::double
+    precision) AND ((in_flight >= 1) AND (in_flight <= 100000)))),
+  constraint provider_name_fits CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 200)))
+) with (
+  autovacuum_vacuum_scale_factor = 0,
+  autovacuum_vacuum_threshold = 200,
+  fillfactor = 20
+);
+CREATE INDEX provider_closed ON fairmill.provider USING btree (name) WHERE ((closed_until IS NOT NULL) OR
+  (crowded_until IS NOT NULL));
+
+create table fairmill.provider_charge (
+  id text collate "C" not null,
+  job_id bigint not null,
+  provider text collate "C" not null,
+  tenant text collate "C" not null,
+  kind text collate "C" not null,
+  worker text collate "C" not null,
+  day date not null,
+  currency text collate "C" not null,
+  cost numeric not null,
+  state text collate "C" not null default 'begun'::text,
+  begun_at timestamp with time zone not null default clock_timestamp(),
+  ended_at timestamp with time zone,
+  constraint provider_charge_pkey PRIMARY KEY (id),
+  constraint provider_charge_cost_fits CHECK (((cost >= (0)::numeric) AND (cost <= (1000000000)::numeric) AND ((state
+    <> 'void'::text) OR (cost = (0)::numeric)))),
+  constraint provider_charge_end_fits CHECK (((state = 'begun'::text) = (ended_at IS NULL))),
+  constraint provider_charge_names_fit CHECK (((octet_length(id) >= 1) AND (octet_length(id) <= 200))),
+  constraint provider_charge_state_is_known CHECK ((state = ANY (ARRAY['begun'::text, 'paid'::text, 'unknown'::text,
+    'void'::text])))
+);
+CREATE INDEX provider_charge_age ON fairmill.provider_charge USING btree (begun_at);
+CREATE INDEX provider_charge_job ON fairmill.provider_charge USING btree (job_id);
+
+create table fairmill.provider_cost (
+  day date not null,
+  tenant text collate "C" not null,
+  provider text collate "C" not null,
+  kind text collate "C" not null,
+  currency text collate "C" not null,
+  calls bigint not null,
+  cost numeric not null,
+  constraint provider_cost_pkey PRIMARY KEY (day, tenant, provider, kind, currency)
+);
+
+create table fairmill.provider_event (
+  id bigint not null generated always as identity,
+  provider text collate "C" not null,
+  at timestamp with time zone not null default clock_timestamp(),
+  event text collate "C" not null,
+  until timestamp with time zone,
+  worker text collate "C",
+  detail jsonb,
+  constraint provider_event_pkey PRIMARY KEY (id),
+  constraint provider_event_is_known CHECK ((event = ANY (ARRAY['tripped'::text, 'probing'::text, 'recovered'::text,
+    'probe-failed'::text, 'rate-limited'::text, 'closed'::text, 'opened'::text, 'reset'::text])))
+);
+CREATE INDEX provider_event_age ON fairmill.provider_event USING btree (at);
+CREATE INDEX provider_event_order ON fairmill.provider_event USING btree (provider, id);
+
+create table fairmill.provider_minute (
+  provider text collate "C" not null,
+  minute timestamp with time zone not null,
+  calls integer not null,
+  failures integer not null,
+  limited integer not null,
+  sum_ms double precision not null,
+  max_ms double precision not null,
+  buckets integer[] not null,
+  constraint provider_minute_pkey PRIMARY KEY (provider, minute)
+);
+CREATE INDEX provider_minute_age ON fairmill.provider_minute USING btree (minute);
+
+create table fairmill.provider_need (
+  kind text collate "C" not null,
+  chains jsonb not null,
+  constraint provider_need_pkey PRIMARY KEY (kind),
+  constraint provider_need_fits CHECK ((((octet_length(kind) >= 1) AND (octet_length(kind) <= 200)) AND
+    (jsonb_typeof(chains) = 'array'::text)))
+);
+
+create table fairmill.provider_share (
+  provider text collate "C" not null,
+  worker text collate "C" not null,
+  permits integer not null,
+  waiting integer not null default 0,
+  turn_until timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  served_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  constraint provider_share_pkey PRIMARY KEY (provider, worker),
+  constraint provider_share_fits CHECK (((permits >= 0) AND (waiting >= 0)))
+) with (
+  autovacuum_vacuum_scale_factor = 0,
+  autovacuum_vacuum_threshold = 200,
+  fillfactor = 50
+);
+
 create table fairmill.queue (
   name text collate "C" not null,
   rescan_no bigint not null default 0,

@@ -14,6 +14,7 @@ export {
   LeaseLostError,
   NonRetryableError,
   PayloadTooLargeError,
+  PutBackError,
   ScheduleNotFoundError,
   ShutdownError,
   TimeoutError,
@@ -57,6 +58,8 @@ export {
 } from "./outbox/webhook/webhook-errors.js";
 export { NoWorkersAvailableError, WorkerBusyError } from "./pool/allocation.js";
 export { CrashLoopError, KubernetesError } from "./pool/pool-errors.js";
+export { ProviderClosedError, ProviderFailedError, ProviderTimeoutError } from "./providers/provider-errors.js";
+export { ProviderNotFoundError } from "./providers/providers-client.js";
 export {
   JobPausedError,
   StepChangedError,

@@ -72,6 +72,7 @@ export type { Message, MessageDetail } from "./outbox/outbox-statements.js";
 export type { Published, PublishOptions } from "./outbox/publish-options.js";
 export { createSupervisor, type Supervisor } from "./pool/supervisor.js";
 export type { SupervisorOptions } from "./pool/supervisor-settings.js";
+export { defineProvider, type Provider } from "./providers/provider.js";
 export type { Tick } from "./schedules/schedule.js";
 export type { Schedule } from "./schedules/schedule-statements.js";
 export type { Scheduled, ScheduleOptions } from "./schedules/schedules-client.js";

@@ -1,4 +1,4 @@
-// `fairmill/observe`: the types of what a client tells of logs, metrics and alerts, and of their settings.
+// `fairmill/observe`: the types of what a client tells of logs, metrics, alerts and providers, and of their settings.
 
 export type { AlertOptions } from "./alerts/alert-settings.js";
 export type { Alert, Silence } from "./alerts/alert-statements.js";
@@ -12,3 +12,14 @@ export type { Figures } from "./metrics/figures.js";
 export type { FleetMetricsOptions } from "./metrics/fleet-metrics.js";
 export type { Measurement, Metrics } from "./metrics/metrics-client.js";
 export type { Series, SeriesBy, SeriesName, SeriesQuery } from "./metrics/series.js";
+export type { ProviderOptions } from "./providers/provider.js";
+export type {
+  CostFilter,
+  CostGroup,
+  CostSum,
+  JobCharge,
+  ProviderEvent,
+  ProviderState,
+} from "./providers/provider-statements.js";
+export type { CloseOptions, Providers } from "./providers/providers-client.js";
+export type { CallContext, CallOptions } from "./providers/run-calls.js";

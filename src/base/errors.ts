@@ -56,6 +56,17 @@ export class LeaseLostError extends FairmillError {
   }
 }
 
+/** The job cannot go on before a time, through no fault of its own. Thrown out of a handler, it is run again then, and no attempt is spent. */
+export class PutBackError extends FairmillError {
+  override readonly name: string = "PutBackError";
+  /** How long until it is worth trying again. */
+  readonly putBackMs: number;
+  constructor(code: string, message: string, putBackMs: number, options?: { cause?: unknown }) {
+    super(code, message, options);
+    this.putBackMs = putBackMs;
+  }
+}
+
 /** A run took longer than the job's time limit. */
 export class TimeoutError extends FairmillError {
   override readonly name = "TimeoutError";

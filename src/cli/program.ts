@@ -29,6 +29,7 @@ import { top } from "../metrics/command/top-command.js";
 import { outbox } from "../outbox/command/outbox-command.js";
 import { supervise } from "../pool/command/supervise-command.js";
 import { workers } from "../pool/command/workers-command.js";
+import { providers } from "../providers/command/providers-command.js";
 import { roles } from "../roles/command/roles-command.js";
 import { schedules } from "../schedules/command/schedules-command.js";
 import { tick } from "../ticks/command/tick-command.js";
@@ -70,6 +71,7 @@ const COMMANDS: readonly (CliCommand | CommandGroup)[] = [
   limits,
   kinds,
   credits,
+  providers,
   outbox,
   schedules,
   top,

@@ -15,6 +15,7 @@ import { Limits } from "../limits/named-limits-client.js";
 import { type PauseCalls, pauseCalls } from "../limits/pause-calls.js";
 import { Outbox } from "../outbox/outbox-client.js";
 import { type PublishCalls, publishCalls } from "../outbox/publish-calls.js";
+import { Providers } from "../providers/providers-client.js";
 import { Schedules } from "../schedules/schedules-client.js";
 import { type SignalCalls, signalCalls } from "../steps/signal-calls.js";
 
@@ -31,6 +32,7 @@ export interface TransactionClient extends EnqueueCalls, PublishCalls, JobCalls,
   readonly schedules: Schedules;
   readonly outbox: Outbox;
   readonly credits: Credits;
+  readonly providers: Providers;
   readonly tenants: Tenants;
   readonly queues: Queues;
   readonly kinds: Kinds;
@@ -95,6 +97,10 @@ export function composed(context: ClientContext, window: Window | undefined, end
     get credits() {
       made.credits ??= new Credits(context);
       return made.credits;
+    },
+    get providers() {
+      made.providers ??= new Providers(context);
+      return made.providers;
     },
     get tenants() {
       made.tenants ??= new Tenants(context);

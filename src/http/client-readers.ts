@@ -7,6 +7,7 @@ import type { Session } from "../db/session.js";
 import { readSeries, SERIES_NAMES, type Series, type SeriesName, type SeriesQuery } from "../metrics/series.js";
 import { backlogReader } from "./backlog-reader.js";
 import { requestInvalid } from "./problem.js";
+import { moneyReader } from "./provider-readers.js";
 import type { AlertReader, LogReader, MetricsReader, Scope, SeriesBy, Span } from "./readers.js";
 import { fairnessReader, timeReader } from "./share-readers.js";
 
@@ -48,6 +49,7 @@ export function metricsReader(view: Session, nowMs: () => number): MetricsReader
     backlog: backlogReader(view, nowMs),
     fairness: fairnessReader(view),
     time: timeReader(view),
+    money: moneyReader(view),
   };
 }
 

@@ -15,6 +15,7 @@ import { type Credential, checkCredentials, parseCredentials, ROLES, type Role }
 import { EventHub } from "./event-hub.js";
 import { type Caller, Gatekeeper } from "./gatekeeper.js";
 import { createApp } from "./handler.js";
+import { providerReader } from "./provider-readers.js";
 import type { AlertReader, LogReader, MetricsReader, ProviderReader, ScalingReader } from "./readers.js";
 import { readOpenBulks, runBulk } from "./rooms.js";
 import { scalingReader } from "./scaling-reader.js";
@@ -147,7 +148,7 @@ export function createHttpHandler(options: HttpOptions = {}): HttpHandler {
     alerts: options.alerts ?? alertReader(client),
     logs: options.logs ?? logReader(client),
     scaling: options.scaling ?? scalingReader(view),
-    providers: options.providers,
+    providers: options.providers ?? providerReader(view),
   };
   const app = createApp({
     http: backend,

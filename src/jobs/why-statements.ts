@@ -15,6 +15,7 @@ export type WhyCheckName =
   | "kind cap"
   | "rate"
   | "limit"
+  | "provider"
   | "key"
   | "worker"
   | "turn"

@@ -2,6 +2,7 @@
 import type { Claim } from "../core/job/claim.js";
 import type { Ruled } from "../limits/limit-statements.js";
 import type { UsedUnits } from "../limits/use-context.js";
+import type { CallAsk, CallEnd } from "../providers/call-keeper.js";
 import type { DoneStep, Pause } from "../steps/step.js";
 import type { RunPort } from "./border/messages.js";
 import { Run, type RunnerOptions, type RunStores } from "./worker-port.js";
@@ -38,7 +39,7 @@ export interface PortsServed {
 }
 
 export function serve({ stores, completer }: PortsServed, run: RemoteRun, port: RunPort, args: readonly unknown[]) {
-  const { steps, nodes, tickOf, use, sends, progress } = stores;
+  const { steps, nodes, tickOf, use, sends, progress, providers } = stores;
   const { claim } = run;
   const isOver = () => run.isDecided;
   switch (port) {
@@ -64,6 +65,10 @@ export function serve({ stores, completer }: PortsServed, run: RemoteRun, port: 
       return progress.dismiss(claim);
     case "isSettled":
       return completer.isSettled(claim, isOver);
+    case "beginCall":
+      return providers.begin(claim, args[0] as CallAsk, isOver);
+    case "endCall":
+      return providers.end(claim, args[0] as CallEnd);
   }
 }
 

@@ -162,6 +162,7 @@ export class RemoteRunner implements RunsJobs {
       if (run.home !== this) continue;
       child.end(run);
       this.#disown(run);
+      this.#served.stores.providers.forget(run.claim);
       const isWanted = exit.kind === "wanted" || run.abortedBy !== undefined;
       this.#close(
         run,

@@ -19,7 +19,14 @@ const ENQUEUES = [
 ];
 /** By shelf: everything in it is a worker's. Those that steer are not: limits, credits, bulk, audit. */
 const WORKS = ["batches", "cache", "claim", "enqueue", "outbox", "schedules", "settle", "steps", "upkeep", "worker"];
-const WORKER_ALSO = ["cancel_v1", "retry_v1", "set_key_limits_v1", "report_key_limits_v1", "balance_v1", "why_v1"];
+const WORKER_ALSO = [
+  "cancel_v1",
+  "retry_v1",
+  "set_key_limits_v1",
+  "report_key_limits_v1",
+  "balance_v1",
+  "why_v1",
+].concat(["define_providers_v1", "sync_provider_v1", "charge_calls_v1", "providers_v1"]);
 
 /** Tables that are read by statements of the library, beside what functions read. */
 const READS: Record<DatabaseRole, "all" | "work" | readonly string[]> = {

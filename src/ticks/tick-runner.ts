@@ -20,6 +20,7 @@ import { SchemaFit } from "../db/migrate/schema-fit.js";
 import { countReady, recordTick } from "../intervals/interval-statements.js";
 import { WorkerFigures } from "../intervals/worker-figures.js";
 import { setKeyRules } from "../limits/limit-statements.js";
+import { tellProviders } from "../providers/tell-providers.js";
 import { ScheduleTicker } from "../schedules/ticker.js";
 import { assembleWork, definitionsOf } from "../worker/assemble.js";
 import { clockAndLogOf, contextOver, type FeatureContext } from "../worker/create-context.js";
@@ -108,6 +109,7 @@ export class TickRunner {
     const { db } = this.#shared;
     await new SchemaFit(db).check();
     await setKeyRules(db, this.#definitions);
+    await tellProviders(db, this.#definitions);
     this.#usual.learn(await readKnownRuns(db, this.#kinds));
   }
 
@@ -179,11 +181,11 @@ export class TickRunner {
       tenantJobsMax: this.#settings.tenantJobsMax,
       onContended: () => figures.now.counts.contended++,
     });
-    const { jobs, progress, logs } = assembleWork(context, this.#options, {
+    const { jobs, progress, logs, providers } = assembleWork(context, this.#options, {
       isTimeUp: () => clock.monotonic() >= times.closeMs,
     });
     await this.#register(context, times);
-    const services = new TickServices(context, progress, logs);
+    const services = new TickServices(context, progress, logs, providers);
     const life = { context, claimer, jobs, services, times };
     try {
       await claimAndRun(life, this.#settings.jobsMax, this.#usual);

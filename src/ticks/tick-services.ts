@@ -4,6 +4,7 @@ import type { ProgressKeeper } from "../core/settle/progress.js";
 import { RETRY, type WorkerContext } from "../core/worker/worker-context.js";
 import { cancelRequests } from "../core/worker/worker-statements.js";
 import type { LogKeeper } from "../logs/log-keeper.js";
+import type { Desks } from "../providers/desks.js";
 
 /** Jobs that another session asked to cancel are looked for this often. */
 const CANCELS_MS = 2_000;
@@ -28,20 +29,22 @@ class CancelWatch implements Service {
 
 export class TickServices {
   readonly #keepers: readonly (ProgressKeeper | LogKeeper)[];
+  readonly #providers: Desks;
   readonly #loops: readonly ServiceLoop[];
 
   /** They start at once. */
-  constructor(context: WorkerContext, progress: ProgressKeeper, logs: LogKeeper) {
+  constructor(context: WorkerContext, progress: ProgressKeeper, logs: LogKeeper, providers: Desks) {
     this.#keepers = [progress, logs];
-    this.#loops = [...this.#keepers, new CancelWatch(context)].map(
+    this.#providers = providers;
+    this.#loops = [...this.#keepers, providers, new CancelWatch(context)].map(
       (service) => new ServiceLoop(context.clock, service, context.trouble),
     );
     for (const loop of this.#loops) loop.start();
   }
 
-  /** Resolves when the last progress and the last logs are written. */
+  /** Resolves when the last progress and the last logs are written, and no permit of a provider is held any more. */
   async stop(): Promise<void> {
     await Promise.all(this.#loops.map((loop) => loop.stop()));
-    await Promise.all(this.#keepers.map((keeper) => keeper.runOnce()));
+    await Promise.all([...this.#keepers.map((keeper) => keeper.runOnce()), this.#providers.leave()]);
   }
 }

@@ -5,9 +5,12 @@ import type { Invariant } from "./invariant.js";
 import { JOB_INVARIANTS } from "./job-invariants.js";
 import { OUTBOX_INVARIANTS } from "./outbox-invariants.js";
 
+import { PROVIDER_INVARIANTS } from "./provider-invariants.js";
+
 export const INVARIANTS: readonly Invariant[] = [
   ...JOB_INVARIANTS,
   ...CREDIT_INVARIANTS,
   ...OUTBOX_INVARIANTS,
   ...BATCH_INVARIANTS,
+  ...PROVIDER_INVARIANTS,
 ];

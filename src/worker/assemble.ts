@@ -24,6 +24,7 @@ import { LogKeeper } from "../logs/log-keeper.js";
 import { deliveryHandler } from "../outbox/delivery-handler.js";
 import { deliveryWriter } from "../outbox/delivery-mark.js";
 import { SendStore } from "../outbox/send-store.js";
+import { Desks } from "../providers/desks.js";
 import { type TickReader, tickReader } from "../schedules/tick-context.js";
 import type { StepKeeper } from "../steps/step.js";
 import { StepStore } from "../steps/step-store.js";
@@ -45,6 +46,8 @@ export interface Work {
   readonly progress: ProgressKeeper;
   /** A service that keeps what handlers log. */
   readonly logs: LogKeeper;
+  /** A service that speaks with the shared state of providers. */
+  readonly providers: Desks;
 }
 
 /** What a run needs of the database, for runners that are not in this process. */
@@ -58,6 +61,7 @@ export interface RunStores {
   readonly rules: RuleTeller;
   readonly progress: ProgressKeeper;
   readonly logs: LogKeeper;
+  readonly providers: Desks;
 }
 
 /** Makes what runs the jobs, when that is not this process. */
@@ -111,12 +115,16 @@ export function assembleWork(
   const uses = usesOfKinds(definitionsOf(options));
   const progress = new ProgressKeeper(context);
   const logs = new LogKeeper(context, redactorsOf(settings.redact, definitionsOf(options)));
+  const providers = new Desks(context);
   const keeper = watchSteps(steps, context.bus);
-  const stores = { context, steps: keeper, nodes, tickOf, use, sends, rules, progress, logs };
+  const stores = { context, steps: keeper, nodes, tickOf, use, sends, rules, progress, logs, providers };
   const { tell } = rules;
   const jobs = new ActiveJobs(context, {
     handlers: handlerTable([...(options.handlers ?? []), ...deliveries], middlewares),
-    members: contextMembers({ clock, codec, steps: { keeper, isTimeUp }, nodes, tickOf, use, uses, tell, log, logs }),
+    members: contextMembers({
+      ...{ clock, codec, steps: { keeper, isTimeUp }, nodes, tickOf, use, uses, tell, log, logs },
+      calls: providers,
+    }),
     maker: effects,
     format: {
       seal: codec && resultSealer(codec, log),
@@ -126,7 +134,7 @@ export function assembleWork(
     scrub: (claim, text) => logs.scrub(claim, text),
     makeRunner: makeRunner && ((runnerOptions, ends) => makeRunner(runnerOptions, ends, stores)),
   });
-  return { jobs, progress, logs };
+  return { jobs, progress, logs, providers };
 }
 
 /** Claims for a worker that lives on, and so remembers its lanes. */

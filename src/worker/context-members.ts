@@ -10,6 +10,8 @@ import { type UnitKeeper, type UsesOfKinds, useMembers } from "../limits/use-con
 import { logMembers } from "../logs/log-context.js";
 import type { RunLogs } from "../logs/run-logs.js";
 import { type PublishMembersOptions, publishMembers } from "../outbox/publish-context.js";
+import { callMembers } from "../providers/call-context.js";
+import type { CallKeeper } from "../providers/call-keeper.js";
 import { type TickReader, tickMembers } from "../schedules/tick-context.js";
 import { type StepTools, stepMembers } from "../steps/step-context.js";
 
@@ -19,6 +21,7 @@ export type { CaptureContext } from "../credits/capture-context.js";
 export type { UseContext } from "../limits/use-context.js";
 export type { LogContext } from "../logs/log-context.js";
 export type { PublishContext } from "../outbox/publish-context.js";
+export type { ProviderContext } from "../providers/call-context.js";
 export type { TickContext } from "../schedules/tick-context.js";
 export type { StepContext } from "../steps/step-context.js";
 
@@ -32,11 +35,12 @@ export interface MembersOptions extends PublishMembersOptions {
   readonly uses: UsesOfKinds;
   readonly log: Logger;
   readonly logs: RunLogs;
+  readonly calls: CallKeeper;
 }
 
 /** A member that `JobContext` declares and this lacks does not compile. */
 export const contextMembers =
-  ({ clock, codec, steps, nodes, tickOf, use, uses, tell, log, logs }: MembersOptions) =>
+  ({ clock, codec, steps, nodes, tickOf, use, uses, tell, log, logs, calls }: MembersOptions) =>
   (control: RunControl): ContextMembers => ({
     ...stepMembers(control, { ...steps, clock }),
     ...publishMembers(control, { codec, tell }),
@@ -45,4 +49,5 @@ export const contextMembers =
     ...useMembers(use, uses),
     ...captureMembers(),
     ...logMembers(logs, log),
+    ...callMembers(calls, clock),
   });

@@ -13,6 +13,7 @@ import type { Incarnation } from "../core/worker/incarnation.js";
 import type { WorkerContext } from "../core/worker/worker-context.js";
 import type { IntervalRecorder } from "../intervals/interval-recorder.js";
 import type { LogKeeper } from "../logs/log-keeper.js";
+import type { Desks } from "../providers/desks.js";
 
 /** How long a stop may take beyond the times that jobs are given to end: to write the last verdicts, and to say goodbye. */
 const LAST_WORDS_MS = 10_000;
@@ -27,9 +28,10 @@ export interface Stoppable {
   readonly incarnation: Incarnation;
   readonly progress: ProgressKeeper;
   readonly logs: LogKeeper;
+  readonly providers: Desks;
   readonly intervals: IntervalRecorder;
   readonly loops: {
-    readonly [Name in "progress" | "logs" | "intervals" | "upkeep" | "listener" | "work"]: ServiceLoop;
+    readonly [Name in "progress" | "logs" | "providers" | "intervals" | "upkeep" | "listener" | "work"]: ServiceLoop;
   } & {
     readonly alerts?: ServiceLoop;
   };
@@ -72,7 +74,7 @@ export async function windDown(
 /** Resolves with the number of jobs that were still held and went back. */
 async function stopInOrder(context: WorkerContext, worker: Stoppable, graceMs: number): Promise<number> {
   const { clock, db, identity, log, settings } = context;
-  const { jobs, incarnation, progress, logs, intervals, loops } = worker;
+  const { jobs, incarnation, progress, logs, providers, intervals, loops } = worker;
   log.info({ worker: identity.id, running: jobs.size }, "Worker stopping");
   incarnation.retire();
   jobs.releaseWaiting();
@@ -91,7 +93,8 @@ async function stopInOrder(context: WorkerContext, worker: Stoppable, graceMs: n
   await within(clock, settings.abortGraceMs + 100, jobs.decided());
   const reported = loops.progress.stop().then(() => progress.runOnce());
   const logged = loops.logs.stop().then(() => logs.runOnce());
-  const written = Promise.all([claimed, listened, reported, logged]).then(() => jobs.settled());
+  const called = loops.providers.stop().then(() => providers.leave());
+  const written = Promise.all([claimed, listened, reported, logged, called]).then(() => jobs.settled());
   await within(clock, LAST_SETTLE_MS, written);
   jobs.abandon();
   const recorded = loops.intervals.stop().then(() => intervals.runOnce());

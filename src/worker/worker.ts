@@ -25,6 +25,7 @@ import { IntervalRecorder } from "../intervals/interval-recorder.js";
 import { WorkerFigures } from "../intervals/worker-figures.js";
 import { setKeyRules } from "../limits/limit-statements.js";
 import { ProcessFigures } from "../metrics/process-figures.js";
+import { tellProviders } from "../providers/tell-providers.js";
 import { ScheduleTicker } from "../schedules/ticker.js";
 import { assembleWork, definitionsOf, type MakeWorkRunner, newClaimer } from "./assemble.js";
 import { createContext, type FeatureContext } from "./create-context.js";
@@ -61,7 +62,7 @@ export class Worker {
     const kinds = this.#definitions.map(({ kind }) => kind);
     const context = createContext(options, settings, kinds, this.events);
     this.#context = context;
-    const { jobs, progress, logs } = assembleWork(context, options, { makeRunner });
+    const { jobs, progress, logs, providers } = assembleWork(context, options, { makeRunner });
     const claimer = newClaimer(context);
     const used = new ProcessFigures(context.clock);
     const stats = () => ({ ...jobs.stats, ...used.read(), ...ownStats?.() });
@@ -72,11 +73,13 @@ export class Worker {
       incarnation,
       progress,
       logs,
+      providers,
       intervals,
       jobs,
       loops: {
         progress: loop(progress),
         logs: loop(logs),
+        providers: loop(providers),
         intervals: loop(intervals),
         listener: loop(new Listener(context)),
         upkeep: loop(new Upkeep(context, [new ScheduleTicker(context)])),
@@ -118,6 +121,7 @@ export class Worker {
       await fit.check();
       // Before the first claim, so that it obeys what this code says.
       await setKeyRules(db, this.#definitions);
+      await tellProviders(db, this.#definitions);
       await incarnation.start();
     } catch (error) {
       this.#state = "stopped";

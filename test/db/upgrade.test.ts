@@ -23,6 +23,7 @@ const WENT_OUT: Record<string, string> = {
   "0005_observe": "b2aceae3c3a27baf",
   "0006_pause_until": "a0818580b8be4b17",
   "0007_named_limits": "e96b75779b3c537d",
+  "0008_providers": "0dfa008c290318ac",
 };
 
 test("no migration has changed since it went out: who has applied it could not upgrade any more", async () => {

@@ -8,6 +8,15 @@ const TABLES = [
   ...["idempotency", "unique_period", "limit_setting", "key_limit", "key_limit_report", "named_limit", "meter"],
   ...["credit_pending", "credit_entry", "account", "batch_hold", "batch_edge", "batch"],
   ...["child", "supervisor", "scale_decision", "pool", "audit_event", "bulk_action", "cache_entry"],
+  ...[
+    "provider",
+    "provider_need",
+    "provider_share",
+    "provider_event",
+    "provider_minute",
+    "provider_charge",
+    "provider_cost",
+  ],
 ];
 
 /** Belong to the schema, not to what happens in it. */

@@ -35,6 +35,10 @@ const batch = (id: number, columns: Record<string, string> = {}) => {
   return `insert into fairmill.batch (id, ${Object.keys(all).join(", ")}) overriding system value values (${id}, ${Object.values(all).join(", ")});`;
 };
 
+const provider = (name: string) =>
+  `insert into fairmill.provider (name, in_flight, timeout_ms, breaker_rate, breaker_calls, breaker_window_ms, breaker_open_ms, currency)
+   values ('${name}', 2, 1000, 0.5, 10, 1000, 1000, 'USD');`;
+
 const message = (id: number, columns: Record<string, string> = {}) => {
   const all = { tenant: "'t'", channel: "'c'", idempotency_key: `'k${id}'`, payload: "'{}'", ...columns };
   return `insert into fairmill.outbox (id, ${Object.keys(all).join(", ")}) overriding system value values (${id}, ${Object.values(all).join(", ")});`;
@@ -209,5 +213,24 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
   "a batch counts each member that ended, once": {
     found: ["1"],
     sql: batch(1, { ...OVER, done: "1" }) + batch(2, { ...OVER, done: "1" }) + ended(1, { batch: "2" }),
+  },
+  "the workers that live have no more calls in flight at a provider than its limit allows, together": {
+    found: ["p"],
+    sql: `${provider("p")} ${provider("q")}
+      insert into fairmill.worker (id, lease_until) values ('pw1', now() + interval '1 h'), ('pw2', now() + interval '1 h'), ('pw3', now());
+      insert into fairmill.provider_share (provider, worker, permits) values ('p', 'pw1', 1), ('p', 'pw2', 2), ('q', 'pw1', 2), ('q', 'pw3', 2);`,
+  },
+  "while a probe of a provider is under way, the provider is closed to all other calls": {
+    found: ["p"],
+    sql: `${provider("p")} ${provider("q")}
+      update fairmill.provider set breaker = 'half-open', probe_worker = 'w', probe_until = now() + interval '1 h', closed_why = 'breaker',
+        closed_until = case name when 'p' then now() else now() + interval '1 h' end;`,
+  },
+  "what calls cost on a day is the sum of the charges of that day, where all of them are still kept": {
+    found: [`${new Date().toISOString().slice(0, 10)} t p`],
+    sql: `insert into fairmill.provider_cost (day, tenant, provider, kind, currency, calls, cost)
+        select (now() at time zone 'UTC')::date, 't', name, 'k', 'USD', 1, 2 from (values ('p'), ('q')) as v (name);
+      insert into fairmill.provider_charge (id, job_id, provider, tenant, kind, worker, day, currency, cost)
+        select name, 1, name, 't', 'k', 'w', (now() at time zone 'UTC')::date, 'USD', cost from (values ('p', 1), ('q', 2)) as v (name, cost);`,
   },
 };

@@ -42,7 +42,7 @@ describe("planted violations", () => {
   });
   beforeEach(async () => {
     const tables =
-      "job, job_history, worker, claim_list, step, limit_setting, meter, key_limit, key_limit_report, account, credit_entry, credit_pending, outbox, batch, batch_edge, batch_hold";
+      "job, job_history, worker, claim_list, step, limit_setting, meter, key_limit, key_limit_report, account, credit_entry, credit_pending, outbox, batch, batch_edge, batch_hold, provider, provider_share, provider_charge, provider_cost";
     await pool.query(`truncate ${tables.replaceAll(/\w+/g, "fairmill.$&")}`);
   });
   afterAll(async () => {

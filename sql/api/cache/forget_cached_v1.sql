@@ -1,7 +1,7 @@
 -- Forgets an entry of a cache, or all of them (key null). What is being loaded now is not kept either.
 --   loader  given: only what this call was to load, because loading failed. An older value stays, and stays stale.
 -- Result: how many entries. Of a whole cache at most a thousand a call: call again while there are that many.
--- Locks: 28 cache entry (by key).
+-- Locks: 31 cache entry (by key).
 -- Plan expected: cache_entry by its primary key.
 create or replace function fairmill.forget_cached_v1(name text, key text default null, loader text default null)
 returns integer

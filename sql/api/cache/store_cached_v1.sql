@@ -2,7 +2,7 @@
 -- stale first first, a hundred a call.
 -- Result: false when the entry was forgotten meanwhile or another call loads it now: then the value may be outdated,
 -- and is not kept.
--- Locks: 28 cache entry (one, then those that are free).
+-- Locks: 31 cache entry (one, then those that are free).
 -- Plan expected: cache_entry by its primary key, and by cache_entry_age from the newest on.
 create or replace function fairmill.store_cached_v1(
   name text, key text, loader text, value jsonb, ttl_ms bigint, entries_max integer)

@@ -3,7 +3,7 @@
 --   load_ms  how long it may take to load; another caller may load it afterwards
 -- Result: answer 'hit' with the value and for how long it is fresh, 'load' (call store_cached_v1 with the same loader,
 -- or forget_cached_v1 when loading failed), or 'wait': another call loads it, for in_ms at most.
--- Locks: 28 cache entry (one).
+-- Locks: 31 cache entry (one).
 -- Plan expected: cache_entry by its primary key.
 create or replace function fairmill.take_cached_v1(
   name text, key text, loader text, load_ms bigint, out answer text, out value jsonb, out in_ms float8)

@@ -44,7 +44,8 @@ begin
   if exists (select from fairmill.limit_setting g where g.paused_at is not null or g.max_running is not null
     or g.rate_at = 'start')
       or exists (select from fairmill.key_limit r where r.rate_at = 'start')
-      or exists (select from fairmill.named_limit) then
+      or exists (select from fairmill.named_limit)
+      or exists (select from fairmill.provider p where p.closed_until is not null or p.crowded_until is not null) then
     return query select * from fairmill.claim_limited(worker_id, queues, priorities, tenants, floors, quanta, kinds,
       jobs_max, durable, list_no);
     return;

@@ -136,6 +136,7 @@ begin
   if v_job.uses is not null then
     return query select * from fairmill.why_uses(v_job.uses, v_at);
   end if;
+  return query select * from fairmill.why_providers(v_job.kind, v_at);
   if v_job.limit_key is not null then
     return query select * from fairmill.why_key(job_id, v_at);
   end if;

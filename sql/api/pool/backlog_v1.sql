@@ -5,6 +5,7 @@
 --   scheduled      due later;  rate-limited: put back, or held back, by a rate;  blocked: no slot under its key
 --   paused, capped held back by the settings of its tenant, queue or kind. Under a cap as many as have room are
 --                  runnable
+--   provider closed  a provider that its kind needs takes no calls
 --   no handler     no worker knows its kind
 -- Every count is bounded, whatever waits: 1000 jobs of a lane, 2000 lanes, 20,000 jobs in all lanes, 10,000 scheduled
 -- and 10,000 blocked ones are looked at.
@@ -22,7 +23,8 @@ declare
   c_jobs   constant integer := 20000;
   c_aside  constant integer := 10000;
   v_kinds  text[] := coalesce(kinds_handled, fairmill.handled_kinds());
-  v_limits boolean := exists (select from fairmill.limit_setting);
+  v_limits boolean := exists (select from fairmill.limit_setting)
+    or exists (select from fairmill.provider p where p.closed_until is not null or p.crowded_until is not null);
   v_rooms  jsonb := '{}';    -- by scope and name: {room, why}, what is left of it; only what has a limit is kept
   v_lanes  integer := 0;
   v_found  jsonb := '{}';    -- by queue and reason as a JSON list: how many

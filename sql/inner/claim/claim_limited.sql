@@ -1,7 +1,7 @@
 -- The claim where limits are: as claim_lanes_v1, which calls it, but every job passes the limits of its queue, kind and
 -- tenant and the rate of its key.
 --  1. Lock the meters of the limits that count something, and see under the locks how much room each has
---  (room_of_limits).
+--  (room_of_limits); kinds whose providers are closed have none (add_closed_kinds).
 --  2. Take candidates lane by lane, as far as the room of their queue and tenant goes; leave out kinds that are closed.
 --  3. Let those go that are too many for a limit they share with others (fit_limits). They stay ready.
 --  4. Ask named limits (units_of_limits) and the rates of keys (rates_of_keys): a job that is over one becomes
@@ -10,14 +10,16 @@
 --  (list_running_ids);
 --     start them.
 -- Result: the claimed jobs; and one row with id null if a limit is closed now or a job was rate-limited. Its held_back:
---   limits     [{"scope", "name", "why": paused | cap | rate, "open_in_ms": when a rate opens or a pause ends}, …]
+--   limits     [{"scope", "name", "why": paused | cap | rate | provider, "open_in_ms": when a rate or a provider opens,
+--              or a pause ends}, …]
 --   cut        how many candidates were too many for a limit they share: where jobs_max was reached with them, lanes
 --              were not asked
 --   late       [[priority, tenant, count], …] jobs that were rate-limited by their key: the lane gave them, but not to
 --              the worker
 --   due_in_ms  when the first of these falls due
 -- A claim that spends a rate is durable, whatever the caller says.
--- Locks: 5 limit meter, 8 job (those that are free), 17 key meter (named limits, then keys), 21 claim list.
+-- Locks: 5 limit meter, 8 job (those that are free), 17 key meter (named limits, then keys), 21 claim list, 28
+-- provider (those that are free).
 create or replace function fairmill.claim_limited(
   worker_id text, queues text[], priorities smallint[], tenants text[], floors bigint[], quanta integer[], kinds text[],
     jobs_max integer, durable boolean,
@@ -48,6 +50,9 @@ declare
 begin
   v_limits := fairmill.room_of_limits(queues, kinds, tenants, quanta, jobs_max);
   v_at := clock_timestamp();
+  if exists (select from fairmill.provider p where p.closed_until is not null or p.crowded_until is not null) then
+    v_limits := fairmill.add_closed_kinds(v_limits, kinds, v_at);
+  end if;
   select coalesce(array_agg(distinct g.facts ->> 'scope'), '{}'),
          coalesce(array_agg(g.facts ->> 'name')
            filter (where g.facts ->> 'scope' = 'kind' and (g.facts -> 'room')::integer <= 0), '{}'),
@@ -141,6 +146,9 @@ begin
               union all select 'kind ' || j.kind, array_agg(j.id) from fairmill.job j where j.ctid = any (v_ctids)
                 and 'kind' = any (v_capped) group by 1) l
         where v_limits -> l.name ? 'free'));
+    end if;
+    if v_limits @? '$.*.tries' then
+      perform fairmill.mark_tries(v_limits, v_used, v_at);
     end if;
   end if;
   -- Straight to the caller: to keep the rows for a second look at them would be another copy of every payload.

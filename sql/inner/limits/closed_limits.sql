@@ -23,9 +23,11 @@ begin
     select jsonb_agg(jsonb_build_object('scope', g.facts -> 'scope', 'name', g.facts -> 'name',
         'why', coalesce(g.facts ->> 'why', case
           when (g.facts -> 'free')::integer <= coalesce((used -> g.name)::integer, 0) then 'cap' else 'rate' end),
-        'open_in_ms', case when g.facts ->> 'why' = 'paused' and g.facts ? 'open_at' then
-          greatest(0, extract(epoch from (g.facts ->> 'open_at')::timestamptz - at)::float8 * 1000)
-        when g.facts ? 'per_ms' and coalesce(g.facts ->> 'why', 'rate') = 'rate' then
+        -- Of a provider as add_closed_kinds said.
+        'open_in_ms', case when g.facts ? 'open_in_ms' then (g.facts -> 'open_in_ms')::float8
+          when g.facts ->> 'why' = 'paused' and g.facts ? 'open_at' then
+            greatest(0, extract(epoch from (g.facts ->> 'open_at')::timestamptz - at)::float8 * 1000)
+          when g.facts ? 'per_ms' and coalesce(g.facts ->> 'why', 'rate') = 'rate' then
           (select greatest(0, extract(epoch from r.open_at - at)::float8 * 1000) from fairmill.meter m
            cross join lateral fairmill.rate_room(m.spent_at, m.spent, (g.facts -> 'limit')::integer,
              (g.facts -> 'per_ms')::bigint, g.facts ->> 'how', at) r

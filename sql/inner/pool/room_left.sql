@@ -12,6 +12,13 @@ declare
   v_cap   integer;
   v_rate  integer;
 begin
+  -- A job that finds out whether a provider is back may start.
+  if limit_scope = 'kind' then
+    select c.room into v_cap from fairmill.closed_kinds(array[limit_name], clock_timestamp()) c;
+    if found then
+      return jsonb_build_object('room', v_cap, 'why', 'provider closed');
+    end if;
+  end if;
   select * into v_limit from fairmill.limit_in_force s where s.scope = limit_scope and s.name = limit_name;
   if not found
      or v_limit.paused_at is null and v_limit.max_running is null and v_limit.rate_at is distinct from 'start' then

@@ -4,7 +4,7 @@
 -- that are over, and workers that are gone, in bounded portions. Never waits long for a lock: what is busy now is
 -- removed by a later call.
 -- Locks: 4 worker, 7 ended job, 9 step, 10 message, 11 tree, 14 idempotency key, 16 enqueue meter, 17 key meter, 18
--- unique key, 23 observation, 28 cache entry (of each those that are free).
+-- unique key, 23 observation, 30 call record, 31 cache entry (of each those that are free).
 -- Plan expected: a probe of job's indexes for each old key and each gone worker. Asked by a subquery for one value,
 -- which cannot be turned into a join: planned while the table was empty, a join would read the whole queue.
 create or replace function fairmill.retention(history_keep interval default '30 days', rows_max integer default 5000)
@@ -110,6 +110,7 @@ begin
   v_removed := v_removed + v_count;
 
   v_removed := v_removed + fairmill.forget_observations(v_before, rows_max);
+  v_removed := v_removed + fairmill.forget_calls(v_before, rows_max);
 
   -- Entries of caches that were not asked for since.
   delete from fairmill.cache_entry e where e.ctid = any (array(

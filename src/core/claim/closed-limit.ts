@@ -4,7 +4,8 @@ export interface ClosedLimit {
   readonly scope: "queue" | "kind" | "tenant";
   /** Of the queue, the kind or the tenant. */
   readonly name: string;
-  readonly why: "paused" | "cap" | "rate";
+  /** `provider`: one that the kind needs takes no calls. */
+  readonly why: "paused" | "cap" | "rate" | "provider";
   /** When it is worth asking again; null: unknown. */
   readonly openInMs: number | null;
 }

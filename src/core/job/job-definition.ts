@@ -9,6 +9,7 @@ import type { SchemaInput, SchemaOutput, StandardSchema } from "../../base/stand
 import { type Backoff, exponential } from "./backoff.js";
 import { checkJobCredits, type JobCredits } from "./job-credits.js";
 import { type CheckedLimits, checkJobLimits, type JobLimits } from "./job-limits.js";
+import { checkJobNeeds, type JobNeeds, type Needed } from "./job-needs.js";
 import { checkUses, type LimitUse } from "./named-limit.js";
 import { type UniqueRule, type UniqueSettings, uniqueRuleOf } from "./unique.js";
 
@@ -39,6 +40,8 @@ export interface JobOptions<
   readonly limits?: JobLimits<Input>;
   /** What the job costs its account. */
   readonly credits?: JobCredits<Input>;
+  /** Providers without which no job of the kind starts; of a list, or of a provider with fallbacks, one must be open. */
+  readonly needs?: JobNeeds;
   /** Keys or paths of contents that must not be shown or logged, like "password" or "user.email". */
   readonly redact?: readonly string[];
 }
@@ -62,6 +65,8 @@ export interface JobDefinition<In = unknown, Out = In, Result = unknown, Returne
   readonly credits: JobCredits<In> | undefined;
   /** What `unique`, `debounce` or `throttle` came to. */
   readonly unique: UniqueRule<In> | undefined;
+  /** Chains of providers: of each, one must be open for a job to start. Empty: it needs none. */
+  readonly needs: readonly (readonly Needed[])[];
   /** Keys and paths that are not shown or logged; empty: none. */
   readonly redact: readonly string[];
   readonly schema: StandardSchema<In, Out> | undefined;
@@ -86,6 +91,7 @@ const KNOWN = [
   "unique",
   "debounce",
   "throttle",
+  "needs",
   "redact",
 ] as const;
 
@@ -167,6 +173,7 @@ function checkDefinition(options: JobOptions<any, any, any>, where: string): Job
     uses: checkUses(options.limits?.uses, where) as readonly LimitUse<any>[] | undefined,
     credits: checkJobCredits(options.credits, where),
     unique: uniqueRuleOf(options, where),
+    needs: checkJobNeeds(options.needs, where),
     redact: checkRedact(options.redact, where),
     schema: options.input,
     output: options.output,

@@ -7,6 +7,7 @@ import {
   JobCancelledError,
   LeaseLostError,
   NonRetryableError,
+  PutBackError,
   ShutdownError,
   TimeoutError,
 } from "../../base/errors.js";
@@ -102,7 +103,29 @@ export function decide(job: AttemptFacts, outcome: Outcome, backoff: Backoff, ra
   // After a lost lease the fence decides: if the job is still this worker's it goes back at once, else nothing is written.
   if (abortedBy instanceof ShutdownError || abortedBy instanceof LeaseLostError)
     return { verdict: "release", reason: abortedBy.message };
+  const putBackMs = abortedBy instanceof TimeoutError ? undefined : putBackMsOf(error);
+  if (putBackMs !== undefined) return { verdict: "snooze", delayMs: putBackMs };
   return decideFailed(job, abortedBy instanceof TimeoutError ? abortedBy : error, backoff, random);
+}
+
+/** Wrapped in errors of the handler's own, at most so deep. */
+const CAUSES_MAX = 5;
+
+/** The handler could not do its work yet, through no fault of the job: undefined: it failed. */
+function putBackMsOf(error: unknown): number | undefined {
+  let found: number | undefined;
+  isTrue(() => {
+    let cause = error;
+    for (let depth = 0; depth < CAUSES_MAX && cause instanceof Error; depth++) {
+      if (cause instanceof PutBackError) {
+        found = Math.min(Math.max(0, cause.putBackMs), ASKED_MS_MAX);
+        return true;
+      }
+      cause = cause.cause;
+    }
+    return false;
+  });
+  return found;
 }
 
 /** What most jobs come to: one for all of them. */

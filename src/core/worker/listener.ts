@@ -17,6 +17,8 @@ const CANCEL = "!cancel ";
 const DUE = "!due ";
 const LANE = "!lane ";
 const TEST = "!test ";
+/** Then what became of it, for a turn the worker whose it is, and its name. */
+const PROVIDER = "!provider ";
 
 /** A round opens the connection where there is none, and tests whether notifications arrive. */
 export class Listener implements Service {
@@ -89,7 +91,20 @@ export class Listener implements Service {
     else if (payload.startsWith(CANCEL)) bus.tell("cancelRequested", payload.slice(CANCEL.length));
     else if (payload.startsWith(DUE)) bus.tell("due", Number(payload.slice(DUE.length)) || 0);
     else if (payload.startsWith(LANE)) bus.tell("wakeLane", laneOf(payload.slice(LANE.length)));
+    else if (payload.startsWith(PROVIDER)) this.#onProvider(payload.slice(PROVIDER.length));
     else bus.tell("wake", payload);
+  }
+
+  #onProvider(news: string): void {
+    const { bus } = this.#context;
+    const [what, rest] = firstWord(news);
+    if (what === "turn") {
+      const [worker, name] = firstWord(rest);
+      return bus.tell("provider", { name, worker });
+    }
+    bus.tell("provider", { name: rest });
+    // Jobs that need it may start.
+    if (what === "open") bus.tell("wake", undefined);
   }
 
   /**
@@ -139,4 +154,9 @@ function laneOf(text: string): QueueLane | undefined {
       return { queue, priority, tenant };
   } catch {}
   return undefined;
+}
+
+function firstWord(text: string): [word: string, rest: string] {
+  const space = text.indexOf(" ");
+  return [text.slice(0, space), text.slice(space + 1)];
 }

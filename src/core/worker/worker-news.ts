@@ -34,6 +34,8 @@ export interface WorkerNews {
   lost: { readonly worker: string };
   /** Notifications arrive (true), or only polling finds work (false). */
   listening: boolean;
+  /** The shared state of a provider has changed: it was opened or closed, permits are wanted, or free for this worker alone. */
+  provider: { readonly name: string; readonly worker?: string };
   /** What a round of upkeep did. */
   upkeep: UpkeepReport;
 }

@@ -93,6 +93,8 @@ export const RUN_PORTS = [
   "useUnits",
   "dismissProgress",
   "isSettled",
+  "beginCall",
+  "endCall",
 ] as const;
 export type RunPort = (typeof RUN_PORTS)[number];
 /** And what concerns no run in particular. */

@@ -13,6 +13,7 @@ import { checkTransaction } from "../../db/callers-transaction.js";
 import type { Ruled } from "../../limits/limit-statements.js";
 import type { UsedUnits } from "../../limits/use-context.js";
 import type { Begun, SendKeeper } from "../../outbox/delivery.js";
+import type { Begun as BegunCall, CallKeeper } from "../../providers/call-keeper.js";
 import type { Tick } from "../../schedules/schedule.js";
 import type { DoneStep, KnownStep, Pause, PauseAnswer, StepAnswer, StepKeeper } from "../../steps/step.js";
 import type { PortName, SentError } from "../border/messages.js";
@@ -85,6 +86,12 @@ export class ChildPorts implements StepKeeper, NodeReader, SendKeeper {
   isSettled(claim: Claim): Promise<boolean> {
     return this.#call(claim, "isSettled");
   }
+
+  /** Limits and breakers of providers are kept by the supervisor's process, for all its children. */
+  readonly calls: CallKeeper = {
+    begin: (claim, ask) => this.#call<BegunCall>(claim, "beginCall", ask),
+    end: (claim, end) => this.#call<void>(claim, "endCall", end),
+  };
 
   /** The time is this process's own, and taken before the question leaves: clocks of two processes need not agree. */
   async begin(claim: Claim, run: string, resend: boolean): Promise<Begun> {

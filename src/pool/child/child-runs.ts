@@ -114,6 +114,7 @@ export class ChildRuns implements RunEnds {
           tell: (definition) => rules.tell(definition),
           log,
           logs,
+          calls: this.#ports.calls,
         }),
         maker: new WorkerEffects(rules, { ...settings, codec }, middlewares, (claim, { kind, batch }) =>
           this.#registered(claim, kind, batch),
