@@ -5,6 +5,7 @@ import { FairmillError } from "../base/errors.js";
 import type { Client } from "../client/client.js";
 import type { Session } from "../db/session.js";
 import { readSeries, SERIES_NAMES, type Series, type SeriesName, type SeriesQuery } from "../metrics/series.js";
+import { readOutPerSecond } from "../metrics/shares.js";
 import { backlogReader } from "./backlog-reader.js";
 import { requestInvalid } from "./problem.js";
 import type { AlertReader, LogReader, MetricsReader, Scope, SeriesBy, Span } from "./readers.js";
@@ -29,10 +30,12 @@ export function metricsReader(view: Session, nowMs: () => number): MetricsReader
   return {
     rates: async ({ tenant }) => {
       const untilMs = nowMs();
-      const span = { since: new Date(untilMs - NOW_MS), until: new Date(untilMs), points: 1 };
-      const of = { ...span, ...(tenant !== undefined && { tenant }) };
-      const [entered, left] = [await lineOf({ name: "jobs.in", ...of }), await lineOf({ name: "jobs.out", ...of })];
-      return { inPerSecond: entered?.lines[0]?.values[0] ?? null, outPerSecond: left?.lines[0]?.values[0] ?? null };
+      const [since, until] = [new Date(untilMs - NOW_MS), new Date(untilMs)];
+      const entered = tenant === undefined ? await lineOf({ name: "jobs.in", since, until, points: 1 }) : undefined;
+      return {
+        inPerSecond: entered?.lines[0]?.values[0] ?? null,
+        outPerSecond: await readOutPerSecond(view, since, until, tenant),
+      };
     },
     series: async (span, scope, names, by) => {
       const items: Series[] = [];

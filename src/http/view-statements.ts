@@ -145,3 +145,8 @@ export const readKindWorkers = async (db: Session, kinds: readonly string[]): Pr
   new Map(
     (await db.query<{ kind: string; workers: number }>(KIND_WORKERS, [kinds])).map((row) => [row.kind, row.workers]),
   );
+
+const RATE_LIMITED = `select coalesce(j.rate_limited_times, 0) as times from fairmill.job j where j.id = $1
+  union all select coalesce(h.rate_limited_times, 0) from fairmill.job_history h where h.id = $1 limit 1`;
+export const readRateLimitedTimes = async (db: Session, job: string): Promise<number> =>
+  (await db.query<{ times: number }>(RATE_LIMITED, [job]))[0]?.times ?? 0;

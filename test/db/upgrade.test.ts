@@ -21,6 +21,7 @@ const WENT_OUT: Record<string, string> = {
   "0003_pool": "c679d920930ef71c",
   "0004_audit_and_bulk": "076e46ec6dcff810",
   "0005_observe": "b2aceae3c3a27baf",
+  "0010_fleet_sample": "665b57db99232aab",
 };
 
 test("no migration has changed since it went out: who has applied it could not upgrade any more", async () => {

@@ -42,6 +42,7 @@ async function asAdmin(serverUrl: string, work: (admin: pg.Client) => Promise<vo
 const TABLES = [
   "job_log",
   "metric_sample",
+  "fleet_sample",
   "worker_tick_metrics",
   "alert_event",
   "alert",

@@ -2,6 +2,7 @@
 import { type Duration, toMs } from "../../base/duration.js";
 import { SharedLook } from "../../base/shared-look.js";
 import { isEnded, type JobState } from "../../core/job/states.js";
+import { readSplits } from "../../metrics/shares.js";
 import { jobFor, tenantOf } from "../acting.js";
 import { type Backend, wasTooSlow } from "../backend.js";
 import { type Notice, type Page, TOO_SLOW } from "../page.js";
@@ -35,7 +36,8 @@ import {
   time,
 } from "../schema.js";
 import * as shapes from "../shapes.js";
-import { toDetail, toRow, toWhy, withoutOthers } from "./job-view.js";
+import { readRateLimitedTimes } from "../view-statements.js";
+import { firstWaitOf, toDetail, toRow, toWhy, withoutOthers } from "./job-view.js";
 
 export const jobFilter = {
   state: optional(oneOrMore(shapes.jobState)),
@@ -151,7 +153,10 @@ export const jobRoutes: readonly Route[] = [
             sum + ((finishedAt?.getTime() ?? startedAt.getTime()) - startedAt.getTime()),
           0,
         );
-      return toDetail(call.http, job, sleptMs);
+      const { fromMs, untilMs } = firstWaitOf(job, call.http.clock.now());
+      const splits = await readSplits(call.http.view, "tenants", new Date(fromMs), new Date(untilMs), job.tenant);
+      const rateLimitedTimes = await readRateLimitedTimes(call.http.view, job.id);
+      return toDetail(call.http, job, { sleptMs, rateLimitedTimes, split: splits.get(job.tenant) });
     },
   }),
   route("GET", "/jobs/{id}/why", {
