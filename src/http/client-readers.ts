@@ -10,6 +10,7 @@ import { backlogReader } from "./backlog-reader.js";
 import { requestInvalid } from "./problem.js";
 import type { AlertReader, LogReader, MetricsReader, Scope, SeriesBy, Span } from "./readers.js";
 import { fairnessReader, timeReader } from "./share-readers.js";
+import { trialReader } from "./trial-reader.js";
 
 /** Of the names of the API, those that no record has yet: they are left out of the answer. */
 const NOT_RECORDED = ["cpu", "memory", "provider.cost", "credits.captured"];
@@ -51,6 +52,7 @@ export function metricsReader(view: Session, nowMs: () => number): MetricsReader
     backlog: backlogReader(view, nowMs),
     fairness: fairnessReader(view),
     time: timeReader(view),
+    tryLimit: trialReader(view, nowMs),
   };
 }
 

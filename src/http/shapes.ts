@@ -434,6 +434,25 @@ export const auditEvent = named(
     error: maybe(text),
   }),
 );
+const trialFigures = object({
+  starts: number,
+  delayed: number,
+  notStarted: number,
+  delayMeanMs: number,
+  delayMaxMs: number,
+  mostAtOnce: number,
+  shareEntitled: maybe(number),
+});
+export const trial = named(
+  "Trial",
+  object({
+    before: trialFigures,
+    after: trialFigures,
+    heldByLimits: maybe(number),
+    message: text,
+    basis: object({ runs: number, since: time, until: time, isPart: boolean, note: text }),
+  }),
+);
 export const problem = named(
   "Problem",
   object({

@@ -61,7 +61,7 @@ interface Cell {
 }
 
 /** A lane for every tenant that was given something or wanted something. */
-function lanesOf(
+export function lanesOf(
   served: readonly ServedStep[],
   wanted: readonly DemandStep[],
   count: number,

@@ -1,6 +1,7 @@
 // What interval records and samples of the fleet say of tenants and kinds: how much each tenant was served in each step and what it waited for, and
 // where the time of jobs went.
 import type { Session } from "../db/session.js";
+import type { SampledBy } from "./backlog.js";
 
 const NAMES_MAX = 1_000;
 
@@ -135,7 +136,7 @@ const WAITED_FOR: Readonly<Record<string, "turn" | "limits" | "worker">> = {
 };
 
 /** Parameters: since, until, name. Time that the rounds stand for: from the first to the last, and one interval more. */
-const splitsOf = (column: "kinds" | "tenants") => `with round as materialized (
+const splitsOf = (column: SampledBy) => `with round as materialized (
     select s.at, s.${column} as names from fairmill.fleet_sample s where s.at >= $1 and s.at < $2),
   covered as (select count(*)::float8 as rounds,
     case when count(*) > 1 then extract(epoch from max(r.at) - min(r.at))::float8 * 1000 * count(*) / (count(*) - 1) else 0 end as ms from round r)
@@ -145,7 +146,7 @@ const splitsOf = (column: "kinds" | "tenants") => `with round as materialized (
 
 export async function readSplits(
   db: Session,
-  column: "kinds" | "tenants",
+  column: SampledBy,
   since: Date,
   until: Date,
   name?: string,

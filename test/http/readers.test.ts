@@ -397,3 +397,50 @@ test("where the time went: by kind and by tenant, with sampled waits taken for a
   for (const path of ["/time?by=queue", "/time?queue=mails", "/time?by=tenant&kind=mail"])
     expect(await rows(path), path).toEqual([]);
 });
+
+test("try it first: a cap, a rate and a weight, replayed on runs of the last hour, and refused as if they were set", async () => {
+  const { ask } = serverFor(db);
+  type Trial = {
+    before: Record<string, number | null>;
+    after: Record<string, number | null>;
+    heldByLimits: number | null;
+    message: string;
+    basis: { runs: number; note: string };
+  };
+  const attempt = async (body: object) => (await ask<Trial>("viewer", "POST", "/limits/try", body)).body;
+  expect((await attempt({ scope: "tenant", name: "acme", maxRunning: 1 })).message).toContain("nothing to replay");
+  // Four runs of ten seconds, one every five; one of them had failed before, half an hour ago.
+  await db.query(
+    `insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant, kind, worker, created_at, started_at, ended_at, payload, failures)
+     select nextval('fairmill.job_id_seq'), 2, 0, 2, 0, 3, 'done', 'mails', t.tenant, 'k', 'w', now() - interval '1 day', now() - interval '10 minutes' + n * interval '5 seconds',
+       now() - interval '10 minutes' + n * interval '5 seconds' + interval '10 seconds', '{}',
+       case when n = 0 then jsonb_build_array(jsonb_build_object('attempt', 1, 'lease_no', 1, 'worker', 'w', 'outcome', 'failed', 'started_at', now() - interval '31 minutes', 'ended_at', now() - interval '30 minutes')) end
+     from generate_series(0, 3) n cross join (values ('acme'), ('other')) as t (tenant)`,
+  );
+  const capped = await attempt({ scope: "tenant", name: "acme", maxRunning: 1 });
+  expect(capped.basis.runs).toBe(5);
+  expect(capped).toMatchObject({
+    before: { starts: 5, delayed: 0, mostAtOnce: 2 },
+    after: { delayed: 3, mostAtOnce: 1 },
+  });
+  expect(capped.message).toContain("3 of the 5 starts");
+  expect((await attempt({ scope: "queue", name: "mails", maxRunning: 4 })).after).toMatchObject({ delayed: 0 });
+  const rated = await attempt({ scope: "kind", name: "k", rate: { limit: 1, per: "1h" } });
+  expect(rated.after).toMatchObject({ starts: 1, delayed: 9, notStarted: 9 });
+  const atEnqueue = await attempt({ scope: "kind", name: "k", rate: { limit: 1, per: "1h", at: "enqueue" } });
+  expect([atEnqueue.after["delayed"], atEnqueue.basis.note]).toEqual([0, expect.stringContaining("not replayed")]);
+  // What is set already goes on to hold where nothing else is said.
+  await ask("admin", "PUT", "/tenants/acme", { maxRunning: 1 });
+  expect((await attempt({ scope: "tenant", name: "acme" })).after["delayed"]).toBe(3);
+  expect((await attempt({ scope: "tenant", name: "acme", maxRunning: null })).after["delayed"]).toBe(0);
+  await record(10, { acme: { claimed: 30 }, other: { claimed: 30 } });
+  await looked(10, { acme: { "tenant cap": 3, runnable: 100 }, other: { runnable: 100 } });
+  const weighed = await attempt({ scope: "tenant", name: "acme", weight: 3, maxRunning: null });
+  expect([weighed.before["shareEntitled"], weighed.after["shareEntitled"]]).toEqual([0.5, 0.75]);
+  expect(weighed.message).toContain("75 %");
+  for (const bad of [{ weight: 0 }, { weight: 2, scope: "queue" }, { rate: { limit: 0, per: "1m" } }, { cap: 1 }])
+    expect((await ask("viewer", "POST", "/limits/try", { scope: "tenant", name: "acme", ...bad })).status).toBe(400);
+  expect(await db.query("select max_running from fairmill.limit_setting where name = 'acme'")).toEqual([
+    { max_running: 1 },
+  ]);
+});

@@ -4,20 +4,10 @@ import type { Backend } from "../backend.js";
 import { notWired } from "../problem.js";
 import type { MetricsReader, Scope, SeriesBy } from "../readers.js";
 import { type Call, type Route, route } from "../route.js";
-import {
-  duration,
-  integer,
-  integerText,
-  name,
-  nullable,
-  number,
-  object,
-  oneOf,
-  oneOrMore,
-  optional,
-} from "../schema.js";
+import { integer, integerText, name, nullable, number, object, oneOf, oneOrMore, optional } from "../schema.js";
 import * as shapes from "../shapes.js";
 import { spanIn, spanQuery } from "../span.js";
+import { rateBody } from "./limits.js";
 
 const scopeQuery = { queue: optional(name), kind: optional(name), tenant: optional(name) };
 
@@ -106,9 +96,9 @@ export const seriesRoutes: readonly Route[] = [
       name,
       weight: optional(nullable(number)),
       maxRunning: optional(nullable(integer(0, 1_000_000))),
-      rate: optional(nullable(object({ limit: integer(1, 1_000_000), per: duration }))),
+      rate: optional(nullable(rateBody)),
     }),
-    answer: shapes.errorRecord,
+    answer: shapes.trial,
     handle: async ({ http, body }) => {
       const { scope, name: ofName, ...settings } = body;
       const tryLimit = http.metrics?.tryLimit;
