@@ -51,12 +51,14 @@ export const MAY_IMPORT = {
   config: [...below, "alerts", "outbox", "worker", "pool"],
   // Shows the pools that supervisors report.
   http: [...below, ...features, "client", "pool"],
+  // Tools for agents, over the API.
+  mcp: ["base", "http"],
   embedded: ["base"],
   adapters: ["base", "db"],
   storage: ["base"],
-  command: [...below, ...features, ...examined, "client", "worker", "pool", "config", "ticks", "http", "cli"],
+  command: [...below, ...features, ...examined, "client", "worker", "pool", "config", "ticks", "http", "mcp", "cli"],
   cli: [
-    ...[...below, ...features, ...examined, "client", "worker", "pool", "config", "ticks", "http"],
+    ...[...below, ...features, ...examined, "client", "worker", "pool", "config", "ticks", "http", "mcp"],
     ...["embedded", "command"],
     ...["index", "errors", "webhooks"],
   ],
