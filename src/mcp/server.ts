@@ -131,7 +131,10 @@ export class McpServer {
     const tools = await this.#tools();
     const tool = tools.find(({ name }) => name === params["name"]);
     if (tool === undefined)
-      throw new RpcFailure(INVALID_PARAMS, `There is no such tool. Known: ${tools.map(({ name }) => name).join(", ")}.`);
+      throw new RpcFailure(
+        INVALID_PARAMS,
+        `There is no such tool. Known: ${tools.map(({ name }) => name).join(", ")}.`,
+      );
     const { value, issues } = checked(tool.input, params["arguments"] ?? {});
     if (issues.length > 0) return toolResult({ error: "These arguments do not fit.", issues }, true);
     const { api, clock } = this.#options;
