@@ -7,13 +7,14 @@ import type { Session } from "../db/session.js";
 import { readSeries, SERIES_NAMES, type Series, type SeriesName, type SeriesQuery } from "../metrics/series.js";
 import { readOutPerSecond } from "../metrics/shares.js";
 import { backlogReader } from "./backlog-reader.js";
+import { marksIn } from "./marks.js";
 import { requestInvalid } from "./problem.js";
 import type { AlertReader, LogReader, MetricsReader, Scope, SeriesBy, Span } from "./readers.js";
 import { fairnessReader, timeReader } from "./share-readers.js";
 import { trialReader } from "./trial-reader.js";
 
 /** Of the names of the API, those that no record has yet: they are left out of the answer. */
-const NOT_RECORDED = ["cpu", "memory", "provider.cost", "credits.captured"];
+const NOT_RECORDED = ["provider.cost", "credits.captured"];
 const NOW_MS = 5 * 60_000;
 const FIRING_MAX = 20;
 const POINTS_MAX = 1_000;
@@ -47,7 +48,7 @@ export function metricsReader(view: Session, nowMs: () => number): MetricsReader
         const found = await lineOf(queryOf(name as SeriesName, span, scope, by));
         if (found !== undefined) items.push(found);
       }
-      return { items, marks: [] };
+      return { items, marks: await marksIn(view, span, scope) };
     },
     backlog: backlogReader(view, nowMs),
     fairness: fairnessReader(view),

@@ -21,6 +21,8 @@ export const SERIES_NAMES = [
   "rate.limited",
   "leases.lost",
   "workers",
+  "cpu",
+  "memory",
   "outbox.lag",
   "provider.latency",
 ] as const;
@@ -45,7 +47,7 @@ export interface SeriesQuery {
 
 export interface Series {
   readonly name: SeriesName;
-  readonly unit: "count" | "perSecond" | "ms" | "ratio";
+  readonly unit: "count" | "perSecond" | "ms" | "ratio" | "bytes";
   readonly since: string;
   readonly until: string;
   readonly stepMs: number;
@@ -107,6 +109,11 @@ const counted = (row: string, kinds: string | undefined, tenants: string | undef
 const ofSample = (name: string) => (by: SeriesBy) =>
   `select ${by === "provider" ? "s.label" : "''"} as key, s.at, s.sum as a, s.count::float8 as b, null::jsonb as hist
    from fairmill.metric_sample s where s.name = '${name}' and s.at >= $1 and s.at < $2`;
+
+/** What living workers used, as samples of the fleet saw it. */
+const ofWorkers = (member: "cpu" | "memory") => () =>
+  `select e.key, s.at, (e.value ->> '${member}')::float8 as a, 0::float8 as b, null::jsonb as hist
+   from fairmill.fleet_sample s cross join lateral jsonb_each(s.workers) e where s.at >= $1 and s.at < $2`;
 
 const SHAPES: Record<SeriesName, Shape> = {
   "jobs.in": { unit: "perSecond", by: ["none"], from: ofSample("fleet.jobs_in"), value: mean },
@@ -170,6 +177,9 @@ const SHAPES: Record<SeriesName, Shape> = {
   "rate.limited": { unit: "count", by: ["none", "worker"], from: ofRow("m.jobs_throttled"), value: ({ a }) => a },
   "leases.lost": { unit: "count", by: ["none", "worker"], from: ofRow("m.leases_lost"), value: ({ a }) => a },
   workers: { unit: "count", by: ["none"], from: ofSample("fleet.workers"), value: mean },
+  /** Of one core each; together: cores. */
+  cpu: { unit: "ratio", by: ["none", "worker"], from: ofWorkers("cpu"), value: mean, level: "worker" },
+  memory: { unit: "bytes", by: ["none", "worker"], from: ofWorkers("memory"), value: mean, level: "worker" },
   "outbox.lag": { unit: "ms", by: ["none"], from: ofSample("fleet.outbox_lag_ms"), value: mean },
   "provider.latency": {
     unit: "ms",

@@ -63,7 +63,9 @@ export class Worker {
     this.#context = context;
     const { claimer, jobs, progress, logs } = assembleWork(context, options, { makeRunner });
     const used = new ProcessFigures(context.clock);
-    const stats = () => ({ ...jobs.stats, ...used.read(), ...ownStats?.() });
+    const { deployment } = context.settings;
+    const said = deployment === undefined ? {} : { deployment };
+    const stats = () => ({ ...jobs.stats, ...used.read(), ...ownStats?.(), ...said });
     const incarnation = new Incarnation(context, context.identity, stats);
     const loop = (service: Service) => new ServiceLoop(context.clock, service, context.trouble);
     const intervals = new IntervalRecorder(context, new WorkerFigures(context), jobs);
