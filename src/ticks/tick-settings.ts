@@ -28,6 +28,7 @@ const OF_WORKERS = [
   "logger",
   "keepLogs",
   "redact",
+  "alerts",
   "clock",
 ] as const;
 
