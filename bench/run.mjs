@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { cpus, totalmem } from "node:os";
 import { measure as batches } from "./measure/batches.mjs";
+import { measure as dashboard } from "./measure/dashboard.mjs";
 import { measure as depth } from "./measure/depth.mjs";
 import { measure as drain } from "./measure/drain.mjs";
 import { measure as enqueue } from "./measure/enqueue.mjs";
@@ -12,6 +13,7 @@ import { measure as latency } from "./measure/latency.mjs";
 import { measure as limits } from "./measure/limits.mjs";
 import { measure as longTransaction } from "./measure/long-transaction.mjs";
 import { measure as memory } from "./measure/memory.mjs";
+import { measure as watching } from "./measure/watching.mjs";
 import { HELP, readOptions } from "./options.mjs";
 import { measurePeers } from "./peers.mjs";
 import { report } from "./report.mjs";
@@ -29,6 +31,8 @@ const MEASUREMENTS = {
   memory,
   limits,
   batches,
+  dashboard,
+  watching,
 };
 /** Counts that must be zero, in whatever table they stand. */
 const MISTAKES = ["lost", "twice", "left"];

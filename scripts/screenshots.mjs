@@ -69,7 +69,19 @@ async function demo() {
   // In the middle of it comes another version, with one worker.
   const deploy = setTimeout(() => void command(postgres.url, ["work"], undefined, "1.4.2"), minutes * 36_000);
   ends.push(() => clearTimeout(deploy));
-  await traffic.run(client, minutes, (text) => console.log(text));
+  // Customers go on while the pictures are taken.
+  let isOver = false;
+  const customers = traffic.run(
+    client,
+    minutes,
+    (text) => console.log(text),
+    () => isOver,
+  );
+  ends.push(() => {
+    isOver = true;
+    return customers;
+  });
+  await Promise.race([customers, new Promise((resolve) => setTimeout(resolve, minutes * 60_000))]);
   await traffic.act(async (method, path, body) => {
     const response = await fetch(`${url}/api/v1/${path}`, {
       method,

@@ -111,6 +111,8 @@ export default defineConfig({
     handle(invoice, async (ctx) => {
       const sum = await ctx.step("add up", () => ctx.input.items * 12.5);
       await ctx.progress({ question: `Close invoice ${ctx.input.no} over ${sum} €?`, no: ctx.input.no, sum });
+      // Progress is written in rounds; what is waited for at once would not be on record yet.
+      await sleep(1_500);
       const answer = await ctx.waitFor("approval", { timeout: "2d" });
       return { closed: answer };
     }),

@@ -4,6 +4,7 @@ import type { Alert } from "../alerts/alert-statements.js";
 import { FairmillError } from "../base/errors.js";
 import type { Client } from "../client/client.js";
 import type { Session } from "../db/session.js";
+import { usualStepMs } from "../metrics/backlog.js";
 import { readSeries, SERIES_NAMES, type Series, type SeriesName, type SeriesQuery } from "../metrics/series.js";
 import { readOutPerSecond } from "../metrics/shares.js";
 import { backlogReader } from "./backlog-reader.js";
@@ -59,7 +60,10 @@ export function metricsReader(view: Session, nowMs: () => number): MetricsReader
 
 function queryOf(name: SeriesName, { sinceMs, untilMs, stepMs }: Span, scope: Scope, by: SeriesBy): SeriesQuery {
   const { queue, kind, tenant } = scope;
-  const points = stepMs === undefined ? 120 : Math.min(POINTS_MAX, Math.ceil((untilMs - sinceMs) / stepMs));
+  const points =
+    stepMs === undefined
+      ? Math.ceil((untilMs - sinceMs) / usualStepMs(untilMs - sinceMs))
+      : Math.min(POINTS_MAX, Math.ceil((untilMs - sinceMs) / stepMs));
   const span = { name, since: new Date(sinceMs), until: new Date(untilMs), points };
   // What is told apart by anything else counts all tenants.
   if (tenant !== undefined) return { ...span, tenant, by: "tenant" };

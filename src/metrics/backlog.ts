@@ -2,6 +2,7 @@
 import type { Session } from "../db/session.js";
 
 const STEP_MS_MIN = 1_000;
+const USUAL_STEP_MS_MIN = 20_000;
 const POINTS = 120;
 /** Where the words of the database are not those of the API. */
 const REASONS: Readonly<Record<string, string>> = { "rate-limited": "rate", blocked: "key", "key rate": "rate" };
@@ -45,9 +46,12 @@ export interface BacklogSpan {
   readonly stepMs: number | undefined;
 }
 
+/** Of a part of time so long. Not shorter than what workers and rounds of alerts write in: a shorter one would have gaps for no reason. */
+export const usualStepMs = (spanMs: number): number => Math.max(USUAL_STEP_MS_MIN, Math.ceil(spanMs / POINTS));
+
 /** Beginnings of the steps of a part of time. */
 export function stepsOf({ sinceMs, untilMs, stepMs: given }: BacklogSpan): { stepMs: number; times: number[] } {
-  const stepMs = Math.max(STEP_MS_MIN, given ?? Math.ceil((untilMs - sinceMs) / POINTS));
+  const stepMs = given === undefined ? usualStepMs(untilMs - sinceMs) : Math.max(STEP_MS_MIN, given);
   const count = Math.max(1, Math.ceil((untilMs - sinceMs) / stepMs));
   return { stepMs, times: Array.from({ length: count }, (_, n) => sinceMs + n * stepMs) };
 }

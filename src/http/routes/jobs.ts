@@ -5,6 +5,7 @@ import { isEnded, type JobState } from "../../core/job/states.js";
 import { readSplits } from "../../metrics/shares.js";
 import { jobFor, tenantOf } from "../acting.js";
 import { type Backend, wasTooSlow } from "../backend.js";
+import { logLine } from "../figure-shapes.js";
 import { type Notice, type Page, TOO_SLOW } from "../page.js";
 import { HttpProblem, notFound, notWired, requestInvalid } from "../problem.js";
 import {
@@ -191,7 +192,7 @@ export const jobRoutes: readonly Route[] = [
     role: "viewer",
     tenants: "own",
     query: object({ ...paging, level: optional(oneOf("trace", "debug", "info", "warn", "error", "fatal")) }),
-    answer: shapes.pageOf(shapes.errorRecord),
+    answer: shapes.pageOf(logLine),
     handle: async (call) => {
       const job = await jobFor(call);
       if (call.http.logs === undefined) throw notWired("What jobs log");

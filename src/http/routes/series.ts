@@ -1,6 +1,7 @@
 // What interval records tell: series, the backlog by reason, fairness lanes, where the time went, money. Read by another room; 501 without it.
 import { tenantOf } from "../acting.js";
 import type { Backend } from "../backend.js";
+import * as figures from "../figure-shapes.js";
 import { notWired } from "../problem.js";
 import type { MetricsReader, Scope, SeriesBy } from "../readers.js";
 import { type Call, type Route, route } from "../route.js";
@@ -32,7 +33,7 @@ export const seriesRoutes: readonly Route[] = [
     role: "viewer",
     tenants: "own",
     query: object({ ...spanQuery, ...scopeQuery, name: oneOrMore(name), by: optional(oneOf(...BY)) }),
-    answer: shapes.errorRecord,
+    answer: figures.seriesAnswer,
     handle: async (call) =>
       metricsOf(call.http, "series")(
         spanIn(call.query, call.http.clock),
@@ -46,7 +47,7 @@ export const seriesRoutes: readonly Route[] = [
     role: "viewer",
     tenants: "own",
     query: object({ ...spanQuery, ...scopeQuery }),
-    answer: shapes.errorRecord,
+    answer: figures.backlogAnswer,
     handle: async (call) => metricsOf(call.http, "backlog")(spanIn(call.query, call.http.clock), scopeIn(call)),
   }),
   route("GET", "/fairness", {
@@ -54,7 +55,7 @@ export const seriesRoutes: readonly Route[] = [
     role: "viewer",
     tenants: "own",
     query: object({ ...spanQuery, ...scopeQuery, limit: optional(integerText(1, 50)) }),
-    answer: shapes.errorRecord,
+    answer: figures.fairnessAnswer,
     handle: async (call) =>
       metricsOf(call.http, "fairness")(spanIn(call.query, call.http.clock), scopeIn(call), call.query.limit ?? 20),
   }),
@@ -63,7 +64,7 @@ export const seriesRoutes: readonly Route[] = [
     role: "viewer",
     tenants: "own",
     query: object({ ...spanQuery, ...scopeQuery, by: optional(oneOf("kind", "queue", "tenant")) }),
-    answer: shapes.errorRecord,
+    answer: figures.timeAnswer,
     handle: async (call) =>
       metricsOf(call.http, "time")(spanIn(call.query, call.http.clock), scopeIn(call), call.query.by ?? "kind"),
   }),

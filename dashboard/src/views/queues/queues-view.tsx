@@ -1,6 +1,6 @@
 // Queues and kinds, live: what waits, what runs, who serves them.
 
-import type { KindRow, Page as PageOf, QueueRow } from "../../data/contract";
+import type { KindRow, Limits, Page as PageOf, QueueRow } from "../../data/contract";
 import { useResource } from "../../data/resource";
 import { segment } from "../../data/segment";
 import { count } from "../../format/numbers";
@@ -13,6 +13,7 @@ import { Clip } from "../../parts/table";
 import { Page } from "../../shell/page";
 import { link } from "../../shell/route";
 import { rateWords } from "../limit-words";
+import { LimitButton } from "../limits/limit-button";
 import { Listing } from "../listing";
 
 export function QueuesView() {
@@ -64,7 +65,7 @@ export function QueuesView() {
           {
             name: "Actions",
             unseen: true,
-            cell: (row) => <PauseAction scope="queues" name={row.queue} paused={row.pausedAt} />,
+            cell: (row) => <Tools scope="queue" name={row.queue} now={row} />,
           },
         ]}
       />
@@ -95,7 +96,7 @@ export function QueuesView() {
           {
             name: "Actions",
             unseen: true,
-            cell: (row) => <PauseAction scope="kinds" name={row.kind} paused={row.pausedAt} />,
+            cell: (row) => <Tools scope="kind" name={row.kind} now={row} />,
           },
         ]}
       />
@@ -118,15 +119,16 @@ const Signs = ({ paused, orphan }: { paused: string | null; orphan: boolean }) =
   </>
 );
 
-const PauseAction = ({ scope, name, paused }: { scope: string; name: string; paused: string | null }) => (
+const Tools = ({ scope, name, now }: { scope: "queue" | "kind"; name: string; now: Limits }) => (
   <span class="row">
     <span class="push" />
-    {paused ? (
+    <LimitButton scope={scope} name={name} now={now} />
+    {now.pausedAt ? (
       <Action
         little
         label="Resume"
         icon="play"
-        path={`${scope}/${segment(name)}/resume`}
+        path={`${scope}s/${segment(name)}/resume`}
         done={() => `${name} goes on`}
       />
     ) : (
@@ -134,7 +136,7 @@ const PauseAction = ({ scope, name, paused }: { scope: string; name: string; pau
         little
         label="Pause"
         icon="pause"
-        path={`${scope}/${segment(name)}/pause`}
+        path={`${scope}s/${segment(name)}/pause`}
         confirm={`No job of ${name} starts until it is resumed. Those that run go on.`}
         done={() => `${name} is paused`}
       />

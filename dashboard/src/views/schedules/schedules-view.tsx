@@ -13,6 +13,7 @@ import { Page } from "../../shell/page";
 import { link } from "../../shell/route";
 import { Listing } from "../listing";
 import { cronWords, inZone } from "./cron-words";
+import { NewSchedule } from "./new-schedule";
 
 export function SchedulesView() {
   const path = `schedules${apiQuery([])}`;
@@ -21,7 +22,8 @@ export function SchedulesView() {
     <Page
       title="Schedules"
       json={path}
-      cli="fairmill cron"
+      cli="fairmill schedules"
+      actions={<NewSchedule known={list.data?.items.map(({ name }) => name) ?? []} />}
       about="Jobs by the clock. Each tick makes one job, whoever notices it first."
     >
       <Listing
