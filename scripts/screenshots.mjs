@@ -141,7 +141,7 @@ async function screensOf(ask) {
   const add = (name, found, hashOf) => found && list.push({ name, hash: hashOf(found) });
   add(
     "job-waiting",
-    (await first("jobs?state=ready&kind=sticker.upscale")) ??
+    (await first("jobs?state=ready&tenant=umbrella")) ??
       (await first("jobs?state=ready")) ??
       (await first("jobs?state=blocked")),
     ({ id }) => `#/jobs/${id}`,

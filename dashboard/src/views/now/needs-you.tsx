@@ -29,6 +29,8 @@ function hrefOf({ code, subject }: Need): string {
   return places[subject.type] ?? link(["now"]);
 }
 
+/** What an alert or the jobs of a day are called is in their message. */
+const NAMED: readonly string[] = ["queue", "kind", "tenant", "channel", "schedule", "worker", "provider"];
 /** More than these push everything else off the screen. */
 const SHOWN = 5;
 
@@ -51,7 +53,10 @@ export function NeedsYou({ needs }: { needs: readonly Need[] }) {
               <Badge tone={TONES[need.severity] ?? "ready"} icon={ICONS[need.severity] ?? "help"}>
                 {need.severity}
               </Badge>
-              <span class="wrap">{need.message}</span>
+              <span class="wrap">
+                {NAMED.includes(need.subject.type) && <strong>{need.subject.name}: </strong>}
+                {need.message}
+              </span>
               <span class="push quiet small row">
                 {need.since && <Ago at={need.since} />}
                 <Icon name="right" small />
