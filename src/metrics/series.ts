@@ -198,18 +198,18 @@ const summed = (from: string) => `with entry as (${from}),
     from entry e group by 1, 2),
   buckets as (select e.key, floor(extract(epoch from e.at - $1)::float8 * 1000 / $3)::integer as step, h.no, sum(h.count::float8) as count
     from entry e cross join lateral jsonb_array_elements_text(e.hist) with ordinality as h (count, no) where e.hist is not null group by 1, 2, 3)
-  select s.key, s.step, s.a, s.b, extract(epoch from max(s.till) over (partition by s.step))::float8 * 1000 as "tillMs", (select jsonb_agg(b.count order by b.no) from buckets b where b.key = s.key and b.step = s.step) as hist
+  select s.key, s.step, s.a, s.b, case when $2 > clock_timestamp() - interval '1 minute' then extract(epoch from max(s.till) over (partition by s.step))::float8 * 1000 end as "tillMs", (select jsonb_agg(b.count order by b.no) from buckets b where b.key = s.key and b.step = s.step) as hist
   from stepped s where $4::text is not distinct from $4 and $5::text is not distinct from $5 and $6::text is not distinct from $6`;
 
 export async function readSeries(db: Session, query: SeriesQuery): Promise<Series> {
   const { name, by, since, until, stepMs, count, filters } = checkSeriesQuery(query);
   const shape = SHAPES[name];
-  // Of the last step only a part has been, or is on record: a rate is counted by that part.
-  const coveredMs = (step: number, tillMs: number | undefined) =>
-    step < count - 1 || tillMs === undefined
+  // Where the end is now, of the last step only a part has been, or is on record: a rate is counted by that part.
+  const coveredMs = (step: number, tillMs: number | null | undefined) =>
+    step < count - 1 || tillMs == null
       ? stepMs
       : Math.min(stepMs, Math.max(STEP_MS_MIN, tillMs - (since.getTime() + step * stepMs)));
-  type Row = { key: string; step: number; a: number; b: number; hist: number[] | null; tillMs?: number };
+  type Row = { key: string; step: number; a: number; b: number; hist: number[] | null; tillMs?: number | null };
   const rows = await db.query<Row>(
     shape.level === undefined ? summed(shape.from(by)) : levelled(shape.from(shape.level), by),
     [since, until, stepMs, ...filters],

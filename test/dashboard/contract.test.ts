@@ -55,13 +55,7 @@ test("the dashboard's types and the server's shapes are the same", () => {
 
 test("no route but those that are not wired yet answers a shape that says nothing", () => {
   const loose = JSON.stringify({ $ref: "#/components/schemas/ErrorRecord" });
-  const found = ROUTES.filter(
-    ({ answer }) =>
-      JSON.stringify(answer?.json ?? {}).replace(
-        /^\{"type":"object","properties":\{"items":\{"type":"array","items":(.*?)\}.*$/,
-        "$1",
-      ) === loose,
-  );
+  const found = ROUTES.filter(({ answer }) => JSON.stringify(answer?.json ?? {}).includes(loose));
   expect(found.map(({ path }) => path).filter((path) => path !== "/openapi.json")).toEqual(["/money", "/providers"]);
   expect(Object.keys(openApi(ROUTES).paths)).toContain("/backlog");
 });
