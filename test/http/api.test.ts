@@ -322,7 +322,7 @@ test("series, alerts, metrics and logs are read by default, and a tenant's serie
     items: [],
     next: null,
   });
-  expect((await get("viewer", "GET", "/now")).body).toMatchObject({ outPerSecond: 0.2 });
+  expect((await get("viewer", "GET", "/now")).body).toMatchObject({ outPerSecond: 6 });
   const text = await handler(new Request("http://127.0.0.1/metrics", { headers: { authorization: "Bearer none" } }));
   expect(text.status).toBe(401);
 });
