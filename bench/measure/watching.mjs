@@ -9,7 +9,11 @@ import { takeTurns } from "../turns.mjs";
 const SCRAPE_MS = 5_000;
 /** Of the drain without a watcher, at least. */
 const RATIO_MIN = 0.95;
-const FIRST_PAGE = ["now", "series?name=jobs.in&name=jobs.out&name=jobs.failed", "backlog", "time?by=kind"];
+/** What the first page shows, by the topics whose news bring it again. */
+const FIRST_PAGE = {
+  jobs: ["now"],
+  series: ["series?name=jobs.in&name=jobs.out&name=jobs.failed", "backlog", "time?by=kind"],
+};
 
 export async function measure(bench) {
   const settings = {};
@@ -67,9 +71,11 @@ async function watched(address, work) {
 /** As the first page does it: whatever has changed is asked for again. */
 async function listen(address, signal) {
   const response = await fetch(`${address}/api/v1/events`, { signal });
-  for await (const chunk of response.body)
-    if (Buffer.from(chunk).includes("event: change"))
-      await Promise.all(FIRST_PAGE.map(async (path) => (await fetch(`${address}/api/v1/${path}`, { signal })).text()));
+  for await (const chunk of response.body) {
+    const text = Buffer.from(chunk).toString();
+    const paths = Object.entries(FIRST_PAGE).flatMap(([topic, of]) => (text.includes(`"${topic}"`) ? of : []));
+    await Promise.all(paths.map(async (path) => (await fetch(`${address}/api/v1/${path}`, { signal })).text()));
+  }
 }
 
 async function scrape(address, signal) {
