@@ -100,6 +100,8 @@ async function command(databaseUrl, args, isThere, deployment = "") {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const ended = new Promise((resolve) => child.once("exit", resolve));
+  // Also where this process ends at once, as the server's handling of a signal may make it.
+  process.once("exit", () => child.kill("SIGTERM"));
   ends.push(async () => {
     child.kill("SIGTERM");
     await ended;
