@@ -4,6 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { cpus, totalmem } from "node:os";
 import { SCENARIOS } from "./compare/scenarios.mjs";
 import { measure as batches } from "./measure/batches.mjs";
+import { measure as dashboard } from "./measure/dashboard.mjs";
 import { measure as depth } from "./measure/depth.mjs";
 import { measure as drain } from "./measure/drain.mjs";
 import { measure as enqueue } from "./measure/enqueue.mjs";
@@ -17,6 +18,7 @@ import { measure as memory } from "./measure/memory.mjs";
 import { measure as scaling } from "./measure/scaling.mjs";
 import { measure as steady } from "./measure/steady.mjs";
 import { measure as vast } from "./measure/vast.mjs";
+import { measure as watching } from "./measure/watching.mjs";
 import { HELP, readOptions } from "./options.mjs";
 import { report } from "./report.mjs";
 import { Server } from "./server.mjs";
@@ -37,6 +39,8 @@ const MEASUREMENTS = {
   vast,
   scaling,
   exit,
+  dashboard,
+  watching,
 };
 /** Counts that must be zero, in whatever table they stand. */
 const MISTAKES = ["lost", "twice", "left"];

@@ -56,13 +56,15 @@ export const MAY_IMPORT = {
   config: [...below, "alerts", "outbox", "worker", "pool"],
   // Shows the pools that supervisors report.
   http: [...below, ...features, "client", "pool"],
+  // Tools for agents, over the API.
+  mcp: ["base", "http"],
   embedded: ["base"],
   adapters: ["base", "db"],
   testing: [...below, ...features, "client", "worker", "ticks", "embedded"],
   storage: ["base"],
-  command: [...below, ...features, ...examined, "client", "worker", "pool", "config", "ticks", "http", "cli"],
+  command: [...below, ...features, ...examined, "client", "worker", "pool", "config", "ticks", "http", "mcp", "cli"],
   cli: [
-    ...[...below, ...features, ...examined, "client", "worker", "pool", "config", "ticks", "http"],
+    ...[...below, ...features, ...examined, "client", "worker", "pool", "config", "ticks", "http", "mcp"],
     ...["embedded", "command"],
     ...["index", "errors", "webhooks"],
   ],

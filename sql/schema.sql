@@ -381,6 +381,20 @@ create table fairmill.credit_pending (
 );
 CREATE INDEX credit_pending_account ON fairmill.credit_pending USING btree (account);
 
+create table fairmill.fleet_sample (
+  id bigint not null generated always as identity,
+  at timestamp with time zone not null default now(),
+  is_more boolean not null default false,
+  queues jsonb not null default '{}'::jsonb,
+  kinds jsonb not null default '{}'::jsonb,
+  tenants jsonb not null default '{}'::jsonb,
+  workers jsonb not null default '{}'::jsonb,
+  constraint fleet_sample_pkey PRIMARY KEY (id),
+  constraint fleet_sample_is_small CHECK (((((pg_column_size(queues) + pg_column_size(kinds)) +
+    pg_column_size(tenants)) + pg_column_size(workers)) <= (256 * 1024)))
+);
+CREATE INDEX fleet_sample_age ON fairmill.fleet_sample USING btree (at);
+
 create table fairmill.idempotency (
   tenant text collate "C" not null,
   kind text collate "C" not null,

@@ -4,7 +4,7 @@ import type { Logger } from "../base/log.js";
 import type { Queryable } from "../base/queryable.js";
 import type { Service } from "../base/service.js";
 import type { Database } from "../db/database.js";
-import { backlogSamples, readBacklogNow } from "../metrics/backlog.js";
+import { recordFleet } from "../metrics/backlog.js";
 import { type Figures, readFigures } from "../metrics/figures.js";
 import { type NewSample, recordSamples } from "../metrics/metrics-client.js";
 import type { AlertSettings } from "./alert-settings.js";
@@ -81,6 +81,7 @@ export class AlertKeeper implements Service {
     if (told === undefined) return undefined;
     for (const change of told) this.#tell(change);
     await recordSamples(db, await this.#fleetSamples(figures));
+    await recordFleet(db);
     return told;
   }
 
@@ -196,7 +197,6 @@ export class AlertKeeper implements Service {
       one("outbox_lag_ms", outbox.oldestMs),
       ...(ids ? [one("job_ids", ids.last)] : []),
       ...(perSecond === undefined ? [] : [one("jobs_in", perSecond)]),
-      ...backlogSamples(await readBacklogNow(this.#context.db)),
     ];
   }
 }

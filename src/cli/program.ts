@@ -25,6 +25,7 @@ import { pause } from "../limits/command/pause.js";
 import { queues } from "../limits/command/queues.js";
 import { resume } from "../limits/command/resume.js";
 import { tenants } from "../limits/command/tenants.js";
+import { mcp } from "../mcp/command/mcp-command.js";
 import { top } from "../metrics/command/top-command.js";
 import { outbox } from "../outbox/command/outbox-command.js";
 import { supervise } from "../pool/command/supervise-command.js";
@@ -54,6 +55,7 @@ const COMMANDS: readonly (CliCommand | CommandGroup)[] = [
   workers,
   tick,
   serve,
+  mcp,
   enqueue,
   jobs,
   job,

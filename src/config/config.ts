@@ -51,6 +51,7 @@ const KNOWN: Record<keyof Config, true> = {
   effectsBytesMax: true,
   keepHistory: true,
   recordEvery: true,
+  deployment: true,
   codec: true,
   logger: true,
   keepLogs: true,

@@ -4,15 +4,19 @@ import type { Alert } from "../alerts/alert-statements.js";
 import { FairmillError } from "../base/errors.js";
 import type { Client } from "../client/client.js";
 import type { Session } from "../db/session.js";
+import { usualStepMs } from "../metrics/backlog.js";
 import { readSeries, SERIES_NAMES, type Series, type SeriesName, type SeriesQuery } from "../metrics/series.js";
+import { readOutPerSecond } from "../metrics/shares.js";
 import { backlogReader } from "./backlog-reader.js";
+import { marksIn } from "./marks.js";
 import { requestInvalid } from "./problem.js";
 import { moneyReader } from "./provider-readers.js";
 import type { AlertReader, LogReader, MetricsReader, Scope, SeriesBy, Span } from "./readers.js";
 import { fairnessReader, timeReader } from "./share-readers.js";
+import { trialReader } from "./trial-reader.js";
 
 /** Of the names of the API, those that no record has yet: they are left out of the answer. */
-const NOT_RECORDED = ["cpu", "memory", "provider.cost", "credits.captured"];
+const NOT_RECORDED = ["provider.cost", "credits.captured"];
 const NOW_MS = 5 * 60_000;
 const FIRING_MAX = 20;
 const POINTS_MAX = 1_000;
@@ -30,10 +34,12 @@ export function metricsReader(view: Session, nowMs: () => number): MetricsReader
   return {
     rates: async ({ tenant }) => {
       const untilMs = nowMs();
-      const span = { since: new Date(untilMs - NOW_MS), until: new Date(untilMs), points: 1 };
-      const of = { ...span, ...(tenant !== undefined && { tenant }) };
-      const [entered, left] = [await lineOf({ name: "jobs.in", ...of }), await lineOf({ name: "jobs.out", ...of })];
-      return { inPerSecond: entered?.lines[0]?.values[0] ?? null, outPerSecond: left?.lines[0]?.values[0] ?? null };
+      const [since, until] = [new Date(untilMs - NOW_MS), new Date(untilMs)];
+      const entered = tenant === undefined ? await lineOf({ name: "jobs.in", since, until, points: 1 }) : undefined;
+      return {
+        inPerSecond: entered?.lines[0]?.values[0] ?? null,
+        outPerSecond: await readOutPerSecond(view, since, until, tenant),
+      };
     },
     series: async (span, scope, names, by) => {
       const items: Series[] = [];
@@ -44,18 +50,22 @@ export function metricsReader(view: Session, nowMs: () => number): MetricsReader
         const found = await lineOf(queryOf(name as SeriesName, span, scope, by));
         if (found !== undefined) items.push(found);
       }
-      return { items, marks: [] };
+      return { items, marks: await marksIn(view, span, scope) };
     },
     backlog: backlogReader(view, nowMs),
     fairness: fairnessReader(view),
     time: timeReader(view),
     money: moneyReader(view),
+    tryLimit: trialReader(view, nowMs),
   };
 }
 
 function queryOf(name: SeriesName, { sinceMs, untilMs, stepMs }: Span, scope: Scope, by: SeriesBy): SeriesQuery {
   const { queue, kind, tenant } = scope;
-  const points = stepMs === undefined ? 120 : Math.min(POINTS_MAX, Math.ceil((untilMs - sinceMs) / stepMs));
+  const points =
+    stepMs === undefined
+      ? Math.ceil((untilMs - sinceMs) / usualStepMs(untilMs - sinceMs))
+      : Math.min(POINTS_MAX, Math.ceil((untilMs - sinceMs) / stepMs));
   const span = { name, since: new Date(sinceMs), until: new Date(untilMs), points };
   // What is told apart by anything else counts all tenants.
   if (tenant !== undefined) return { ...span, tenant, by: "tenant" };

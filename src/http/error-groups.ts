@@ -9,7 +9,7 @@ export const PARTS = 24;
 const PATTERN = `left(regexp_replace(regexp_replace(coalesce(h.error ->> 'message', ''), '"[^"]*"|''[^'']*''', '…', 'g'), '[0-9a-fA-F]{8,}|[0-9]+', '…', 'g'), 200)`;
 const GROUPS = `with looked as materialized (
     select h.id, h.kind, h.tenant, h.ended_at, h.error ->> 'code' as code, h.error ->> 'name' as name, left(h.error ->> 'message', 1000) as message,
-      ${PATTERN} as pattern, (select w.version from fairmill.worker w where w.id = h.worker) as version,
+      ${PATTERN} as pattern, (select coalesce(w.stats ->> 'deployment', w.version) from fairmill.worker w where w.id = h.worker) as version,
       least(greatest(width_bucket(extract(epoch from h.ended_at), extract(epoch from $2::timestamptz), extract(epoch from clock_timestamp()), ${PARTS}), 1), ${PARTS}) as part
     from fairmill.job_history h
     where h.state = $1 and h.ended_at >= $2::timestamptz and ($3::text is null or h.queue = $3) and ($4::text is null or h.kind = $4)

@@ -20,9 +20,12 @@ const TOPICS: Readonly<Record<string, string>> = {
   credit_entry: "credits",
   bulk_action: "bulk",
   audit_event: "audit",
+  alert: "alerts",
+  // A row a round of alerts: charts follow at that pace, not at that of jobs.
+  fleet_sample: "series",
 };
 /** What a credential of one tenant may hear of. */
-const OF_ONE_TENANT = new Set(["jobs", "batches", "outbox", "schedules", "bulk"]);
+const OF_ONE_TENANT = new Set(["jobs", "batches", "outbox", "schedules", "bulk", "series"]);
 
 /** PostgreSQL counts what is written to a table, near enough and for nothing. */
 const LOOK = `select c.relname::text as table, (s.n_tup_ins + s.n_tup_upd + s.n_tup_del)::text as writes, s.n_tup_ins::text as inserts

@@ -1,7 +1,16 @@
 // Fairness lanes and where the time went, in the shapes of the API. What records do not tell apart is null, or left out.
 import type { Session } from "../db/session.js";
 import { stepsOf } from "../metrics/backlog.js";
-import { readServed, readTimes, type ServedStep } from "../metrics/shares.js";
+import { quantile } from "../metrics/series.js";
+import {
+  type DemandStep,
+  readDemand,
+  readServed,
+  readSplits,
+  readTimes,
+  readWaitHistograms,
+  type ServedStep,
+} from "../metrics/shares.js";
 import type { MetricsReader } from "./readers.js";
 
 /** A tenant whose jobs waited longer than this on average wanted more than it was given. */
@@ -16,12 +25,25 @@ export const fairnessReader =
     // Tenants are not told apart by queue or kind.
     const isRecorded = queue === undefined && kind === undefined;
     const rows = isRecorded ? await readServed(view, since, until, stepMs, tenant) : [];
+    const { rows: wanted, looked } = isRecorded
+      ? await readDemand(view, since, until, stepMs, tenant)
+      : { rows: [], looked: new Set<number>() };
     const steps = times.map((_, step) => rows.filter((row) => row.step === step));
     const jain = steps.map(jainOf);
+    const lanes = lanesOf(rows, wanted, times.length, looked).slice(0, tenantsMax);
+    const waits =
+      lanes.length > 0
+        ? await readWaitHistograms(
+            view,
+            since,
+            until,
+            lanes.map((lane) => lane.tenant),
+          )
+        : new Map<string, number[]>();
     return {
       ...{ since: since.toISOString(), until: until.toISOString(), stepMs, times, jain },
-      jainNow: jain.at(-1) ?? null,
-      lanes: lanesOf(rows, steps).slice(0, tenantsMax),
+      jainNow: jain.findLast((value) => value !== null) ?? null,
+      lanes: lanes.map((lane) => ({ ...lane, waitP95Ms: quantile(waits.get(lane.tenant) ?? null, 0.95) })),
     };
   };
 
@@ -32,32 +54,81 @@ function jainOf(rows: readonly ServedStep[]): number | null {
   return given.length < 2 || squares === 0 ? null : sum(given) ** 2 / (given.length * squares);
 }
 
-/** Entitled is each to its part by weight of what all were given in the steps in which it was given something. */
-function lanesOf(rows: readonly ServedStep[], steps: readonly (readonly ServedStep[])[]) {
-  const all = sum(rows.map(({ served }) => served));
-  const totals = steps.map((of) => ({
-    served: sum(of.map(({ served }) => served)),
-    weight: sum(of.filter(({ served }) => served > 0).map(({ weight }) => weight)),
-  }));
-  const byTenant = new Map<string, ServedStep[]>();
-  for (const row of rows) byTenant.set(row.tenant, [...(byTenant.get(row.tenant) ?? []), row]);
-  const lanes = [...byTenant].map(([tenant, own]) => {
-    const { weight } = own[0]!;
-    const at = new Map(own.map((row) => [row.step, row.served]));
+interface Cell {
+  readonly served: number;
+  readonly runnable: number;
+  readonly limited: number;
+}
+
+/** A lane for every tenant that was given something or wanted something. */
+export function lanesOf(
+  served: readonly ServedStep[],
+  wanted: readonly DemandStep[],
+  count: number,
+  looked: ReadonlySet<number>,
+) {
+  const weights = new Map([...wanted, ...served].map(({ tenant, weight }) => [tenant, weight]));
+  const cells = new Map<string, Map<number, Cell>>([...weights.keys()].map((tenant) => [tenant, new Map()]));
+  const change = (tenant: string, step: number, part: Partial<Cell>) => {
+    const own = cells.get(tenant)!;
+    own.set(step, { ...{ served: 0, runnable: 0, limited: 0 }, ...own.get(step), ...part });
+  };
+  for (const { tenant, step, served: given } of served) change(tenant, step, { served: given });
+  for (const { tenant, step, runnable, limited } of wanted) change(tenant, step, { runnable, limited });
+  const recorded = new Set(served.map(({ step }) => step));
+  const fair = Array.from({ length: count }, (_, step) => fairIn(step, cells, weights, looked.has(step)));
+  const all = sum(served.map((row) => row.served));
+  const each = <T>(make: (step: number) => T): T[] => Array.from({ length: count }, (_, step) => make(step));
+  const lanes = [...cells].map(([tenant, own]) => {
     // A step without any record is a gap; one without this tenant is a zero.
-    const served = steps.map((of, step) => (of.length === 0 ? null : (at.get(step) ?? 0)));
-    const fair = served.map((value, step) =>
-      value === null ? null : value > 0 ? (totals[step]!.served * weight) / totals[step]!.weight : 0,
-    );
+    const given = each((step) => (recorded.has(step) ? (own.get(step)?.served ?? 0) : null));
+    const entitled = each((step) => (recorded.has(step) ? (fair[step]!.get(tenant) ?? 0) : null));
+    const values = [...own.values()];
+    const waited = sum(values.map(({ runnable, limited }) => runnable + limited));
     return {
-      ...{ tenant, weight, served, fair },
-      demand: steps.map(() => null),
-      shareGiven: sum(served) / all,
-      shareEntitled: sum(fair) / all,
-      ...{ waitP95Ms: null, limitedRatio: null },
+      ...{ tenant, weight: weights.get(tenant)!, served: given, fair: entitled },
+      demand: each((step) => {
+        const cell = own.get(step);
+        return looked.has(step) ? (cell?.runnable ?? 0) + (cell?.limited ?? 0) : null;
+      }),
+      shareGiven: all > 0 ? sum(given) / all : 0,
+      shareEntitled: all > 0 ? sum(entitled) / all : 0,
+      limitedRatio: waited > 0 ? sum(values.map(({ limited }) => limited)) / waited : null,
+      waited,
     };
   });
-  return lanes.toSorted((a, b) => b.shareGiven - a.shareGiven || (a.tenant < b.tenant ? -1 : 1));
+  return lanes
+    .toSorted((a, b) => b.shareGiven - a.shareGiven || b.waited - a.waited || (a.tenant < b.tenant ? -1 : 1))
+    .map(({ waited: _, ...lane }) => lane);
+}
+
+/**
+ * What all were given in a step, shared by weight among those that took part. Where it is known what each wanted, a tenant that wanted less than its
+ * part leaves the rest to the others; what its own limits held back is no want.
+ */
+function fairIn(
+  step: number,
+  cells: ReadonlyMap<string, ReadonlyMap<number, Cell>>,
+  weights: ReadonlyMap<string, number>,
+  isKnown: boolean,
+): Map<string, number> {
+  let open = [...cells].flatMap(([tenant, own]) => {
+    const { served = 0, runnable = 0 } = own.get(step) ?? {};
+    const want = isKnown ? served + runnable : Number.POSITIVE_INFINITY;
+    return served + runnable > 0 ? [{ tenant, served, want, weight: weights.get(tenant)! }] : [];
+  });
+  let left = sum(open.map(({ served }) => served));
+  const fair = new Map<string, number>();
+  while (open.length > 0) {
+    const part = left / sum(open.map(({ weight }) => weight));
+    const content = open.filter(({ want, weight }) => want <= part * weight);
+    for (const { tenant, want, weight } of content.length > 0 ? content : open)
+      fair.set(tenant, content.length > 0 ? want : part * weight);
+    if (content.length === 0) break;
+    left -= sum(content.map(({ want }) => want));
+    open = open.filter((one) => !content.includes(one));
+  }
+  return fair;
 }
 
 const sum = (values: readonly (number | null)[]) => values.reduce<number>((total, value) => total + (value ?? 0), 0);
@@ -71,11 +142,20 @@ export const timeReader =
     const isRecorded =
       queue === undefined && (by !== "queue" || tenant !== undefined) && (column === "kinds" || kind === undefined);
     const rows = isRecorded ? await readTimes(view, column, since, until, tenant ?? kind) : [];
-    const items = rows.map(({ name, runs, runMs, waits, waitMs }) => ({
-      ...{ key: name, jobs: runs, ranMs: runMs },
-      // Waits are sampled, and from due to start: what they were for is not told apart.
-      waitedTurnMs: waits > 0 ? (waitMs / waits) * runs : 0,
-      ...{ waitedLimitsMs: 0, waitedWorkerMs: 0, sleptMs: 0, retriedMs: 0 },
-    }));
+    const splits = await readSplits(view, column, since, until, tenant ?? kind);
+    const items = rows.map(({ name, runs, runMs, waits, waitMs, retryMs, sleepMs }) => {
+      // Waits are sampled, from due to start; what they were for is what samples of the fleet saw jobs of this name wait for.
+      const waited = waits > 0 ? (waitMs / waits) * runs : 0;
+      const split = splits.get(name) ?? NEVER_SEEN_WAITING;
+      return {
+        ...{ key: name, jobs: runs, ranMs: runMs, retriedMs: retryMs },
+        waitedTurnMs: waited * split.turn,
+        waitedLimitsMs: waited * split.limits + split.keyRateMs,
+        waitedWorkerMs: waited * split.worker,
+        sleptMs: sleepMs + split.signalMs,
+      };
+    });
     return { items, since: since.toISOString(), until: until.toISOString() };
   };
+
+const NEVER_SEEN_WAITING = { turn: 1, limits: 0, worker: 0, keyRateMs: 0, signalMs: 0 };

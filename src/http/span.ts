@@ -15,7 +15,8 @@ const HOUR_MS = 3_600_000;
 const POINTS_MAX = 2_000;
 
 export function spanIn({ since, until, stepMs }: Infer<typeof _span>, clock: Clock): Span {
-  const untilMs = until === undefined ? clock.now() : Date.parse(until);
+  // The millisecond that has begun belongs to it: the database knows parts of it.
+  const untilMs = until === undefined ? clock.now() + 1 : Date.parse(until);
   const sinceMs = since === undefined ? untilMs - HOUR_MS : Date.parse(since);
   if (sinceMs >= untilMs) throw requestInvalid([{ path: "since", message: "is not before until" }]);
   if (stepMs !== undefined && (untilMs - sinceMs) / stepMs > POINTS_MAX)

@@ -145,3 +145,17 @@ export const readKindWorkers = async (db: Session, kinds: readonly string[]): Pr
   new Map(
     (await db.query<{ kind: string; workers: number }>(KIND_WORKERS, [kinds])).map((row) => [row.kind, row.workers]),
   );
+
+const RATE_LIMITED = `select coalesce(j.rate_limited_times, 0) as times from fairmill.job j where j.id = $1
+  union all select coalesce(h.rate_limited_times, 0) from fairmill.job_history h where h.id = $1 limit 1`;
+export const readRateLimitedTimes = async (db: Session, job: string): Promise<number> =>
+  (await db.query<{ times: number }>(RATE_LIMITED, [job]))[0]?.times ?? 0;
+
+/** When the first worker of each deployment started, where workers of another one had been before it. */
+const DEPLOYMENTS = `with started as materialized (
+    select coalesce(w.stats ->> 'deployment', w.version) as name, w.started_at from fairmill.worker w order by w.started_at desc limit ${LOOKED}),
+  first as (select s.name, min(s.started_at) as at, count(*)::integer as workers from started s where s.name is not null group by s.name)
+  select f.name, extract(epoch from f.at)::float8 * 1000 as "atMs", f.workers from first f
+  where f.at >= $1 and f.at < $2 and exists (select from first other where other.at < f.at) order by f.at limit 50`;
+export const readDeployments = (db: Session, since: Date, until: Date) =>
+  db.query<{ name: string; atMs: number; workers: number }>(DEPLOYMENTS, [since, until]);

@@ -25,6 +25,9 @@ interface KindFigures {
   run_hist: number[];
   steps: number;
   step_ms: number;
+  /** Pauses that were decided: before the next attempt, and at sleeps and snoozes. */
+  retry_ms: number;
+  sleep_ms: number;
 }
 
 interface TenantFigures {
@@ -32,6 +35,8 @@ interface TenantFigures {
   runs: number;
   failed: number;
   run_ms: number;
+  retry_ms: number;
+  sleep_ms: number;
   /** In the figures of the rest: how many they are, as far as they were told apart. */
   tenants: number;
 }
@@ -122,9 +127,17 @@ export class Figures {
       counts.failed++;
       ofKind.failed++;
       ofTenant.failed++;
-      if (verdict.verdict === "retry") return;
+      if (verdict.verdict === "retry") {
+        ofKind.retry_ms += verdict.delayMs;
+        ofTenant.retry_ms += verdict.delayMs;
+        return;
+      }
       counts.dead++;
       ofKind.dead++;
+    } else if (verdict.verdict === "snooze" && (verdict.waits ?? []).length === 0) {
+      // How long a signal lets a job wait is not known before it comes.
+      ofKind.sleep_ms += verdict.delayMs;
+      ofTenant.sleep_ms += verdict.delayMs;
     } else if (verdict.verdict === "release") {
       counts.released++;
       if (verdict.yields) counts.yielded++;
@@ -184,7 +197,15 @@ export class Figures {
   }
 }
 
-const newTenant = (): TenantFigures => ({ claimed: 0, runs: 0, failed: 0, run_ms: 0, tenants: 0 });
+const newTenant = (): TenantFigures => ({
+  claimed: 0,
+  runs: 0,
+  failed: 0,
+  run_ms: 0,
+  retry_ms: 0,
+  sleep_ms: 0,
+  tenants: 0,
+});
 
 const newKind = (): KindFigures => ({
   done: 0,
@@ -195,6 +216,8 @@ const newKind = (): KindFigures => ({
   run_hist: new Array<number>(BUCKETS_MS.length + 1).fill(0),
   steps: 0,
   step_ms: 0,
+  retry_ms: 0,
+  sleep_ms: 0,
 });
 
 function addTenant(to: TenantFigures, from: TenantFigures): void {
@@ -202,6 +225,8 @@ function addTenant(to: TenantFigures, from: TenantFigures): void {
   to.runs += from.runs;
   to.failed += from.failed;
   to.run_ms += from.run_ms;
+  to.retry_ms += from.retry_ms;
+  to.sleep_ms += from.sleep_ms;
   to.tenants += 1;
 }
 
@@ -211,6 +236,8 @@ function addKind(to: KindFigures, from: KindFigures): void {
   to.dead += from.dead;
   to.runs += from.runs;
   to.run_ms += from.run_ms;
+  to.retry_ms += from.retry_ms;
+  to.sleep_ms += from.sleep_ms;
   to.steps += from.steps;
   to.step_ms += from.step_ms;
   from.run_hist.forEach((count, i) => {

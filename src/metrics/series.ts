@@ -21,6 +21,8 @@ export const SERIES_NAMES = [
   "rate.limited",
   "leases.lost",
   "workers",
+  "cpu",
+  "memory",
   "outbox.lag",
   "provider.latency",
 ] as const;
@@ -45,7 +47,7 @@ export interface SeriesQuery {
 
 export interface Series {
   readonly name: SeriesName;
-  readonly unit: "count" | "perSecond" | "ms" | "ratio";
+  readonly unit: "count" | "perSecond" | "ms" | "ratio" | "bytes";
   readonly since: string;
   readonly until: string;
   readonly stepMs: number;
@@ -78,18 +80,21 @@ interface Sums {
 const rate = (sums: Sums, stepMs: number) => (sums.a * 1000) / stepMs;
 const mean = ({ a, b }: Sums) => (b > 0 ? a / b : null);
 
+/** Until when a record tells. */
+const TILL = "m.tick_started_at + m.interval_ms * interval '1 millisecond'";
+
 /** Columns of the record: one row each. Parameters: since, until, step; kind, tenant, queue. */
 const ofRow =
   (a: string, b = "0") =>
   (by: SeriesBy) =>
-    `select ${by === "worker" ? "m.worker_id" : "''"} as key, m.tick_started_at as at, (${a})::float8 as a, (${b})::float8 as b, null::jsonb as hist
+    `select ${by === "worker" ? "m.worker_id" : "''"} as key, m.tick_started_at as at, ${TILL} as till, (${a})::float8 as a, (${b})::float8 as b, null::jsonb as hist
    from fairmill.worker_tick_metrics m where m.tick_started_at >= $1 and m.tick_started_at < $2`;
 
 /** Members of an object of the record: a row for each name. */
 const ofEntry =
   (column: "kinds" | "tenants" | "queues", a: string, b = "0", hist = "null::jsonb") =>
   (by: SeriesBy) =>
-    `select ${by === "none" || by === "worker" ? "''" : "e.key"} as key, m.tick_started_at as at, (${a})::float8 as a, (${b})::float8 as b, ${hist} as hist
+    `select ${by === "none" || by === "worker" ? "''" : "e.key"} as key, m.tick_started_at as at, ${TILL} as till, (${a})::float8 as a, (${b})::float8 as b, ${hist} as hist
    from fairmill.worker_tick_metrics m cross join lateral jsonb_each(m.${column}) e
    where m.tick_started_at >= $1 and m.tick_started_at < $2 and m.${column} is not null
      and ($${{ kinds: 4, tenants: 5, queues: 6 }[column]}::text is null or e.key = $${{ kinds: 4, tenants: 5, queues: 6 }[column]})`;
@@ -105,8 +110,13 @@ const counted = (row: string, kinds: string | undefined, tenants: string | undef
 
 /** Figures that are sampled for the whole fleet, and those that applications report. */
 const ofSample = (name: string) => (by: SeriesBy) =>
-  `select ${by === "provider" ? "s.label" : "''"} as key, s.at, s.sum as a, s.count::float8 as b, null::jsonb as hist
+  `select ${by === "provider" ? "s.label" : "''"} as key, s.at, s.at as till, s.sum as a, s.count::float8 as b, null::jsonb as hist
    from fairmill.metric_sample s where s.name = '${name}' and s.at >= $1 and s.at < $2`;
+
+/** What living workers used, as samples of the fleet saw it. */
+const ofWorkers = (member: "cpu" | "memory") => () =>
+  `select e.key, s.at, s.at as till, (e.value ->> '${member}')::float8 as a, 0::float8 as b, null::jsonb as hist
+   from fairmill.fleet_sample s cross join lateral jsonb_each(s.workers) e where s.at >= $1 and s.at < $2`;
 
 const SHAPES: Record<SeriesName, Shape> = {
   "jobs.in": { unit: "perSecond", by: ["none"], from: ofSample("fleet.jobs_in"), value: mean },
@@ -170,6 +180,9 @@ const SHAPES: Record<SeriesName, Shape> = {
   "rate.limited": { unit: "count", by: ["none", "worker"], from: ofRow("m.jobs_throttled"), value: ({ a }) => a },
   "leases.lost": { unit: "count", by: ["none", "worker"], from: ofRow("m.leases_lost"), value: ({ a }) => a },
   workers: { unit: "count", by: ["none"], from: ofSample("fleet.workers"), value: mean },
+  /** Of one core each; together: cores. */
+  cpu: { unit: "ratio", by: ["none", "worker"], from: ofWorkers("cpu"), value: mean, level: "worker" },
+  memory: { unit: "bytes", by: ["none", "worker"], from: ofWorkers("memory"), value: mean, level: "worker" },
   "outbox.lag": { unit: "ms", by: ["none"], from: ofSample("fleet.outbox_lag_ms"), value: mean },
   "provider.latency": {
     unit: "ms",
@@ -181,25 +194,31 @@ const SHAPES: Record<SeriesName, Shape> = {
 
 /** The sums of each step and line; of histograms the counts by bucket. */
 const summed = (from: string) => `with entry as (${from}),
-  stepped as (select e.key, floor(extract(epoch from e.at - $1)::float8 * 1000 / $3)::integer as step, sum(e.a) as a, sum(e.b) as b
+  stepped as (select e.key, floor(extract(epoch from e.at - $1)::float8 * 1000 / $3)::integer as step, sum(e.a) as a, sum(e.b) as b, max(e.till) as till
     from entry e group by 1, 2),
   buckets as (select e.key, floor(extract(epoch from e.at - $1)::float8 * 1000 / $3)::integer as step, h.no, sum(h.count::float8) as count
     from entry e cross join lateral jsonb_array_elements_text(e.hist) with ordinality as h (count, no) where e.hist is not null group by 1, 2, 3)
-  select s.key, s.step, s.a, s.b, (select jsonb_agg(b.count order by b.no) from buckets b where b.key = s.key and b.step = s.step) as hist
+  select s.key, s.step, s.a, s.b, case when $2 > clock_timestamp() - interval '1 minute' then extract(epoch from max(s.till) over (partition by s.step))::float8 * 1000 end as "tillMs", (select jsonb_agg(b.count order by b.no) from buckets b where b.key = s.key and b.step = s.step) as hist
   from stepped s where $4::text is not distinct from $4 and $5::text is not distinct from $5 and $6::text is not distinct from $6`;
 
 export async function readSeries(db: Session, query: SeriesQuery): Promise<Series> {
   const { name, by, since, until, stepMs, count, filters } = checkSeriesQuery(query);
   const shape = SHAPES[name];
-  const rows = await db.query<{ key: string; step: number; a: number; b: number; hist: number[] | null }>(
+  // Where the end is now, of the last step only a part has been, or is on record: a rate is counted by that part.
+  const coveredMs = (step: number, tillMs: number | null | undefined) =>
+    step < count - 1 || tillMs == null
+      ? stepMs
+      : Math.min(stepMs, Math.max(STEP_MS_MIN, tillMs - (since.getTime() + step * stepMs)));
+  type Row = { key: string; step: number; a: number; b: number; hist: number[] | null; tillMs?: number | null };
+  const rows = await db.query<Row>(
     shape.level === undefined ? summed(shape.from(by)) : levelled(shape.from(shape.level), by),
     [since, until, stepMs, ...filters],
   );
   const lines = new Map<string, (number | null)[]>();
-  for (const { key, step, a, b, hist } of rows) {
+  for (const { key, step, a, b, hist, tillMs } of rows) {
     if (step < 0 || step >= count) continue;
     const values = lines.get(key) ?? new Array<number | null>(count).fill(null);
-    values[step] = shape.value({ a, b, hist }, stepMs);
+    values[step] = shape.value({ a, b, hist }, coveredMs(step, tillMs));
     lines.set(key, values);
   }
   const weight = (values: readonly (number | null)[]) => values.reduce<number>((sum, value) => sum + (value ?? 0), 0);

@@ -18,7 +18,10 @@ const ENQUEUES = [
   "report_key_limits_v1",
 ];
 /** By shelf: everything in it is a worker's. Those that steer are not: limits, credits, bulk, audit. */
-const WORKS = ["batches", "cache", "claim", "enqueue", "outbox", "schedules", "settle", "steps", "upkeep", "worker"];
+const WORKS = [
+  ...["batches", "cache", "claim", "enqueue", "outbox", "schedules", "settle", "steps", "upkeep", "worker"],
+  ...["intervals", "logs", "metrics", "pool", "ticks"],
+];
 const WORKER_ALSO = [
   "cancel_v1",
   "retry_v1",
@@ -26,6 +29,7 @@ const WORKER_ALSO = [
   "report_key_limits_v1",
   "balance_v1",
   "why_v1",
+  "queues_v1",
 ].concat(["define_providers_v1", "sync_provider_v1", "charge_calls_v1", "providers_v1"]);
 
 /** Tables that are read by statements of the library, beside what functions read. */
@@ -34,6 +38,14 @@ const READS: Record<DatabaseRole, "all" | "work" | readonly string[]> = {
   worker: "work",
   viewer: "all",
   admin: "all",
+};
+/** Tables that are written by statements of the library: one worker evaluates alerts, and a person silences them. */
+const EVALUATES = ["alert_round", "alert_rule", "alert", "alert_event"];
+const WRITES: Record<DatabaseRole, readonly string[]> = {
+  enqueue: [],
+  worker: EVALUATES,
+  viewer: [],
+  admin: [...EVALUATES, "alert_silence"],
 };
 /** What people did is no worker's business. */
 const OF_PEOPLE = new Set(["audit_event", "bulk_action"]);
@@ -166,6 +178,8 @@ export async function rightsOf(role: DatabaseRole): Promise<RoleRights> {
       ? relations.filter((name) => !OF_PEOPLE.has(name))
       : reads)
     tables.set(table, new Set([...(tables.get(table) ?? []), "SELECT"]));
+  for (const table of WRITES[role])
+    tables.set(table, new Set([...(tables.get(table) ?? []), "INSERT", "UPDATE", "DELETE"]));
   for (const [table, rights] of tables) {
     const isReading = role === "viewer";
     if (isReading || NEVER_CHANGED.has(table)) rights.delete("UPDATE");

@@ -4,9 +4,10 @@
 //  2. Register with a lease of what is left of the budget and a margin: there are no heartbeats.
 //  3. Claim and run, until nothing is ready, the tick has its share, or the grace period begins.
 //  4. Jobs with steps stop at their next one, others may end; what still runs is told to stop and given back.
-//  5. Say goodbye, write the row, answer what is left.
+//  5. Say goodbye, write the row, evaluate alerts if it is time, answer what is left.
 
 import { hostname } from "node:os";
+import { AlertKeeper } from "../alerts/alert-keeper.js";
 import { VERSION } from "../base/version.js";
 import { reportStableBatches } from "../batches/stable-batches.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
@@ -149,6 +150,7 @@ export class TickRunner {
       },
       0,
     );
+    await this.#alerts(context, times);
     const nextMs = await nextDueInMs(db, this.#queues);
     const report: TickReport = {
       worker,
@@ -161,6 +163,15 @@ export class TickRunner {
     };
     log.info({ ...report, durationMs: intervalMs }, "Tick done");
     return report;
+  }
+
+  /** Where there are only ticks, they evaluate the alerts: one of them at a time, a round at most every so often, with the time that is left. */
+  async #alerts(context: FeatureContext, times: Times): Promise<void> {
+    const { alerts } = this.#settings.worker;
+    if (alerts === undefined || context.clock.monotonic() >= times.closeMs) return;
+    await new AlertKeeper(context, alerts)
+      .evaluate()
+      .catch((error: unknown) => context.trouble("evaluating alerts", error));
   }
 
   async #upkeep(context: FeatureContext, times: Times): Promise<void> {

@@ -25,6 +25,7 @@ const OF_CONFIGS = [
   "logger",
   "keepLogs",
   "redact",
+  "alerts",
 ] as const;
 const OF_WORKERS = ["databaseUrl", "db", "schema", ...OF_CONFIGS, "clock"] as const;
 

@@ -71,6 +71,8 @@ export interface WorkerOptions<Used extends Use = Use> {
   readonly keepHistory?: Duration;
   /** How often the worker writes down what it did (`worker_tick_metrics`), if it did something; default "10s". */
   readonly recordEvery?: Duration;
+  /** What of your code runs here, like "1.4.2" or a commit: charts mark when it came, and errors tell it apart. Default: FAIRMILL_DEPLOYMENT. */
+  readonly deployment?: string;
   /** Opens what is sealed, and seals results and progress; default: nothing is sealed. */
   readonly codec?: Codec;
   readonly logger?: Logger;
@@ -110,6 +112,7 @@ const KNOWN = [
   "effectsBytesMax",
   "keepHistory",
   "recordEvery",
+  "deployment",
   "codec",
   "logger",
   "keepLogs",
@@ -124,6 +127,7 @@ export interface WorkerSettings extends CoreSettings {
   readonly effectsMax: number;
   readonly effectsBytesMax: number;
   readonly recordEveryMs: number;
+  readonly deployment: string | undefined;
   readonly keepLogs: KeptLevel | undefined;
   readonly redact: readonly string[];
   readonly alerts: AlertSettings | undefined;
@@ -169,6 +173,7 @@ function check(options: WorkerOptions): WorkerSettings {
     effectsBytesMax: wholeNumber(options.effectsBytesMax ?? 4 * 1024 * 1024, 1, 64 * 1024 * 1024, "effectsBytesMax"),
     historyKeepMs: toMs(options.keepHistory ?? "30d", "keepHistory"),
     recordEveryMs,
+    deployment: checkDeployment(options.deployment ?? (process.env["FAIRMILL_DEPLOYMENT"] || undefined)),
     codec: checkCodec(options.codec),
     keepLogs:
       options.keepLogs === false
@@ -177,6 +182,15 @@ function check(options: WorkerOptions): WorkerSettings {
     redact: checkRedact(options.redact, "createWorker"),
     alerts: checkAlerts(options.alerts),
   });
+}
+
+function checkDeployment(name: unknown): string | undefined {
+  if (name === undefined) return undefined;
+  if (typeof name === "string" && /^[\x21-\x7e]([\x20-\x7e]{0,98}[\x21-\x7e])?$/.test(name)) return name;
+  throw new ConfigError(
+    "deployment",
+    `deployment: ${showValue(name)} is no name of 1 to 100 ASCII characters, like "1.4.2".`,
+  );
 }
 
 function checkWork({ handlers = [], channels = [] }: WorkerOptions): void {

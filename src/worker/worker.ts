@@ -65,7 +65,9 @@ export class Worker {
     const { jobs, progress, logs, providers } = assembleWork(context, options, { makeRunner });
     const claimer = newClaimer(context);
     const used = new ProcessFigures(context.clock);
-    const stats = () => ({ ...jobs.stats, ...used.read(), ...ownStats?.() });
+    const { deployment } = context.settings;
+    const said = deployment === undefined ? {} : { deployment };
+    const stats = () => ({ ...jobs.stats, ...used.read(), ...ownStats?.(), ...said });
     const incarnation = new Incarnation(context, context.identity, stats);
     const loop = (service: Service) => new ServiceLoop(context.clock, service, context.trouble);
     const intervals = new IntervalRecorder(context, new WorkerFigures(context), jobs);

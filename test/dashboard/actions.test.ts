@@ -114,7 +114,7 @@ describe("actions", () => {
     await looked.open("#/tenants/globex");
     await looked.page.getByLabel("At most running at once").fill("40");
     await button("Try on the last hour").click();
-    await looked.page.getByText("would have waited less than half as long").waitFor();
+    await looked.page.getByText("310 of the 2210 starts").waitFor();
     expect(looked.fixture.calls).toEqual([]);
     await looked.page.getByLabel("Rate (empty: none)").fill("");
     await button("Set").click();

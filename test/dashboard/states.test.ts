@@ -170,7 +170,7 @@ describe("live", () => {
   test("paused by hand it stays as it is until it goes on", async () => {
     await looked.open("#/queues");
     await waitUntil("the page listens", () => looked.fixture.listening === 1);
-    await looked.page.getByRole("button", { name: "Live" }).click();
+    await looked.page.getByRole("button", { name: "Live", exact: true }).click();
     await waitUntil("nothing listens", () => looked.fixture.listening === 0);
     await looked.page.getByRole("button", { name: "Paused" }).click();
     await waitUntil("the page listens", () => looked.fixture.listening === 1);

@@ -24,6 +24,7 @@ const WENT_OUT: Record<string, string> = {
   "0006_pause_until": "a0818580b8be4b17",
   "0007_named_limits": "e96b75779b3c537d",
   "0008_providers": "0dfa008c290318ac",
+  "0010_fleet_sample": "665b57db99232aab",
 };
 
 test("no migration has changed since it went out: who has applied it could not upgrade any more", async () => {

@@ -304,7 +304,14 @@ describe("api.md names everything that the package exports", () => {
       ...text.matchAll(/^export (?:abstract )?class (\w+) extends (?:\w*Error)\b/gm),
     ]);
     // Of the command, of what the client repeats by itself, and of fairmill/http.
-    const inner = ["NotSentError", "UsageError", "EmbeddedMissingError", "EmbeddedStartError", "HttpProblem"];
+    const inner = [
+      "NotSentError",
+      "RpcFailure",
+      "UsageError",
+      "EmbeddedMissingError",
+      "EmbeddedStartError",
+      "HttpProblem",
+    ];
     const missing = classes.map(([, name]) => name!).filter((name) => !exportedBy("src/errors.ts").includes(name));
     expect(missing.filter((name) => !inner.includes(name))).toEqual([]);
   });

@@ -317,7 +317,7 @@ test("series, alerts, metrics and logs are read by default, and a tenant's serie
   const rows = `insert into fairmill.worker_tick_metrics (worker_id, mode, tick_started_at, interval_ms, tick_duration_ms, jobs_processed, tenants)
     values ('w', 'interval', now() - interval '1 minute', 10000, 10, 60, '{"acme": {"runs": 12}, "other": {"runs": 48}}')`;
   await db.query(rows);
-  const path = "/series?name=jobs.out&name=cpu&stepMs=3600000";
+  const path = "/series?name=jobs.out&name=provider.cost&stepMs=3600000";
   type Drawn = { items: { name: string; lines: { key: string; values: number[] }[] }[] };
   const all = (await get<Drawn>("viewer", "GET", path)).body;
   expect(all.items.map(({ name, lines }) => [name, lines.map(({ key }) => key)])).toEqual([["jobs.out", [""]]]);
@@ -333,7 +333,7 @@ test("series, alerts, metrics and logs are read by default, and a tenant's serie
     items: [],
     next: null,
   });
-  expect((await get("viewer", "GET", "/now")).body).toMatchObject({ outPerSecond: 0.2 });
+  expect((await get("viewer", "GET", "/now")).body).toMatchObject({ outPerSecond: 6 });
   const text = await handler(new Request("http://127.0.0.1/metrics", { headers: { authorization: "Bearer none" } }));
   expect(text.status).toBe(401);
 });
@@ -360,7 +360,7 @@ test("what no room records here answers 501, and a reader that is given is asked
   const asked: unknown[] = [];
   const reader = (...of: unknown[]) => {
     asked.push(of);
-    return Promise.resolve({ items: [] });
+    return Promise.resolve({ items: [], marks: [] });
   };
   const metrics = { series: reader, backlog: reader, fairness: reader, time: reader, money: reader };
   const wired = serverFor(db, { metrics, metricsText: async () => "fairmill_up 1\n" });

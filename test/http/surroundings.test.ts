@@ -120,6 +120,13 @@ test("SSE: listeners hear that something moved, a tenant's only of its own, and 
     all.events.some(({ event, data }) => event === "bulk" && data["state"] === "done"),
   );
   expect(own.events.some(({ event }) => event === "bulk")).toBe(false);
+  // Charts follow the rounds in which the fleet is looked at.
+  await waitUntil("a round is told", async () => {
+    await db.query("select fairmill.record_fleet_v1()");
+    return [all, own].every(({ events }) =>
+      events.some(({ event, data }) => event === "change" && (data["topics"] as string[]).includes("series")),
+    );
+  });
   await Promise.all([all.stop(), own.stop()]);
 }, 60_000);
 

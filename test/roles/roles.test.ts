@@ -1,10 +1,13 @@
 // S4: the roles of the database, cell by cell: what each may do is read from the catalog and compared with what it should, and each does its work.
 import { randomBytes } from "node:crypto";
+import { createClient, createWorker, defineJob, handle } from "fairmill";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { DATABASE_ROLES, type DatabaseRole, rightsOf, rolesScript } from "../../src/roles/database-roles.js";
 import { useDatabase } from "../support/database.js";
+import { endAfterTest } from "../support/leftovers.js";
 import { claim, enqueueOne, grant, register, settle } from "../support/sql/calls.js";
 import { errorCode, useSessions } from "../support/sql/sessions.js";
+import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
 const open = useSessions(db);
@@ -134,4 +137,31 @@ test("S4: each does its work, and is refused at the next one's", async () => {
   await admin.query("select fairmill.conclude_action_v1(fairmill.record_action_v1('ann', 'cli', 'a.b', 'c'), 'done')");
   expect(await errorCode(admin.query("drop table fairmill.job"))).toBe("42501");
   expect(await errorCode(admin.query("create table fairmill.x ()"))).toBe("42501");
+});
+
+test("S4: a whole worker lives with the rights of its role: it runs, logs, records its figures and evaluates alerts", async () => {
+  const url = new URL(db.url);
+  url.searchParams.set("options", `-c role=${prefix}_worker`);
+  const job = defineJob<number>({ kind: "k" });
+  const client = createClient({ databaseUrl: db.url, connectionsMax: 1 });
+  endAfterTest(() => client.close());
+  const worker = createWorker({
+    databaseUrl: url.href,
+    handlers: [handle(job, (ctx) => ctx.log.info({ n: ctx.input }, "here"))],
+    alerts: { every: "1s" },
+    recordEvery: "1s",
+  });
+  const troubles: unknown[] = [];
+  worker.events.on("trouble", (trouble) => void troubles.push(trouble));
+  endAfterTest(() => worker.stop());
+  await worker.start();
+  const { id } = await client.enqueue(job, 7);
+  await client.result(id);
+  for (const table of ["job_log", "worker_tick_metrics", "fleet_sample", "alert_rule"])
+    await waitUntil(
+      `a row of ${table}`,
+      async () => (await db.query(`select from fairmill.${table} limit 1`)).length > 0,
+    );
+  await worker.stop();
+  expect(troubles).toEqual([]);
 });

@@ -3,7 +3,16 @@ import type pg from "pg";
 
 /** In an order that foreign keys allow. */
 const TABLES = [
-  ...["job_log", "metric_sample", "worker_tick_metrics", "alert_event", "alert", "alert_silence", "alert_rule"],
+  ...[
+    "job_log",
+    "metric_sample",
+    "fleet_sample",
+    "worker_tick_metrics",
+    "alert_event",
+    "alert",
+    "alert_silence",
+    "alert_rule",
+  ],
   ...["outbox", "schedule", "schedule_tick", "step", "job", "job_history", "worker", "claim_list", "queue"],
   ...["idempotency", "unique_period", "limit_setting", "key_limit", "key_limit_report", "named_limit", "meter"],
   ...["credit_pending", "credit_entry", "account", "batch_hold", "batch_edge", "batch"],

@@ -17,6 +17,7 @@ export const REASONS: Record<BacklogReason, Reason> = {
   key: { label: "Key", tone: "w-key", advice: "jobs of one key run one after another" },
   "provider closed": { label: "Provider closed", tone: "w-provider", advice: "the provider has to recover" },
   "no handler": { label: "No handler", tone: "w-worker", advice: "no worker knows the kind" },
+  "no worker": { label: "No worker", tone: "w-worker-2", advice: "no living worker serves the queue" },
   paused: { label: "Paused", tone: "w-paused", advice: "resume it" },
   "waiting for a signal": { label: "Signal", tone: "w-signal", advice: "an answer is due" },
   sleeping: { label: "Sleeping", tone: "w-sleep", advice: "it wakes by itself" },

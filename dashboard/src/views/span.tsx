@@ -4,7 +4,7 @@ import { now } from "../data/clock";
 import { segment } from "../data/segment";
 import { route, withQuery } from "../shell/route";
 
-const SPANS = { "1h": 3_600_000, "6h": 21_600_000, "24h": 86_400_000, "7d": 604_800_000 } as const;
+const SPANS = { "5m": 300_000, "1h": 3_600_000, "6h": 21_600_000, "24h": 86_400_000, "7d": 604_800_000 } as const;
 type Span = keyof typeof SPANS;
 
 /** `query` begins with & and is empty for the server's own default; since moves by whole minutes, so that answers can be kept. */
@@ -12,11 +12,11 @@ export function useSpan(): { readonly name: Span; readonly query: string; readon
   const wanted = route.value.query.get("span") as Span | null;
   const name: Span = wanted !== null && Object.hasOwn(SPANS, wanted) ? wanted : "1h";
   if (name === "1h") return { name, query: "", hours: 1 };
-  const since = new Date(Math.floor((startedAt - SPANS[name]) / 60_000) * 60_000).toISOString();
+  const since = new Date(Math.floor((now.value - SPANS[name]) / MOVES_MS) * MOVES_MS).toISOString();
   return { name, query: `&since=${segment(since)}`, hours: SPANS[name] / 3_600_000 };
 }
 
-const startedAt = now.peek();
+const MOVES_MS = 60_000;
 
 export const SpanChoice = () => {
   const { name } = useSpan();

@@ -2,6 +2,7 @@
 import { duration } from "../format/times";
 
 export const TIME_PARTS = {
+  delayed: ["Delayed as asked", "w-scheduled"],
   turn: ["Waited for its turn", "w-ready"],
   limits: ["for limits", "w-limit"],
   worker: ["for a worker", "w-worker"],
@@ -40,7 +41,7 @@ export function TimeBar({ parts, label, share = 1 }: { parts: TimeSplit; label: 
 export const TimeLegend = ({ parts }: { parts?: TimeSplit }) => (
   <div class="legend">
     {(Object.keys(TIME_PARTS) as TimePart[])
-      .filter((part) => !parts || (parts[part] ?? 0) > 0)
+      .filter((part) => (parts ? (parts[part] ?? 0) > 0 : part !== "delayed"))
       .map((part) => (
         <span key={part} class="row">
           <i class={`swatch ${TIME_PARTS[part][1]}`} />

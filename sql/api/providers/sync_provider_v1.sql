@@ -12,7 +12,7 @@
 --   is a probe;  others_wait: other workers wait;  unknown: there is no such provider, see define_providers_v1.
 -- Starts have four per cent more between them than the limit allows, so that the receiver sees no more than it allows
 -- although calls take different times to reach it.
--- Locks: 28 provider (one), 29 provider share (after their provider).
+-- Locks: 28 provider (one), 29 provider share (after their provider), then as record_provider_minute.
 -- Plan expected: the provider and its shares by their primary keys, each share's worker by its own.
 create or replace function fairmill.sync_provider_v1(provider text, worker_id text, facts jsonb)
 returns jsonb

@@ -1,5 +1,5 @@
 -- How long these jobs waited from when they were due until they were started, as {"kinds": {kind: …}, "tenants":
--- {tenant: …}} with {"waits", "wait_ms"} and, of kinds, wait_hist: counts per bucket. Jobs that are neither running
+-- {tenant: …}} with {"waits", "wait_ms", "wait_hist"}, the last one counts per bucket. Jobs that are neither running
 -- nor ended within two hours are left out: a job that was put back has no start.
 --   ids         the jobs;  kinds, tenants: the names that have members of their own; all others are counted under ''
 --   buckets_ms  upper bounds of the histogram, inclusive
@@ -24,17 +24,18 @@ begin
       (select h.kind, h.tenant, h.started_at, coalesce(h.run_at, h.created_at) from fairmill.job_history h
        where h.id = i.id and h.ended_at > now() - interval '2 hours' and h.started_at is not null limit 1)) s),
   bucketed as (
-    select w.kind, width_bucket(w.ms, buckets_ms) as bucket, count(*)::integer as count from waited w group by 1, 2)
+    select n.scope, n.name, width_bucket(w.ms, buckets_ms) as bucket, count(*)::integer as count, sum(w.ms) as ms
+    from waited w cross join lateral (values ('kinds', w.kind), ('tenants', w.tenant)) as n (scope, name)
+    group by 1, 2, 3),
+  named as (
+    select b.scope, b.name, jsonb_build_object('waits', sum(b.count), 'wait_ms', round(sum(b.ms)::numeric, 1),
+      'wait_hist', (
+        select jsonb_agg(coalesce(x.count, 0) order by n.bucket) from generate_series(0, max(b.bucket)) as n (bucket)
+        left join bucketed x on x.scope = b.scope and x.name = b.name and x.bucket = n.bucket)) as figures
+    from bucketed b group by b.scope, b.name)
   select jsonb_build_object(
-    'kinds', (select coalesce(jsonb_object_agg(k.kind, jsonb_build_object(
-      'waits', k.waits, 'wait_ms', round(k.ms::numeric, 1), 'wait_hist', (
-        select jsonb_agg(coalesce(b.count, 0) order by n.bucket)
-        from generate_series(0, (select max(x.bucket) from bucketed x where x.kind = k.kind)) as n (bucket)
-        left join bucketed b on b.kind = k.kind and b.bucket = n.bucket))), '{}')
-      from (select w.kind, count(*) as waits, sum(w.ms) as ms from waited w group by w.kind) k),
-    'tenants', (select coalesce(jsonb_object_agg(t.tenant, jsonb_build_object(
-        'waits', t.waits, 'wait_ms', round(t.ms::numeric, 1))), '{}')
-      from (select w.tenant, count(*) as waits, sum(w.ms) as ms from waited w group by w.tenant) t))
+    'kinds', (select coalesce(jsonb_object_agg(n.name, n.figures), '{}') from named n where n.scope = 'kinds'),
+    'tenants', (select coalesce(jsonb_object_agg(n.name, n.figures), '{}') from named n where n.scope = 'tenants'))
     into v_waits;
   return v_waits;
 end

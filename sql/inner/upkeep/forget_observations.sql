@@ -31,6 +31,12 @@ begin
   get diagnostics v_count = row_count;
   v_removed := v_removed + v_count;
 
+  delete from fairmill.fleet_sample m where m.ctid = any (array(
+    select x.ctid from fairmill.fleet_sample x where x.at < greatest(before, now() - interval '2 days')
+    order by x.at limit rows_max for update skip locked));
+  get diagnostics v_count = row_count;
+  v_removed := v_removed + v_count;
+
   v_alerts := array(
     select x.id from fairmill.alert x where x.state = 'resolved' and x.resolved_at < before
     order by x.resolved_at limit rows_max for update skip locked);

@@ -13,7 +13,7 @@ interface Options {
 }
 
 /** Where the rules of redaction cannot be known, no contents are shown. */
-function hidden(value: unknown): unknown {
+export function hidden(value: unknown): unknown {
   if (typeof value !== "object" || value === null || !("message" in value)) return value === null ? null : NOT_SHOWN;
   return { ...("name" in value && { name: "Error" }), ...("code" in value && { code: null }), message: NOT_SHOWN };
 }

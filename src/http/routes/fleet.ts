@@ -1,5 +1,6 @@
 // Workers, and what the supervisor decided.
 
+import { poolRow, scalingDecision } from "../figure-shapes.js";
 import { mapPage, pageOf } from "../page.js";
 import { notFound, notWired, requestInvalid } from "../problem.js";
 import { readJobsOfWorker } from "../rooms.js";
@@ -45,7 +46,7 @@ export const fleetRoutes: readonly Route[] = [
     role: "viewer",
     tenants: "refused",
     query: object({ ...spanQuery, pool: optional(name), ...paging }),
-    answer: shapes.pageOf(shapes.errorRecord),
+    answer: shapes.pageOf(scalingDecision),
     handle: async ({ http, query }) => {
       if (http.scaling === undefined) throw notWired("What the supervisor decides");
       const { pool, cursor } = query;
@@ -57,7 +58,7 @@ export const fleetRoutes: readonly Route[] = [
     summary: "The pools of workers, and their processes",
     role: "viewer",
     tenants: "refused",
-    answer: shapes.itemsOf(shapes.errorRecord),
+    answer: shapes.itemsOf(poolRow),
     handle: async ({ http }) => {
       if (http.scaling === undefined) throw notWired("What the supervisor decides");
       return { items: await http.scaling.pools() };

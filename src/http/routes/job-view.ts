@@ -34,19 +34,45 @@ export function attemptsOf(job: JobDetail): AttemptView[] {
   return [...failed, { attempt, leaseNo, worker, startedAt, endedAt: completedAt, outcome, error: null, dropped: 0 }];
 }
 
-/** Between enqueue and end, or now: waiting for the first run, running, and the pauses between runs. */
-export function spentBy(job: JobDetail, attempts: readonly AttemptView[], nowMs: number, sleptMs: number) {
-  const endMs = job.completedAt?.getTime() ?? nowMs;
-  const totalMs = Math.max(0, endMs - job.createdAt.getTime());
-  const ranMs = attempts.reduce((sum, one) => sum + ((one.endedAt?.getTime() ?? nowMs) - one.startedAt.getTime()), 0);
-  const firstMs = attempts[0]?.startedAt.getTime() ?? endMs;
-  const waitedMs = Math.max(0, firstMs - job.createdAt.getTime());
-  const slept = Math.min(sleptMs, Math.max(0, totalMs - waitedMs - ranMs));
-  const retriedMs = Math.max(0, totalMs - waitedMs - ranMs - slept);
-  return { waitedMs, ranMs: Math.max(0, ranMs), retriedMs, sleptMs: slept, limitedMs: null, totalMs };
+/** What else is known about the time of a job. */
+export interface TimeFacts {
+  readonly sleptMs: number;
+  /** How often a rate put it back: then its time to run is not what the caller asked for. */
+  readonly rateLimitedTimes: number;
+  /** For what jobs of its tenant waited while it did, as samples of the fleet saw it; undefined: none was taken in that time. */
+  readonly split: { readonly limits: number; readonly worker: number } | undefined;
 }
 
-export function toDetail(http: Backend, stored: JobDetail, sleptMs: number) {
+/** When it was enqueued, and when its first run began, or its end, or now: in between it waited. */
+export const firstWaitOf = (job: JobDetail, nowMs: number): { readonly fromMs: number; readonly untilMs: number } => ({
+  fromMs: job.createdAt.getTime(),
+  untilMs: attemptsOf(job)[0]?.startedAt.getTime() ?? job.completedAt?.getTime() ?? nowMs,
+});
+
+/** Between enqueue and end, or now: delayed as asked, waiting for the first run, running, and the pauses between runs. */
+export function spentBy(job: JobDetail, attempts: readonly AttemptView[], nowMs: number, facts: TimeFacts) {
+  const endMs = job.completedAt?.getTime() ?? nowMs;
+  const { fromMs, untilMs } = firstWaitOf(job, nowMs);
+  const totalMs = Math.max(0, endMs - fromMs);
+  const ranMs = attempts.reduce((sum, one) => sum + ((one.endedAt?.getTime() ?? nowMs) - one.startedAt.getTime()), 0);
+  const beforeMs = Math.max(0, untilMs - fromMs);
+  // Later attempts have a time to run of their own.
+  const isFirst = attempts.length <= 1 && facts.sleptMs === 0 && facts.rateLimitedTimes === 0;
+  const delayMs = isFirst && job.runAt !== null ? job.runAt.getTime() - fromMs : 0;
+  const delayedMs = Math.min(beforeMs, Math.max(0, delayMs));
+  const waitedMs = beforeMs - delayedMs;
+  const sleptMs = Math.min(facts.sleptMs, Math.max(0, totalMs - beforeMs - ranMs));
+  const retriedMs = Math.max(0, totalMs - beforeMs - ranMs - sleptMs);
+  const part = (share: number | undefined) => (share === undefined ? null : waitedMs * share);
+  return {
+    ...{ delayedMs, waitedMs, ranMs: Math.max(0, ranMs), retriedMs, sleptMs },
+    limitedMs: facts.rateLimitedTimes > 0 ? waitedMs : part(facts.split?.limits),
+    unservedMs: facts.rateLimitedTimes > 0 ? 0 : part(facts.split?.worker),
+    totalMs,
+  };
+}
+
+export function toDetail(http: Backend, stored: JobDetail, facts: TimeFacts) {
   const opened = openJob(http.context.codec, stored);
   const job = http.redactor.job(opened);
   const attempts = attemptsOf(job);
@@ -61,7 +87,7 @@ export function toDetail(http: Backend, stored: JobDetail, sleptMs: number) {
     error: shown(job.error),
     endedAt: completedAt,
     attempts: attempts.map((one) => ({ ...one, error: shown(one.error) })),
-    spent: spentBy(job, attempts, http.clock.now(), sleptMs),
+    spent: spentBy(job, attempts, http.clock.now(), facts),
     links: links.filter(({ url }) => /^https?:\/\//i.test(url)).slice(0, 20),
     credits,
     redacted: http.redact !== undefined || JSON.stringify(job) !== JSON.stringify(opened),

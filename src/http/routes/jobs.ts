@@ -2,8 +2,10 @@
 import { type Duration, toMs } from "../../base/duration.js";
 import { SharedLook } from "../../base/shared-look.js";
 import { isEnded, type JobState } from "../../core/job/states.js";
+import { readSplits } from "../../metrics/shares.js";
 import { jobFor, tenantOf } from "../acting.js";
 import { type Backend, wasTooSlow } from "../backend.js";
+import { logLine } from "../figure-shapes.js";
 import { type Notice, type Page, TOO_SLOW } from "../page.js";
 import { HttpProblem, notFound, notWired, requestInvalid } from "../problem.js";
 import {
@@ -35,7 +37,8 @@ import {
   time,
 } from "../schema.js";
 import * as shapes from "../shapes.js";
-import { toDetail, toRow, withoutOthers } from "./job-view.js";
+import { readRateLimitedTimes } from "../view-statements.js";
+import { firstWaitOf, toDetail, toRow, withoutOthers } from "./job-view.js";
 
 export const jobFilter = {
   state: optional(oneOrMore(shapes.jobState)),
@@ -151,7 +154,10 @@ export const jobRoutes: readonly Route[] = [
             sum + ((finishedAt?.getTime() ?? startedAt.getTime()) - startedAt.getTime()),
           0,
         );
-      return toDetail(call.http, job, sleptMs);
+      const { fromMs, untilMs } = firstWaitOf(job, call.http.clock.now());
+      const splits = await readSplits(call.http.view, "tenants", new Date(fromMs), new Date(untilMs), job.tenant);
+      const rateLimitedTimes = await readRateLimitedTimes(call.http.view, job.id);
+      return toDetail(call.http, job, { sleptMs, rateLimitedTimes, split: splits.get(job.tenant) });
     },
   }),
   route("GET", "/jobs/{id}/why", {
@@ -186,7 +192,7 @@ export const jobRoutes: readonly Route[] = [
     role: "viewer",
     tenants: "own",
     query: object({ ...paging, level: optional(oneOf("trace", "debug", "info", "warn", "error", "fatal")) }),
-    answer: shapes.pageOf(shapes.errorRecord),
+    answer: shapes.pageOf(logLine),
     handle: async (call) => {
       const job = await jobFor(call);
       if (call.http.logs === undefined) throw notWired("What jobs log");

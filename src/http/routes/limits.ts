@@ -22,7 +22,7 @@ import { duration, integer, nullable, number, object, oneOf, optional, type Sche
 import * as shapes from "../shapes.js";
 import { readChannels, readGauges, readKindWorkers } from "../view-statements.js";
 
-const rateBody = object({
+export const rateBody = object({
   limit: integer(1, 1_000_000),
   per: duration,
   how: optional(oneOf("window", "uniform")),

@@ -1,23 +1,14 @@
 // What interval records tell: series, the backlog by reason, fairness lanes, where the time went, money. Read by another room; 501 without it.
 import { tenantOf } from "../acting.js";
 import type { Backend } from "../backend.js";
+import * as figures from "../figure-shapes.js";
 import { notWired } from "../problem.js";
 import type { MetricsReader, Scope, SeriesBy } from "../readers.js";
 import { type Call, type Route, route } from "../route.js";
-import {
-  duration,
-  integer,
-  integerText,
-  name,
-  nullable,
-  number,
-  object,
-  oneOf,
-  oneOrMore,
-  optional,
-} from "../schema.js";
+import { integer, integerText, name, nullable, number, object, oneOf, oneOrMore, optional } from "../schema.js";
 import * as shapes from "../shapes.js";
 import { spanIn, spanQuery } from "../span.js";
+import { rateBody } from "./limits.js";
 
 const scopeQuery = { queue: optional(name), kind: optional(name), tenant: optional(name) };
 
@@ -42,7 +33,7 @@ export const seriesRoutes: readonly Route[] = [
     role: "viewer",
     tenants: "own",
     query: object({ ...spanQuery, ...scopeQuery, name: oneOrMore(name), by: optional(oneOf(...BY)) }),
-    answer: shapes.errorRecord,
+    answer: figures.seriesAnswer,
     handle: async (call) =>
       metricsOf(call.http, "series")(
         spanIn(call.query, call.http.clock),
@@ -56,7 +47,7 @@ export const seriesRoutes: readonly Route[] = [
     role: "viewer",
     tenants: "own",
     query: object({ ...spanQuery, ...scopeQuery }),
-    answer: shapes.errorRecord,
+    answer: figures.backlogAnswer,
     handle: async (call) => metricsOf(call.http, "backlog")(spanIn(call.query, call.http.clock), scopeIn(call)),
   }),
   route("GET", "/fairness", {
@@ -64,7 +55,7 @@ export const seriesRoutes: readonly Route[] = [
     role: "viewer",
     tenants: "own",
     query: object({ ...spanQuery, ...scopeQuery, limit: optional(integerText(1, 50)) }),
-    answer: shapes.errorRecord,
+    answer: figures.fairnessAnswer,
     handle: async (call) =>
       metricsOf(call.http, "fairness")(spanIn(call.query, call.http.clock), scopeIn(call), call.query.limit ?? 20),
   }),
@@ -73,7 +64,7 @@ export const seriesRoutes: readonly Route[] = [
     role: "viewer",
     tenants: "own",
     query: object({ ...spanQuery, ...scopeQuery, by: optional(oneOf("kind", "queue", "tenant")) }),
-    answer: shapes.errorRecord,
+    answer: figures.timeAnswer,
     handle: async (call) =>
       metricsOf(call.http, "time")(spanIn(call.query, call.http.clock), scopeIn(call), call.query.by ?? "kind"),
   }),
@@ -106,9 +97,9 @@ export const seriesRoutes: readonly Route[] = [
       name,
       weight: optional(nullable(number)),
       maxRunning: optional(nullable(integer(0, 1_000_000))),
-      rate: optional(nullable(object({ limit: integer(1, 1_000_000), per: duration }))),
+      rate: optional(nullable(rateBody)),
     }),
-    answer: shapes.errorRecord,
+    answer: shapes.trial,
     handle: async ({ http, body }) => {
       const { scope, name: ofName, ...settings } = body;
       const tryLimit = http.metrics?.tryLimit;

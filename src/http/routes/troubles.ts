@@ -2,6 +2,7 @@
 import { type Duration, toMs } from "../../base/duration.js";
 import { act, tenantOf } from "../acting.js";
 import { readErrorGroups } from "../error-groups.js";
+import { alert, alertRule } from "../figure-shapes.js";
 import { mapPage, pageOf, patiently, TOO_SLOW } from "../page.js";
 import { notFound, notWired, requestInvalid } from "../problem.js";
 import type { Job } from "../rooms.js";
@@ -72,7 +73,7 @@ export const troubleRoutes: readonly Route[] = [
     role: "viewer",
     tenants: "refused",
     query: object({ state: optional(oneOf("firing", "pending", "resolved")), ...paging }),
-    answer: shapes.pageOf(shapes.errorRecord),
+    answer: shapes.pageOf(alert),
     handle: async ({ http, query }) => {
       if (http.alerts === undefined) throw notWired("Alerts");
       const { state, cursor } = query;
@@ -83,7 +84,7 @@ export const troubleRoutes: readonly Route[] = [
     summary: "The rules that alerts come from",
     role: "viewer",
     tenants: "refused",
-    answer: shapes.itemsOf(shapes.errorRecord),
+    answer: shapes.itemsOf(alertRule),
     handle: async ({ http }) => {
       if (http.alerts === undefined) throw notWired("Alerts");
       return { items: await http.alerts.rules() };
@@ -94,7 +95,7 @@ export const troubleRoutes: readonly Route[] = [
     role: "operator",
     tenants: "refused",
     body: object({ for: duration, reason: optional(boundedText(1, 500)) }),
-    answer: shapes.errorRecord,
+    answer: alert,
     handle: async (call) => {
       const { alerts } = call.http;
       if (alerts === undefined) throw notWired("Alerts");

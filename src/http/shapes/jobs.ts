@@ -54,11 +54,13 @@ export const jobDetail = named(
     tick: maybe(object({ schedule: text, at: time })),
     credits: maybe(object({ account: text, amount: number, state: oneOf("reserved", "captured", "released") })),
     spent: object({
+      delayedMs: number,
       waitedMs: number,
       ranMs: number,
       retriedMs: number,
       sleptMs: number,
       limitedMs: maybe(number),
+      unservedMs: maybe(number),
       totalMs: number,
     }),
     links: list(object({ label: text, url: text })),

@@ -1,5 +1,5 @@
 // Tenants, queues, kinds and their limits.
-import { list, named, number, object, oneOf, text, time } from "../schema.js";
+import { boolean, list, named, number, object, oneOf, text, time } from "../schema.js";
 import { count, maybe } from "./common.js";
 
 export const rate = named(
@@ -43,3 +43,22 @@ export const limitGauge = named(
   }),
 );
 export const facets = object({ queues: list(text), kinds: list(text), tenants: list(text), channels: list(text) });
+const trialFigures = object({
+  starts: number,
+  delayed: number,
+  notStarted: number,
+  delayMeanMs: number,
+  delayMaxMs: number,
+  mostAtOnce: number,
+  shareEntitled: maybe(number),
+});
+export const trial = named(
+  "Trial",
+  object({
+    before: trialFigures,
+    after: trialFigures,
+    heldByLimits: maybe(number),
+    message: text,
+    basis: object({ runs: number, since: time, until: time, isPart: boolean, note: text }),
+  }),
+);

@@ -21,6 +21,18 @@ export const POOL_CALLS: Record<string, Call> = {
     ...BACKLOG,
     ways: ["job_blocked", "job_lane", "job_lane backward", "job_pkey", "job_scheduled"],
   },
+  "backlog_lanes among a thousand limits": {
+    statement: "select * from fairmill.backlog_lanes('{default}', '{work}')",
+    before: LIMITS,
+    walks: ["job_lane"],
+    ways: ["job_lane", "job_lane backward", "job_pkey"],
+  },
+  "backlog_by_v1 among a thousand limits": {
+    statement: "select * from fairmill.backlog_by_v1('{default}', '{work}')",
+    before: LIMITS,
+    ...BACKLOG,
+    ways: ["job_blocked", "job_lane", "job_lane backward", "job_pkey", "job_scheduled"],
+  },
   "room_left of a tenant": {
     statement: "select fairmill.room_left('tenant', 't7')",
     before: `${LIMITS}; insert into fairmill.meter (use, scope, name, running_ids) values ('start', 'tenant', 't7', array(select id from fairmill.job where state = 'running' limit 10))

@@ -76,11 +76,13 @@ export interface Attempt {
   dropped: number;
 }
 export interface TimeSpent {
+  delayedMs: number /* as the caller asked */;
   waitedMs: number;
   ranMs: number;
   retriedMs: number /* pauses between attempts */;
   sleptMs: number;
-  limitedMs: number | null;
+  limitedMs: number | null /* of waitedMs; null: no sample was taken meanwhile */;
+  unservedMs: number | null /* of waitedMs: no worker was there for it */;
   totalMs: number;
 }
 export interface Why {

@@ -51,6 +51,7 @@ export type BacklogReason =
   | "provider closed"
   | "paused"
   | "no handler"
+  | "no worker"
   | "waiting for a signal"
   | "sleeping";
 export interface Backlog extends TimeWindow {
@@ -96,8 +97,19 @@ export interface ProviderRow {
   currency: string | null;
   strip: { from: number; to: number; state: "closed" | "half" | "open" }[];
 }
+export interface TrialFigures {
+  starts: number;
+  delayed: number;
+  notStarted: number /* within the hour */;
+  delayMeanMs: number;
+  delayMaxMs: number;
+  mostAtOnce: number;
+  shareEntitled: number | null /* only where a weight is tried */;
+}
 export interface Trial {
-  before: Record<string, number | null>;
-  after: Record<string, number | null>;
+  before: TrialFigures;
+  after: TrialFigures;
+  heldByLimits: number | null /* part of what waited */;
   message: string;
+  basis: { runs: number; since: string; until: string; isPart: boolean; note: string };
 }

@@ -61,7 +61,7 @@ export function AlertsView() {
             name: "What",
             cell: (row) => (
               <div class="schedule-name">
-                <Clip long text={row.message} />
+                <span class="wrap">{row.message}</span>
                 <span class="quiet small clip">
                   {row.rule} · {row.subject}
                 </span>

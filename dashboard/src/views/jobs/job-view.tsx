@@ -136,10 +136,12 @@ const JobActions = ({ job, path }: { job: JobDetail; path: string }) => (
 
 function TimePanel({ job }: { job: JobDetail }) {
   const { spent } = job;
-  const limits = spent.limitedMs ?? 0;
+  const [limits, worker] = [spent.limitedMs ?? 0, spent.unservedMs ?? 0];
   const parts = {
-    turn: Math.max(0, spent.waitedMs - limits),
+    delayed: spent.delayedMs,
+    turn: Math.max(0, spent.waitedMs - limits - worker),
     limits,
+    worker,
     ran: spent.ranMs,
     slept: spent.sleptMs,
     retried: spent.retriedMs,

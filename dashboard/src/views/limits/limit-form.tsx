@@ -2,9 +2,10 @@
 
 import { useState } from "preact/hooks";
 import { send } from "../../data/api";
-import type { Limits, Trial } from "../../data/contract";
+import type { Limits, Trial, TrialFigures } from "../../data/contract";
 import { segment } from "../../data/segment";
-import { decimal } from "../../format/numbers";
+import { count, percent } from "../../format/numbers";
+import { duration } from "../../format/times";
 import { act } from "../../parts/action";
 import { Table } from "../../parts/table";
 
@@ -136,22 +137,34 @@ const NumberField = ({
   </label>
 );
 
+const FIGURES: readonly (readonly [name: keyof TrialFigures, label: string, write: (value: number) => string])[] = [
+  ["starts", "Started", (value) => count(value)],
+  ["delayed", "Started later", (value) => count(value)],
+  ["delayMeanMs", "Later on average", duration],
+  ["delayMaxMs", "Later at most", duration],
+  ["notStarted", "Not within the hour", (value) => count(value)],
+  ["mostAtOnce", "Most at once", (value) => count(value)],
+  ["shareEntitled", "Entitled share", percent],
+];
+
 function TrialResult({ trial }: { trial: Trial | string }) {
   if (typeof trial === "string") return <p class="muted">{trial}</p>;
-  const names = [...new Set([...Object.keys(trial.before), ...Object.keys(trial.after)])];
+  const cell = (figures: TrialFigures, [name, , write]: (typeof FIGURES)[number]) =>
+    figures[name] === null ? "–" : write(figures[name]);
   return (
     <div class="stack tight">
       <p class="wrap">{trial.message}</p>
       <Table
         label="Before and after"
-        rows={names}
-        keyOf={(name) => name}
+        rows={FIGURES.filter(([name]) => trial.after[name] !== null)}
+        keyOf={([name]) => name}
         columns={[
-          { name: "Last hour", cell: (name) => name },
-          { name: "As it was", num: true, cell: (name) => decimal(trial.before[name]) },
-          { name: "As it would be", num: true, cell: (name) => decimal(trial.after[name]) },
+          { name: "Last hour", cell: ([, label]) => label },
+          { name: "As it was", num: true, cell: (figure) => cell(trial.before, figure) },
+          { name: "As it would be", num: true, cell: (figure) => cell(trial.after, figure) },
         ]}
       />
+      <p class="quiet small wrap">{trial.basis.note}</p>
     </div>
   );
 }

@@ -6,6 +6,7 @@ import { useResource } from "../../data/resource";
 import { segment } from "../../data/segment";
 import { may } from "../../data/session";
 import { count, rate } from "../../format/numbers";
+import { coarse } from "../../format/times";
 import { act } from "../../parts/action";
 import { StateBadge } from "../../parts/badge";
 import { cli } from "../../parts/copy";
@@ -55,8 +56,9 @@ export function AccountView({ name }: { name: string }) {
               { label: "Burns", value: rate(row.burnPerDay), unit: "a day" },
               {
                 label: "Lasts",
-                value: rate(row.daysLeft),
-                unit: "days",
+                value:
+                  row.daysLeft !== null && row.daysLeft < 2 ? coarse(row.daysLeft * 86_400_000) : rate(row.daysLeft),
+                unit: row.daysLeft !== null && row.daysLeft < 2 ? "" : "days",
                 alarm: row.daysLeft !== null && row.daysLeft < 3,
               },
             ]}

@@ -1,4 +1,5 @@
 // What waits for a person, most urgent first.
+import { useState } from "preact/hooks";
 import type { Need } from "../../data/contract";
 import { count } from "../../format/numbers";
 import { Badge } from "../../parts/badge";
@@ -28,7 +29,14 @@ function hrefOf({ code, subject }: Need): string {
   return places[subject.type] ?? link(["now"]);
 }
 
+/** What an alert or the jobs of a day are called is in their message. */
+const NAMED: readonly string[] = ["queue", "kind", "tenant", "channel", "schedule", "worker", "provider"];
+/** More than these push everything else off the screen. */
+const SHOWN = 5;
+
 export function NeedsYou({ needs }: { needs: readonly Need[] }) {
+  const [isWhole, setWhole] = useState(false);
+  const rest = needs.length - SHOWN;
   if (needs.length === 0)
     return (
       <div class="notice tone-done">
@@ -39,13 +47,16 @@ export function NeedsYou({ needs }: { needs: readonly Need[] }) {
   return (
     <Panel title="Needs you" note={`${count(needs.length)}, most urgent first`} flush>
       <ul class="needs">
-        {needs.map((need) => (
+        {(isWhole || rest <= 1 ? needs : needs.slice(0, SHOWN)).map((need) => (
           <li key={`${need.code}${need.subject.type}${need.subject.name}`}>
             <a href={hrefOf(need)}>
               <Badge tone={TONES[need.severity] ?? "ready"} icon={ICONS[need.severity] ?? "help"}>
                 {need.severity}
               </Badge>
-              <span class="wrap">{need.message}</span>
+              <span class="wrap">
+                {NAMED.includes(need.subject.type) && <strong>{need.subject.name}: </strong>}
+                {need.message}
+              </span>
               <span class="push quiet small row">
                 {need.since && <Ago at={need.since} />}
                 <Icon name="right" small />
@@ -53,6 +64,13 @@ export function NeedsYou({ needs }: { needs: readonly Need[] }) {
             </a>
           </li>
         ))}
+        {rest > 1 && (
+          <li>
+            <button type="button" class="more" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
+              {isWhole ? "Show the most urgent" : `Show ${count(rest)} more`}
+            </button>
+          </li>
+        )}
       </ul>
     </Panel>
   );

@@ -81,7 +81,7 @@ export function MessageView({ id }: { id: string }) {
                       {
                         name: "Said",
                         cell: (attempt) => (
-                          <Clip long text={attempt.error?.message ?? attempt.reason ?? attempt.as ?? ""} />
+                          <span class="wrap">{attempt.error?.message ?? attempt.reason ?? attempt.as ?? ""}</span>
                         ),
                       },
                     ]}

@@ -13,6 +13,7 @@ import { Clip } from "../../parts/table";
 import { Page } from "../../shell/page";
 import { link } from "../../shell/route";
 import { rateWords } from "../limit-words";
+import { LimitButton } from "../limits/limit-button";
 import { Listing } from "../listing";
 
 export function QueuesView() {
@@ -64,7 +65,7 @@ export function QueuesView() {
           {
             name: "Actions",
             unseen: true,
-            cell: (row) => <PauseButton scope="queues" name={row.queue} of={row} />,
+            cell: (row) => <Tools scope="queue" name={row.queue} now={row} />,
           },
         ]}
       />
@@ -95,7 +96,7 @@ export function QueuesView() {
           {
             name: "Actions",
             unseen: true,
-            cell: (row) => <PauseButton scope="kinds" name={row.kind} of={row} />,
+            cell: (row) => <Tools scope="kind" name={row.kind} now={row} />,
           },
         ]}
       />
@@ -114,10 +115,11 @@ const Signs = ({ of, orphan }: { of: Limits; orphan: boolean }) => (
   </>
 );
 
-const PauseButton = ({ scope, name, of }: { scope: string; name: string; of: Limits }) => (
+const Tools = ({ scope, name, now }: { scope: "queue" | "kind"; name: string; now: Limits }) => (
   <span class="row">
     <span class="push" />
-    <PauseAction little path={`${scope}/${segment(name)}`} name={name} of={of} />
+    <LimitButton scope={scope} name={name} now={now} />
+    <PauseAction little path={`${scope}s/${segment(name)}`} name={name} of={now} />
   </span>
 );
 

@@ -15,7 +15,7 @@ export function cronWords(cron: string): string {
 
 function timeWords(minute: string, hour: string): string | undefined {
   const step = /^\*\/(\d+)$/.exec(minute);
-  if (minute === "*" && hour === "*") return "every minute";
+  if ((minute === "*" || minute === "*/1") && hour === "*") return "every minute";
   if (step && hour === "*") return `every ${step[1]} minutes`;
   if (isNumber(minute) && hour === "*") return Number(minute) === 0 ? "every hour" : `every hour at :${two(minute)}`;
   const hours = /^\*\/(\d+)$/.exec(hour);

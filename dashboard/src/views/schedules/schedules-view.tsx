@@ -13,12 +13,19 @@ import { Page } from "../../shell/page";
 import { link } from "../../shell/route";
 import { Listing } from "../listing";
 import { cronWords, inZone } from "./cron-words";
+import { NewSchedule } from "./new-schedule";
 
 export function SchedulesView() {
   const path = `schedules${apiQuery([])}`;
   const list = useResource<PageOf<ScheduleRow>>(path, ["schedules"]);
   return (
-    <Page title="Schedules" json={path} cli="fairmill cron" about="Jobs by the clock. Each tick makes one job.">
+    <Page
+      title="Schedules"
+      json={path}
+      cli="fairmill schedules"
+      actions={<NewSchedule known={list.data?.items.map(({ name }) => name) ?? []} />}
+      about="Jobs by the clock. Each tick makes one job."
+    >
       <Listing
         from={list}
         name="schedules"

@@ -4,13 +4,22 @@ import { areaPath, stepLine } from "../../charts/paths";
 import { linear, timeTicks, valueTicks } from "../../charts/scale";
 import { useWidth } from "../../charts/width";
 import type { ScalingDecision } from "../../data/contract";
-import { compact, count, decimal } from "../../format/numbers";
-import { clock, timeOf } from "../../format/times";
+import { bytes, compact, count, rate } from "../../format/numbers";
+import { clock, duration, timeOf } from "../../format/times";
 import { Badge } from "../../parts/badge";
 import { Facts } from "../../parts/panel";
 import { Empty } from "../../parts/states";
 import type { SeriesAnswer } from "../now/now-view";
 import { reasonOf } from "../reasons";
+
+/** meanRunMs → mean run; arrivalsPerS → arrivals per s. */
+const wordsOf = (name: string): string =>
+  name
+    .replace(/Ms$/, "")
+    .replaceAll(/([A-Z])/g, " $1")
+    .toLowerCase();
+const amount = (name: string, value: number): string =>
+  name.endsWith("Ms") ? duration(value) : /memory/i.test(name) ? bytes(value) : rate(value);
 
 const HEIGHT = 190;
 const BOTTOM = 22;
@@ -198,10 +207,9 @@ const DecisionDetail = ({ decision }: { decision: ScalingDecision }) => (
     </div>
     <div class="grid two">
       <Facts
-        facts={Object.entries(decision.inputs).map(([name, value]) => [
-          name,
-          typeof value === "number" ? decimal(value) : (value ?? "–"),
-        ])}
+        facts={Object.entries(decision.inputs)
+          .filter(([name]) => name !== "nowMs")
+          .map(([name, value]) => [wordsOf(name), typeof value === "number" ? amount(name, value) : (value ?? "–")])}
       />
       {decision.leftOut.length > 0 && (
         <div>

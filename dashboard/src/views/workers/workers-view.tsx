@@ -1,13 +1,15 @@
 // Workers & scaling: who works and how it is, and why there are as many as there are.
+import { TimeChart } from "../../charts/time-chart";
 import type { Page as PageOf, PoolRow, ScalingDecision, WorkerRow } from "../../data/contract";
 import { useResource } from "../../data/resource";
-import { count, percent } from "../../format/numbers";
+import { bytes, count, percent, rate } from "../../format/numbers";
 import { apiQuery, Choice } from "../../parts/filters";
 import { Loaded } from "../../parts/loaded";
 import { ListNotice, Pager } from "../../parts/pager";
 import { Panel, Stats } from "../../parts/panel";
 import { Empty } from "../../parts/states";
 import { Page } from "../../shell/page";
+import { marksOf } from "../marks";
 import type { SeriesAnswer } from "../now/now-view";
 import { SpanChoice, useSpan } from "../span";
 import { Decisions } from "./decisions";
@@ -24,6 +26,7 @@ export function WorkersView() {
     "series",
   ]);
   const series = useResource<SeriesAnswer>(`series?name=ready${span.query}`, ["series"]);
+  const used = useResource<SeriesAnswer>(`series?name=cpu&name=memory${span.query}`, ["series"]);
   return (
     <Page
       title="Workers & scaling"
@@ -43,6 +46,18 @@ export function WorkersView() {
         </Loaded>
       </Panel>
       {pools.data && pools.data.items.length > 0 && <Pools pools={pools.data.items} />}
+      <div class="grid two">
+        <Panel title="CPU" note="cores, of all workers">
+          <Loaded from={used} rows={4}>
+            {(answer) => <Used answer={answer} name="cpu" label="CPU" write={rate} />}
+          </Loaded>
+        </Panel>
+        <Panel title="Memory" note="resident, of all workers">
+          <Loaded from={used} rows={4}>
+            {(answer) => <Used answer={answer} name="memory" label="Memory" write={bytes} />}
+          </Loaded>
+        </Panel>
+      </div>
       <Panel title="Workers" tools={<Choice name="state" label="State" values={["alive", "lost", "stopped"]} />}>
         <Loaded from={workers}>
           {(page) => (
@@ -68,11 +83,41 @@ export function WorkersView() {
   );
 }
 
+interface UsedProps {
+  readonly answer: SeriesAnswer;
+  readonly name: "cpu" | "memory";
+  readonly label: string;
+  readonly write: (value: number | null | undefined) => string;
+}
+
+function Used({ answer, name, label, write }: UsedProps) {
+  const found = answer.items.find((item) => item.name === name);
+  const line = found?.lines[0];
+  if (!found || !line) return <p class="quiet">No worker was seen in this time.</p>;
+  return (
+    <TimeChart
+      label={`${label} of all workers`}
+      times={found.times}
+      series={[{ key: name, label, tone: name === "cpu" ? "c-accent" : "c-done", values: line.values, as: "area" }]}
+      marks={marksOf(answer.marks)}
+      write={write}
+      height={130}
+      legend={false}
+    />
+  );
+}
+
+/** What of the application runs in it; without a name, the version of Fairmill. */
+const versionOf = ({ stats, version }: WorkerRow): string => {
+  const { deployment } = stats as { deployment?: unknown };
+  return typeof deployment === "string" ? deployment : (version ?? "?");
+};
+
 function Fleet({ rows }: { rows: readonly WorkerRow[] }) {
   const alive = rows.filter((row) => row.state === "alive");
   const capacity = alive.reduce((sum, row) => sum + row.concurrency, 0);
   const running = alive.reduce((sum, row) => sum + row.running, 0);
-  const versions = new Set(alive.map((row) => row.version ?? "?"));
+  const versions = new Set(alive.map(versionOf));
   const lost = rows.filter((row) => row.state === "lost").length;
   return (
     <Stats
