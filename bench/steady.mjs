@@ -1,55 +1,70 @@
-// The state that users live in: jobs come and go at once, and at most 2,000 of them wait. Lanes are emptied all the time.
+// The state that users live in: jobs come and go at once, and at most 2,000 of them wait. Lanes run empty and come back all the time.
 import { job, producing } from "./fill-and-drain.mjs";
 import { Fleet } from "./fleet.mjs";
 import { now, sleep } from "./statistics.mjs";
 
-const WAITING_MAX = 2000;
+export const WAITING_MAX = 2_000;
+export const PART_SECONDS = 5;
 const BULK = 100;
-const STEP_MS = 5_000;
-/** Numbers of jobs are prepared for this rate; no system here comes near it. */
+/** More than any contestant runs. */
 const JOBS_PER_SECOND_MAX = 130_000;
-const DRAIN_MS_MAX = 60_000;
+const REST_MS_MAX = 60_000;
+/** Coprime to the number of tenants: neighbours in a list belong to different ones. */
+const STRIDE = 7_919;
 
 /**
- * Feeds one worker process for so many seconds, on request while another session keeps an old snapshot open, as a long report does.
- * Answers with jobs per second of every five seconds.
+ * Feeds worker processes for a time; with `isPinned` another session keeps an old snapshot open meanwhile, as a long report does. Answers with
+ * jobs per second, and blocks per job where PostgreSQL counts them, of every five seconds.
  */
 export function runSteadily(bench, { system, settings, seconds, isPinned = false, tenants = 1, processes = 1 }) {
   return bench.server.withDatabase(system, settings, (database) =>
     producing(system, database, settings, async (producer) => {
       const jobs = seconds * JOBS_PER_SECOND_MAX;
       const fleet = await Fleet.start(bench, { system, url: database.url, settings, jobs, processes });
-      const feeding = () => feed(producer, fleet, seconds, tenants);
-      const { fromMs, sent } = isPinned ? await besideOldSnapshot(database, feeding) : await feeding();
-      await fleet.reach(sent, DRAIN_MS_MAX);
+      const feeding = () => feed(database, producer, fleet, seconds, tenants);
+      const { parts, jobsPerSecond, made } = isPinned ? await besideOldSnapshot(database, feeding) : await feeding();
+      await fleet.reach(made, REST_MS_MAX);
       const record = await fleet.stop();
-      return {
-        rates: ratesOf(record, fromMs, seconds),
-        lost: sent - record.times.length,
-        twice: record.twice,
-        left: await database.pending(system),
-      };
+      const left = await database.pending(system);
+      return { jobsPerSecond, parts, lost: made - record.times.length, twice: record.twice, left };
     }),
   );
 }
 
-async function feed(producer, fleet, seconds, tenants) {
-  let sent = 0;
+async function feed(database, producer, fleet, seconds, tenants) {
+  let made = 0;
   const fromMs = now();
   const endMs = fromMs + seconds * 1000;
   const loop = async () => {
     while (now() < endMs) {
-      if (sent - fleet.ran >= WAITING_MAX) {
+      if (made - fleet.ran >= WAITING_MAX) {
         await sleep(1);
         continue;
       }
-      const from = sent;
-      sent += BULK;
-      await producer.enqueueBulk(Array.from({ length: BULK }, (_, i) => job(from + i, (from + i) % tenants)));
+      const from = made;
+      made += BULK;
+      const jobs = Array.from({ length: BULK }, (_, i) => job(from + i, ((from + i) * STRIDE) % tenants));
+      await producer.enqueueBulk(jobs);
     }
   };
-  await Promise.all([loop(), loop()]);
-  return { fromMs, sent };
+  const [parts] = await Promise.all([countParts(database, fleet, endMs), loop(), loop()]);
+  return { parts, jobsPerSecond: (fleet.ran / (now() - fromMs)) * 1000, made };
+}
+
+/** Rate and blocks per job of each part of the time. */
+async function countParts(database, fleet, endMs) {
+  const partMs = Math.min(PART_SECONDS * 1000, (endMs - now()) / 2);
+  const count = async () => ({ atMs: now(), ran: fleet.ran, blocks: (await database.blocks?.()) ?? Number.NaN });
+  const parts = [];
+  let before = await count();
+  while (now() + partMs <= endMs + 50) {
+    await sleep(partMs);
+    const after = await count();
+    const ran = after.ran - before.ran;
+    parts.push({ rate: (ran / (after.atMs - before.atMs)) * 1000, blocks: (after.blocks - before.blocks) / ran });
+    before = after;
+  }
+  return parts;
 }
 
 function besideOldSnapshot(database, work) {
@@ -59,13 +74,4 @@ function besideOldSnapshot(database, work) {
     await client.query("select count(*) from pg_class");
     return work();
   });
-}
-
-function ratesOf(record, fromMs, seconds) {
-  const counts = new Array(Math.max(1, Math.floor((seconds * 1000) / STEP_MS))).fill(0);
-  for (const time of record.times) {
-    const step = Math.floor((time - fromMs) / STEP_MS);
-    if (step >= 0 && step < counts.length) counts[step]++;
-  }
-  return counts.map((count) => (count * 1000) / STEP_MS);
 }

@@ -61,11 +61,17 @@ function drainFilled(bench, { system, settings, jobs, processes = 1, tenantOf })
 
 async function steady(bench, system, isPinned) {
   const settings = system.adapter.modes.steady;
-  const { rates, ...mistakes } = await runSteadily(bench, { system, settings, seconds: bench.steadySeconds, isPinned });
+  const { parts, jobsPerSecond, ...mistakes } = await runSteadily(bench, {
+    system,
+    settings,
+    seconds: bench.steadySeconds,
+    isPinned,
+  });
+  const rates = parts.map(({ rate }) => rate);
   const name = isPinned ? "steady, old snapshot" : "steady";
   return {
     figures: {
-      [`${name}, jobs/s`]: rates.reduce((sum, rate) => sum + rate, 0) / rates.length,
+      [`${name}, jobs/s`]: jobsPerSecond,
       [`${name}, last 5 s, jobs/s`]: rates.at(-1),
       // The first five seconds compile code and fill caches.
       [`${name}, last of second 5 s`]: rates.length > 1 ? rates.at(-1) / rates[1] : Number.NaN,

@@ -1,16 +1,7 @@
 // Does a worker keep its speed where jobs hardly wait? Lanes empty all the time then, and come back; with an old snapshot open, no dead entry of theirs
 // can be removed.
-import { job, producing } from "../fill-and-drain.mjs";
-import { Fleet } from "../fleet.mjs";
-import { now, sleep } from "../statistics.mjs";
+import { PART_SECONDS, runSteadily, WAITING_MAX } from "../steady.mjs";
 import { fairmill, raw } from "../systems.mjs";
-
-const WAITING_MAX = 2_000;
-const BULK = 100;
-const PART_SECONDS = 5;
-/** More than any contestant runs. */
-const JOBS_PER_SECOND_MAX = 80_000;
-const REST_MS_MAX = 60_000;
 
 const CASES = [
   { tenants: 1, processes: 1 },
@@ -27,7 +18,7 @@ export async function measure(bench) {
       for (const system of [raw, fairmill]) {
         const about = { system: system.name, tenants, processes, isHeld };
         bench.say(Object.values(about).join(", "));
-        samples.push({ ...about, ...(await runSteadily(bench, system, about, seconds)) });
+        samples.push({ ...about, ...(await run(bench, system, about, seconds)) });
       }
   return {
     tables: [
@@ -56,59 +47,10 @@ export async function measure(bench) {
   };
 }
 
-function runSteadily(bench, system, { tenants, processes, isHeld }, seconds) {
+async function run(bench, system, { tenants, processes, isHeld }, seconds) {
   const settings = system.adapter.modes.steady;
-  return bench.server.withDatabase(system, settings, (database) =>
-    database.connected((snapshot) =>
-      producing(system, database, settings, async (producer) => {
-        const jobs = seconds * JOBS_PER_SECOND_MAX;
-        const fleet = await Fleet.start(bench, { system, url: database.url, settings, jobs, processes });
-        if (isHeld) {
-          await snapshot.query("begin isolation level repeatable read");
-          // The snapshot is taken by the first query, not by BEGIN.
-          await snapshot.query("select count(*) from pg_class");
-        }
-        const endMs = now() + seconds * 1000;
-        let made = 0;
-        const feed = async () => {
-          while (now() < endMs) {
-            if (made - fleet.ran >= WAITING_MAX) {
-              await sleep(1);
-              continue;
-            }
-            const from = made;
-            made += BULK;
-            const tenantOf = (n) => (n * 7_919) % tenants;
-            await producer.enqueueBulk(Array.from({ length: BULK }, (_, i) => job(from + i, tenantOf(from + i))));
-          }
-        };
-        const parts = countParts(database, fleet, endMs);
-        const fromMs = now();
-        await Promise.all([feed(), feed()]);
-        const jobsPerSecond = (fleet.ran / (now() - fromMs)) * 1000;
-        await fleet.reach(made, REST_MS_MAX);
-        const record = await fleet.stop();
-        const counted = await parts;
-        // The first seconds are those of processes that start.
-        const [first, last] = [counted[Math.min(1, counted.length - 1)], counted.at(-1)];
-        const left = await database.pending(system);
-        return { jobsPerSecond, first, last, lost: made - record.times.length, twice: record.twice, left };
-      }),
-    ),
-  );
-}
-
-/** Rate and blocks per job of each part of the time. */
-async function countParts(database, fleet, endMs) {
-  const partMs = Math.min(PART_SECONDS * 1000, (endMs - now()) / 2);
-  const parts = [];
-  let before = { atMs: now(), ran: fleet.ran, blocks: await database.blocks() };
-  while (now() + partMs <= endMs + 50) {
-    await sleep(partMs);
-    const after = { atMs: now(), ran: fleet.ran, blocks: await database.blocks() };
-    const ran = after.ran - before.ran;
-    parts.push({ rate: (ran / (after.atMs - before.atMs)) * 1000, blocks: (after.blocks - before.blocks) / ran });
-    before = after;
-  }
-  return parts;
+  const options = { system, settings, seconds, isPinned: isHeld, tenants, processes };
+  const { parts, ...sample } = await runSteadily(bench, options);
+  // The first seconds are those of processes that start.
+  return { ...sample, first: parts[Math.min(1, parts.length - 1)], last: parts.at(-1) };
 }
