@@ -67,7 +67,8 @@ export function TenantsView() {
           )}
         </Loaded>
       </Panel>
-      {fairness.data && fairness.data.times.length > 1 && (
+      {/* With fewer than two tenants that had to wait there is nothing to compare, and no line to draw. */}
+      {fairness.data && fairness.data.times.length > 1 && fairness.data.jain.some((value) => value !== null) && (
         <Panel title="Jain index" note="1 is perfectly fair; of tenants that had unmet demand">
           <TimeChart
             label="Jain index"
