@@ -5,11 +5,10 @@
 //  3. Who loads stores the value; when it fails or dies, another one loads.
 import { randomUUID } from "node:crypto";
 import { type Clock, sleep } from "../base/clock.js";
-import { InputInvalidError } from "../base/errors.js";
+import { ConfigError, InputInvalidError } from "../base/errors.js";
 import { isBadText, serializeResult } from "../base/json-content.js";
-import { refuseUnknown } from "../base/settings.js";
 import type { ClientContext } from "../core/enqueue/client-context.js";
-import type { Cache } from "./cache-definition.js";
+import { type Cache, isCache } from "./cache-definition.js";
 import { CacheLoadError, CacheTimeoutError } from "./cache-errors.js";
 import { forgetCached, storeCached, type Taken, takeCached } from "./cache-statements.js";
 import { Memory } from "./memory.js";
@@ -147,7 +146,7 @@ export class Caches {
 }
 
 function checkCache(cache: Cache<unknown>): void {
-  refuseUnknown(cache, ["name", "load", "ttlMs", "loadTimeoutMs", "memoryMs", "entriesMax"], "client.cache");
+  if (!isCache(cache)) throw new ConfigError("cache", "client.cache: pass what defineCache(…) returned.");
 }
 
 function checkKey(cache: Cache<unknown>, key: string): void {

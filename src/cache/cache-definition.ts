@@ -32,7 +32,19 @@ const KNOWN = ["name", "ttl", "load", "loadTimeout", "memoryFor", "entriesMax"];
 const TTL_MS_MAX = 366 * 86_400_000;
 const LOAD_MS = { least: 100, most: 15 * 60_000 };
 
+const DEFINED = new WeakSet<object>();
+
+/** Whether `defineCache` made it: only then are its members what they seem to be. */
+export const isCache = (given: unknown): given is Cache<unknown> =>
+  typeof given === "object" && given !== null && DEFINED.has(given);
+
 export function defineCache<Value>(options: CacheOptions<Value>): Cache<Value> {
+  const cache = checked(options);
+  DEFINED.add(cache);
+  return cache;
+}
+
+function checked<Value>(options: CacheOptions<Value>): Cache<Value> {
   return readable("options", "defineCache", () => {
     refuseUnknown(options, KNOWN, "defineCache");
     const { load } = options;

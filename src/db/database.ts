@@ -75,7 +75,7 @@ export class Database {
     if (!options.db && !this.#url)
       throw new ConfigError("databaseUrl", "Pass databaseUrl or db, or set DATABASE_URL: Fairmill needs a PostgreSQL.");
     this.#pool =
-      (options.db as pg.Pool | undefined) ??
+      (options.db as pg.Pool | undefined) ||
       new pg.Pool({
         ...settingsOfUrl(this.#url!),
         max: pool.connectionsMax,

@@ -107,6 +107,7 @@ const codesOf = (failed: readonly Failed[]) => [...new Set(failed.map(({ error }
 /** Codes that say that the call itself was answered. */
 const ANSWERS = [
   "FAIRMILL_JOB_NOT_FOUND",
+  "FAIRMILL_REFUND",
   "FAIRMILL_BATCH_NOT_FOUND",
   "FAIRMILL_BATCH_ENDED",
   "FAIRMILL_SCHEDULE_NOT_FOUND",

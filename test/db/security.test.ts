@@ -179,7 +179,7 @@ test("S5: a role with EXECUTE on the functions and DML on the tables does all th
       fairmill.unique_period, fairmill.limit_setting, fairmill.key_limit, fairmill.key_limit_report, fairmill.meter, fairmill.step, fairmill.account, fairmill.credit_pending, fairmill.outbox,
       fairmill.batch, fairmill.batch_edge, fairmill.batch_hold, fairmill.schedule, fairmill.schedule_tick to ${worker};
     grant select, insert on fairmill.credit_entry to ${worker};
-    grant select on fairmill.key_limit_in_force to ${worker};
+    grant select on fairmill.key_limit_in_force, fairmill.limit_in_force to ${worker};
     grant usage on sequence fairmill.job_id_seq, fairmill.credit_entry_id_seq, fairmill.outbox_id_seq, fairmill.batch_id_seq to ${worker};
     grant execute on all functions in schema fairmill to ${worker}`);
   // Upkeep finds something to do: today's partition is missing and its row is in the rest, and a partition is old.

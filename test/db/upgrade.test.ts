@@ -24,6 +24,7 @@ const WENT_OUT: Record<string, string> = {
   "0006_pause_until": "a0818580b8be4b17",
   "0007_named_limits": "e96b75779b3c537d",
   "0008_providers": "0dfa008c290318ac",
+  "0009_cache": "9391950180d88b06",
   "0010_fleet_sample": "665b57db99232aab",
 };
 

@@ -3,6 +3,7 @@
 import {
   type BatchAdder,
   type Client,
+  defineCache,
   defineFlow,
   defineJob,
   defineLimit,
@@ -13,6 +14,7 @@ import {
 export const job: JobDefinition<object> = defineJob<object>({ kind: "door" });
 export const limited: JobDefinition<object> = defineJob<object>({ kind: "door.limited", limits: { active: 1_000 } });
 const flow = defineFlow({ name: "door" }, (nodes) => void nodes.job("first", job, () => ({})));
+const cache = defineCache({ name: "door", ttl: "1h", load: () => 1 });
 const tokens = defineLimit("door", { tokens: 1_000, per: "1m" });
 /** An id that nothing has. */
 const NOBODY = "999999999999999";
@@ -98,6 +100,9 @@ export const ON_CLIENT: Doors = {
   "metrics.prometheus": [{}],
   "metrics.record": [[{ name: "door", value: 1 }]],
   "metrics.series": [{ name: "jobs.out", since: new Date(0), until: new Date(60_000) }],
+  "cache.get": [cache, "k"],
+  "cache.delete": [cache, "k"],
+  "cache.clear": [cache],
   "alerts.get": [NOBODY],
   "alerts.list": [{}],
   "alerts.rules": [],

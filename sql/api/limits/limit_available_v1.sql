@@ -12,7 +12,7 @@ as $$
 declare
   v_at constant timestamptz := clock_timestamp();
 begin
-  if fairmill.limit_in_force(limit_available_v1.name) is null then
+  if fairmill.windows_in_force(limit_available_v1.name) is null then
     raise exception 'no limit is called "%"', limit_available_v1.name using errcode = 'FM001',
       hint = 'Define it with define_limit_v1, or start a worker that uses it.';
   end if;

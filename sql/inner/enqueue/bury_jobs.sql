@@ -8,24 +8,18 @@ language plpgsql
 as $$
 #variable_conflict use_column
 declare
-  v_job  fairmill.new_job;
-  v_row  fairmill.job_history;
   v_dead jsonb;   -- by batch, how many were refused
 begin
   if not exists (select from unnest(jobs) as j where j.refusal is not null) then
     return;
   end if;
-  for v_job in select j.* from unnest(jobs) as j where j.refusal is not null loop
-    -- Every column that the history has is kept, but for what a job gets when it is taken. The payload is set apart:
-    -- JSON null is one, but no value to jsonb_populate_record.
-    v_row := jsonb_populate_record(null::fairmill.job_history,
-      to_jsonb(v_job) - '{payload,run_at,limit_key,reservation,outbox}'::text[]
-      || jsonb_build_object('lease_no', 0, 'attempt', 0, 'crashes', 0, 'rate_limited_times', 0, 'state', 'dead',
-        'created_at', now(), 'ended_at', clock_timestamp(), 'error', v_job.refusal || jsonb_build_object('message',
-          'The job was refused when its turn came: ' || (v_job.refusal ->> 'code') || '.')));
-    v_row.payload := v_job.payload;
-    insert into fairmill.job_history values (v_row.*);
-  end loop;
+  insert into fairmill.job_history (id, lease_no, priority, attempt, crashes, max_attempts, state, queue, tenant, kind,
+    key, rate_limited_times, batch, timeout_ms, tags, trace, uses, created_at, ended_at, payload, error)
+  select j.id, 0, j.priority, 0, 0, j.max_attempts, 'dead', j.queue, j.tenant, j.kind, j.key, 0, j.batch, j.timeout_ms,
+    j.tags, j.trace, j.uses, now(), clock_timestamp(), j.payload,
+    j.refusal || jsonb_build_object('message',
+      'The job was refused when its turn came: ' || (j.refusal ->> 'code') || '.')
+  from unnest(jobs) as j where j.refusal is not null;
   select jsonb_object_agg(d.batch::text, d.jobs) into v_dead
   from (select j.batch, count(*) as jobs from unnest(jobs) as j where j.refusal is not null and j.batch is not null
     group by 1) d;

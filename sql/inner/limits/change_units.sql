@@ -21,7 +21,7 @@ begin
   select array_agg(distinct jsonb_build_array(c.change -> 'limit', c.change -> 'key', w.own -> 'unit',
       w.own -> 'n')::text) into v_meters
   from jsonb_array_elements(changes) as c (change)
-  cross join lateral jsonb_array_elements(fairmill.limit_in_force(c.change ->> 'limit')) as w (own)
+  cross join lateral jsonb_array_elements(fairmill.windows_in_force(c.change ->> 'limit')) as w (own)
   where w.own -> 'unit' = c.change -> 'unit' and (c.change -> 'delta')::bigint <> 0;
   if v_meters is null then
     return;
@@ -33,7 +33,7 @@ begin
       (c.change -> 'delta')::bigint as delta, (c.change ->> 'started_at')::timestamptz as started_at,
       (w.own -> 'limit')::integer as max_units, (w.own -> 'per_ms')::bigint as per_ms
     from jsonb_array_elements(changes) as c (change)
-    cross join lateral jsonb_array_elements(fairmill.limit_in_force(c.change ->> 'limit')) as w (own)
+    cross join lateral jsonb_array_elements(fairmill.windows_in_force(c.change ->> 'limit')) as w (own)
     where w.own -> 'unit' = c.change -> 'unit' and (c.change -> 'delta')::bigint <> 0
   loop
     select m.* into v_meter from fairmill.meter m where m.use = 'start' and m.scope = 'limit'

@@ -18,7 +18,7 @@ begin
         or jsonb_typeof(u.use -> 'key') is distinct from 'string'
         or jsonb_typeof(coalesce(u.use -> 'units', '{}')) <> 'object' then 'name limit, key and units of each'
       when octet_length(u.use ->> 'key') > 500 then 'a key has more than 500 bytes: pass a digest of it'
-      when fairmill.limit_in_force(u.use ->> 'limit') is null
+      when fairmill.windows_in_force(u.use ->> 'limit') is null
         then 'no limit is called "' || (u.use ->> 'limit') || '": define it with define_limit_v1'
       when u.times > 1 then 'the limit "' || (u.use ->> 'limit') || '" is used twice'
       when exists (select from jsonb_each(u.use -> 'units') as e (name, value)
@@ -26,7 +26,7 @@ begin
           or e.value::numeric not between 0 and 1000000000 else true end)
         then 'units are whole numbers from 0 to 1000000000'
       when exists (select from jsonb_object_keys(u.use -> 'units') as k (name)
-        where not jsonb_path_exists(fairmill.limit_in_force(u.use ->> 'limit'), '$[*] ? (@.unit == $unit)',
+        where not jsonb_path_exists(fairmill.windows_in_force(u.use ->> 'limit'), '$[*] ? (@.unit == $unit)',
           jsonb_build_object('unit', k.name))) then 'the limit "' || (u.use ->> 'limit') || '" has no such unit'
       end as reason
     from (select e.use, count(*) over (partition by j.n, e.use -> 'limit') as times

@@ -15,7 +15,7 @@ begin
         where jsonb_path_exists(l.windows, '$[*] ? (@.unit == $unit)', jsonb_build_object('unit', e.unit))), '{}'))
       order by u.n)
     from jsonb_array_elements(uses) with ordinality as u (use, n)
-    cross join lateral (select fairmill.limit_in_force(u.use ->> 'limit') as windows offset 0) l
+    cross join lateral (select fairmill.windows_in_force(u.use ->> 'limit') as windows offset 0) l
     where l.windows is not null);
 end
 $$;

@@ -47,20 +47,18 @@ begin
       and (h.outbox is null or h.outbox = any (v_again))
     returning h.*),
   back as (
-    insert into fairmill.job overriding system value
-    select back.*
+    insert into fairmill.job (id, turn_no, lease_no, priority, max_attempts, state, aside, queue, tenant, kind, key,
+      limit_key, reservation, outbox, batch, created_at, payload, failures, rerun_of, timeout_ms, tags, trace, uses)
+    overriding system value
+    select g.id, nextval('fairmill.job_id_seq'), g.lease_no, g.priority, g.max_attempts,
+      -- As admit_due decides.
+      coalesce(must.wait, 'ready'), must.wait, g.queue, g.tenant, g.kind, g.key, g.limit_key,
+      (v_paid ->> g.id::text)::bigint, g.outbox, (select x.id from fairmill.batch x where x.id = g.batch),
+      g.created_at, g.payload, g.failures, g.rerun_of, g.timeout_ms, g.tags, g.trace, fairmill.uses_again(g.uses)
     from gone g
     cross join lateral (select case when g.limit_key is not null and exists (
       select from fairmill.key_limit_in_force r where r.kind = g.kind and r.max_running is not null)
         then 'blocked' end as wait offset 0) must
-    -- Every column that both tables have comes back, but for what belongs to the runs that were.
-    cross join lateral jsonb_populate_record(fairmill.blank_job(g.payload),
-      to_jsonb(g) - '{payload,worker,run_at,expire_at,started_at,progress,rate_limited_times}'::text[]
-      || jsonb_build_object('attempt', 0, 'crashes', 0, 'turn_no', nextval('fairmill.job_id_seq'),
-        -- As admit_due decides.
-        'state', coalesce(must.wait, 'ready'), 'aside', must.wait,
-        'reservation', (v_paid ->> g.id::text)::bigint, 'uses', fairmill.uses_again(g.uses),
-        'batch', (select x.id from fairmill.batch x where x.id = g.batch))) back
     returning id, state, queue, limit_key)
   select (select jsonb_agg(jsonb_build_array(g.batch, g.state)) from gone g where g.batch is not null),
     coalesce(array_agg(b.id), '{}'), array_agg(distinct b.queue) filter (where b.state = 'ready'),

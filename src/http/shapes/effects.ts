@@ -60,6 +60,7 @@ export const creditEntry = named(
     id,
     kind: oneOf("grant", "reservation", "capture", "release", "refund"),
     amount: number,
+    returned: number,
     jobId: maybe(id),
     reason: maybe(text),
     createdAt: time,

@@ -1,5 +1,5 @@
 // Errors, approvals, schedules, the audit, problems.
-import { anyJson, id, list, named, number, object, oneOf, optional, record, text, time } from "../schema.js";
+import { anyJson, boolean, id, list, named, number, object, oneOf, optional, record, text, time } from "../schema.js";
 import { maybe } from "./common.js";
 
 export const errorGroup = named(
@@ -46,6 +46,7 @@ export const scheduleRow = named(
     missed: anyJson,
     jitterMs: number,
     kind: text,
+    startsFlows: boolean,
     queue: text,
     tenant: text,
     nextRun: maybe(time),

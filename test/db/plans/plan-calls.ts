@@ -5,6 +5,7 @@ import { INTERVAL_CALLS } from "./interval-plans.js";
 import { LIMIT_CALLS } from "./limit-plans.js";
 import type { Call } from "./plan-call.js";
 import { POOL_CALLS } from "./pool-plans.js";
+import { UNIT_CALLS } from "./unit-plans.js";
 
 const settle = (worker: string, verdicts: readonly string[]): Pick<Call, "statement" | "values"> => ({
   statement: "select * from fairmill.settle_v1($1, $2, $3, $4, $5)",
@@ -31,6 +32,7 @@ export const CALLS: Record<string, Call> = {
   ...BATCH_CALLS,
   ...POOL_CALLS,
   ...INTERVAL_CALLS,
+  ...UNIT_CALLS,
   "enqueue_many_v1 without keys": {
     statement: "select * from fairmill.enqueue_many_v1($1)",
     values: () => [JSON.stringify(Array.from({ length: 100 }, () => ({ kind: "work" })))],

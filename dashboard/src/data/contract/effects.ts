@@ -48,6 +48,7 @@ export interface CreditEntry {
   id: string;
   kind: "grant" | "reservation" | "capture" | "release" | "refund";
   amount: number;
+  returned: number /* of a capture: what went back */;
   jobId: string | null;
   reason: string | null;
   createdAt: string;

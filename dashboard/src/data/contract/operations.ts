@@ -37,6 +37,7 @@ export interface ScheduleRow {
   missed: "skip" | "once" | number;
   jitterMs: number;
   kind: string;
+  startsFlows: boolean;
   queue: string;
   tenant: string;
   nextRun: string | null;

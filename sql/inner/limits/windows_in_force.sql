@@ -1,6 +1,6 @@
 -- The windows of a named limit as they are in force; null: no limit has this name.
 -- Plan expected: one probe of named_limit_order.
-create or replace function fairmill.limit_in_force(name text)
+create or replace function fairmill.windows_in_force(name text)
 returns jsonb
 language plpgsql stable
 as $$
