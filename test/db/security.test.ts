@@ -180,6 +180,7 @@ test("S5: a role with EXECUTE on the functions and DML on the tables does all th
       fairmill.batch, fairmill.batch_edge, fairmill.batch_hold, fairmill.schedule, fairmill.schedule_tick to ${worker};
     grant select, insert on fairmill.credit_entry to ${worker};
     grant select on fairmill.key_limit_in_force, fairmill.limit_in_force to ${worker};
+    grant select, insert, update, delete on fairmill.named_limit, fairmill.provider, fairmill.provider_need, fairmill.provider_share, fairmill.provider_charge to ${worker};
     grant usage on sequence fairmill.job_id_seq, fairmill.credit_entry_id_seq, fairmill.outbox_id_seq, fairmill.batch_id_seq to ${worker};
     grant execute on all functions in schema fairmill to ${worker}`);
   // Upkeep finds something to do: today's partition is missing and its row is in the rest, and a partition is old.

@@ -6,7 +6,7 @@ language plpgsql stable
 as $$
 #variable_conflict use_variable
 begin
-  return (select l.windows from fairmill.named_limit l where l.name = limit_in_force.name
+  return (select l.windows from fairmill.named_limit l where l.name = windows_in_force.name
     order by l.reported_at desc, l.id desc limit 1);
 end
 $$;

@@ -5,11 +5,11 @@ import type { Call } from "./plan-call.js";
 const LIMIT = `insert into fairmill.named_limit (name, windows, reported_at)
   values ('openai', '[{"unit": "tokens", "limit": 1000, "per_ms": 60000}]', now());
   update fairmill.job set uses = '[{"limit": "openai", "key": "k", "units": {"tokens": 10}}]'
-  where id = any (array(select id from fairmill.job where aside is null and worker is null order by id limit 50))`;
+  where id = any (array(select id from fairmill.job where aside is null and worker is null order by id limit 50)) or worker = 'w3'`;
 const USES = `'[{"limit": "openai", "key": "k", "units": {"tokens": 10}}]'::jsonb`;
 const PROVIDERS = `select fairmill.define_providers_v1('[{"name": "pixian", "per_second": 20, "in_flight": 5, "timeout_ms": 1000, "breaker_rate": 0.5,
   "breaker_calls": 10, "breaker_window_ms": 1000, "breaker_open_ms": 1000, "currency": "USD"}]', '{"work": [["pixian"]]}')`;
-const USERS = "array(select ctid from fairmill.job where uses is not null and aside is null and worker is null)";
+const USERS = "array(select ctid from fairmill.job where id = any ($1))";
 
 export const UNIT_CALLS: Record<string, Call> = {
   adopt_limits: { statement: "select fairmill.adopt_limits()", before: LIMIT, ways: [] },
@@ -28,7 +28,11 @@ export const UNIT_CALLS: Record<string, Call> = {
   limits_v1: { statement: "select * from fairmill.limits_v1()", before: LIMIT, ways: ["job_waits_for"] },
   meters_of_uses: { statement: `select * from fairmill.meters_of_uses(${USES})`, before: LIMIT, ways: [] },
   pull_waiting: { statement: "select fairmill.pull_waiting()", before: LIMIT, ways: ["job_waits_for"] },
-  free_waiting: { statement: "select fairmill.free_waiting('openai', 'k')", before: LIMIT, ways: ["job_waits_for"] },
+  free_waiting: {
+    statement: "select fairmill.free_waiting('openai', 'k')",
+    before: LIMIT,
+    ways: ["Tid Scan", "job_waits_for"],
+  },
   read_used: {
     statement: "select fairmill.read_used('w3', $1, $2, $3)",
     values: ({ ids, leases }) => [ids, leases, JSON.stringify(ids.map(() => ({ used: { openai: { tokens: 5 } } })))],
@@ -37,13 +41,15 @@ export const UNIT_CALLS: Record<string, Call> = {
   },
   spend_units: {
     statement: `select fairmill.spend_units(${USERS}, clock_timestamp())`,
+    values: ({ ids }) => [ids],
     before: LIMIT,
-    ways: [],
+    ways: ["Tid Scan"],
   },
   units_of_limits: {
     statement: `select * from fairmill.units_of_limits(${USERS}, clock_timestamp())`,
+    values: ({ ids }) => [ids],
     before: LIMIT,
-    ways: [],
+    ways: ["Tid Scan", "job_waits_for backward"],
   },
   why_uses: { statement: `select * from fairmill.why_uses(${USES}, clock_timestamp())`, before: LIMIT, ways: [] },
   end_pauses: {
@@ -74,6 +80,7 @@ export const UNIT_CALLS: Record<string, Call> = {
   "forget_calls without old ones": {
     statement: "select fairmill.forget_calls(now() - interval '1 day', 100)",
     before: PROVIDERS,
-    ways: [],
+    ways: ["job_pkey"],
+    historyWays: "primary keys",
   },
 };
