@@ -81,6 +81,5 @@ export const UNIT_CALLS: Record<string, Call> = {
     statement: "select fairmill.forget_calls(now() - interval '1 day', 100)",
     before: PROVIDERS,
     ways: ["job_pkey"],
-    historyWays: "primary keys",
   },
 };
