@@ -56,6 +56,7 @@ export async function startBot(databaseUrl: string): Promise<BotRig> {
   const environment = { ...simulation.environment, DATABASE_URL: databaseUrl, STICKERS_FOLDER: folder };
   const parts = createParts(readSettings(environment));
   await parts.people.createTable();
+  await parts.catalogue.createTable();
   const webhook = await startWebhookServer(createBot(parts, parts.settings.telegram), parts.settings.telegram.secret);
   await parts.api.setWebhook(webhook.url, { secret_token: parts.settings.telegram.secret });
   const workers: Worker[] = [];

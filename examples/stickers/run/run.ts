@@ -6,12 +6,12 @@ import { relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createBot } from "../bot.js";
-import { setFleetLimits } from "../fleet-limits.js";
 import { PACK_SCHEDULE, schedulePacks } from "../packs.js";
 import { createParts, type Parts } from "../parts.js";
 import { scheduleRefunds } from "../refunds.js";
 import { readSettings } from "../settings.js";
 import { startUpdatesAt } from "../simulators/updates.js";
+import { limitTelegram } from "../telegram-channel.js";
 import { startWebhookServer } from "../webhook-server.js";
 import { type Dashboard, startDashboard } from "./dashboard.js";
 import { guestSchemas } from "./guest-schemas.js";
@@ -105,11 +105,13 @@ async function inTurn(endings: readonly (() => Promise<void> | undefined)[]): Pr
   if (failures.length > 0) throw failures[0];
 }
 
-async function prepare({ client, people, telegram, settings }: Parts): Promise<void> {
+async function prepare(parts: Parts): Promise<void> {
+  const { client, people, catalogue, telegram } = parts;
   await client.migrate();
   await people.createTable();
-  await setFleetLimits(client, telegram);
-  await schedulePacks(client, settings.packChat);
+  await catalogue.createTable();
+  await limitTelegram(client, telegram);
+  await schedulePacks(parts);
   await scheduleRefunds(client);
 }
 
