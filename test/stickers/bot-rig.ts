@@ -31,7 +31,8 @@ export interface BotRig {
   /** Brings the update to the bot; the status that Telegram sees. */
   brings(update: Update): Promise<number>;
   startWorker(): Promise<void>;
-  startProcesses(count: number): WorkerProcesses;
+  /** A supervisor with so many children. */
+  startProcesses(children: number): WorkerProcesses;
   /** Joins a community and is given `credits` besides the three of a newcomer. */
   joins(user: number, community?: string): Promise<void>;
   chat(user: number): readonly ChatMessage[];
@@ -85,10 +86,10 @@ export async function startBot(databaseUrl: string): Promise<BotRig> {
       workers.push(worker);
       await worker.start();
     },
-    startProcesses: (count) => {
-      const started = new WorkerProcesses(environment);
+    startProcesses: (children) => {
+      const started = new WorkerProcesses(environment, { children });
       processes.push(started);
-      started.start(count);
+      started.start();
       return started;
     },
     joins: async (user, community = "cats") => {

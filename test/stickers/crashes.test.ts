@@ -29,7 +29,7 @@ test("a worker killed behind a stored picture does not have it drawn again", asy
     return steps.some(({ name, finishedAt }) => name === "picture" && finishedAt) ? found : undefined;
   });
   bot.pixian.weather.latencyMs = [0, 0];
-  expect(processes.kill()).toBeDefined();
+  expect(await processes.kill()).toBeDefined();
   await bot.sticker(1);
   const after = await waitUntil("the end of the job", async () => {
     const found = await bot.parts.client.job(job.id);
@@ -58,7 +58,7 @@ test("a send that is cut off is listed as unknown and not repeated, until a pers
     const sending = await client.outbox.list({ status: "sending" });
     return sending.length > 0 ? sending : undefined;
   });
-  expect(processes.kill()).toBeDefined();
+  expect(await processes.kill()).toBeDefined();
   bot.telegram.weather.latencyMs = [0, 0];
   await waitUntil("its end as unknown", async () => (await client.outbox.get(message!.id))?.status === "unknown");
   expect(bot.stickers(1)).toEqual([]);
@@ -87,7 +87,7 @@ test("40 requests and workers killed at random: each user has a sticker, or the 
         ({ completedAt }) => completedAt,
       );
       // At ten, twenty and thirty that have ended.
-      if (kills < 3 && ended.length >= 10 * (kills + 1) && processes.kill() !== undefined) kills++;
+      if (kills < 3 && ended.length >= 10 * (kills + 1) && (await processes.kill()) !== undefined) kills++;
       return ended.length === users.length;
     },
     FLEET_PATIENCE_MS,

@@ -1,4 +1,4 @@
-// `npm start`: the bot with everything around it. Simulators for the services without keys, two worker processes, synthetic users of three
+// `npm start`: the bot with everything around it. Simulators for the services without keys, a supervisor with two worker processes, synthetic users of three
 // communities, and keys to break it with.
 import { setMaxListeners } from "node:events";
 import { existsSync } from "node:fs";
@@ -24,7 +24,6 @@ import { WorkerProcesses } from "./worker-processes.js";
 
 const ENV_FILE = fileURLToPath(new URL("../.env", import.meta.url));
 const LOOK_MS = 500;
-const WORKERS = 2;
 
 export interface Where {
   readonly databaseUrl: string;
@@ -49,14 +48,14 @@ export async function run({ databaseUrl, isOurs }: Where, stop: AbortSignal, sti
   };
   const parts = createParts(readSettings({ ...process.env, ...environment }));
   const tally = new Tally();
-  const workers = new WorkerProcesses(environment, (text) => view.say(text));
+  const workers = new WorkerProcesses(environment, { onLoss: (text) => view.say(text) });
   let webhook: Awaited<ReturnType<typeof startWebhookServer>> | undefined;
   let users: SyntheticUsers | undefined;
   let dashboard: Dashboard | undefined;
   let leaveKeys = (): void => {};
   try {
     await prepare(parts);
-    workers.start(WORKERS);
+    workers.start();
     webhook = await openWebhook(parts, simulation);
     dashboard = await startDashboard(databaseUrl, environment.FAIRMILL_SCHEMA);
     view.print(greeting(parts, simulation, dashboard.url, view.isTerminal));
@@ -151,8 +150,18 @@ interface Controls {
 function keysOf({ parts, simulation, workers, users, view, quit }: Controls): Record<string, () => void> {
   return {
     k: () =>
+      void workers.kill().then(
+        (pid) =>
+          view.say(
+            pid === undefined
+              ? "no worker is ready to be killed"
+              : `killed worker ${pid}: its stickers go on behind their last step in another one, and the supervisor starts a new one`,
+          ),
+        () => {},
+      ),
+    s: () =>
       view.say(
-        `killed worker ${workers.kill() ?? "(none runs)"}: its stickers go on in the other one when its lease ends (5 s)`,
+        `killed supervisor ${workers.killSupervisor() ?? "(none runs)"}: its stickers go on when its lease is over (5 s)`,
       ),
     p: () => {
       const weather = simulation.pixian?.weather;
@@ -160,13 +169,21 @@ function keysOf({ parts, simulation, workers, users, view, quit }: Controls): Re
       weather.isDown = !weather.isDown;
       view.say(`the background remover is ${weather.isDown ? "down: stickers are cut out here, less finely" : "back"}`);
     },
+    g: () => {
+      const weather = simulation.gemini?.weather;
+      if (!weather) return view.say("the picture model is the real one: it cannot be taken down from here");
+      weather.isDown = !weather.isDown;
+      view.say(
+        `both picture models are ${weather.isDown ? "down: breakers open, stickers wait and hold no worker" : "back"}`,
+      );
+    },
     n: () => {
       users?.add("memes", 30, "noisy");
       view.say("30 more noisy users in memes: watch the waits of cats and office");
     },
     u: () => {
-      users?.add("visitors", 100, "calm", 1);
-      view.say("a hundred users join visitors and ask once");
+      users?.add("visitors", 1_000, "calm", 1);
+      view.say("a thousand users join visitors and ask once");
     },
     m: () => {
       void parts.client.schedules.run(PACK_SCHEDULE).catch(() => {});
@@ -186,6 +203,6 @@ function greeting({ settings }: Parts, simulation: Simulation, dashboard: string
 Sticker bot: ${simulated.length > 0 ? `${simulated.join(", ")} simulated on this machine` : "all services are the real ones"} (examples/stickers/README.md).
 Dashboard: ${dashboard}
 Stickers: ${folder}/<community>/<job>.webp   packs: ${folder}/packs/
-Three communities ask for stickers: cats, office, and memes, which is noisy. ${WORKERS} worker processes draw them.
-${isTerminal ? "Keys: k kill a worker   p remover down/up   n noisy tenant   u a hundred users   m make the night's pack   q quit\n" : ""}`;
+Three communities ask for stickers: cats, office, and memes, which is noisy. A supervisor has worker processes draw them.
+${isTerminal ? "Keys: k kill a worker   s kill the supervisor   p remover down/up   g picture models down/up   n noisy tenant   u a thousand users   m make the night's pack   q quit\n" : ""}`;
 }
