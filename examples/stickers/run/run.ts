@@ -13,6 +13,7 @@ import { readSettings } from "../settings.js";
 import { startUpdatesAt } from "../simulators/updates.js";
 import { limitTelegram } from "../telegram-channel.js";
 import { startWebhookServer } from "../webhook-server.js";
+import { KEYS, keysOf } from "./controls.js";
 import { type Dashboard, startDashboard } from "./dashboard.js";
 import { guestSchemas } from "./guest-schemas.js";
 import { listenForKeys } from "./keys.js";
@@ -130,67 +131,13 @@ async function openWebhook(parts: Parts, { telegram }: Simulation) {
 async function watch({ client }: Parts, tally: Tally, view: View, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const { ready, running, blocked, scheduled } = (await client.queues.get("stickers")) ?? {};
+    const closed = (await client.providers.list()).filter((provider) => provider.closed).map(({ name }) => name);
     const waiting = (ready?.count ?? 0) + (blocked?.count ?? 0) + (scheduled?.count ?? 0);
     view.show(
-      `  ${tally.stickers} stickers  ${running?.count ?? 0} being drawn  ${waiting} waiting  ${tally.apologies} given back`,
+      `  ${tally.stickers} stickers  ${running?.count ?? 0} being drawn  ${waiting} waiting  ${tally.apologies} given back${closed.length > 0 ? `  closed: ${closed.join(", ")}` : ""}`,
     );
     await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
   }
-}
-
-interface Controls {
-  readonly parts: Parts;
-  readonly simulation: Simulation;
-  readonly workers: WorkerProcesses;
-  readonly users: SyntheticUsers | undefined;
-  readonly view: View;
-  quit(): void;
-}
-
-function keysOf({ parts, simulation, workers, users, view, quit }: Controls): Record<string, () => void> {
-  return {
-    k: () =>
-      void workers.kill().then(
-        (pid) =>
-          view.say(
-            pid === undefined
-              ? "no worker is ready to be killed"
-              : `killed worker ${pid}: its stickers go on behind their last step in another one, and the supervisor starts a new one`,
-          ),
-        () => {},
-      ),
-    s: () =>
-      view.say(
-        `killed supervisor ${workers.killSupervisor() ?? "(none runs)"}: its stickers go on when its lease is over (5 s)`,
-      ),
-    p: () => {
-      const weather = simulation.pixian?.weather;
-      if (!weather) return view.say("the background remover is the real one: it cannot be taken down from here");
-      weather.isDown = !weather.isDown;
-      view.say(`the background remover is ${weather.isDown ? "down: stickers are cut out here, less finely" : "back"}`);
-    },
-    g: () => {
-      const weather = simulation.gemini?.weather;
-      if (!weather) return view.say("the picture model is the real one: it cannot be taken down from here");
-      weather.isDown = !weather.isDown;
-      view.say(
-        `both picture models are ${weather.isDown ? "down: breakers open, stickers wait and hold no worker" : "back"}`,
-      );
-    },
-    n: () => {
-      users?.add("memes", 30, "noisy");
-      view.say("30 more noisy users in memes: watch the waits of cats and office");
-    },
-    u: () => {
-      users?.add("visitors", 1_000, "calm", 1);
-      view.say("a thousand users join visitors and ask once");
-    },
-    m: () => {
-      void parts.client.schedules.run(PACK_SCHEDULE).catch(() => {});
-      view.say("tonight's pack is made now");
-    },
-    q: quit,
-  };
 }
 
 function greeting({ settings }: Parts, simulation: Simulation, dashboard: string, isTerminal: boolean): string {
@@ -204,5 +151,5 @@ Sticker bot: ${simulated.length > 0 ? `${simulated.join(", ")} simulated on this
 Dashboard: ${dashboard}
 Stickers: ${folder}/<community>/<job>.webp   packs: ${folder}/packs/
 Three communities ask for stickers: cats, office, and memes, which is noisy. A supervisor has worker processes draw them.
-${isTerminal ? "Keys: k kill a worker   s kill the supervisor   p remover down/up   g picture models down/up   n noisy tenant   u a thousand users   m make the night's pack   q quit\n" : ""}`;
+${isTerminal ? KEYS : ""}`;
 }

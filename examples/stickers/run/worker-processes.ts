@@ -2,6 +2,7 @@
 // successor from here, and what it had claimed goes on when its lease is over.
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
+import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
@@ -15,6 +16,8 @@ const STOP_MS_MAX = 20_000;
 export interface WorkerProcessesOptions {
   /** Is told of a supervisor that ended without being asked to. */
   readonly onLoss?: (text: string) => void;
+  /** Is told what the supervisor writes about trouble; default: it goes to the errors of this process. */
+  readonly onTrouble?: (line: string) => void;
   /** So many children; default: as the config says. */
   readonly children?: number;
 }
@@ -22,14 +25,17 @@ export interface WorkerProcessesOptions {
 export class WorkerProcesses {
   readonly #environment: NodeJS.ProcessEnv;
   readonly #onLoss: (text: string) => void;
+  readonly #onTrouble: (line: string) => void;
   readonly #flags: readonly string[];
   readonly #children: string;
   readonly #stopping = new AbortController();
   #supervisor: ChildProcess | undefined;
 
-  constructor(environment: Readonly<Record<string, string>>, { onLoss, children }: WorkerProcessesOptions = {}) {
+  constructor(environment: Readonly<Record<string, string>>, options: WorkerProcessesOptions = {}) {
+    const { onLoss, onTrouble, children } = options;
     this.#environment = { ...process.env, FAIRMILL_LOG_LEVEL: "error", ...environment };
     this.#onLoss = onLoss ?? (() => {});
+    this.#onTrouble = onTrouble ?? ((line) => console.error(line));
     this.#flags = children === undefined ? [] : ["--min", `${children}`, "--max", `${children}`];
     const schema = pg.escapeIdentifier(environment["FAIRMILL_SCHEMA"] ?? "fairmill");
     this.#children = `select c.pid from ${schema}.child c join ${schema}.supervisor s on s.id = c.supervisor
@@ -40,7 +46,11 @@ export class WorkerProcesses {
     // The channel ends the supervisor, and that its children, when this process is gone, whatever the reason.
     const supervisor = fork(CLI, ["supervise", "--config", CONFIG, ...this.#flags], {
       env: this.#environment,
-      stdio: ["ignore", "ignore", "inherit", "ipc"],
+      stdio: ["ignore", "ignore", "pipe", "ipc"],
+    });
+    // What is not the greeting is trouble, and is told like the rest.
+    createInterface(supervisor.stderr!).on("line", (line) => {
+      if (!line.startsWith("Supervising pool")) this.#onTrouble(line);
     });
     this.#supervisor = supervisor;
     supervisor.once("exit", (code, signal) => {
