@@ -1,22 +1,27 @@
 // One attempt of a handler at a time, with the kit that applications use: what it returns, which steps it keeps, what it publishes.
-import { createTestKit } from "fairmill/testing";
-import { expect, onTestFinished, test } from "vitest";
+import { createTestKit, type TestKit } from "fairmill/testing";
+import { expect, test } from "vitest";
 import { makeSticker } from "../../examples/stickers/jobs.js";
 import { stickerHandler } from "../../examples/stickers/make-sticker.js";
 import { useDatabase } from "../support/database.js";
+import { endAfterTest } from "../support/leftovers.js";
 import { startBot } from "./bot-rig.js";
 
 const db = useDatabase();
+let kit: TestKit | undefined;
+endAfterTest(async () => {
+  await kit?.close();
+  kit = undefined;
+});
 
-test("an attempt that the remover fails keeps the picture; the next one pays for the cut-out alone", async () => {
+test("an attempt that fails behind the picture keeps it; the next one pays for the cut-out alone", async () => {
   const bot = await startBot(db.url);
   const { parts } = bot;
-  const kit = await createTestKit({
+  kit = await createTestKit({
     databaseUrl: db.url,
     handlers: [stickerHandler(parts)],
     channels: [parts.telegram],
   });
-  onTestFinished(() => kit.close());
   await kit.client.credits.grant("telegram-1", 1);
   // The picture's file is lost between the two steps: no fault of a service.
   const { get } = parts.storage;
