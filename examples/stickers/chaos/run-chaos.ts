@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createBot } from "../bot.js";
-import { makeSticker } from "../jobs.js";
 import { createParts } from "../parts.js";
 import { startSimulation } from "../run/simulation.js";
 import { WorkerProcesses } from "../run/worker-processes.js";
@@ -106,9 +105,7 @@ async function killWhileDrawing(
     const killed = ended < killAt ? undefined : isSupervisor ? workers.killSupervisor() : await workers.kill();
     if (killed !== undefined) {
       kills[isSupervisor ? "supervisors" : "children"]++;
-      say(
-        `${ended} ended; killed ${isSupervisor ? "the supervisor" : "a worker"}, process ${killed}; kind ${makeSticker.kind}`,
-      );
+      say(`${ended} ended; killed ${isSupervisor ? "the supervisor" : "a worker"}, process ${killed}`);
       killAt = next(ended);
     }
     await sleep(LOOK_MS);
