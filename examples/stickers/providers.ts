@@ -3,7 +3,7 @@
 import { defineProvider } from "fairmill";
 
 /** Short times, so that one sees a breaker open and close. Half a minute each is usual. */
-const breaker = { failureRate: 0.5, minCalls: 8, window: "20s", openFor: "5s" } as const;
+const breaker = { failureRate: 0.5, minCalls: 8, window: "10s", openFor: "5s" } as const;
 
 /** A smaller model draws while the first one cannot: more plainly, and for less. */
 export const secondModel = defineProvider({
