@@ -13,6 +13,8 @@ PostgreSQL crashes. Then everything must have ended as it must, and every invari
   --faults a,b     ${NAMES.join(", ")}; or none: the exit criterion C10 (default: all)
   --rate N         jobs that are enqueued a second (default 60)
   --json           print the figures as JSON
+  --programme stickers [--requests N] [--seed S] [--json]
+                   instead: N users (default 500) ask the sticker bot while its workers and supervisor are killed and providers fail
   --help`;
 
 const MINUTES_MAX = 24 * 60;

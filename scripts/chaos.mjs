@@ -14,6 +14,10 @@ for (const [signal, code] of [
     stopping.abort(new Error("Stopped."));
   });
 
+if (process.argv.slice(2).some((one) => one === "--programme" || one.startsWith("--programme="))) {
+  const { runStickers } = await import("../chaos/stickers.mjs");
+  process.exit(await runStickers(process.argv.slice(2), stopping.signal));
+}
 const { HELP, readOptions } = await import("../chaos/options.mjs");
 const { report } = await import("../chaos/report.mjs");
 const { runProgramme } = await import("../chaos/programme.mjs");

@@ -3,33 +3,33 @@ import { createHash } from "node:crypto";
 import type { JobContext } from "fairmill";
 import type { Storage } from "fairmill/storage";
 import type { BackgroundRemover } from "./background-remover.js";
+import type { Catalogue } from "./catalogue.js";
 import type { Drawn } from "./jobs.js";
 import type { PictureModel } from "./picture-model.js";
 import { makeWebp } from "./sticker-webp.js";
 
 export interface Studio {
   readonly storage: Storage;
+  readonly catalogue: Catalogue;
   readonly pictures: PictureModel;
   readonly remover: BackgroundRemover;
 }
 
 /** `tell` is called before each step, with words for the user. */
 export async function drawSticker(
-  { storage, pictures, remover }: Studio,
-  ctx: Pick<JobContext, "id" | "signal" | "step">,
+  { storage, catalogue, pictures, remover }: Studio,
+  ctx: Pick<JobContext, "id" | "step" | "call">,
   { folder, words }: { folder: string; words: string },
   tell: (doing: string) => Promise<void> = async () => {},
 ): Promise<Drawn> {
   const draft = `${folder}/${ctx.id}-${createHash("sha256").update(words).digest("hex").slice(0, 8)}`;
   await tell("drawing");
   const picture = await ctx.step("picture", () =>
-    drawnOnce(storage, `${draft}-picture.png`, () => pictures.draw(words, ctx.signal)),
+    drawnOnce(storage, `${draft}-picture.png`, async () => pictures.draw(ctx, await catalogue.promptOf(words))),
   );
   await tell("cutting out");
   const cutout = await ctx.step("cutout", () =>
-    drawnOnce(storage, `${draft}-cutout.png`, async () =>
-      remover.remove(await fileOf(storage, picture.key), ctx.signal),
-    ),
+    drawnOnce(storage, `${draft}-cutout.png`, async () => remover.remove(ctx, await fileOf(storage, picture.key))),
   );
   await tell("adding the outline");
   return ctx.step("sticker", async () => {

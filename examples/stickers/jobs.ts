@@ -1,6 +1,7 @@
 // The kinds of jobs, shared by the process that takes updates and the workers that draw.
 import { defineJob, exponential } from "fairmill";
 import { z } from "zod";
+import { gemini } from "./providers.js";
 
 /** A drawing that a step made: where its file is, and which service made it. */
 export interface Drawn {
@@ -22,7 +23,8 @@ export const makeSticker = defineJob({
   key: ({ user }) => user,
   limits: { active: 1, whenActive: "refuse", rate: { limit: 5, per: "1m", at: "enqueue" } },
   credits: { account: ({ user }) => user },
-  // A service that says when to come again makes a wait longer, never shorter.
+  // While no model is open, jobs wait in their lanes and hold no worker: `fairmill why` says which provider they wait for.
+  needs: [gemini],
   retry: { attempts: 4, backoff: exponential({ base: "1s", cap: "30s" }) },
   timeout: "2m",
   // Later than this the user has gone away: the credit goes back.
@@ -40,12 +42,10 @@ export const apologise = defineJob({
 export const drawPackSticker = defineJob<{ pack: string; creature: string; mood: string }, { key: string }>({
   kind: "pack.sticker",
   queue: "packs",
+  needs: [gemini],
   retry: { attempts: 4, backoff: exponential({ base: "1s", cap: "30s" }) },
   timeout: "2m",
 });
-
-/** What the schedule of the night enqueues: it starts the flow that makes the pack. */
-export const startPack = defineJob<{ chat: number }>({ kind: "pack.start", queue: "packs" });
 
 /** Looks for stickers that certainly did not arrive, and gives their credits back. */
 export const refundUndelivered = defineJob<Record<string, never>>({

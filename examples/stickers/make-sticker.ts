@@ -8,7 +8,7 @@ import { apologyFor } from "./refusal-words.js";
 
 export const stickerHandler = (parts: Parts): Handler =>
   handle(makeSticker, async (ctx) => {
-    const { user, chat, words } = ctx.input;
+    const { chat, words } = ctx.input;
     const message = await ctx.step("status", () => ChatStatus.say(parts.api, chat, `“${words}”: drawing …`));
     const status = new ChatStatus(parts.api, chat, message);
     const drawn = await drawSticker(parts, ctx, { folder: ctx.tenant, words }, async (doing) => {
@@ -18,7 +18,7 @@ export const stickerHandler = (parts: Parts): Handler =>
     // Stored with the end of this job, together with the capture of the credit: both or neither, however often the handler runs.
     await ctx.publish(
       parts.telegram,
-      { chat, sticker: drawn.key, account: user },
+      { chat, sticker: drawn.key, job: ctx.id },
       { idempotencyKey: `sticker-${ctx.id}` },
     );
     return drawn;

@@ -4,6 +4,7 @@ import { defineStorage, folderStorage, type Storage } from "fairmill/storage";
 import { Api } from "grammy";
 import pg from "pg";
 import { BackgroundRemover } from "./background-remover.js";
+import { Catalogue } from "./catalogue.js";
 import { People } from "./people.js";
 import { PictureModel } from "./picture-model.js";
 import type { Settings } from "./settings.js";
@@ -14,6 +15,7 @@ export interface Parts {
   readonly db: pg.Pool;
   readonly client: Client;
   readonly people: People;
+  readonly catalogue: Catalogue;
   readonly storage: Storage;
   readonly api: Api;
   readonly telegram: TelegramChannel;
@@ -41,6 +43,7 @@ export function createParts(settings: Settings): Parts {
     db,
     client,
     people: new People(db, settings.schema),
+    catalogue: new Catalogue(db, client, settings.schema),
     storage,
     api,
     telegram: telegramChannel(api, storage),

@@ -1,5 +1,8 @@
-// The picture model: words in, a picture out. When the first model cannot, the second one is asked.
-import { callService, ServiceBusyError, ServiceRefusedError } from "./service-call.js";
+// The picture model: words in, a picture out. While the first model is closed or fails, the second one is asked.
+import type { JobContext } from "fairmill";
+import type { CallContext } from "fairmill/observe";
+import { gemini, secondModel } from "./providers.js";
+import { goodAnswer, ServiceRefusedError } from "./service-answer.js";
 import type { Settings } from "./settings.js";
 
 export interface Picture {
@@ -14,10 +17,6 @@ interface Generated {
   }[];
 }
 
-/** The plain background is what the cut-out lives on. */
-const promptOf = (words: string): string =>
-  `A sticker of ${words}: one creature, whole body, thick outline, on a plain green background, no text.`;
-
 export class PictureModel {
   readonly #settings: Settings["pictures"];
 
@@ -25,41 +24,26 @@ export class PictureModel {
     this.#settings = settings;
   }
 
-  /** Throws a ServiceBusyError when no model could, with the shortest wait that any of them asked for. */
-  async draw(words: string, signal: AbortSignal): Promise<Picture> {
-    const refusals: ServiceBusyError[] = [];
-    for (const model of this.#settings.models)
-      try {
-        return { bytes: await this.#ask(model, words, signal), by: model };
-      } catch (error) {
-        if (!(error instanceof ServiceBusyError)) throw error;
-        refusals.push(error);
-      }
-    const waits = refusals.flatMap(({ retryAfterMs }) => retryAfterMs ?? []);
-    const what = refusals.map(({ message }) => message).join(" ");
-    throw new ServiceBusyError(
-      "No picture model",
-      `can draw now: ${what}`,
-      waits.length > 0 ? Math.min(...waits) : undefined,
-    );
+  draw(ctx: Pick<JobContext, "call">, prompt: string): Promise<Picture> {
+    const [first, second] = this.#settings.models;
+    return ctx.call(gemini, async (call) => {
+      const model = call.provider === secondModel ? second : first;
+      return { bytes: await this.#ask(call, model, prompt), by: model };
+    });
   }
 
-  async #ask(model: string, words: string, signal: AbortSignal): Promise<Uint8Array> {
+  async #ask(call: CallContext, model: string, prompt: string): Promise<Uint8Array> {
     const { apiRoot, apiKey } = this.#settings;
-    const answer = await callService(
-      `The model ${model}`,
-      `${apiRoot}/v1beta/models/${model}:generateContent`,
-      {
-        method: "POST",
-        headers: { "content-type": "application/json", "x-goog-api-key": apiKey },
-        body: JSON.stringify({
-          contents: [{ parts: [{ text: promptOf(words) }] }],
-          generationConfig: { responseModalities: ["TEXT", "IMAGE"] },
-        }),
-      },
-      signal,
-    );
-    const { candidates } = (await answer.json()) as Generated;
+    const answer = await fetch(`${apiRoot}/v1beta/models/${model}:generateContent`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-goog-api-key": apiKey },
+      body: JSON.stringify({
+        contents: [{ parts: [{ text: prompt }] }],
+        generationConfig: { responseModalities: ["TEXT", "IMAGE"] },
+      }),
+      signal: call.signal,
+    });
+    const { candidates } = (await (await goodAnswer(call, answer)).json()) as Generated;
     const parts = candidates?.flatMap(({ content }) => content?.parts ?? []) ?? [];
     const picture = parts.find(({ inlineData }) => inlineData)?.inlineData;
     // An answer in words is the model's way to say no; it was paid for all the same.

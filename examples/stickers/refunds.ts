@@ -22,13 +22,11 @@ export const refundHandler = ({ client, telegram }: Parts): Handler =>
       });
       for (const { id } of page) {
         const payload = (await client.outbox.get(id))?.payload as TelegramMessage | undefined;
-        if (!payload || !("sticker" in payload) || payload.account === undefined) continue;
+        if (!payload || !("sticker" in payload) || payload.job === undefined) continue;
         const reason = "the sticker could not be delivered";
-        const { granted } = await client.credits.grant(payload.account, 1, {
-          idempotencyKey: `undelivered-${id}`,
-          reason,
-        });
-        if (granted) refunded++;
+        // Once for each job, however often it is asked for.
+        const { isNew } = await client.credits.refund(payload.job, { reason });
+        if (isNew) refunded++;
       }
       before = page.at(-1)?.id;
       if (page.length < PAGE) break;

@@ -7,7 +7,7 @@ export interface Settings {
   /** Where pictures, cut-outs and stickers are kept. */
   readonly filesFolder: string;
   readonly telegram: { readonly token: string; readonly apiRoot: string; readonly secret: string };
-  readonly pictures: { readonly apiRoot: string; readonly apiKey: string; readonly models: readonly string[] };
+  readonly pictures: { readonly apiRoot: string; readonly apiKey: string; readonly models: readonly [string, string] };
   readonly remover: { readonly apiRoot: string; readonly apiId: string; readonly apiSecret: string };
   /** The chat that gets the pack of the night. */
   readonly packChat: number;

@@ -1,16 +1,16 @@
 // How messages leave for Telegram. It takes no idempotency key and cannot be asked what arrived, so the policy is: a send that was cut off in
 // the middle is never repeated by itself. It ends as `unknown`, stays listed (`fairmill outbox --status unknown`), and a person says
 // `resend`, `sent` or `failed`. A sticker twice would be harmless; a habit of sending twice would not be.
-import { type Channel, defineChannel, exponential, NotDeliveredError } from "fairmill";
+import { type Channel, type Client, defineChannel, exponential, NotDeliveredError } from "fairmill";
 import type { Storage } from "fairmill/storage";
 import { type Api, GrammyError, HttpError, InputFile } from "grammy";
 import { z } from "zod";
 import { fileOf } from "./draw-sticker.js";
 
-/** A text, or a sticker by its key in the storage. `account`: who paid for it, and gets it back where it cannot be delivered. */
+/** A text, or a sticker by its key in the storage. `job`: the one that drew it, whose credit is given back where it cannot be delivered. */
 const message = z.union([
   z.object({ chat: z.number(), text: z.string() }),
-  z.object({ chat: z.number(), sticker: z.string(), account: z.string().optional() }),
+  z.object({ chat: z.number(), sticker: z.string(), job: z.string().optional() }),
 ]);
 export type TelegramMessage = z.infer<typeof message>;
 export type TelegramChannel = Channel<TelegramMessage>;
@@ -21,7 +21,7 @@ export const telegramChannel = (api: Api, storage: Storage): TelegramChannel =>
     input: message,
     receiver: "neither",
     key: ({ chat }) => String(chat),
-    // Of one chat. What the bot may send in all stands in `limits.ts`.
+    // Of one chat. What the bot may send in all: `limitTelegram`.
     limits: { rate: { limit: 1, per: "1s" } },
     retry: { attempts: 8, backoff: exponential({ base: "1s", cap: "1m" }) },
     timeout: "30s",
@@ -44,6 +44,11 @@ export const telegramChannel = (api: Api, storage: Storage): TelegramChannel =>
       }
     },
   });
+
+/** Telegram takes thirty messages a second from a bot, whatever the number of workers. Status lines in chats need some of them. */
+export const limitTelegram = async (client: Client, channel: TelegramChannel): Promise<void> => {
+  await client.kinds.set(channel.definition.kind, { rate: { limit: 20, per: "1s" } });
+};
 
 /** Only what Telegram certainly did not take; anything else leaves the message unknown. */
 function certainRefusal(error: unknown): NotDeliveredError | undefined {

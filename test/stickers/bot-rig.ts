@@ -31,7 +31,8 @@ export interface BotRig {
   /** Brings the update to the bot; the status that Telegram sees. */
   brings(update: Update): Promise<number>;
   startWorker(): Promise<void>;
-  startProcesses(count: number): WorkerProcesses;
+  /** A supervisor with so many children. */
+  startProcesses(children: number): WorkerProcesses;
   /** Joins a community and is given `credits` besides the three of a newcomer. */
   joins(user: number, community?: string): Promise<void>;
   chat(user: number): readonly ChatMessage[];
@@ -56,6 +57,7 @@ export async function startBot(databaseUrl: string): Promise<BotRig> {
   const environment = { ...simulation.environment, DATABASE_URL: databaseUrl, STICKERS_FOLDER: folder };
   const parts = createParts(readSettings(environment));
   await parts.people.createTable();
+  await parts.catalogue.createTable();
   const webhook = await startWebhookServer(createBot(parts, parts.settings.telegram), parts.settings.telegram.secret);
   await parts.api.setWebhook(webhook.url, { secret_token: parts.settings.telegram.secret });
   const workers: Worker[] = [];
@@ -84,10 +86,10 @@ export async function startBot(databaseUrl: string): Promise<BotRig> {
       workers.push(worker);
       await worker.start();
     },
-    startProcesses: (count) => {
-      const started = new WorkerProcesses(environment);
+    startProcesses: (children) => {
+      const started = new WorkerProcesses(environment, { children });
       processes.push(started);
-      started.start(count);
+      started.start();
       return started;
     },
     joins: async (user, community = "cats") => {

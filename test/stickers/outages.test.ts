@@ -2,8 +2,9 @@
 import { expect, test } from "vitest";
 import { makeSticker } from "../../examples/stickers/jobs.js";
 import { PACK_SCHEDULE, schedulePacks } from "../../examples/stickers/packs.js";
+import { gemini, secondModel } from "../../examples/stickers/providers.js";
 import { scheduleRefunds } from "../../examples/stickers/refunds.js";
-import { retryAfterMsOf } from "../../examples/stickers/service-call.js";
+import { retryDelayOf } from "../../examples/stickers/service-answer.js";
 import { userSays } from "../../examples/stickers/simulators/updates.js";
 import { useDatabase } from "../support/database.js";
 import { waitUntil } from "../support/wait.js";
@@ -53,29 +54,34 @@ test("when no model draws, the credit goes back and the user is told once", asyn
   expect(job.failures).toHaveLength(4);
 });
 
-test("a service's own time to come again lengthens the wait before the next attempt", async () => {
+test("a model that says when to come again is left alone until then by the whole fleet, and no attempt is spent", async () => {
   const bot = await startBot(db.url);
-  // Longer than any backoff of the first attempts: only the service can have asked for it.
+  // Said in the body, as Google does, and longer than any backoff: only the service can have asked for it.
   bot.gemini.retryAfterSeconds = 600;
-  bot.gemini.weather.isDown = true;
+  bot.gemini.weather.perSecond = 0;
   await bot.startWorker();
   await bot.joins(1);
   await bot.brings(userSays(1, "a proud frog"));
-  const job = await waitUntil("a failed attempt", async () => {
-    const [found] = await bot.parts.client.jobs.list({ kind: makeSticker.kind, state: "scheduled" });
-    return found;
+  const { client } = bot.parts;
+  const until = await waitUntil("both models closed", async () => {
+    const closed = await Promise.all(
+      [gemini, secondModel].map(async ({ name }) => (await client.providers.get(name))?.closed),
+    );
+    return closed.every((one) => one?.why === "rate-limit") ? closed.map((one) => one!.until!.getTime()) : undefined;
   });
-  const waitMs = job.runAt!.getTime() - job.failures[0]!.completedAt!.getTime();
-  expect(waitMs).toBeGreaterThan(590_000);
-  await bot.parts.client.cancel(job.id);
+  expect(Math.min(...until) - Date.now()).toBeGreaterThan(500_000);
+  const job = await waitUntil("the job back in the queue", async () => {
+    const [found] = await client.jobs.list({ kind: makeSticker.kind });
+    return found && found.state !== "running" ? found : undefined;
+  });
+  expect(job).toMatchObject({ failures: [] });
+  expect(bot.gemini.log).toHaveLength(2);
+  await client.cancel(job.id);
 });
 
-test("a wait is read from the header and from the body", () => {
-  const now = Date.parse("2030-01-01T00:00:00Z");
-  expect(retryAfterMsOf(new Headers({ "retry-after": "7" }), "", now)).toBe(7_000);
-  expect(retryAfterMsOf(new Headers({ "retry-after": "Tue, 01 Jan 2030 00:00:30 GMT" }), "", now)).toBe(30_000);
-  expect(retryAfterMsOf(new Headers(), '{"details":[{"retryDelay": "1.5s"}]}', now)).toBe(1_500);
-  expect(retryAfterMsOf(new Headers({ "retry-after": "soon" }), "", now)).toBeUndefined();
+test("Google's wait is read from the body", () => {
+  expect(retryDelayOf('{"details":[{"retryDelay": "1.5s"}]}')).toBe(1_500);
+  expect(retryDelayOf("{}")).toBeUndefined();
 });
 
 test("a sticker for a user who has blocked the bot is given back, once", async () => {
@@ -101,12 +107,12 @@ test("a sticker for a user who has blocked the bot is given back, once", async (
 test("the pack of the night is one message with all moods", async () => {
   const bot = await startBot(db.url);
   await bot.startWorker();
-  await schedulePacks(bot.parts.client, 900);
-  const { id } = await bot.parts.client.schedules.run(PACK_SCHEDULE);
-  const { flow } = (await bot.parts.client.result(id)) as { flow: string };
-  await bot.sticker(900);
+  await schedulePacks(bot.parts);
+  const { id: flow } = await bot.parts.client.schedules.run(PACK_SCHEDULE);
+  const chat = bot.parts.settings.packChat;
+  await bot.sticker(chat);
   const { state, nodes } = await bot.parts.client.flows.wait(flow);
-  expect([state, ...nodes.map(({ name, done }) => `${name} ${done}`)]).toEqual(["succeeded", "draw 8", "send 1"]);
-  expect(bot.chat(900)).toHaveLength(1);
+  expect([state, ...nodes.map(({ name, done }) => `${name} ${done}`)]).toEqual(["succeeded", "draw 9", "send 1"]);
+  expect(bot.chat(chat)).toHaveLength(1);
   expect(bot.gemini.log.filter(({ status }) => status === 200)).toHaveLength(8);
 });

@@ -1,4 +1,4 @@
-// `npm start`: the bot with everything around it. Simulators for the services without keys, two worker processes, synthetic users of three
+// `npm start`: the bot with everything around it. Simulators for the services without keys, a supervisor with two worker processes, synthetic users of three
 // communities, and keys to break it with.
 import { setMaxListeners } from "node:events";
 import { existsSync } from "node:fs";
@@ -6,13 +6,14 @@ import { relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createBot } from "../bot.js";
-import { setFleetLimits } from "../fleet-limits.js";
 import { PACK_SCHEDULE, schedulePacks } from "../packs.js";
 import { createParts, type Parts } from "../parts.js";
 import { scheduleRefunds } from "../refunds.js";
 import { readSettings } from "../settings.js";
 import { startUpdatesAt } from "../simulators/updates.js";
+import { limitTelegram } from "../telegram-channel.js";
 import { startWebhookServer } from "../webhook-server.js";
+import { KEYS, keysOf } from "./controls.js";
 import { type Dashboard, startDashboard } from "./dashboard.js";
 import { guestSchemas } from "./guest-schemas.js";
 import { listenForKeys } from "./keys.js";
@@ -24,7 +25,6 @@ import { WorkerProcesses } from "./worker-processes.js";
 
 const ENV_FILE = fileURLToPath(new URL("../.env", import.meta.url));
 const LOOK_MS = 500;
-const WORKERS = 2;
 
 export interface Where {
   readonly databaseUrl: string;
@@ -49,14 +49,14 @@ export async function run({ databaseUrl, isOurs }: Where, stop: AbortSignal, sti
   };
   const parts = createParts(readSettings({ ...process.env, ...environment }));
   const tally = new Tally();
-  const workers = new WorkerProcesses(environment, (text) => view.say(text));
+  const workers = new WorkerProcesses(environment, { onLoss: (text) => view.say(text) });
   let webhook: Awaited<ReturnType<typeof startWebhookServer>> | undefined;
   let users: SyntheticUsers | undefined;
   let dashboard: Dashboard | undefined;
   let leaveKeys = (): void => {};
   try {
     await prepare(parts);
-    workers.start(WORKERS);
+    workers.start();
     webhook = await openWebhook(parts, simulation);
     dashboard = await startDashboard(databaseUrl, environment.FAIRMILL_SCHEMA);
     view.print(greeting(parts, simulation, dashboard.url, view.isTerminal));
@@ -105,11 +105,13 @@ async function inTurn(endings: readonly (() => Promise<void> | undefined)[]): Pr
   if (failures.length > 0) throw failures[0];
 }
 
-async function prepare({ client, people, telegram, settings }: Parts): Promise<void> {
+async function prepare(parts: Parts): Promise<void> {
+  const { client, people, catalogue, telegram } = parts;
   await client.migrate();
   await people.createTable();
-  await setFleetLimits(client, telegram);
-  await schedulePacks(client, settings.packChat);
+  await catalogue.createTable();
+  await limitTelegram(client, telegram);
+  await schedulePacks(parts);
   await scheduleRefunds(client);
 }
 
@@ -129,49 +131,13 @@ async function openWebhook(parts: Parts, { telegram }: Simulation) {
 async function watch({ client }: Parts, tally: Tally, view: View, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const { ready, running, blocked, scheduled } = (await client.queues.get("stickers")) ?? {};
+    const closed = (await client.providers.list()).filter((provider) => provider.closed).map(({ name }) => name);
     const waiting = (ready?.count ?? 0) + (blocked?.count ?? 0) + (scheduled?.count ?? 0);
     view.show(
-      `  ${tally.stickers} stickers  ${running?.count ?? 0} being drawn  ${waiting} waiting  ${tally.apologies} given back`,
+      `  ${tally.stickers} stickers  ${running?.count ?? 0} being drawn  ${waiting} waiting  ${tally.apologies} given back${closed.length > 0 ? `  closed: ${closed.join(", ")}` : ""}`,
     );
     await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
   }
-}
-
-interface Controls {
-  readonly parts: Parts;
-  readonly simulation: Simulation;
-  readonly workers: WorkerProcesses;
-  readonly users: SyntheticUsers | undefined;
-  readonly view: View;
-  quit(): void;
-}
-
-function keysOf({ parts, simulation, workers, users, view, quit }: Controls): Record<string, () => void> {
-  return {
-    k: () =>
-      view.say(
-        `killed worker ${workers.kill() ?? "(none runs)"}: its stickers go on in the other one when its lease ends (5 s)`,
-      ),
-    p: () => {
-      const weather = simulation.pixian?.weather;
-      if (!weather) return view.say("the background remover is the real one: it cannot be taken down from here");
-      weather.isDown = !weather.isDown;
-      view.say(`the background remover is ${weather.isDown ? "down: stickers are cut out here, less finely" : "back"}`);
-    },
-    n: () => {
-      users?.add("memes", 30, "noisy");
-      view.say("30 more noisy users in memes: watch the waits of cats and office");
-    },
-    u: () => {
-      users?.add("visitors", 100, "calm", 1);
-      view.say("a hundred users join visitors and ask once");
-    },
-    m: () => {
-      void parts.client.schedules.run(PACK_SCHEDULE).catch(() => {});
-      view.say("tonight's pack is made now");
-    },
-    q: quit,
-  };
 }
 
 function greeting({ settings }: Parts, simulation: Simulation, dashboard: string, isTerminal: boolean): string {
@@ -184,6 +150,6 @@ function greeting({ settings }: Parts, simulation: Simulation, dashboard: string
 Sticker bot: ${simulated.length > 0 ? `${simulated.join(", ")} simulated on this machine` : "all services are the real ones"} (examples/stickers/README.md).
 Dashboard: ${dashboard}
 Stickers: ${folder}/<community>/<job>.webp   packs: ${folder}/packs/
-Three communities ask for stickers: cats, office, and memes, which is noisy. ${WORKERS} worker processes draw them.
-${isTerminal ? "Keys: k kill a worker   p remover down/up   n noisy tenant   u a hundred users   m make the night's pack   q quit\n" : ""}`;
+Three communities ask for stickers: cats, office, and memes, which is noisy. A supervisor has worker processes draw them.
+${isTerminal ? KEYS : ""}`;
 }

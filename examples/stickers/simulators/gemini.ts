@@ -18,7 +18,7 @@ export class GeminiSimulator extends SimulatedService {
   readonly #apiKey: string;
 
   constructor(apiKey: string, weather: Partial<Weather> = {}, random?: () => number) {
-    super({ latencyMs: [600, 1_400], perSecond: 20, inFlightMax: 10, ...weather }, random);
+    super({ latencyMs: [600, 1_400], perSecond: 30, inFlightMax: 20, ...weather }, random);
     this.#apiKey = apiKey;
   }
 
