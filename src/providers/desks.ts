@@ -54,6 +54,12 @@ export class Desks implements CallKeeper, Service {
       // On record before its turn comes: afterwards there would be no time for it.
       if (cost !== undefined) await this.#charges.begin(call, claim, settings, cost);
       const grant = await desk.take(isOver);
+      if (grant !== undefined && !("provider" in grant) && isOver()) {
+        // Granted in the moment in which its run ended: nothing would ever give it back.
+        desk.end(grant, "cut", 0, undefined);
+        if (cost !== undefined) await this.#charges.end(call, { state: "void", cost: undefined });
+        throw new LeaseLostError("The run has ended: calls belong to a handler that still runs.");
+      }
       if (grant !== undefined && !("provider" in grant)) {
         this.#open.set(call, { claim, desk, grant, isCharged: cost !== undefined });
         return { call, index, isProbe: grant.probeNo !== undefined };

@@ -42,10 +42,14 @@ test("statements, pipelines and transactions are announced, each with its rows a
   await database.pipelineFirst([["select 1 as one", []]]);
   await database.transaction((tx) => tx.query("select count(*) from fairmill.job"));
   await database.transaction((tx) => tx.query("select 1/0")).catch(() => {});
-  expect(said()).toEqual([
-    ["select", 3, "ok"],
-    ["wake", 1, "ok"],
+  // Both answers of the pipeline come in one piece: which of them is announced first is not promised.
+  const heard = said();
+  expect(heard.splice(1, 2).toSorted()).toEqual([
     ["select", 0, "22012"],
+    ["wake", 1, "ok"],
+  ]);
+  expect(heard).toEqual([
+    ["select", 3, "ok"],
     ["select", 1, "ok"],
     ["begin", 0, "ok"],
     ["select job", 1, "ok"],

