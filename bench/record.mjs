@@ -35,7 +35,7 @@ export class RunRecord {
     return this.startedAt.length - this.times.length;
   }
 
-  /** Seconds from the moment somebody could claim until so many jobs had started. */
+  /** Seconds from the time at which a worker could claim until this many jobs had started. */
   secondsUntil(count) {
     return (this.times[count - 1] - Math.min(this.liveAt, this.times[0])) / 1000;
   }

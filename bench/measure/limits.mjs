@@ -1,4 +1,4 @@
-// Limits: what they cost where they hold nobody back, what a tenant at its cap costs the others, and whether rates and shares hold.
+// Limits: what they cost where they hold no job back, what a tenant at its cap costs the others, and whether rates and shares hold.
 import { measure as capped } from "./limits/capped.mjs";
 import { measure as drain } from "./limits/drain.mjs";
 import { measure as rate } from "./limits/rate.mjs";

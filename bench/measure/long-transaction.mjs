@@ -1,4 +1,4 @@
-// Does the claim collapse while somebody's long transaction keeps vacuum from removing dead rows?
+// Does the claim collapse while a long transaction of another session keeps vacuum from removing dead rows?
 import { drain, fill, mistakes } from "../fill-and-drain.mjs";
 import { fairmill, inWords, raw } from "../systems.mjs";
 

@@ -1,5 +1,5 @@
 // What a tenant at its cap costs the others: blocks of the cache per claimed job, with and without its mountain of waiting jobs.
-// For comparison the same mountain in a queue that nobody serves: what a larger index costs, whoever its jobs belong to.
+// For comparison the same mountain in a queue that no worker serves: what a larger index costs, whichever tenant its jobs belong to.
 import { drain, fill } from "../../fill-and-drain.mjs";
 import { median } from "../../statistics.mjs";
 import { limited } from "../../systems.mjs";
@@ -30,7 +30,7 @@ export async function measure(bench) {
   const contestants = [
     { label: "nothing of it waits", mountain: 1, elsewhere: 0 },
     { label: `${many.toLocaleString("en")} jobs of it wait`, mountain: many, elsewhere: 0 },
-    { label: `${many.toLocaleString("en")} jobs of a queue that nobody serves wait`, mountain: 1, elsewhere: many },
+    { label: `${many.toLocaleString("en")} jobs of a queue that no worker serves wait`, mountain: 1, elsewhere: many },
   ];
   const samples = await takeTurns(bench, contestants, ({ mountain, elsewhere }) =>
     bench.server.withDatabase(limited, SETTINGS, async (database) => {

@@ -1,4 +1,4 @@
-// What limits cost where they hold nobody back: the same drain without them and with them.
+// What limits cost where they hold no job back: the same drain without them and with them.
 import { drain, fill, mistakes } from "../../fill-and-drain.mjs";
 import { median, ratioOf } from "../../statistics.mjs";
 import { fairmill, inWords, limited } from "../../systems.mjs";
@@ -6,7 +6,7 @@ import { takeTurns } from "../../turns.mjs";
 
 const TENANTS = 100;
 const JOBS_PER_KEY = 10;
-/** So much that nobody reaches it. */
+/** So much that no job reaches it. */
 const PLENTY = { limit: 1_000_000, per: "1s" };
 
 export async function measure(bench) {
@@ -37,7 +37,7 @@ export async function measure(bench) {
   return {
     table: {
       title: "Limits: drain",
-      about: `One worker process, ${inWords(mode)}, ${jobs.toLocaleString("en")} jobs of ${TENANTS} tenants. Caps and rates are wide enough to hold nobody back; with ${JOBS_PER_KEY} jobs per key all but the first of each are blocked at the beginning.`,
+      about: `One worker process, ${inWords(mode)}, ${jobs.toLocaleString("en")} jobs of ${TENANTS} tenants. Caps and rates are wide enough to hold no job back; with ${JOBS_PER_KEY} jobs per key all but the first of each are blocked at the beginning.`,
       rows: contestants.map(({ label }, i) => ({
         "": label,
         "jobs/s": median(rates[i]),

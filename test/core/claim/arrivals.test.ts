@@ -193,3 +193,18 @@ test("ids that begin again are a reason to look at all lanes", () => {
   expect(arrivals.behind).toBe(20);
   expect(arrivals.asked.tail).toBe("0");
 });
+
+test("a job that arrives is looked for from the oldest window that is open, else behind what was looked at", () => {
+  const arrivals = new Arrivals();
+  expect(arrivals.firstUnseen).toBe("1");
+  const look = { from: "0", nextXid: "100", nextRunning: 0, stillRunning: [] };
+  arrivals.hear({ ...look, newest: "10", to: "10" });
+  arrivals.hear({ ...look, newest: "10", to: "10", nextRunning: 1 });
+  expect(arrivals.firstUnseen).toBe("1");
+  arrivals.hear({ ...look, newest: "30", to: "30", nextXid: "120", nextRunning: 1, stillRunning: [0] });
+  expect(arrivals.firstUnseen).toBe("11");
+  arrivals.hear({ ...look, newest: "30", to: "30", nextXid: "130", stillRunning: [0] });
+  expect(arrivals.firstUnseen).toBe("31");
+  arrivals.hear({ ...look, newest: "30", to: "30", nextXid: undefined });
+  expect(arrivals.firstUnseen).toBe("1");
+});
