@@ -44,7 +44,10 @@ export class Fleet {
   #ran;
   #liveAt = Number.POSITIVE_INFINITY;
 
-  /** Starts workers on a queue; resolves when all of them are live. `jobs` is how many job numbers there are. */
+  /**
+   * Starts workers on a queue; resolves when all of them are live. `jobs` is how many job numbers there are. All of them have loaded their code before the
+   * first one starts: several processes that load at once would be measured by their disk reads.
+   */
   static async start(bench, { system, url, settings, jobs, processes = 1 }) {
     const fleet = new Fleet();
     fleet.#children = Array.from({ length: processes }, () => forkChild(bench, WORKER));
@@ -55,6 +58,12 @@ export class Fleet {
           if (ran !== undefined) fleet.#ran[i] = ran;
         });
         child.send({ file: system.file, url, settings, jobs });
+        await messageOf(child, (message) => message === "loaded");
+      }),
+    );
+    await Promise.all(
+      fleet.#children.map(async (child) => {
+        child.send("start");
         await messageOf(child, (message) => message === "started");
         fleet.#liveAt = Math.min(fleet.#liveAt, now());
       }),

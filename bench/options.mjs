@@ -7,13 +7,16 @@ Measures Fairmill beside hand-written SQL on one PostgreSQL, in one run. Progres
 
   --only a,b        only these measurements: MEASUREMENTS
   --quick           a tenth of the sizes: a few minutes, good for "does it still work", not for figures
-  --rounds N        how often the contestants take turns (default 5; 1 with --quick)
+  --rounds N        how often the contestants take turns (default 5; 2 with --peers; 1 with --quick)
   --json FILE       also write every figure to FILE
-  --peers           also run pg-boss, graphile-worker and BullMQ (installed in bench/peers on the first run; BullMQ needs
-                    redis-server), and fail when a promised ratio is missed by more than a tenth; alone: --only peers
+  --peers           run pg-boss, graphile-worker and BullMQ (installed in bench/peers on the first run; BullMQ needs
+                    redis-server), and fail when a promised ratio is missed by more than a tenth; other measurements
+                    only if --only names them
   --scenarios a,b   of the peers' table, only these: SCENARIOS
-  --minutes N       how long the steady runs of the peers' table take (default 1)
-  --record          write the peers' table and the picture of the steady runs into docs/explanation/benchmarks.md
+  --minutes N       how long the steady runs of the peers' table take (default 1, with --record 5); those that no promise compares at
+                    their end take 45 s at most, and the table says so
+  --record          write the peers' table and the picture of the steady runs into docs/explanation/benchmarks.md, and the drain into the
+                    README, the table and picture of users into docs/explanation/sticker-crowds.md; with --peers about 33 minutes on a quiet machine of two cores, with --minutes 1 about 20
   --help
 
 BENCH_DATABASE_URL   a PostgreSQL of yours (as superuser) instead of the embedded one
@@ -35,15 +38,16 @@ export function readOptions(argv, known, scenarios) {
       json: { type: "string" },
       peers: { type: "boolean", default: false },
       scenarios: { type: "string" },
-      minutes: { type: "string", default: "1" },
+      minutes: { type: "string" },
       record: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
   });
   const only = values.only && listOf("--only", values.only, [...known, "peers"]);
-  const minutes = Number(values.minutes);
+  const hasPeers = values.peers || only?.includes("peers") === true;
+  const minutes = Number(values.minutes ?? (values.record ? 5 : 1));
   if (!(minutes > 0 && minutes <= 60)) throw new Error("--minutes: pass a number up to 60.");
-  const rounds = Number(values.rounds ?? (values.quick ? 1 : 5));
+  const rounds = Number(values.rounds ?? (values.quick ? 1 : hasPeers ? 2 : 5));
   if (!Number.isInteger(rounds) || rounds < 1 || rounds > 100)
     throw new Error("--rounds: pass a number from 1 to 100.");
   return {
@@ -51,8 +55,8 @@ export function readOptions(argv, known, scenarios) {
     quick: values.quick,
     rounds,
     jsonFile: values.json,
-    measurements: only ? known.filter((name) => only.includes(name)) : known,
-    hasPeers: values.peers || only?.includes("peers") === true,
+    measurements: only ? known.filter((name) => only.includes(name)) : hasPeers ? [] : known,
+    hasPeers,
     scenarios: values.scenarios && listOf("--scenarios", values.scenarios, scenarios),
     steadySeconds: values.quick ? 10 : 60 * minutes,
     isRecorded: values.record,

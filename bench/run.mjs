@@ -15,8 +15,12 @@ import { measure as latency } from "./measure/latency.mjs";
 import { measure as limits } from "./measure/limits.mjs";
 import { measure as longTransaction } from "./measure/long-transaction.mjs";
 import { measure as memory } from "./measure/memory.mjs";
+import { measure as providers } from "./measure/providers.mjs";
+import { measure as recovery } from "./measure/recovery.mjs";
+import { measure as retention } from "./measure/retention.mjs";
 import { measure as scaling } from "./measure/scaling.mjs";
 import { measure as steady } from "./measure/steady.mjs";
+import { measure as users } from "./measure/users.mjs";
 import { measure as vast } from "./measure/vast.mjs";
 import { measure as watching } from "./measure/watching.mjs";
 import { HELP, readOptions } from "./options.mjs";
@@ -37,10 +41,14 @@ const MEASUREMENTS = {
   limits,
   batches,
   vast,
+  retention,
   scaling,
+  recovery,
   exit,
   dashboard,
   watching,
+  users,
+  providers,
 };
 /** Counts that must be zero, in whatever table they stand. */
 const MISTAKES = ["lost", "twice", "left"];
@@ -93,6 +101,11 @@ async function runAll(bench, options, opening) {
   facts.Sizes = `${options.quick ? "a tenth (--quick): not for comparisons" : "full"}, ${options.rounds} ${options.rounds === 1 ? "round" : "rounds"}, medians`;
   const results = [];
   for (const name of options.measurements) results.push(await attempt(bench, name, () => MEASUREMENTS[name](bench)));
+  const crowds = results.find(({ name, samples }) => name === "users" && samples);
+  if (options.isRecorded && crowds) {
+    const { publishUsers } = await import("./users-picture.mjs");
+    await publishUsers(facts, crowds);
+  }
   if (options.hasPeers) {
     const { compare } = await import("./compare/compare.mjs");
     const compared = await attempt(bench, "peers", () => compare(bench));

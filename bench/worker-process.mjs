@@ -1,11 +1,12 @@
 // A worker process of the benchmark. The handler notes when each job started and does nothing else.
-//   parent → child   { file, url, settings, jobs } prepare and start · "stop"
-//   child → parent   "started" · { ran } now and then · { startedAt, twice, memory } at the end
+//   parent → child   { file, url, settings, jobs } load · "start" · "stop"
+//   child → parent   "loaded" · "started" · { ran } now and then · { startedAt, twice, memory } at the end
 import { now } from "./statistics.mjs";
 
 const TELL_MS = 10;
 const SAMPLE_MS = 100;
 
+let start;
 let worker;
 let startedAt;
 let ran = 0;
@@ -18,11 +19,16 @@ function note({ n }) {
   ran++;
 }
 
-async function start({ file, url, settings, jobs }) {
+async function load({ file, url, settings, jobs }) {
   const adapter = await import(file);
   // Filled before the work begins, so that the benchmark's own memory does not look like growth.
   startedAt = new Float64Array(jobs).fill(Number.NaN);
-  worker = await adapter.startWorker({ url }, settings, note);
+  start = () => work(adapter, { url }, settings);
+  process.send("loaded");
+}
+
+async function work(adapter, ctx, settings) {
+  worker = await adapter.startWorker(ctx, settings, note);
   process.send("started");
   let told = 0;
   setInterval(() => {
@@ -40,7 +46,10 @@ async function stop() {
   process.send({ startedAt, twice, memory }, () => process.exit(0));
 }
 
-process.on("message", (message) => (message === "stop" ? stop() : start(message)));
+process.on("message", (message) => {
+  if (message === "stop") return stop();
+  return message === "start" ? start() : load(message);
+});
 // Ctrl-C reaches the whole group of processes; the parent decides what happens then.
 process.on("SIGINT", () => {});
 process.on("disconnect", () => process.exit(1));

@@ -14,7 +14,8 @@ PostgreSQL crashes. Then everything must have ended as it must, and every invari
   --rate N         jobs that are enqueued a second (default 60)
   --json           print the figures as JSON
   --programme stickers [--requests N] [--seed S] [--json]
-                   instead: N users (default 500) ask the sticker bot while its workers and supervisor are killed and providers fail
+                   instead: N users (default 500) ask the sticker bot while its workers and supervisor are killed, PostgreSQL
+                   crashes and providers fail
   --help`;
 
 const MINUTES_MAX = 24 * 60;

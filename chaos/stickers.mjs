@@ -29,7 +29,11 @@ export async function runStickers(argv, signal) {
     server = await startEmbedded({ dataDir: join(folder, "postgres"), durable: true });
     const jiti = createJiti(import.meta.url, { fsCache: false, interopDefault: false });
     const { runChaos } = await jiti.import("../examples/stickers/chaos/run-chaos.ts");
-    const result = await runChaos({ databaseUrl: server.url, requests, random: dice(seed), say, signal });
+    const crash = async () => {
+      await server.stop("immediate");
+      await server.restart();
+    };
+    const result = await runChaos({ databaseUrl: server.url, requests, random: dice(seed), crash, say, signal });
     console.log(json ? JSON.stringify({ ...options, ...result }, undefined, 1) : report(result));
     return result.problems.length > 0 ? 1 : 0;
   } catch (error) {
@@ -63,11 +67,11 @@ function readOptions(argv) {
   };
 }
 
-function report({ problems, figures, kills }) {
-  const { stickers, refunds, unknown, crashes, cost } = figures;
+function report({ problems, figures, strikes }) {
+  const { stickers, refunds, unknown, unknownArrived, crashes, cost } = figures;
   return [
-    `${stickers} stickers, ${refunds} refunds, ${unknown} unknown; ${cost} USD of calls`,
-    `killed: ${kills.children} workers, ${kills.supervisors} supervisors; ${crashes} crashes of jobs`,
+    `${stickers} stickers arrived, ${refunds} users were refunded; ${unknown} answers are unknown, ${unknownArrived} of them had arrived; ${cost} USD of calls`,
+    `killed: ${strikes.children} workers, ${strikes.supervisors} supervisors; PostgreSQL crashed ${strikes.crashes} times; ${crashes} runs of jobs were lost`,
     ...(problems.length === 0 ? ["No problems."] : problems.map((problem) => `PROBLEM ${problem}`)),
   ].join("\n");
 }

@@ -11,13 +11,17 @@ const NODE = fileURLToPath(new URL("node_modules/.bin/node", import.meta.url));
 export function ensurePeers() {
   if (!existsSync(NODE)) {
     console.error("Installing pg-boss, graphile-worker, BullMQ and one version of Node for all, in bench/peers …");
-    const { status } = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
-      cwd: FOLDER,
-      stdio: ["ignore", "ignore", "inherit"],
-      shell: process.platform === "win32",
-    });
+    // They run under the Node that is installed with them, not under the one that installs them. Not `npm ci`: it refuses a lock that lacks
+    // optional packages of other platforms, as npm writes it on one of them. `--no-save` takes the versions of the lock and leaves it as it is.
+    const { status } = spawnSync(
+      "npm",
+      ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error", "--engine-strict=false"],
+      { cwd: FOLDER, stdio: ["ignore", "ignore", "inherit"], shell: process.platform === "win32" },
+    );
     if (status !== 0)
-      throw new Error("npm could not install the other queues. Run `npm ci` in bench/peers and look at what it says.");
+      throw new Error(
+        "npm could not install the other queues. Run `npm install --no-save` in bench/peers and look at what it says.",
+      );
   }
   return NODE;
 }

@@ -16,7 +16,7 @@ const BLOCKS = `
   from pg_stat_statements s join pg_database d on d.oid = s.dbid
   where d.datname = $1 and s.query like '%claim_lanes_v1%'`;
 const ALL_BLOCKS = "select (blks_hit + blks_read)::float8 as blocks from pg_stat_database where datname = $1";
-/** Somebody else runs the one job of t0 that may run. */
+/** Another worker runs the one job of t0 that may run. */
 const HOLD = `
   select fairmill.register_v1('holder', '{default}', '1 hour');
   select count(*) from fairmill.claim_lanes_v1('holder', '{default}', '{0}', '{t0}', '{0}', '{1}', null, 1);`;
