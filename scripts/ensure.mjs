@@ -64,12 +64,13 @@ export const newest = (folder) =>
     .filter((entry) => entry.isFile())
     .reduce((latest, entry) => Math.max(latest, statSync(join(entry.parentPath ?? entry.path, entry.name)).mtimeMs), 0);
 
-/** Compiles `src/` into `dist/` when a source file is newer than the last build. */
+/** Compiles `src/` into `dist/`, and joins it to few files, when a source file is newer than the last build. */
 export function ensureBuilt() {
   const stamp = join(root, "dist", ".built");
   const source = Math.max(newest(join(root, "src")), statSync(join(root, "tsconfig.build.json")).mtimeMs);
   if (existsSync(stamp) && statSync(stamp).mtimeMs > source) return;
   run(tool("tsc"), ["-p", "tsconfig.build.json"]);
+  run(process.execPath, [join(root, "scripts", "bundle.mjs")]);
   mkdirSync(join(root, "dist"), { recursive: true });
   writeFileSync(stamp, "");
 }

@@ -7,10 +7,12 @@ const features = [
   "batches",
   "steps",
   "credits",
+  "budgets",
   "outbox",
   "providers",
   "schedules",
   "encryption",
+  "offload",
   "logs",
   "metrics",
   "alerts",
@@ -18,6 +20,7 @@ const features = [
   "audit",
   "bulk",
   "cache",
+  "retention",
 ];
 /** Rooms that only commands ask. */
 const examined = ["verify", "doctor", "init", "roles"];
@@ -28,9 +31,12 @@ export const MAY_IMPORT = {
   limits: below,
   steps: below,
   credits: below,
+  budgets: below,
   encryption: below,
+  offload: below,
   outbox: below,
-  providers: below,
+  // What a budget says of a call.
+  providers: [...below, "budgets"],
   logs: below,
   tracing: below,
   metrics: ["base", "db"],
@@ -46,6 +52,8 @@ export const MAY_IMPORT = {
   init: ["base"],
   audit: below,
   cache: below,
+  // A client of tenants erases what is kept of one.
+  retention: [...below, "limits", "offload"],
   bulk: [...below, "jobs"],
   // Which role of the database may do what.
   roles: ["base", "db"],
@@ -53,7 +61,7 @@ export const MAY_IMPORT = {
   worker: [...below, ...features, "client"],
   ticks: [...below, ...features, "client", "worker"],
   pool: [...below, ...features, "worker"],
-  config: [...below, "alerts", "outbox", "worker", "pool"],
+  config: [...below, "alerts", "offload", "outbox", "retention", "worker", "pool"],
   // Shows the pools that supervisors report.
   http: [...below, ...features, "client", "pool"],
   // Tools for agents, over the API.
@@ -71,5 +79,18 @@ export const MAY_IMPORT = {
   index: [...below, ...features, "client", "worker", "pool", "config", "ticks"],
   errors: [...below, ...features, "pool", "storage", "testing"],
   webhooks: ["outbox"],
-  observe: ["logs", "metrics", "alerts", "providers"],
+  observe: [
+    "logs",
+    "metrics",
+    "alerts",
+    "providers",
+    "retention",
+    "batches",
+    "credits",
+    "jobs",
+    "limits",
+    "outbox",
+    "schedules",
+    "steps",
+  ],
 };

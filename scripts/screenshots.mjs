@@ -143,7 +143,7 @@ async function screensOf(ask) {
   const add = (name, found, hashOf) => found && list.push({ name, hash: hashOf(found) });
   add(
     "job-waiting",
-    (await first("jobs?state=ready&tenant=umbrella")) ??
+    (await first("jobs?state=ready&tenant=umbrella&kind=mail.send")) ??
       (await first("jobs?state=ready")) ??
       (await first("jobs?state=blocked")),
     ({ id }) => `#/jobs/${id}`,
@@ -188,6 +188,8 @@ async function shoot(address, screens) {
     await page.goto(`${address}/${hash}`);
     await page.waitForFunction(() => document.querySelector("main h1") && !document.querySelector(".bone"));
     await page.evaluate(() => document.fonts.ready);
+    // What needs a person is told by the sidebar, a little later than the screen.
+    await page.waitForSelector(".nav-link .count", { timeout: 3_000 }).catch(() => {});
     const height = await page.evaluate(() => document.documentElement.scrollHeight);
     await page.setViewportSize({ width, height: Math.min(HEIGHT_MAX, Math.max(560, height)) });
     await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));

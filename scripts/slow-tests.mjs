@@ -1,5 +1,5 @@
 // Which test files `npm run test:fast` leaves out, and why. Paths below test, without `.test.ts`.
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join, sep } from "node:path";
 import { root } from "./ensure.mjs";
 
@@ -56,6 +56,12 @@ const SLOW = {
   ],
 };
 
+const OTHERS = "others of the hundred longest";
+/** What takes longest was measured: see test/support/longest.ts. */
+const LONGEST = [...readFileSync(join(root, "test", "support", "longest.ts"), "utf8").matchAll(/^ {2}"(.+)",$/gm)].map(
+  ([, path]) => path,
+);
+
 /** By reason, the files that are left out; and how many there are in all. */
 export function slowTests() {
   const files = readdirSync(join(root, "test"), { recursive: true })
@@ -63,9 +69,10 @@ export function slowTests() {
     .filter((path) => path.endsWith(".test.ts"));
   const reasonOf = (path) => {
     const name = path.slice(0, -".test.ts".length);
-    return Object.keys(SLOW).find((reason) => SLOW[reason].some((pattern) => pattern.test(name)));
+    const reason = Object.keys(SLOW).find((reason) => SLOW[reason].some((pattern) => pattern.test(name)));
+    return reason ?? (LONGEST.includes(path) ? OTHERS : undefined);
   };
-  const slow = Object.fromEntries(Object.keys(SLOW).map((reason) => [reason, []]));
+  const slow = Object.fromEntries([...Object.keys(SLOW), OTHERS].map((reason) => [reason, []]));
   for (const path of files) slow[reasonOf(path)]?.push(path);
   return { slow, total: files.length };
 }

@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { root } from "./ensure.mjs";
-import { bodyFaults, lockFaults, locksOf, readLockOrder, takesLocks } from "./lock-order.mjs";
+import { bodyFaults, dynamicFaults, lockFaults, locksOf, readLockOrder, takesLocks } from "./lock-order.mjs";
 
 const DEPTH_MAX = 7;
 const COLUMNS_MAX = 120;
@@ -72,6 +72,8 @@ for (const [name, { file, header }] of headers) {
   if ((locks === undefined || locks.startsWith("none")) && takesLocks(functions.get(name)))
     faults.push(`${file}: it takes locks, and its header names none (Locks: …)`);
 }
+
+for (const [name, fault] of dynamicFaults(functions)) faults.push(`${headers.get(name).file}: ${fault}`);
 
 const said = new Map([...headers].map(([name, { header }]) => [name, locksOf(header)]));
 for (const [name, fault] of bodyFaults(functions, said, calls, order))

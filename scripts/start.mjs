@@ -8,12 +8,20 @@ import { ensureBuilt, ensureInstalled, root } from "./ensure.mjs";
 
 const DATA_DIR = join(root, ".fairmill", "postgres");
 const USAGE = "Usage: npm start -- [--database-url postgres://…] [--example stickers | fair-lanes] [--stickers n]";
+const HELP = `${USAGE}
+
+Shows an example at work: the sticker bot on simulated services, with workers and the dashboard. Ctrl-C stops everything.
+
+  --database-url   in a database of yours, in schemas of their own that are dropped at the end; default: a PostgreSQL in .fairmill
+  --example        stickers (default), or fair-lanes, a smaller one
+  --stickers       end after so many stickers`;
 /** By name: what loads its `run`. */
 const EXAMPLES = {
   stickers: async () => {
     const { createJiti } = await import("jiti");
-    // A cache in a shared temporary folder could be filled by another process.
-    const jiti = createJiti(import.meta.url, { fsCache: false, interopDefault: false });
+    // Not in a shared temporary folder, which another process could fill.
+    const fsCache = join(root, "node_modules", ".cache", "fairmill");
+    const jiti = createJiti(import.meta.url, { fsCache, interopDefault: false });
     return (await jiti.import("../examples/stickers/run/run.ts")).run;
   },
   "fair-lanes": async () => (await import("../examples/fair-lanes/run.mjs")).run,
@@ -59,8 +67,13 @@ try {
 
 function readArguments() {
   try {
-    const options = { "database-url": { type: "string" }, example: { type: "string" }, stickers: { type: "string" } };
-    const { values } = parseArgs({ options });
+    const text = { type: "string" };
+    const help = { type: "boolean", short: "h" };
+    const { values } = parseArgs({ options: { "database-url": text, example: text, stickers: text, help } });
+    if (values.help) {
+      console.log(HELP);
+      process.exit(0);
+    }
     const example = values.example ?? "stickers";
     if (!Object.hasOwn(EXAMPLES, example))
       throw new Error(`--example ${example}: there are ${Object.keys(EXAMPLES).join(" and ")}.`);
@@ -77,7 +90,7 @@ function readArguments() {
 async function startPostgres() {
   const { startEmbedded } = await import("../dist/embedded/index.js");
   console.log("Starting PostgreSQL …");
-  // Nobody would miss the data: then it may lie in a temporary folder that is swept away, where this one cannot be entered.
+  // The data is not needed afterwards: then it may lie in a temporary folder that is swept away, where this one cannot be entered.
   const started = await startEmbedded({ dataDir: DATA_DIR, durable: false });
   // Two examples on one database would count each other's jobs, and the end of the first would be the end of both.
   if (started.adopted) throw new Error(whoRuns());
@@ -93,7 +106,7 @@ async function startPostgres() {
 
 function whoRuns() {
   const { owner } = JSON.parse(readFileSync(join(DATA_DIR, "connection.json"), "utf8"));
-  const who = owner === null ? "by nobody any more" : `by process ${owner.pid}`;
+  const who = owner === null ? "by no process any more" : `by process ${owner.pid}`;
   return `The PostgreSQL in ${relative(process.cwd(), DATA_DIR)} is run already, ${who}: another \`npm start\` or \`fairmill dev\` in this folder.
 Stop that one (Ctrl-C in its terminal), or look at its jobs from here: node dist/cli/main.js jobs`;
 }

@@ -257,6 +257,42 @@ create table fairmill.batch_hold (
 );
 CREATE INDEX batch_hold_batch ON fairmill.batch_hold USING btree (batch, until);
 
+create table fairmill.budget (
+  tenant text collate "C" not null,
+  per text collate "C" not null,
+  provider text collate "C" not null default ''::text,
+  kind text collate "C" not null default ''::text,
+  currency text collate "C" not null default 'USD'::text,
+  time_zone text not null default 'UTC'::text,
+  soft numeric,
+  hard numeric,
+  period_from timestamp with time zone not null,
+  period_until timestamp with time zone not null,
+  spent numeric not null default 0,
+  need numeric,
+  refused_kinds text[] not null default '{}'::text[],
+  soft_at timestamp with time zone,
+  closed_until timestamp with time zone,
+  changed_at timestamp with time zone not null default clock_timestamp(),
+  constraint budget_pkey PRIMARY KEY (tenant, per, provider, kind, currency),
+  constraint budget_amounts_fit CHECK (((soft > (0)::numeric) AND (hard >= (0)::numeric) AND (GREATEST(soft, hard) <=
+    ('1000000000000'::bigint)::numeric) AND (soft <= hard))),
+  constraint budget_closing_fits CHECK (((closed_until IS NULL) OR ((hard IS NOT NULL) AND (closed_until =
+    period_until)))),
+  constraint budget_names_fit CHECK ((((octet_length(tenant) >= 1) AND (octet_length(tenant) <= 200)) AND
+    (octet_length(provider) <= 200) AND (octet_length(kind) <= 200) AND ((octet_length(currency) >= 3) AND
+    (octet_length(currency) <= 10)) AND (octet_length(time_zone) <= 100))),
+  constraint budget_per_is_known CHECK ((per = ANY (ARRAY['day'::text, 'month'::text]))),
+  constraint budget_period_fits CHECK (((period_from < period_until) AND (spent >= (0)::numeric) AND (need >
+    (0)::numeric))),
+  constraint budget_says_something CHECK ((COALESCE(soft, hard) IS NOT NULL))
+) with (
+  autovacuum_vacuum_scale_factor = 0,
+  autovacuum_vacuum_threshold = 200,
+  fillfactor = 50
+);
+CREATE INDEX budget_closed ON fairmill.budget USING btree (tenant) WHERE (closed_until IS NOT NULL);
+
 create table fairmill.bulk_action (
   id bigint not null generated always as identity,
   action text collate "C" not null,
@@ -309,6 +345,14 @@ create table fairmill.cache_entry (
 CREATE INDEX cache_entry_age ON fairmill.cache_entry USING btree (name, fresh_until);
 CREATE INDEX cache_entry_stale ON fairmill.cache_entry USING btree (fresh_until);
 
+create table fairmill.channel_end (
+  channel text collate "C" not null,
+  job jsonb not null,
+  constraint channel_end_pkey PRIMARY KEY (channel),
+  constraint channel_end_fits CHECK ((((octet_length(channel) >= 1) AND (octet_length(channel) <= 180)) AND (job ?
+    'kind'::text) AND (pg_column_size(job) <= 8192)))
+);
+
 create table fairmill.child (
   supervisor text collate "C" not null,
   number integer not null,
@@ -341,6 +385,19 @@ create table fairmill.claim_list (
   autovacuum_vacuum_threshold = 2000
 );
 alter table fairmill.claim_list alter column ids set storage external;
+
+create table fairmill.content (
+  storage text collate "C" not null,
+  key text collate "C" not null,
+  job_id bigint not null,
+  put_at timestamp with time zone not null default now(),
+  check_at timestamp with time zone not null default (now() + '00:01:00'::interval),
+  gone_at timestamp with time zone,
+  constraint content_pkey PRIMARY KEY (storage, key, job_id),
+  constraint content_names_fit CHECK ((((octet_length(storage) >= 1) AND (octet_length(storage) <= 200)) AND
+    ((octet_length(key) >= 1) AND (octet_length(key) <= 500))))
+);
+CREATE INDEX content_due ON fairmill.content USING btree (storage, check_at);
 
 create table fairmill.credit_entry (
   id bigint not null generated always as identity,
@@ -694,12 +751,14 @@ create table fairmill.outbox (
   answer jsonb,
   created_at timestamp with time zone not null default now(),
   ended_at timestamp with time zone,
+  reference text,
   constraint outbox_pkey PRIMARY KEY (id),
   constraint outbox_key UNIQUE (tenant, channel, idempotency_key),
   constraint outbox_names_fit CHECK ((((octet_length(tenant) >= 1) AND (octet_length(tenant) <= 200)) AND
     ((octet_length(channel) >= 1) AND (octet_length(channel) <= 180)) AND ((length(idempotency_key) >= 1) AND
     (length(idempotency_key) <= 500)) AND ((octet_length(order_key) >= 1) AND (octet_length(order_key) <= 200)))),
   constraint outbox_payload_fits CHECK ((pg_column_size(payload) <= ((2 * 1024) * 1024))),
+  constraint outbox_reference_fits CHECK (((octet_length(reference) >= 1) AND (octet_length(reference) <= 200))),
   constraint outbox_status_fits CHECK ( CASE status WHEN 'pending'::text THEN (ended_at IS NULL) WHEN 'sending'::text
     THEN ((ended_at IS NULL) AND (job_id IS NOT NULL)) WHEN 'sent'::text THEN (ended_at IS NOT NULL) WHEN
     'failed'::text THEN (ended_at IS NOT NULL) WHEN 'skipped'::text THEN (ended_at IS NOT NULL) WHEN 'unknown'::text
@@ -718,6 +777,15 @@ CREATE INDEX outbox_recheck ON fairmill.outbox USING btree (id) WHERE recheck;
 CREATE INDEX outbox_unsent ON fairmill.outbox USING btree (status, id) WHERE (status <> 'sent'::text);
 CREATE INDEX outbox_waiting ON fairmill.outbox USING btree (tenant, channel, order_key, id) WHERE (waiting IS NOT
   NULL);
+
+create table fairmill.pause_exception (
+  job_id bigint not null,
+  lease_no bigint not null,
+  queue text collate "C" not null,
+  requested_at timestamp with time zone not null default clock_timestamp(),
+  constraint pause_exception_pkey PRIMARY KEY (job_id)
+);
+CREATE INDEX pause_exception_queue ON fairmill.pause_exception USING btree (queue, requested_at);
 
 create table fairmill.pool (
   name text collate "C" not null,
@@ -875,6 +943,41 @@ create table fairmill.queue (
   fillfactor = 50
 );
 
+create table fairmill.retention_rule (
+  tenant text collate "C" not null default ''::text,
+  kind text collate "C" not null default ''::text,
+  state text collate "C" not null default ''::text,
+  source text collate "C" not null default 'set'::text,
+  keep_ms bigint,
+  changed_at timestamp with time zone not null default now(),
+  constraint retention_rule_pkey PRIMARY KEY (tenant, kind, state, source),
+  constraint retention_rule_keep_fits CHECK (((keep_ms >= 60000) AND (keep_ms <= '3153600000000'::bigint))),
+  constraint retention_rule_names_fit CHECK (((octet_length(tenant) <= 200) AND (octet_length(kind) <= 200))),
+  constraint retention_rule_says_whose CHECK (((tenant <> ''::text) OR (kind <> ''::text) OR (state <> ''::text))),
+  constraint retention_rule_source_is_known CHECK ((source = ANY (ARRAY['set'::text, 'declared'::text]))),
+  constraint retention_rule_state_is_known CHECK ((state = ANY (ARRAY[''::text, 'done'::text, 'dead'::text,
+    'cancelled'::text])))
+);
+
+create table fairmill.retention_walk (
+  part text collate "C" not null,
+  keep_ms bigint not null,
+  next_block bigint not null default 0,
+  begun_at timestamp with time zone not null default now(),
+  moved_at timestamp with time zone not null default now(),
+  ended_at timestamp with time zone,
+  removed bigint not null default 0,
+  remaining bigint not null default 0,
+  busy bigint not null default 0,
+  is_last boolean not null default false,
+  constraint retention_walk_pkey PRIMARY KEY (part, keep_ms),
+  constraint retention_walk_counts_fit CHECK ((LEAST(next_block, removed, remaining, busy) >= 0))
+) with (
+  autovacuum_vacuum_scale_factor = 0,
+  autovacuum_vacuum_threshold = 200,
+  fillfactor = 50
+);
+
 create table fairmill.scale_decision (
   id bigint not null generated always as identity,
   pool text collate "C" not null,
@@ -914,6 +1017,7 @@ create table fairmill.schedule (
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
   moved_at timestamp with time zone not null default clock_timestamp(),
+  edited_at timestamp with time zone,
   constraint schedule_pkey PRIMARY KEY (name),
   constraint schedule_jitter_fits CHECK (((jitter_ms >= 0) AND (jitter_ms <= '3153600000000'::bigint))),
   constraint schedule_job_fits CHECK ((pg_column_size(job) <= (((2 * 1024) * 1024) + 8192))),
@@ -996,6 +1100,48 @@ create table fairmill.supervisor (
 );
 CREATE INDEX supervisor_pool ON fairmill.supervisor USING btree (pool);
 CREATE INDEX supervisor_seen ON fairmill.supervisor USING btree (seen_at);
+
+create table fairmill.tenant_erasure (
+  id bigint not null generated always as identity,
+  tenant text collate "C",
+  tenant_digest text collate "C" not null,
+  account text collate "C",
+  cache_prefix text,
+  file_prefix text,
+  storages text[] not null default '{}'::text[],
+  actor text collate "C" not null,
+  reason text,
+  state text collate "C" not null default 'running'::text,
+  phase text collate "C" not null default 'jobs'::text,
+  cursor jsonb not null default '{}'::jsonb,
+  counts jsonb not null default '{}'::jsonb,
+  error text,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  updated_at timestamp with time zone not null default clock_timestamp(),
+  ended_at timestamp with time zone,
+  constraint tenant_erasure_pkey PRIMARY KEY (id),
+  constraint tenant_erasure_actor_fits CHECK (((octet_length(actor) >= 1) AND (octet_length(actor) <= 200))),
+  constraint tenant_erasure_end_fits CHECK (((ended_at IS NOT NULL) = (state = 'done'::text))),
+  constraint tenant_erasure_is_nameless CHECK ((((tenant IS NULL) = (state = 'done'::text)) AND ((state <>
+    'done'::text) OR (COALESCE(account, cache_prefix, file_prefix) IS NULL)))),
+  constraint tenant_erasure_reason_fits CHECK (((octet_length(reason) >= 1) AND (octet_length(reason) <= 2000))),
+  constraint tenant_erasure_state_is_known CHECK ((state = ANY (ARRAY['running'::text, 'done'::text, 'failed'::text])))
+) with (
+  fillfactor = 50
+);
+CREATE INDEX tenant_erasure_digest ON fairmill.tenant_erasure USING btree (tenant_digest);
+CREATE UNIQUE INDEX tenant_erasure_open ON fairmill.tenant_erasure USING btree (tenant) WHERE (tenant IS NOT NULL);
+
+create table fairmill.tick_slot (
+  handler text collate "C" not null,
+  slot integer not null,
+  worker text collate "C",
+  lease_until timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  used_at timestamp with time zone not null default now(),
+  constraint tick_slot_pkey PRIMARY KEY (handler, slot),
+  constraint tick_slot_handler_fits CHECK (((octet_length(handler) >= 1) AND (octet_length(handler) <= 200))),
+  constraint tick_slot_is_counted CHECK (((slot >= 1) AND (slot <= 1000)))
+);
 
 create table fairmill.unique_period (
   tenant text collate "C" not null,

@@ -15,6 +15,7 @@ export {
   NonRetryableError,
   PayloadTooLargeError,
   PutBackError,
+  ScheduleChangedError,
   ScheduleNotFoundError,
   ShutdownError,
   TimeoutError,
@@ -22,6 +23,7 @@ export {
 export { BatchNotFoundError, BatchTimeoutError } from "./batches/batch.js";
 export { BatchEndedError } from "./batches/batch-errors.js";
 export { NodeResultError } from "./batches/flow.js";
+export { BudgetExhaustedError, BudgetSpentError } from "./budgets/budget-errors.js";
 export { CacheLoadError, CacheTimeoutError } from "./cache/cache-errors.js";
 export { DuplicateJobError } from "./core/enqueue/duplicate-error.js";
 export { KeyUnknownError, NotSealedError, SealBrokenError, SealedError } from "./core/job/codec-errors.js";
@@ -38,6 +40,7 @@ export {
   ResultInvalidError,
   ResultTimeoutError,
 } from "./core/job/result-errors.js";
+export { ContentElsewhereError, ContentStorageError } from "./core/job/stored-content-errors.js";
 export { PayloadOutdatedError } from "./core/job/validate-input.js";
 export { CreditsExhaustedError, RefundError } from "./credits/credit-errors.js";
 export { IsolationError } from "./db/isolation-error.js";
@@ -60,6 +63,7 @@ export { NoWorkersAvailableError, WorkerBusyError } from "./pool/allocation.js";
 export { CrashLoopError, KubernetesError } from "./pool/pool-errors.js";
 export { ProviderClosedError, ProviderFailedError, ProviderTimeoutError } from "./providers/provider-errors.js";
 export { ProviderNotFoundError } from "./providers/providers-client.js";
+export { ErasureStorageError } from "./retention/erasure-runner.js";
 export {
   JobPausedError,
   StepChangedError,

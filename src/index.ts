@@ -1,4 +1,5 @@
-// What an application needs every day. All errors are in `fairmill/errors`, webhooks in `fairmill/webhooks`.
+// What an application needs every day: at most a hundred names. All errors are in `fairmill/errors`, webhooks in `fairmill/webhooks`, types of what
+// operators read and do in `fairmill/observe`.
 
 // The members that features add to JobContext.
 import "./worker/context-members.js";
@@ -22,13 +23,13 @@ export { createLogger, type Logger, silentLogger } from "./base/log.js";
 export type { Queryable } from "./base/queryable.js";
 export type { StandardSchema } from "./base/standard-schema.js";
 export type { BatchOptions } from "./batches/batch.js";
-export type { BatchAdder, StoredBatch } from "./batches/batch-filler.js";
+export type { BatchAdder } from "./batches/batch-filler.js";
 export type { Batch } from "./batches/batch-statements.js";
 export type { FlowBuilder, FlowDefinition } from "./batches/flow.js";
 export type { Flow } from "./batches/flows-client.js";
 export { defineFlow, handleFlow } from "./batches/handle-flow.js";
 export type { JobBatch, JobFlow } from "./batches/job-batch.js";
-export type { BatchHold, OpenBatch } from "./batches/open-batch.js";
+export type { OpenBatch } from "./batches/open-batch.js";
 export { type Cache, type CacheOptions, defineCache } from "./cache/cache-definition.js";
 export { type Client, createClient } from "./client/client.js";
 export type { ClientOptions } from "./client/client-options.js";
@@ -50,17 +51,13 @@ export type { JobContext } from "./core/run/context.js";
 export { type Handler, handle } from "./core/run/handler.js";
 export type { WorkerEvents } from "./core/worker/worker-events.js";
 export { CreditsExhaustedError } from "./credits/credit-errors.js";
-export type { Balance, CreditEntry } from "./credits/credit-statements.js";
-export type { Granted } from "./credits/credits-client.js";
+export type { Balance } from "./credits/credit-statements.js";
 export type { Pool } from "./db/database.js";
 export { createCodec } from "./encryption/aes-codec.js";
 export type { Job, JobDetail, JobFilter } from "./jobs/read-jobs.js";
-export type { Redriven, RedrivePreview } from "./jobs/redrive.js";
-export type { RedriveFilter } from "./jobs/redrive-filter.js";
 export type { Why } from "./jobs/why-statements.js";
 export { ActiveLimitError, RateLimitError } from "./limits/limit-errors.js";
 export type { JobLimits, RateLimit, TenantSettings } from "./limits/limit-settings.js";
-export type { KindOverview, QueueOverview, TenantOverview } from "./limits/overview-statements.js";
 export {
   type Channel,
   type ChannelOptions,
@@ -68,7 +65,8 @@ export {
   type SendContext,
 } from "./outbox/channel.js";
 export { NotDeliveredError } from "./outbox/delivery-errors.js";
-export type { Message, MessageDetail } from "./outbox/outbox-statements.js";
+export type { MessageEnd } from "./outbox/message-end.js";
+export type { Message } from "./outbox/outbox-statements.js";
 export type { Published, PublishOptions } from "./outbox/publish-options.js";
 export { createSupervisor, type Supervisor } from "./pool/supervisor.js";
 export type { SupervisorOptions } from "./pool/supervisor-settings.js";
@@ -76,7 +74,6 @@ export { defineProvider, type Provider } from "./providers/provider.js";
 export type { Tick } from "./schedules/schedule.js";
 export type { Schedule } from "./schedules/schedule-statements.js";
 export type { Scheduled, ScheduleOptions } from "./schedules/schedules-client.js";
-export type { JobStep } from "./steps/step-statements.js";
 export { createTickHandler } from "./ticks/tick-handler.js";
 export { createWorker, type Worker } from "./worker/worker.js";
 export { type Middleware, middleware } from "./worker/worker-middleware.js";

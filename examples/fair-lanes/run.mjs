@@ -13,10 +13,10 @@ const CONFIG = fileURLToPath(new URL("fairmill.config.mjs", import.meta.url));
 const TENANTS = ["acme", "bob", "cleo"];
 const LOOK_MS = process.stdout.isTTY ? 200 : 500;
 
-/** In a database of somebody else: a schema that is made for this run and dropped after it. */
+/** In a database that is not the example's own: a schema that is made for this run and dropped after it. */
 const GUEST_SCHEMA = "fairmill_example";
 
-/** Asked of the jobs and not counted here: anybody may enqueue more, for these tenants and for others. */
+/** Asked of the jobs and not counted here: other programs may enqueue more, for these tenants and for others. */
 const lanesIn = (schema) => `select tenant, count(*)::int as total, (count(*) filter (where ended))::int as done
   from (select tenant, id, kind, false as ended from ${schema}.job union all select tenant, id, kind, true from ${schema}.job_history) all_jobs
   where kind = 'picture.draw' and id >= $1 group by tenant order by min(id)`;
@@ -49,7 +49,7 @@ export async function run({ databaseUrl, isOurs }, signal) {
     );
     firstId ??= stored[0].id;
   };
-  /** Looks and draws until it is over, or somebody presses Ctrl-C. */
+  /** Looks and draws until it is over, or Ctrl-C is pressed. */
   const watchUntil = async (isOver, betweenLooks = async () => {}) => {
     while (!signal.aborted) {
       const { rows } = await db.query(lanesIn(schema), [firstId]);

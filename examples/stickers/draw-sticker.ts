@@ -6,6 +6,7 @@ import type { BackgroundRemover } from "./background-remover.js";
 import type { Catalogue } from "./catalogue.js";
 import type { Drawn } from "./jobs.js";
 import type { PictureModel } from "./picture-model.js";
+import { geminiTokens } from "./providers.js";
 import { makeWebp } from "./sticker-webp.js";
 
 export interface Studio {
@@ -18,15 +19,22 @@ export interface Studio {
 /** `tell` is called before each step, with words for the user. */
 export async function drawSticker(
   { storage, catalogue, pictures, remover }: Studio,
-  ctx: Pick<JobContext, "id" | "step" | "call">,
+  ctx: Pick<JobContext, "id" | "step" | "call" | "use">,
   { folder, words }: { folder: string; words: string },
   tell: (doing: string) => Promise<void> = async () => {},
 ): Promise<Drawn> {
   const draft = `${folder}/${ctx.id}-${createHash("sha256").update(words).digest("hex").slice(0, 8)}`;
   await tell("drawing");
+  // A run that finds the picture uses none.
+  let tokens = 0;
   const picture = await ctx.step("picture", () =>
-    drawnOnce(storage, `${draft}-picture.png`, async () => pictures.draw(ctx, await catalogue.promptOf(words))),
+    drawnOnce(storage, `${draft}-picture.png`, async () => {
+      const drawn = await pictures.draw(ctx, await catalogue.promptOf(words));
+      tokens = drawn.tokens;
+      return drawn;
+    }),
   );
+  await ctx.use(geminiTokens, { tokens });
   await tell("cutting out");
   const cutout = await ctx.step("cutout", () =>
     drawnOnce(storage, `${draft}-cutout.png`, async () => remover.remove(ctx, await fileOf(storage, picture.key))),

@@ -1,7 +1,7 @@
 // The kinds of jobs, shared by the process that takes updates and the workers that draw.
 import { defineJob, exponential } from "fairmill";
 import { z } from "zod";
-import { gemini } from "./providers.js";
+import { gemini, geminiTokens, PICTURE_TOKENS } from "./providers.js";
 
 /** A drawing that a step made: where its file is, and which service made it. */
 export interface Drawn {
@@ -9,19 +9,20 @@ export interface Drawn {
   readonly by: string;
 }
 
+const tokens = geminiTokens.with({ tokens: PICTURE_TOKENS });
 const request = z.object({ user: z.string(), chat: z.number(), words: z.string().min(1).max(200) });
 
 /**
  * One sticker for one user. It costs a credit of the user: reserved from now on, captured when the sticker is made, given back when it is not.
- * A user has one at a time, and a second request is refused rather than queued: the answer comes at once, in words, and nobody finds
- * five credits reserved for requests that were meant as impatience.
+ * A user has one at a time, and a second request is refused rather than queued: the answer comes at once, in words, and an
+ * impatient user does not find five credits reserved.
  */
 export const makeSticker = defineJob({
   kind: "sticker.make",
   queue: "stickers",
   input: request,
   key: ({ user }) => user,
-  limits: { active: 1, whenActive: "refuse", rate: { limit: 5, per: "1m", at: "enqueue" } },
+  limits: { active: 1, whenActive: "refuse", rate: { limit: 5, per: "1m", at: "enqueue" }, uses: [tokens] },
   credits: { account: ({ user }) => user },
   // While no model is open, jobs wait in their lanes and hold no worker: `fairmill why` says which provider they wait for.
   needs: [gemini],
@@ -42,6 +43,7 @@ export const apologise = defineJob({
 export const drawPackSticker = defineJob<{ pack: string; creature: string; mood: string }, { key: string }>({
   kind: "pack.sticker",
   queue: "packs",
+  limits: { uses: [tokens] },
   needs: [gemini],
   retry: { attempts: 4, backoff: exponential({ base: "1s", cap: "30s" }) },
   timeout: "2m",

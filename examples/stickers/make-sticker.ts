@@ -15,11 +15,11 @@ export const stickerHandler = (parts: Parts): Handler =>
       await ctx.progress({ doing });
       await status.change(`“${words}”: ${doing} …`);
     });
-    // Stored with the end of this job, together with the capture of the credit: both or neither, however often the handler runs.
+    // A second behind the last line in the chat. Stored with the end of this job, together with the capture of the credit: both or neither, however often the handler runs.
     await ctx.publish(
       parts.telegram,
       { chat, sticker: drawn.key, job: ctx.id },
-      { idempotencyKey: `sticker-${ctx.id}` },
+      { idempotencyKey: `sticker-${ctx.id}`, delay: status.restMs },
     );
     return drawn;
   });

@@ -1,7 +1,7 @@
 // The picture model: words in, a picture out. While the first model is closed or fails, the second one is asked.
 import type { JobContext } from "fairmill";
 import type { CallContext } from "fairmill/observe";
-import { gemini, secondModel } from "./providers.js";
+import { gemini, PICTURE_TOKENS, secondModel } from "./providers.js";
 import { goodAnswer, ServiceRefusedError } from "./service-answer.js";
 import type { Settings } from "./settings.js";
 
@@ -9,12 +9,15 @@ export interface Picture {
   readonly bytes: Uint8Array;
   /** Which model drew it. */
   readonly by: string;
+  /** What the model counted for it. */
+  readonly tokens: number;
 }
 
 interface Generated {
   readonly candidates?: readonly {
     readonly content?: { readonly parts?: readonly { readonly inlineData?: { readonly data: string } }[] };
   }[];
+  readonly usageMetadata?: { readonly totalTokenCount?: number };
 }
 
 export class PictureModel {
@@ -28,11 +31,11 @@ export class PictureModel {
     const [first, second] = this.#settings.models;
     return ctx.call(gemini, async (call) => {
       const model = call.provider === secondModel ? second : first;
-      return { bytes: await this.#ask(call, model, prompt), by: model };
+      return { ...(await this.#ask(call, model, prompt)), by: model };
     });
   }
 
-  async #ask(call: CallContext, model: string, prompt: string): Promise<Uint8Array> {
+  async #ask(call: CallContext, model: string, prompt: string): Promise<Omit<Picture, "by">> {
     const { apiRoot, apiKey } = this.#settings;
     const answer = await fetch(`${apiRoot}/v1beta/models/${model}:generateContent`, {
       method: "POST",
@@ -43,11 +46,11 @@ export class PictureModel {
       }),
       signal: call.signal,
     });
-    const { candidates } = (await (await goodAnswer(call, answer)).json()) as Generated;
+    const { candidates, usageMetadata } = (await (await goodAnswer(call, answer)).json()) as Generated;
     const parts = candidates?.flatMap(({ content }) => content?.parts ?? []) ?? [];
     const picture = parts.find(({ inlineData }) => inlineData)?.inlineData;
     // An answer in words is the model's way to say no; it was paid for all the same.
     if (!picture) throw new ServiceRefusedError(`The model ${model} would not draw this.`);
-    return Buffer.from(picture.data, "base64");
+    return { bytes: Buffer.from(picture.data, "base64"), tokens: usageMetadata?.totalTokenCount ?? PICTURE_TOKENS };
   }
 }

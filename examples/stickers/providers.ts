@@ -1,6 +1,6 @@
 // The services outside, as Fairmill knows them: their limits, breakers, prices and substitutes hold for all workers together. The limits can be looked at,
 // and a service closed by hand, while everything runs: `fairmill providers`.
-import { defineProvider } from "fairmill";
+import { defineLimit, defineProvider } from "fairmill";
 
 /** Short times, so that one sees a breaker open and close. Half a minute each is usual. */
 const breaker = { failureRate: 0.5, minCalls: 8, window: "10s", openFor: "5s" } as const;
@@ -22,6 +22,10 @@ export const gemini = defineProvider({
   fallback: secondModel,
   cost: 0.134,
 });
+
+/** What the account may use in a minute, of both models. A job takes an estimate when it starts, and says afterwards what it was. */
+export const geminiTokens = defineLimit("gemini-tokens", { tokens: 1_000_000, per: "1m" });
+export const PICTURE_TOKENS = 1_400;
 
 /** Cut out by ourselves, less finely: always there, and free. */
 export const ownCutout = defineProvider({ name: "own-cutout", timeout: "60s" });

@@ -13,13 +13,20 @@ export interface WebhookServer {
 export async function startWebhookServer(bot: Bot, secretToken: string, port = 0): Promise<WebhookServer> {
   await bot.init();
   const takeUpdate = webhookCallback(bot, "http", { secretToken });
+  let isStopping = false;
+  const tell = tellNowAndThen();
   const server = createServer((request, response) => {
+    // Also over connections that are open: Telegram brings it again, to the next process.
+    if (isStopping) {
+      response.writeHead(503, { connection: "close" }).end();
+      return;
+    }
     if (request.method !== "POST" || request.url !== "/telegram") {
       response.writeHead(404).end();
       return;
     }
     takeUpdate(request, response).catch((error: unknown) => {
-      console.error(`error: An update was not taken: ${error instanceof Error ? error.message : error}`);
+      tell(error);
       if (!response.headersSent) response.writeHead(500);
       response.end();
     });
@@ -27,7 +34,26 @@ export async function startWebhookServer(bot: Bot, secretToken: string, port = 0
   await new Promise<void>((resolve, reject) => server.once("error", reject).listen(port, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/telegram`,
-    stop: () => close(server),
+    stop: () => {
+      isStopping = true;
+      return close(server);
+    },
+  };
+}
+
+const TELL_MS = 5_000;
+
+/** A database that is away fails every update: one line in a while says so for all of them. */
+function tellNowAndThen(): (error: unknown) => void {
+  let untold = 0;
+  let toldAt = Number.NEGATIVE_INFINITY;
+  return (error) => {
+    untold++;
+    if (performance.now() - toldAt < TELL_MS) return;
+    const what = untold === 1 ? "An update was" : `${untold} updates were`;
+    console.error(`error: ${what} not taken; Telegram repeats that: ${error instanceof Error ? error.message : error}`);
+    toldAt = performance.now();
+    untold = 0;
   };
 }
 

@@ -5,11 +5,24 @@ import {
   defineConfig,
   defineFlow,
   defineJob,
+  defineProvider,
   exponential,
   handle,
   handleFlow,
   NotDeliveredError,
 } from "fairmill";
+
+/** The models that draw. One of them is down for a while, so that the other one takes over. */
+const inkwell = defineProvider({ name: "inkwell", cost: 0.05 });
+const pixelforge = defineProvider({
+  name: "pixelforge",
+  cost: 0.02,
+  limits: { perSecond: 20, inFlight: 8 },
+  breaker: { failureRate: 0.5, minCalls: 5, window: "20s", openFor: "15s" },
+  fallback: inkwell,
+});
+const cutout = defineProvider({ name: "cutout", cost: 0.004 });
+const isDown = () => Math.floor(Date.now() / 1_000) % 210 < 25;
 
 const retry = { attempts: 3, backoff: exponential({ base: "4s", cap: "20s" }) };
 export const draw = defineJob({
@@ -43,7 +56,7 @@ export const hooks = defineChannel({
   receiver: "takes-key",
   send: async ({ to }) => {
     await sleep(40 + Math.random() * 200);
-    if (to.includes("slow") && Math.random() < 0.7) throw new NotDeliveredError("503 Service Unavailable");
+    if (to.includes("slow") && Math.random() < 0.4) throw new NotDeliveredError("503 Service Unavailable");
     return { status: 200 };
   },
 });
@@ -70,7 +83,13 @@ export const pack = defineFlow({ name: "sticker-pack" }, (flow) => {
   });
 });
 
-const fail = (name, code, message) => Object.assign(new Error(message), { name, code });
+/** Pictures of the dashboard shall not show where this repository lies. */
+const HERE = new URL("../..", import.meta.url).href;
+function fail(name, code, message) {
+  const error = Object.assign(new Error(message), { name, ...(code && { code }) });
+  error.stack = error.stack.replaceAll(HERE, "file:///app/");
+  return error;
+}
 
 export default defineConfig({
   handlers: [
@@ -78,17 +97,17 @@ export default defineConfig({
     handle(draw, async (ctx) => {
       ctx.log.info({ words: ctx.input.words }, "drawing");
       const picture = await ctx.step("draw", async () => {
-        await sleep(500 + Math.random() * 1_400);
-        if (Math.random() < 0.04)
-          throw fail(
-            "ProviderError",
-            "PROVIDER_TIMEOUT",
-            `The picture model did not answer within ${8 + Math.floor(Math.random() * 4)} s.`,
-          );
-        return { bytes: 41_000 + Math.floor(Math.random() * 9_000) };
+        if (Math.random() < 0.03)
+          throw fail("PromptError", "PROMPT_REFUSED", "The prompt was refused by the content policy.");
+        return ctx.call(pixelforge, async ({ provider }) => {
+          await sleep(500 + Math.random() * 1_400);
+          if (provider.name === "pixelforge" && isDown())
+            throw Object.assign(fail("ProviderError", "PROVIDER_DOWN", "503 Service Unavailable"), { status: 503 });
+          return { bytes: 41_000 + Math.floor(Math.random() * 9_000) };
+        });
       });
       await ctx.progress({ percent: 70 });
-      await ctx.step("cut out", () => sleep(250 + Math.random() * 500));
+      await ctx.step("cut out", () => ctx.call(cutout, () => sleep(250 + Math.random() * 500, "cut")));
       await ctx.publish(
         chat,
         { chat: 17, text: `Your sticker of ${ctx.input.words} is ready.` },
@@ -137,6 +156,11 @@ export default defineConfig({
     imports: { concurrency: 2 },
     reports: { concurrency: 2 },
     outbox: { concurrency: 3 },
+  },
+  dashboard: {
+    creditWorth: 0.04,
+    links: ({ kind, id }) =>
+      kind === "sticker.draw" ? [{ label: "Customer", url: `https://admin.example/orders/${id}` }] : [],
   },
   alerts: { every: "5s" },
   recordEvery: "5s",

@@ -14,10 +14,12 @@ const pick = (list) => list[Math.floor(Math.random() * list.length)];
 
 export async function settle(client) {
   await client.tenants.set("globex", { weight: 2 });
-  await client.tenants.set("initech", { maxRunning: 2 });
+  await client.tenants.set("initech", { maxRunning: 1 });
   await client.queues.set("imports", { maxRunning: 2 });
   await client.kinds.set("mail.send", { rate: { limit: 600, per: "1m" } });
-  await client.tenants.set("umbrella", { rate: { limit: 30, per: "1m" } });
+  await client.tenants.set("umbrella", { rate: { limit: 48, per: "1m" } });
+  await client.budgets.set({ tenant: "acme", per: "day", soft: 12, hard: 40 });
+  await client.budgets.set({ tenant: "globex", per: "month", hard: 25 });
   for (let n = 1; n <= 8; n++)
     await client.credits.grant(`user-${n}`, n === 5 ? 12 : 200 + 50 * n, { reason: "monthly plan" });
   const every = (cron, job, input, more = {}) => ({ cron, timezone: "Europe/Madrid", job, input, ...more });
@@ -45,19 +47,20 @@ export async function run(client, minutes, say, isOver) {
         orders.push(
           client.enqueue(
             draw,
-            { user: `user-${1 + Math.floor(Math.random() * 8)}`, words: pick(WORDS), large: Math.random() < 0.2 },
+            {
+              user: `user-${1 + Math.floor(Math.random() * (count > 1 ? 2 : 8))}`,
+              words: pick(WORDS),
+              large: Math.random() < 0.2,
+            },
             { tenant, tags: ["app"] },
           ),
         );
     };
-    drawFor("acme", at() > 0.3 && at() < 0.5 ? 4 : 1);
+    drawFor("acme", at() > 0.35 && at() < 0.75 ? 4 : 1);
     if (second % 2 === 0) drawFor("globex", 1);
     if (second % 4 === 0) drawFor("hooli", 1);
     if (second % 3 === 0)
-      orders.push(
-        client.enqueue(upscale, { mood: second }, { tenant: "initech" }),
-        client.enqueue(upscale, { mood: second }, { tenant: "initech" }),
-      );
+      orders.push(...Array.from({ length: 4 }, (_, mood) => client.enqueue(upscale, { mood }, { tenant: "initech" })));
     for (let n = 0; n < 6; n++)
       orders.push(
         client.enqueue(
@@ -103,7 +106,7 @@ export async function run(client, minutes, say, isOver) {
 /** What people did, over the API like in the dashboard. */
 export async function act(ask) {
   await ask("POST", "queues/videos/pause");
-  await ask("PUT", "tenants/initech", { maxRunning: 1 });
+  await ask("PUT", "tenants/initech", { maxRunning: 2 });
   await ask("POST", "credits/user-5/grant", { amount: 40, reason: "sorry for the wait" });
   await ask("POST", "bulk", {
     action: "redrive",

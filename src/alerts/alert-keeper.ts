@@ -1,14 +1,16 @@
 // Evaluates alerts: one process of the fleet at a time, each round once, and every change is written with what is sent of it in one transaction. So a
 // message goes out once per change, however many workers there are and whichever of them die.
+import type { Bus } from "../base/bus.js";
+import type { Clock } from "../base/clock.js";
 import type { Logger } from "../base/log.js";
 import type { Queryable } from "../base/queryable.js";
 import type { Service } from "../base/service.js";
 import type { Database } from "../db/database.js";
-import { recordFleet } from "../metrics/backlog.js";
 import { type Figures, readFigures } from "../metrics/figures.js";
-import { type NewSample, recordSamples } from "../metrics/metrics-client.js";
+import { type NewSample, recordRound } from "../metrics/metrics-client.js";
 import type { AlertSettings } from "./alert-settings.js";
 import {
+  type AlertRound,
   type AlertRow,
   beginRound,
   dropPending,
@@ -36,7 +38,20 @@ export interface AlertContext {
   readonly db: Database;
   readonly log: Logger;
   readonly identity: { readonly id: string };
+  /** For workers: how they learn that another one evaluates. */
+  readonly bus?: Bus<AlertNews>;
+  readonly clock?: Clock;
 }
+
+export interface AlertNews {
+  alertsEvaluated: { readonly worker: string };
+}
+
+/** So much later than the worker that evaluated last come the others: only if that one does not. */
+const STAND_IN_MS = { least: 1_000, spread: 3_000 };
+
+/** The look at the fleet takes at most one part in so many of the time: while an old snapshot is open, it walks over all that cannot be removed. */
+const LOOK_PARTS = 20;
 
 /** What is sent of a change. */
 export interface ToldChange {
@@ -58,31 +73,66 @@ export class AlertKeeper implements Service {
   readonly retry = { firstMs: 1_000, maxMs: 60_000 };
   readonly #context: AlertContext;
   readonly #settings: AlertSettings;
+  #hasStoredRules = false;
+  /** Until then another worker evaluates. */
+  #coveredUntilMs = Number.NEGATIVE_INFINITY;
+  /** How long the last look took. */
+  #lookMs = 0;
 
   constructor(context: AlertContext, settings: AlertSettings) {
     this.#context = context;
     this.#settings = settings;
   }
 
+  connect(): void {
+    const { bus, clock, identity } = this.#context;
+    bus?.on("alertsEvaluated", ({ worker }) => {
+      if (worker === identity.id || !clock) return;
+      const laterMs = STAND_IN_MS.least + STAND_IN_MS.spread * clock.random();
+      this.#coveredUntilMs = clock.monotonic() + this.#everyMs + laterMs;
+    });
+  }
+
   /** Not at the start: a process that has just begun knows no more than others. */
   async runOnce(_signal: AbortSignal, isOnTime: boolean): Promise<number> {
+    const coveredMs = this.#coveredUntilMs - (this.#context.clock?.monotonic() ?? 0);
+    if (isOnTime && coveredMs > 0) return coveredMs;
     if (isOnTime) await this.evaluate();
-    return this.#settings.everyMs;
+    return this.#everyMs;
+  }
+
+  get #everyMs(): number {
+    return Math.max(this.#settings.everyMs, LOOK_PARTS * this.#lookMs);
   }
 
   /** Evaluates, if it is time and no other process does it. Returns what has changed; undefined: it was not this one's turn. */
-  async evaluate(everyMs = this.#settings.everyMs): Promise<readonly ToldChange[] | undefined> {
-    const { db, identity } = this.#context;
+  async evaluate(everyMs = this.#everyMs): Promise<readonly ToldChange[] | undefined> {
+    const { db, identity, clock } = this.#context;
     // A little early is better than every second time: workers do not wake on the same beat.
     const round = await beginRound(db, identity.id, everyMs * 0.9);
     if (round === undefined) return undefined;
+    const fromMs = clock?.monotonic() ?? 0;
     const figures = await readFigures(db);
-    const told = await db.transaction((tx) => this.#write(tx, round, figures));
+    this.#lookMs = (clock?.monotonic() ?? 0) - fromMs;
+    const told = this.#isAsBefore(round, figures)
+      ? []
+      : await db.transaction((tx) => this.#write(tx, round.round, figures));
     if (told === undefined) return undefined;
+    this.#hasStoredRules = true;
     for (const change of told) this.#tell(change);
-    await recordSamples(db, await this.#fleetSamples(figures));
-    await recordFleet(db);
+    await recordRound(db, fleetSamples(round, figures));
     return told;
+  }
+
+  /** Nothing is open, nothing begins, and the rules on record are this worker's: there is nothing to write. */
+  #isAsBefore({ before, isOpen }: AlertRound, figures: Figures): boolean {
+    if (isOpen || !this.#hasStoredRules || before !== this.#context.identity.id) return false;
+    const samples = samplesOf(figures);
+    const nowMs = figures.at.getTime();
+    return this.#settings.rules.every((rule) => {
+      const { state, changes } = evaluate(rule, samples[rule.metric], new Map(), nowMs);
+      return state.size === 0 && changes.length === 0;
+    });
   }
 
   async #write(tx: Queryable, round: string, figures: Figures): Promise<ToldChange[] | undefined> {
@@ -170,41 +220,29 @@ export class AlertKeeper implements Service {
     const level = what === "resolved" || severity === "info" ? "info" : severity === "warning" ? "warn" : "error";
     this.#context.log[level](facts, what === "fired" ? `Alert: ${message}` : `Alert is over: ${message}`);
   }
-
-  /** Lines over time that no interval record has: of the whole fleet, once a round. */
-  async #fleetSamples({ workers, outbox, at }: Figures): Promise<NewSample[]> {
-    const [ids] = await this.#context.db.query<{ last: number; before: number | null; before_at: Date | null }>(
-      JOB_IDS,
-    );
-    const one = (name: string, value: number): NewSample => ({
-      name: `fleet.${name}`,
-      label: "",
-      count: 1,
-      sum: value,
-      max: value,
-    });
-    const passedS = ids?.before_at ? (at.getTime() - ids.before_at.getTime()) / 1000 : 0;
-    const perSecond =
-      ids && ids.before !== null && passedS > 0.5 && ids.last >= ids.before
-        ? (ids.last - ids.before) / passedS
-        : undefined;
-    return [
-      one("workers", workers.length),
-      one(
-        "capacity",
-        workers.reduce((sum, { capacity }) => sum + capacity, 0),
-      ),
-      one("outbox_lag_ms", outbox.oldestMs),
-      ...(ids ? [one("job_ids", ids.last)] : []),
-      ...(perSecond === undefined ? [] : [one("jobs_in", perSecond)]),
-    ];
-  }
 }
 
-/** How many ids were given out, and how many the last time: what came in between, near enough. */
-const JOB_IDS = `select s.last_value::float8 as last, p.sum as before, p.at as before_at from fairmill.job_id_seq s
-  left join lateral (select x.sum, x.at from fairmill.metric_sample x where x.name = 'fleet.job_ids' and x.at > now() - interval '5 minutes'
-    order by x.at desc limit 1) p on true`;
+/** Lines over time that no interval record has: of the whole fleet, once a round. */
+function fleetSamples({ lastId, lastIdBefore, beforeMs }: AlertRound, { workers, outbox }: Figures): NewSample[] {
+  const one = (name: string, value: number): NewSample => ({
+    name: `fleet.${name}`,
+    label: "",
+    count: 1,
+    sum: value,
+    max: value,
+  });
+  const isKnown = lastIdBefore !== null && beforeMs !== null && beforeMs > 500 && lastId >= lastIdBefore;
+  return [
+    one("workers", workers.length),
+    one(
+      "capacity",
+      workers.reduce((sum, { capacity }) => sum + capacity, 0),
+    ),
+    one("outbox_lag_ms", outbox.oldestMs),
+    one("job_ids", lastId),
+    ...(isKnown ? [one("jobs_in", ((lastId - lastIdBefore) / beforeMs) * 1000)] : []),
+  ];
+}
 
 const toldOf = (
   alert: string,

@@ -5,13 +5,34 @@ import type { AlertChange, SubjectState } from "./evaluate.js";
 import type { AlertRule } from "./rule.js";
 import type { Severity } from "./rule-settings.js";
 
-const BEGIN = `update fairmill.alert_round r set round_no = r.round_no + 1, begun_at = clock_timestamp(), worker = $1
-  where r.begun_at <= clock_timestamp() - $2 * interval '1 millisecond' and exists (select from fairmill.alert_round x for update skip locked)
-  returning r.round_no::text as round`;
+// Tells other workers, which need not ask then, and reads what decides whether the round has anything to write.
+const BEGIN = `with before as materialized (select x.worker from fairmill.alert_round x), begun as (
+    update fairmill.alert_round r set round_no = r.round_no + 1, begun_at = clock_timestamp(), worker = $1
+    where r.begun_at <= clock_timestamp() - $2 * interval '1 millisecond' and exists (select from fairmill.alert_round x for update skip locked)
+    returning r.round_no::text as round)
+  select begun.round, (select b.worker from before b) as before, exists (select from fairmill.alert a where a.state <> 'resolved') as "isOpen",
+    s.last_value::float8 as "lastId", p.sum as "lastIdBefore", extract(epoch from clock_timestamp() - p.at)::float8 * 1000 as "beforeMs",
+    pg_notify($3, '!alerts ' || $1)::text
+  from begun cross join fairmill.job_id_seq s
+  left join lateral (select x.sum, x.at from fairmill.metric_sample x where x.name = 'fleet.job_ids' and x.at > now() - interval '5 minutes'
+    order by x.at desc limit 1) p on true`;
 
-/** The number of the round, where it is time for one and no other process has begun it. */
-export async function beginRound(db: Database, worker: string, everyMs: number): Promise<string | undefined> {
-  return (await db.query<{ round: string }>(BEGIN, [worker, everyMs]))[0]?.round;
+export interface AlertRound {
+  /** Its number. */
+  readonly round: string;
+  /** The worker that began the round before it. */
+  readonly before: string | null;
+  /** There are alerts that are pending or fire. */
+  readonly isOpen: boolean;
+  /** The newest id of a job, and at the last sample: what came in between, near enough. */
+  readonly lastId: number;
+  readonly lastIdBefore: number | null;
+  readonly beforeMs: number | null;
+}
+
+/** The round, where it is time for one and no other process has begun it. */
+export async function beginRound(db: Database, worker: string, everyMs: number): Promise<AlertRound | undefined> {
+  return (await db.query<AlertRound>(BEGIN, [worker, everyMs, db.schema]))[0];
 }
 
 /** Locks the round; false when another one has begun since. */

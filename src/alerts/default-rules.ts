@@ -52,6 +52,12 @@ export const DEFAULT_RULES: Readonly<Record<string, AlertRuleSettings>> = {
     severity: "critical",
     description: "A provider takes more than 30 seconds on average",
   },
+  "budget-soft": {
+    metric: "budget_soft",
+    above: 0.999999999,
+    severity: "warning",
+    description: "A budget of a tenant has come to its soft threshold",
+  },
   "storage-size": {
     metric: "storage_size",
     above: 10 * GB,

@@ -31,6 +31,8 @@ const EXPRESSIONS: Record<AlertMetric, Expression | undefined> = {
     title: "Overdue schedules",
     unit: "s",
   },
+  // Names tenants, which metrics do not.
+  budget_soft: undefined,
   outbox_unknown: { expr: "fairmill_outbox_unknown", title: "Messages that need review", unit: "short" },
   outbox_lag: { expr: "fairmill_outbox_lag_seconds", title: "Outbox lag", unit: "s" },
   unserved_jobs: {

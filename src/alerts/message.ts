@@ -4,14 +4,21 @@ import type { AlertRule } from "./rule.js";
 
 const SUBJECT_CHARS_MAX = 200;
 
-/** "More than 50 jobs wait in a queue: mails has 61 jobs". */
+/** "More than 50 jobs wait in a queue: mails, 61 jobs". */
 export function messageOf(
-  { description, unit }: AlertRule,
+  { description, unit, above, clearAt }: AlertRule,
   subject: string,
   { value, detail }: Pick<SubjectState, "value" | "detail">,
 ): string {
-  const who = subject === "" ? "" : `${subject.slice(0, SUBJECT_CHARS_MAX)} `;
-  return `${description}: ${who}${shownValue(value, unit)}${detail === undefined ? "" : ` (${detail})`}`;
+  const who = subject.slice(0, SUBJECT_CHARS_MAX);
+  // Still firing, but no longer above: without these words the sentence would contradict itself.
+  const isBelow =
+    value <= above
+      ? `was above, is at ${shownValue(value, unit)} now, clear at ${shownValue(clearAt, unit)}`
+      : undefined;
+  const said =
+    isBelow === undefined ? `${who && `${who}, `}${shownValue(value, unit)}` : `${who && `${who} `}${isBelow}`;
+  return `${description}: ${said}${detail === undefined ? "" : ` (${detail})`}`;
 }
 
 export function shownValue(value: number, unit: string): string {

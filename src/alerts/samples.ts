@@ -21,6 +21,7 @@ export const UNITS = {
   storage_size: "bytes",
   database_size: "bytes",
   schedule_overdue: "s",
+  budget_soft: "ratio",
   outbox_unknown: "messages",
   outbox_lag: "s",
   unserved_jobs: "jobs",
@@ -76,6 +77,7 @@ export function samplesOf(figures: Figures): AlertSamples {
     storage_size: reported("storage_size").map(({ label, last }) => ({ subject: label, value: last })),
     database_size: alone(figures.databaseBytes),
     schedule_overdue: figures.overdue.map(({ schedule, ms }) => ({ subject: schedule, value: seconds(ms) })),
+    budget_soft: figures.budgets.map(({ budget, ratio, spent }) => ({ subject: budget, value: ratio, detail: spent })),
     outbox_unknown: alone(figures.outbox.unknown),
     outbox_lag: alone(seconds(figures.outbox.oldestMs)),
     // A queue that was paused on purpose needs no worker.

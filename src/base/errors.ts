@@ -142,3 +142,16 @@ export class ScheduleNotFoundError extends FairmillError {
     this.schedule = schedule;
   }
 }
+
+/** A schedule was changed since the caller looked at it. */
+export class ScheduleChangedError extends FairmillError {
+  override readonly name = "ScheduleChangedError";
+  readonly schedule: string;
+  constructor(schedule: string) {
+    super(
+      "FAIRMILL_SCHEDULE_CHANGED",
+      `The schedule "${schedule}" was changed since you looked at it; nothing was done. Look again, and say what is to change now.`,
+    );
+    this.schedule = schedule;
+  }
+}

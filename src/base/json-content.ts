@@ -16,18 +16,17 @@ export function cleanText(text: string): string {
 }
 
 /** Serialises a job's input, or throws: InputInvalidError names the path, PayloadTooLargeError the limit. */
-export function serializeInput(kind: string, input: unknown): string {
+export function serializeInput(kind: string, input: unknown, bytesMax = PAYLOAD_BYTES_MAX): string {
   const value = input === undefined ? {} : input;
-  const text = textOf(kind, value);
-  const bytes = text.length > PAYLOAD_BYTES_MAX / 3 ? Buffer.byteLength(text) : text.length;
-  if (bytes > PAYLOAD_BYTES_MAX)
-    throw new PayloadTooLargeError(kind, `${bytes} bytes of JSON where ${PAYLOAD_BYTES_MAX} are kept`);
+  const text = textOf(kind, value, bytesMax);
+  const bytes = text.length > bytesMax / 3 ? Buffer.byteLength(text) : text.length;
+  if (bytes > bytesMax) throw new PayloadTooLargeError(kind, `${bytes} bytes of JSON where ${bytesMax} are kept`);
   return text;
 }
 
-function textOf(kind: string, value: unknown): string {
+function textOf(kind: string, value: unknown, bytesMax: number): string {
   try {
-    return serializePlain(value) ?? serializeInspected(kind, value);
+    return serializePlain(value) ?? serializeInspected(kind, value, bytesMax);
   } catch (error) {
     if (error instanceof FairmillError) throw error;
     // A getter or a proxy of the caller's.
@@ -37,15 +36,19 @@ function textOf(kind: string, value: unknown): string {
 
 /**
  * The JSON of several inputs as one list, at half the price of one by one. Undefined when one of them takes a closer look, or when the
- * list may be longer than this many characters.
+ * list may be longer than this many characters, or one of them than this many bytes.
  */
-export function serializePlainList(inputs: readonly unknown[], charsMax: number): string | undefined {
+export function serializePlainList(
+  inputs: readonly unknown[],
+  charsMax: number,
+  bytesMax = PAYLOAD_BYTES_MAX,
+): string | undefined {
   try {
     let weight = 0;
     for (const input of inputs) {
       const own = weighPlain(input, 1);
       weight += own;
-      if (own > PLAIN_WEIGHT_MAX || weight > charsMax / BYTES_PER_WEIGHT) return undefined;
+      if (own > bytesMax / BYTES_PER_WEIGHT || weight > charsMax / BYTES_PER_WEIGHT) return undefined;
     }
     return "toJSON" in inputs ? undefined : textWithoutEscapes(inputs);
   } catch {
@@ -103,8 +106,8 @@ function weighPlain(value: unknown, depth: number): number {
   return weight === NUMBER_WEIGHT && emptiedBy(value) !== undefined ? Number.POSITIVE_INFINITY : weight;
 }
 
-function serializeInspected(kind: string, value: unknown): string {
-  const walk: Walk = { kind, issues: [], charsMin: 0 };
+function serializeInspected(kind: string, value: unknown, bytesMax: number): string {
+  const walk: Walk = { kind, bytesMax, issues: [], charsMin: 0 };
   const text = inspect(walk, value, "", 1) ? undefined : JSON.stringify(value);
   if (walk.issues.length > 0 || text === undefined) throw new InputInvalidError(kind, walk.issues);
   return text;
@@ -112,6 +115,7 @@ function serializeInspected(kind: string, value: unknown): string {
 
 interface Walk {
   readonly kind: string;
+  readonly bytesMax: number;
   /** They stop at ten: enough to see what is wrong. */
   readonly issues: InputIssue[];
   /** The JSON of what was seen so far is at least this long. Ends the walk through values that contain others again and again. */
@@ -120,10 +124,9 @@ interface Walk {
 
 /** Walks the value; true when a fault was found. */
 function inspect(walk: Walk, value: unknown, path: string, depth: number): boolean {
-  const { kind, issues } = walk;
+  const { kind, bytesMax, issues } = walk;
   walk.charsMin += typeof value === "string" ? value.length : 1;
-  if (walk.charsMin > PAYLOAD_BYTES_MAX)
-    throw new PayloadTooLargeError(kind, `more than ${PAYLOAD_BYTES_MAX} bytes of JSON`);
+  if (walk.charsMin > bytesMax) throw new PayloadTooLargeError(kind, `more than ${bytesMax} bytes of JSON`);
   switch (typeof value) {
     case "string":
       return isBadText(value) && fault(issues, path, "text with NUL or half a surrogate pair");
@@ -197,13 +200,16 @@ function fault(issues: InputIssue[], path: string, message: string): true {
 }
 
 /** Serialises what a handler returned. Never throws: `undefined` means that there is nothing to keep, `problem` says why. */
-export function serializeResult(value: unknown): { json: string | undefined; problem?: string } {
+export function serializeResult(
+  value: unknown,
+  bytesMax = PAYLOAD_BYTES_MAX,
+): { json: string | undefined; problem?: string } {
   if (value === undefined) return { json: undefined };
   try {
     const json = JSON.stringify(value);
     if (json === undefined) return { json: undefined, problem: `a ${typeof value} is not JSON` };
-    if (json.length > PAYLOAD_BYTES_MAX / 3 && Buffer.byteLength(json) > PAYLOAD_BYTES_MAX)
-      return { json: undefined, problem: `it has more than ${PAYLOAD_BYTES_MAX} bytes of JSON` };
+    if (json.length > bytesMax / 3 && Buffer.byteLength(json) > bytesMax)
+      return { json: undefined, problem: `it has more than ${bytesMax} bytes of JSON` };
     if (isTooDeep(json)) return { json: undefined, problem: `it is nested deeper than ${PAYLOAD_DEPTH_MAX} levels` };
     // JSON.stringify writes lone surrogates and NUL as \ud800 and \u0000: both are refused by jsonb.
     return { json: /\\u(?:0000|d[89a-f])/.test(json) ? JSON.stringify(cleanValue(JSON.parse(json))) : json };

@@ -54,6 +54,12 @@ function keysOf(given: unknown): string[] | undefined {
   return Object.entries(given).map(([key]) => key);
 }
 
+/** Throws unless the value is a number of money, like 0.04, or left out. */
+export function checkWorth(value: unknown, setting: string): void {
+  if (value === undefined || (typeof value === "number" && value >= 0 && Number.isFinite(value))) return;
+  throw new ConfigError(setting, `${setting}: ${showValue(value)} is not what a credit is worth, like 0.04.`);
+}
+
 /** Throws unless the value is a whole number within the bounds. */
 export function wholeNumber(value: unknown, min: number, max: number, setting: string): number {
   if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max) return value;

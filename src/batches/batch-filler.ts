@@ -72,8 +72,8 @@ class Filler implements BatchAdder {
 
   async add<In>(definition: JobDefinition<In, unknown>, input: In, options: EnqueueOptions = {}): Promise<void> {
     refuseUnknown(options, OF_MEMBER, "batch.add");
-    const { rules, codec, chain } = this.#makers;
-    const job = newJob(definition, input, { tenant: this.#tenant, ...options }, codec, chain);
+    const { rules, codec, chain, contents } = this.#makers;
+    const job = newJob(definition, input, { tenant: this.#tenant, ...options }, codec, chain, contents);
     const made = job instanceof Promise ? await job : job;
     if (!rules.knows(definition)) await rules.tell(definition);
     this.#jobs.push(made);

@@ -64,7 +64,7 @@ export interface Batch {
   };
   readonly createdAt: Date;
   readonly startedAt: Date | null;
-  readonly completedAt: Date | null;
+  readonly endedAt: Date | null;
   readonly cancelRequestedAt: Date | null;
 }
 
@@ -88,7 +88,7 @@ const CANCEL_MEMBERS = 'select cancelled, is_more as "isMore" from fairmill.canc
 export const LIVE_COUNTED_MAX = 10_000;
 export const BATCH = `b.id, b.role, b.name, b.tenant, b.state, b.parent, c.done, c.dead, c.cancelled, c.live, c.done + c.dead + c.cancelled + c.live as registered, c.last_at as "lastRegisteredAt", b.failed, b.lost,
   json_build_object('success', b.success_job::text, 'complete', b.complete_job::text, 'death', b.death_job::text) as callbacks,
-  b.created_at as "createdAt", b.started_at as "startedAt", b.ended_at as "completedAt", b.cancel_requested_at as "cancelRequestedAt"`;
+  b.created_at as "createdAt", b.started_at as "startedAt", b.ended_at as "endedAt", b.cancel_requested_at as "cancelRequestedAt"`;
 /** Of a flow everything in it counts: its jobs are members of its nodes. */
 export const COUNTS = `cross join lateral (
     select sum(n.done)::integer as done, sum(n.dead)::integer as dead, sum(n.cancelled)::integer as cancelled, least(sum(n.live), ${LIVE_COUNTED_MAX})::integer as live,
@@ -203,7 +203,7 @@ export async function readCaller(db: Database, jobId: string): Promise<BatchCall
   return row;
 }
 
-type Times = "lastRegisteredAt" | "startedAt" | "completedAt" | "cancelRequestedAt";
+type Times = "lastRegisteredAt" | "startedAt" | "endedAt" | "cancelRequestedAt";
 
 /** A batch as a session's row has it. */
 export type BatchRow = Omit<Batch, "id" | "parent" | "createdAt" | Times> & { [Name in Times]: RowTime | null } & {
@@ -219,7 +219,7 @@ export const batchOf = (row: BatchRow): Batch => ({
   lastRegisteredAt: timeOrNull(row.lastRegisteredAt),
   createdAt: timeOf(row.createdAt),
   startedAt: timeOrNull(row.startedAt),
-  completedAt: timeOrNull(row.completedAt),
+  endedAt: timeOrNull(row.endedAt),
   cancelRequestedAt: timeOrNull(row.cancelRequestedAt),
 });
 

@@ -97,7 +97,7 @@ export class Batches {
     await this.#ends.wait(checkBatchId(id), toMs(options.timeout ?? "30s", "timeout"));
     const batch = await this.get(id);
     if (!batch) throw new BatchNotFoundError("batch", id);
-    if (batch.completedAt === null) throw new BatchTimeoutError(batch);
+    if (batch.endedAt === null) throw new BatchTimeoutError(batch);
     return batch;
   }
 

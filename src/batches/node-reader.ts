@@ -1,7 +1,9 @@
 // Reads what the nodes of a flow returned, for handlers of the nodes behind them; and for callbacks, of which batch they are.
 
+import type { ClientContext } from "../core/enqueue/client-context.js";
 import type { Claim } from "../core/job/claim.js";
-import { type Codec, openJson } from "../core/job/codec.js";
+import { isStored } from "../core/job/content-reference.js";
+import { openContent } from "../core/job/stored-content.js";
 import type { Database } from "../db/database.js";
 import { explaining } from "../db/explain-failure.js";
 import type { BatchCall } from "./batch.js";
@@ -13,11 +15,11 @@ const RESULTS_MAX = 10_000;
 
 export class FlowNodeReader implements NodeReader {
   readonly #db: Database;
-  readonly #codec: Codec | undefined;
+  readonly #contents: Pick<ClientContext, "codec" | "contents">;
 
-  constructor(db: Database, codec: Codec | undefined) {
+  constructor(db: Database, contents: Pick<ClientContext, "codec" | "contents">) {
     this.#db = db;
-    this.#codec = codec;
+    this.#contents = contents;
   }
 
   async result(claim: Claim, node: string): Promise<unknown> {
@@ -32,7 +34,9 @@ export class FlowNodeReader implements NodeReader {
     // Also says whether there is such a node, and whether it is over.
     await this.result(claim, node);
     const found = await this.#read((db) => readNodeResults(db, claim.batch!, node, RESULTS_MAX));
-    return found.map((one) => this.#open(one));
+    const opened: unknown[] = [];
+    for (const one of found) opened.push(await this.#open(one));
+    return opened;
   }
 
   caller(claim: Claim): Promise<BatchCall | undefined> {
@@ -43,8 +47,9 @@ export class FlowNodeReader implements NodeReader {
     return explaining(this.#db.schema, () => read(this.#db));
   }
 
-  #open({ result, kind, tenant }: NodeResult): unknown {
+  async #open({ result, kind, tenant }: NodeResult): Promise<unknown> {
     if (result === null) return undefined;
-    return this.#codec === undefined ? result : openJson(this.#codec, result, { kind, tenant }, "result");
+    if (this.#contents.codec === undefined && !isStored(result)) return result;
+    return openContent(this.#contents, result, { kind, tenant }, "result");
   }
 }

@@ -59,10 +59,11 @@ export class OpenBatch extends BatchHold implements BatchAdder {
   }
 
   add<In>(definition: JobDefinition<In, unknown>, input: In, options: EnqueueOptions = {}): Promise<void> {
-    const { call, codec, chain, rules, storeOne } = this.#context;
+    const { call, codec, chain, contents, rules, storeOne } = this.#context;
     return call(async () => {
       refuseUnknown(options, OF_MEMBER, "batch.add");
-      const job = await newJob(definition, input, { tenant: this.#tenant, ...options, batch: this.id }, codec, chain);
+      const member = { tenant: this.#tenant, ...options, batch: this.id };
+      const job = await newJob(definition, input, member, codec, chain, contents);
       await rules.tell(definition);
       await storeOne(job);
     });

@@ -5,7 +5,7 @@ import { nameOf, oneOf, readable, refuseUnknown } from "../base/settings.js";
 import { showValue } from "../base/show-value.js";
 import { type Moment, momentOf } from "../base/time.js";
 import { checkTag } from "../core/enqueue/make-job.js";
-import { JOB_STATES, type JobState } from "../core/job/states.js";
+import { ENDED_STATES, JOB_STATES, type JobState, LIVE_STATES } from "../core/job/states.js";
 import { checkErrorFilter, type ErrorFilter } from "../jobs/redrive-filter.js";
 
 export const BULK_ACTIONS = ["cancel", "retry", "redrive", "rerun"] as const;
@@ -32,10 +32,10 @@ export interface BulkFilter extends ErrorFilter {
 
 /** On jobs of which states an action acts; `bulk_states` says the same. */
 export const ACTS_ON: Record<BulkActionName, readonly JobState[]> = {
-  cancel: ["scheduled", "ready", "blocked", "running"],
+  cancel: LIVE_STATES,
   retry: ["scheduled", "dead", "cancelled"],
   redrive: ["dead", "cancelled"],
-  rerun: ["done", "dead", "cancelled"],
+  rerun: ENDED_STATES,
 };
 
 const IDS_MAX = 10_000;

@@ -42,6 +42,9 @@ const PAGE = `select ${COLUMNS} from fairmill.bulk_action
 const RECENT = `select ${COLUMNS} from fairmill.bulk_action where id in (
   (select id from fairmill.bulk_action order by id desc limit 20) union all (select id from fairmill.bulk_action where state = 'running' order by id limit 20))`;
 const OPEN = "select id::text as id from fairmill.bulk_action where state = 'running' order by id limit 20";
+/** The oldest that no process has stepped for a while. */
+const ABANDONED = `select id::text as id from fairmill.bulk_action where state = 'running'
+  and updated_at < clock_timestamp() - $1 * interval '1 millisecond' order by id limit 1`;
 const START = "select fairmill.start_bulk_v1($1, $2, $3, $4, $5) as id";
 const STEP = "select state, changed from fairmill.step_bulk_v1($1, $2)";
 const END = "select fairmill.end_bulk_v1($1, $2, $3) as state";
@@ -80,6 +83,9 @@ export const readRecentBulks = (db: Session): Promise<StoredBulk[]> => db.query<
 
 export const readOpenBulks = async (db: Session): Promise<string[]> =>
   (await db.query<{ id: string }>(OPEN)).map(({ id }) => id);
+
+export const readAbandonedBulk = async (db: Session, abandonedMs: number): Promise<string | undefined> =>
+  (await db.query<{ id: string }>(ABANDONED, [abandonedMs]))[0]?.id;
 
 export interface Previewed {
   readonly fitting: number;

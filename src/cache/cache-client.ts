@@ -2,7 +2,7 @@
 //
 //  1. Memory answers while it is young; callers of one process that ask for the same entry share one look.
 //  2. The database answers with a fresh value, or tells one caller of the fleet to load it, the others to wait.
-//  3. Who loads stores the value; when it fails or dies, another one loads.
+//  3. The call that loads stores the value; when it fails or its process dies, another one loads.
 import { randomUUID } from "node:crypto";
 import { type Clock, sleep } from "../base/clock.js";
 import { ConfigError, InputInvalidError } from "../base/errors.js";

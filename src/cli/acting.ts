@@ -25,12 +25,13 @@ const on =
 export const ACTS: Readonly<Record<string, (words: Words) => Action | undefined>> = {
   enqueue: ({ args: [kind] }) => ({ action: "job.enqueue", subject: `kind ${kind}` }),
   cancel: on("job", "cancel"),
-  retry: on("job", "retry"),
+  retry: (words) => on("job", words.options["despitePause"] ? "run-now" : "retry")(words),
   rerun: on("job", "rerun"),
   redrive: ({ options }) => (options["dryRun"] ? undefined : { action: "dead.redrive", subject: "jobs by a filter" }),
   pause: pausing("pause"),
   resume: pausing("resume"),
   "tenants set": on("tenant", "set"),
+  "tenants erase": ({ args: [tenant] }) => ({ action: "tenant.erase", subject: `tenant ${tenant}` }),
   "queues set": on("queue", "set"),
   "kinds set": on("kind", "set"),
   "limits use": on("limit", "use"),
@@ -44,7 +45,19 @@ export const ACTS: Readonly<Record<string, (words: Words) => Action | undefined>
   "providers close": on("provider", "close"),
   "providers open": on("provider", "open"),
   "providers reset": on("provider", "reset"),
+  "retention set": ({ options }) =>
+    options["dryRun"] ? undefined : { action: "retention.set", subject: "ended jobs" },
+  "retention remove": () => ({ action: "retention.remove", subject: "ended jobs" }),
   "outbox resolve": on("message", "resolve"),
+  "schedules change": ({ args: [schedule], options: { dryRun, input } }) =>
+    dryRun
+      ? undefined
+      : {
+          action: "schedule.change",
+          subject: `schedule ${schedule}`,
+          // Inputs stay out of the record: they may hold what must not be shown.
+          ...(input !== undefined && { detail: { input: "changed" } }),
+        },
   "schedules pause": on("schedule", "pause"),
   "schedules resume": on("schedule", "resume"),
   "schedules run": on("schedule", "run"),

@@ -82,11 +82,11 @@ async function importTypeScript(path: string, onFile: (file: string) => void): P
     "fairmill/errors": await import("../errors.js"),
     "fairmill/webhooks": await import("../webhooks.js"),
   };
-  // A cache in a shared temporary folder could be filled by another user.
-  const options = { fsCache: false, interopDefault: false };
-  const compiler = createJiti(pathToFileURL(path).href, options);
-  const jiti = createJiti(pathToFileURL(path).href, {
-    ...options,
+  const url = pathToFileURL(path).href;
+  const compiler = createJiti(url, { fsCache: cacheFolder(dirname(path)), interopDefault: false });
+  const jiti = createJiti(url, {
+    fsCache: false,
+    interopDefault: false,
     virtualModules,
     transform: (file) => {
       if (file.filename !== undefined) onFile(file.filename);
@@ -95,6 +95,18 @@ async function importTypeScript(path: string, onFile: (file: string) => void): P
     },
   });
   return await jiti.import(path);
+}
+
+/**
+ * Where compiled TypeScript is kept, by its content: each child of a supervisor loads the config, and to compile it takes a second. Only among the
+ * project's own packages: a shared temporary folder could be filled by another user.
+ */
+function cacheFolder(from: string): string | false {
+  for (const folder of foldersUpwards(from)) {
+    const modules = join(folder, "node_modules");
+    if (existsSync(modules)) return join(modules, ".cache", "fairmill");
+  }
+  return false;
 }
 
 /** An import as the compiler leaves it. */

@@ -7,13 +7,14 @@ const [path, logLevel] = process.argv.slice(2);
 
 runChild(async () => {
   const { settings } = await loadConfig(path!);
-  const { handlers, channels, use, codec, queues, concurrency, logger } = settings;
+  const { handlers, channels, use, codec, offload, queues, concurrency, logger } = settings;
   // With --json the supervisor's stdout is for one value alone, so its children log to stderr.
   return {
     handlers,
     channels,
     use,
     codec,
+    offload,
     queues,
     concurrency,
     logger: logger ?? (logLevel === undefined ? undefined : stderrLogger(logLevel)),

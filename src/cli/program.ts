@@ -31,6 +31,7 @@ import { outbox } from "../outbox/command/outbox-command.js";
 import { supervise } from "../pool/command/supervise-command.js";
 import { workers } from "../pool/command/workers-command.js";
 import { providers } from "../providers/command/providers-command.js";
+import { retention } from "../retention/command/retention-command.js";
 import { roles } from "../roles/command/roles-command.js";
 import { schedules } from "../schedules/command/schedules-command.js";
 import { tick } from "../ticks/command/tick-command.js";
@@ -81,6 +82,7 @@ const COMMANDS: readonly (CliCommand | CommandGroup)[] = [
   doctor,
   verify,
   bulk,
+  retention,
   audit,
   roles,
 ];

@@ -106,8 +106,8 @@ export async function withClient<T>(
   const { databaseUrl, schema, config } = target;
   // Loaded when it is needed: what is refused before that, and help, come at once.
   const { createClient } = await import("../client/client.js");
-  const { codec, use } = config?.settings ?? {};
-  const client = createClient({ databaseUrl, connectionsMax: 2, ...given({ schema, codec, use }) });
+  const { codec, offload, use } = config?.settings ?? {};
+  const client = createClient({ databaseUrl, connectionsMax: 2, ...given({ schema, codec, offload, use }) });
   try {
     await recordCommand({ databaseUrl, schema });
     return await work(client);

@@ -31,7 +31,8 @@ export async function workerFrom(
   database: { databaseUrl: string; schema: string | undefined },
   out: Output,
 ): Promise<Worker> {
-  const { jobs, worker: _pool, handlers = [], channels = [], logger = loggerFor(out), ...settings } = config.settings;
+  const { jobs, worker: _pool, dashboard: _shown, handlers = [], channels = [], ...rest } = config.settings;
+  const { logger = loggerFor(out), ...settings } = rest;
   checkHandlers(config);
   const copy = await otherCopy(config.path);
   if (copy !== undefined)

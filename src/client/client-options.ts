@@ -9,7 +9,10 @@ import { type Registrar, registrarOf } from "../batches/registrations.js";
 import { type EnqueueChain, type EnqueueMiddleware, enqueueChain } from "../core/enqueue/enqueue-middleware.js";
 import { type Codec, checkCodec } from "../core/job/codec.js";
 import { checkMiddlewares } from "../core/job/middleware-list.js";
+import type { ContentStore } from "../core/job/stored-content.js";
 import type { Pool } from "../db/database.js";
+import type { OffloadOptions } from "../offload/content-storage.js";
+import { checkOffload } from "../offload/offload-options.js";
 
 export interface ClientOptions {
   /** PostgreSQL's address; default DATABASE_URL. */
@@ -22,6 +25,8 @@ export interface ClientOptions {
   readonly connectionsMax?: number;
   /** Seals what is enqueued and opens what is read; default: nothing is sealed. */
   readonly codec?: Codec;
+  /** Where payloads and results lie that are too large for their rows; default: they are refused, or not kept. */
+  readonly offload?: OffloadOptions;
   /** Middlewares: those with a part at enqueue see every job before it is stored, in this order. */
   readonly use?: readonly EnqueueMiddleware[];
   /** How long open batches that say nothing about it wait for registrations that are still on their way; false: not at all. */
@@ -41,6 +46,7 @@ const KNOWN: Record<keyof ClientOptions, true> = {
   schema: true,
   connectionsMax: true,
   codec: true,
+  offload: true,
   use: true,
   stability: true,
   onRegistered: true,
@@ -51,6 +57,7 @@ const KNOWN: Record<keyof ClientOptions, true> = {
 export interface ClientSettings {
   readonly connectionsMax: number;
   readonly codec: Codec | undefined;
+  readonly contents: ContentStore | undefined;
   readonly chain: EnqueueChain | undefined;
   /** For open batches that say nothing about it; undefined: they do not wait. */
   readonly window: Window | undefined;
@@ -67,6 +74,7 @@ export function checkClientOptions(options: ClientOptions): ClientSettings {
   return {
     connectionsMax: wholeNumber(options.connectionsMax ?? 10, 1, 10_000, "connectionsMax"),
     codec: checkCodec(options.codec),
+    contents: checkOffload(options.offload, "createClient"),
     chain: enqueueChain(checkMiddlewares(options.use)),
     window: stability === false ? undefined : windowOf(stability, "createClient"),
     registrar: registrarOf(onRegistered, logger),

@@ -11,6 +11,7 @@ import { Database } from "../db/database.js";
 import { type MigrateCalls, migrateCalls } from "../db/migrate/migrate-calls.js";
 import { type ResultCalls, resultCalls } from "../jobs/result-calls.js";
 import { Metrics } from "../metrics/metrics-client.js";
+import type { TenantsWithErase } from "../retention/tenants-client.js";
 import { CallsUnderWay } from "./calls-under-way.js";
 import { type ClientOptions, checkClientOptions } from "./client-options.js";
 import { contextsOf } from "./contexts.js";
@@ -19,6 +20,7 @@ import { composed, type TransactionClient } from "./transaction-client.js";
 export interface Client extends TransactionClient, ResultCalls, MigrateCalls {
   readonly batches: Batches;
   readonly flows: Flows;
+  readonly tenants: TenantsWithErase;
   readonly metrics: Metrics;
   readonly alerts: Alerts;
   readonly cache: Caches;

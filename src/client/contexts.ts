@@ -23,7 +23,7 @@ export interface Contexts {
 }
 
 export function contextsOf(db: Database, settings: ClientSettings, calls: CallsUnderWay): Contexts {
-  const { clock, codec, chain, registrar } = settings;
+  const { clock, codec, contents, chain, registrar } = settings;
   const { schema } = db;
   const rules = new KeyRules(db);
   const fit = new SchemaFit(db);
@@ -38,6 +38,7 @@ export function contextsOf(db: Database, settings: ClientSettings, calls: CallsU
     schema,
     clock,
     codec,
+    contents,
     chain,
     begin,
     end,
@@ -71,6 +72,7 @@ export function contextsOf(db: Database, settings: ClientSettings, calls: CallsU
       schema,
       clock,
       codec,
+      contents,
       chain,
       begin,
       end,

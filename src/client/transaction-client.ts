@@ -4,18 +4,21 @@ import type { Window } from "../batches/batch.js";
 import type { BatchEnds } from "../batches/batch-ends.js";
 import { Batches } from "../batches/batches-client.js";
 import { Flows } from "../batches/flows-client.js";
+import { Budgets } from "../budgets/budgets-client.js";
 import type { ClientContext } from "../core/enqueue/client-context.js";
 import { type EnqueueCalls, enqueueCalls } from "../core/enqueue/enqueue-calls.js";
 import { Credits } from "../credits/credits-client.js";
 import { Dead } from "../jobs/dead-client.js";
 import { type JobCalls, jobCalls } from "../jobs/job-calls.js";
 import { Jobs } from "../jobs/jobs-client.js";
-import { Kinds, Queues, Tenants } from "../limits/limits-client.js";
+import { Kinds, Queues } from "../limits/limits-client.js";
 import { Limits } from "../limits/named-limits-client.js";
 import { type PauseCalls, pauseCalls } from "../limits/pause-calls.js";
 import { Outbox } from "../outbox/outbox-client.js";
 import { type PublishCalls, publishCalls } from "../outbox/publish-calls.js";
 import { Providers } from "../providers/providers-client.js";
+import { Retention } from "../retention/retention-client.js";
+import { TenantsWithErase } from "../retention/tenants-client.js";
 import { Schedules } from "../schedules/schedules-client.js";
 import { type SignalCalls, signalCalls } from "../steps/signal-calls.js";
 
@@ -32,15 +35,22 @@ export interface TransactionClient extends EnqueueCalls, PublishCalls, JobCalls,
   readonly schedules: Schedules;
   readonly outbox: Outbox;
   readonly credits: Credits;
+  readonly budgets: Budgets;
   readonly providers: Providers;
-  readonly tenants: Tenants;
+  /** Without `erase`, which is many transactions. */
+  readonly tenants: Omit<TenantsWithErase, "erase">;
   readonly queues: Queues;
   readonly kinds: Kinds;
   readonly limits: Limits;
+  readonly retention: Retention;
 }
 
-/** Over the client's own connections, batches and flows can be waited for. */
-type Composed = Omit<TransactionClient, "batches" | "flows"> & { readonly batches: Batches; readonly flows: Flows };
+/** Over the client's own connections, batches and flows can be waited for, and tenants erased. */
+type Composed = Omit<TransactionClient, "batches" | "flows" | "tenants"> & {
+  readonly batches: Batches;
+  readonly flows: Flows;
+  readonly tenants: TenantsWithErase;
+};
 /** Things that were asked for. */
 type Made = { -readonly [Name in Exclude<keyof Composed, keyof Flat>]?: Composed[Name] };
 type Flat = EnqueueCalls & PublishCalls & JobCalls & SignalCalls & PauseCalls;
@@ -98,12 +108,16 @@ export function composed(context: ClientContext, window: Window | undefined, end
       made.credits ??= new Credits(context);
       return made.credits;
     },
+    get budgets() {
+      made.budgets ??= new Budgets(context);
+      return made.budgets;
+    },
     get providers() {
       made.providers ??= new Providers(context);
       return made.providers;
     },
     get tenants() {
-      made.tenants ??= new Tenants(context);
+      made.tenants ??= new TenantsWithErase(context);
       return made.tenants;
     },
     get queues() {
@@ -117,6 +131,10 @@ export function composed(context: ClientContext, window: Window | undefined, end
     get limits() {
       made.limits ??= new Limits(context);
       return made.limits;
+    },
+    get retention() {
+      made.retention ??= new Retention(context);
+      return made.retention;
     },
   };
 }

@@ -3,13 +3,16 @@
 import { checkAlerts } from "../alerts/alert-settings.js";
 import { ConfigError } from "../base/errors.js";
 import { checkRedact } from "../base/redact.js";
-import { readable, refuseUnknown } from "../base/settings.js";
+import { checkWorth, readable, refuseUnknown } from "../base/settings.js";
 import { checkCodec } from "../core/job/codec.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
 import { type AddedBy, checkMiddlewares } from "../core/job/middleware-list.js";
 import type { Handler } from "../core/run/handler.js";
+import { checkOffload } from "../offload/offload-options.js";
 import type { Channel } from "../outbox/channel.js";
-import { checkPoolOptions, type PoolOptions } from "../pool/pool-settings.js";
+import { checkPoolOptions } from "../pool/check-pool-settings.js";
+import type { PoolOptions } from "../pool/pool-settings.js";
+import { checkRules } from "../retention/retention-rule.js";
 import type { Middleware, Use } from "../worker/worker-middleware.js";
 import { checkQueues, type WorkerOptions } from "../worker/worker-settings.js";
 
@@ -18,9 +21,18 @@ export interface Config<Used extends Use = Use> extends Omit<WorkerOptions<Used>
   readonly handlers?: readonly Handler<AddedBy<Used>>[];
   /** The pool of processes that `fairmill supervise` runs. */
   readonly worker?: PoolOptions;
+  /** What `fairmill serve` and `fairmill dev` show besides. */
+  readonly dashboard?: DashboardSettings;
   /** Jobs that are only enqueued here and run elsewhere: `fairmill enqueue` validates by them. */
   // biome-ignore lint/suspicious/noExplicitAny: a list of definitions holds jobs of all inputs.
   readonly jobs?: readonly JobDefinition<any, any>[];
+}
+
+export interface DashboardSettings {
+  /** Links of your own beside a job. */
+  readonly links?: (job: { id: string; kind: string; tenant: string }) => readonly { label: string; url: string }[];
+  /** What a credit is worth, in the currency of your providers' costs: then the dashboard shows a margin. */
+  readonly creditWorth?: number;
 }
 
 /** A record and not a list: a setting that the type has and this lacks, or the other way round, does not compile. */
@@ -31,6 +43,7 @@ const KNOWN: Record<keyof Config, true> = {
   channels: true,
   use: true,
   jobs: true,
+  dashboard: true,
   worker: true,
   queues: true,
   concurrency: true,
@@ -50,9 +63,11 @@ const KNOWN: Record<keyof Config, true> = {
   effectsMax: true,
   effectsBytesMax: true,
   keepHistory: true,
+  retention: true,
   recordEvery: true,
   deployment: true,
   codec: true,
+  offload: true,
   logger: true,
   keepLogs: true,
   redact: true,
@@ -76,8 +91,11 @@ function checkedConfig(config: unknown, where: string): Config {
   if (databaseUrl !== undefined && typeof databaseUrl !== "string")
     throw new ConfigError("databaseUrl", `${where}: databaseUrl must be a text, like "postgres://user@host/database".`);
   checkCodec(codec);
+  checkOffload((config as Config).offload, where);
   checkRedact((config as Config).redact, where);
   checkAlerts((config as Config).alerts);
+  checkRules((config as Config).retention, where);
+  checkDashboard((config as Config).dashboard, where);
   if (queues !== undefined) checkQueues(queues);
   if (worker !== undefined) checkPoolOptions(worker, `${where}: worker`);
   checkMiddlewares<Middleware>(use);
@@ -85,6 +103,20 @@ function checkedConfig(config: unknown, where: string): Config {
   checkEach(channels, "channels", `${where}: channels`, isChannel, 'made by defineChannel({ name: "…", … })');
   checkEach(jobs, "jobs", `${where}: jobs`, isDefinition, 'made by defineJob({ kind: "…" })');
   return config;
+}
+
+function checkDashboard(settings: unknown, where: string): void {
+  if (settings === undefined) return;
+  if (typeof settings !== "object" || settings === null)
+    throw new ConfigError("dashboard", `${where}: dashboard must be an object, like { creditWorth: 0.04 }.`);
+  refuseUnknown(settings, ["links", "creditWorth"], `${where}: dashboard`);
+  const { links, creditWorth } = settings as DashboardSettings;
+  if (links !== undefined && typeof links !== "function")
+    throw new ConfigError(
+      "dashboard.links",
+      `${where}: dashboard.links must be a function that returns { label, url }s.`,
+    );
+  checkWorth(creditWorth, "dashboard.creditWorth");
 }
 
 function checkEach(

@@ -18,17 +18,20 @@ export const ask = (client: pg.PoolClient, query: pg.QueryConfig) =>
  */
 export const BEGIN = "begin isolation level read committed";
 
-/** In a transaction of its own; sent together where the connection allows it. */
-export async function askReadCommitted(client: pg.PoolClient, query: pg.QueryConfig): Promise<pg.QueryResult> {
-  // Where the statement has failed, the last one rolls back.
-  const statements = [{ text: BEGIN }, query, { text: "commit" }];
+/** In a transaction of its own, behind what sets it up; sent in one piece where the connection allows it. */
+export async function askInTransaction(
+  client: pg.PoolClient,
+  query: pg.QueryConfig,
+  before: readonly pg.QueryConfig[] = [],
+): Promise<pg.QueryResult> {
+  // Where a statement has failed, the last one rolls back.
+  const statements = [{ text: BEGIN }, ...before, query, { text: "commit" }];
   const send = (statement: pg.QueryConfig) => ask(client, statement);
-  const [begun, answer, ended] = await Promise.allSettled(
-    isPipelined(client) ? statements.map(send) : inTurn(statements, send),
+  const results = await Promise.allSettled(
+    isPipelined(client) ? inOnePiece(client, () => statements.map(send)) : inTurn(statements, send),
   );
-  for (const { status, reason } of [begun, answer, ended] as PromiseRejectedResult[])
-    if (status === "rejected") throw reason;
-  return (answer as PromiseFulfilledResult<pg.QueryResult>).value;
+  for (const { status, reason } of results as PromiseRejectedResult[]) if (status === "rejected") throw reason;
+  return (results.at(-2) as PromiseFulfilledResult<pg.QueryResult>).value;
 }
 
 /** Whether statements may be sent before earlier ones are answered. Those of a caller's pool seldom allow it. */

@@ -3,7 +3,7 @@
 import pg from "pg";
 import { ConfigError } from "../base/errors.js";
 import type { Queryable } from "../base/queryable.js";
-import { ask, askReadCommitted, BEGIN, inOnePiece, inTurn, isPipelined } from "./ask.js";
+import { ask, askInTransaction, BEGIN, inOnePiece, inTurn, isPipelined } from "./ask.js";
 import { ANSWER_MS_MAX, plainSettings, settingsOfUrl } from "./connection-settings.js";
 import { Connections } from "./connections.js";
 import { CallListeners } from "./database-call.js";
@@ -53,6 +53,8 @@ const TEXTS = { rowMode: "array", types: { getTypeParser: () => (text: string) =
  * was a sixth of the time of a bulk enqueue. Of no effect with other libraries.
  */
 const MAKE_ROOM = `select length(repeat(' ', ${2 * 1024 * 1024}))`;
+
+const READ_WITHIN = "select set_config('statement_timeout', $1, true), set_config('transaction_read_only', 'on', true)";
 
 export class Database {
   readonly schema: string;
@@ -108,6 +110,20 @@ export class Database {
     return result!.value as Row[];
   }
 
+  /**
+   * Reads in a transaction that the server ends after so long, in one round trip where the driver can. The limit is the transaction's own, so it holds
+   * behind a pooler and leaks to no other session.
+   */
+  async readWithin<Row>(msMax: number, text: string, values: readonly unknown[] = []): Promise<Row[]> {
+    const limits = [{ text: READ_WITHIN, values: [String(msMax)] }];
+    const client = await this.#connections.checkOut();
+    const [result] = await this.#send(client, [[text, values]], undefined, () =>
+      askInTransaction(client, { text: qualify(text, this.schema), values: values as unknown[], ...PARSED }, limits),
+    ).all;
+    if (result!.status === "rejected") throw result!.reason;
+    return result!.value as Row[];
+  }
+
   /** Sends the statements in one round trip, each its own transaction, in order. Resolves or rejects for each of them by itself. */
   async pipeline(statements: readonly Statement[]): Answers {
     return this.#send(await this.#connections.checkOut(), statements).all;
@@ -124,20 +140,30 @@ export class Database {
     return this.#send(client, statements).all;
   }
 
+  /** The same, each answer as soon as it is there: what the first one brings need not wait for those behind it. */
+  async pipelineEach(statements: readonly Statement[]): Promise<readonly Promise<unknown[]>[]> {
+    return this.#send(await this.#connections.checkOut(), statements).answers;
+  }
+
   /** The same, for statements of which only the first is awaited: those behind it, such as a wake-up, are favours to other processes. */
   async pipelineFirst(statements: readonly Statement[]): Promise<unknown[]> {
-    return this.#send(await this.#connections.checkOut(), statements).first;
+    return this.#send(await this.#connections.checkOut(), statements).answers[0]!;
   }
 
   /** The connection goes back when everything is answered, whether or not a caller waits for it. */
-  #send(client: pg.PoolClient, statements: readonly Statement[], answerMsMax?: number) {
+  #send(
+    client: pg.PoolClient,
+    statements: readonly Statement[],
+    answerMsMax?: number,
+    exchange = (statement: Statement, outdated: () => void) => this.#sendOne(client, statement, outdated),
+  ) {
     const connections = this.#connections;
     let isOutdated = false;
     const outdated = () => {
       isOutdated = true;
     };
     const sendOne = (statement: Statement) => {
-      const answer = this.#sendOne(client, statement, outdated).then((result) => result.rows as unknown[]);
+      const answer = exchange(statement, outdated).then((result) => result.rows as unknown[]);
       return this.calls.isEmpty ? answer : this.calls.watch(statement[0], answer);
     };
     const answers = isPipelined(client)
@@ -155,7 +181,7 @@ export class Database {
       connections.checkIn(client, broken ?? isOutdated);
       return results;
     });
-    return { first: answers[0]!, all };
+    return { answers, all };
   }
 
   /** `outdated`: called when the connection has prepared what the schema no longer has. */
@@ -163,7 +189,7 @@ export class Database {
     const { names } = this.#connections;
     const sent = qualify(text, this.schema);
     const query: pg.QueryConfig = { text: sent, values: values as unknown[], ...(rows === "texts" ? TEXTS : PARSED) };
-    if (!this.#connections.isReadCommitted(client)) return askReadCommitted(client, query);
+    if (!this.#connections.isReadCommitted(client)) return askInTransaction(client, query);
     const name = names.nameOf(client, text, sent);
     if (name === undefined) return ask(client, query);
     query.name = name.name;

@@ -61,6 +61,9 @@ function spawnAndCollect(program: string, args: readonly string[], how: ProgramO
       timeout: how.timeoutMs ?? 120_000,
       killSignal: "SIGKILL",
     });
+    // A process that ends in the middle, by Ctrl-C say, leaves nothing running.
+    const kill = () => void child.kill("SIGKILL");
+    process.once("exit", kill);
     const collect = (chunk: string) => {
       output = (output + chunk).slice(-OUTPUT_CHARS_MAX);
     };
@@ -69,7 +72,11 @@ function spawnAndCollect(program: string, args: readonly string[], how: ProgramO
     // A program that ends before it reads its input is judged by its exit code, not by the broken pipe.
     child.stdin.on("error", () => {});
     child.stdin.end(how.input ?? "");
-    child.on("error", (error) => resolve({ exitCode: undefined, output: `${output}${error.message}` }));
-    child.on("close", (code) => resolve({ exitCode: code ?? undefined, output }));
+    const over = (result: ProgramResult) => {
+      process.off("exit", kill);
+      resolve(result);
+    };
+    child.on("error", (error) => over({ exitCode: undefined, output: `${output}${error.message}` }));
+    child.on("close", (code) => over({ exitCode: code ?? undefined, output }));
   });
 }

@@ -41,26 +41,18 @@ export interface Backend extends Readers {
   readonly events: EventHub;
   /** Goes on with bulk actions in the background. */
   readonly driveBulk: (id: string) => void;
+  /** The same with tenants that are being erased. */
+  readonly driveErasure: (id: string) => void;
 }
 
 export const VIEW_MS_MAX = 5_000;
 export const LIST_MS_MAX = 2_000;
 
-/**
- * The database, each statement in a transaction that the server ends after so long. It has what statements of the rooms call: `query`. The limit is
- * the transaction's own, so it holds behind a pooler and leaks to no other session.
- */
-export function limited(db: Database, msMax: number): Session {
-  const query = <Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> =>
-    db.transaction(async (tx) => {
-      await tx.query(
-        "select set_config('statement_timeout', $1, true), set_config('transaction_read_only', 'on', true)",
-        [String(msMax)],
-      );
-      return (await tx.query(text, [...values])).rows as Row[];
-    });
-  return { schema: db.schema, query };
-}
+/** The database as statements of the rooms call it, each in a transaction that may only read and that the server ends after so long. */
+export const limited = (db: Database, msMax: number): Session => ({
+  schema: db.schema,
+  query: (text, values) => db.readWithin(msMax, text, values),
+});
 
 /** The server ended the statement: it took too long. */
 export const wasTooSlow = (error: unknown): boolean => sqlStateOf(error) === "57014";

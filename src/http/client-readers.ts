@@ -21,7 +21,7 @@ const NOW_MS = 5 * 60_000;
 const FIRING_MAX = 20;
 const POINTS_MAX = 1_000;
 
-export function metricsReader(view: Session, nowMs: () => number): MetricsReader {
+export function metricsReader(view: Session, nowMs: () => number, creditWorth?: number): MetricsReader {
   const lineOf = async (query: SeriesQuery): Promise<Series | undefined> => {
     try {
       return await readSeries(view, query);
@@ -55,7 +55,7 @@ export function metricsReader(view: Session, nowMs: () => number): MetricsReader
     backlog: backlogReader(view, nowMs),
     fairness: fairnessReader(view),
     time: timeReader(view),
-    money: moneyReader(view),
+    money: moneyReader(view, creditWorth),
     tryLimit: trialReader(view, nowMs),
   };
 }

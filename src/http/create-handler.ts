@@ -3,7 +3,7 @@ import { type Clock, checkClock, sleep, systemClock } from "../base/clock.js";
 import { ConfigError } from "../base/errors.js";
 import { checkLogger, createLogger, type Logger } from "../base/log.js";
 import { checkRedact } from "../base/redact.js";
-import { readable, refuseUnknown } from "../base/settings.js";
+import { checkWorth, readable, refuseUnknown } from "../base/settings.js";
 import { checkSecrets, Signer } from "../base/signing.js";
 import { openClient } from "../client/client.js";
 import type { ClientOptions } from "../client/client-options.js";
@@ -17,7 +17,7 @@ import { type Caller, Gatekeeper } from "./gatekeeper.js";
 import { createApp } from "./handler.js";
 import { providerReader } from "./provider-readers.js";
 import type { AlertReader, LogReader, MetricsReader, ProviderReader, ScalingReader } from "./readers.js";
-import { readOpenBulks, runBulk } from "./rooms.js";
+import { readOpenBulks, runBulk, runErasure } from "./rooms.js";
 import { scalingReader } from "./scaling-reader.js";
 import { DASHBOARD_FOLDER, StaticFiles } from "./static-files.js";
 
@@ -45,6 +45,8 @@ export interface HttpOptions extends Omit<ClientOptions, "clock" | "stability" |
   readonly dashboard?: string | false;
   /** Links of your own beside a job. */
   readonly links?: (job: { id: string; kind: string; tenant: string }) => readonly JobLink[];
+  /** What a credit is worth, in the currency of your providers' costs: then what providers cost stands beside what was earned. */
+  readonly creditWorth?: number;
   /** Paths that must not be shown, beside those of the definitions; or a function that changes every payload, result, progress, message and error. */
   readonly redact?: readonly string[] | ((value: unknown) => unknown);
   readonly metrics?: MetricsReader;
@@ -76,6 +78,7 @@ const KNOWN: Record<keyof HttpOptions, true> = {
   schema: true,
   connectionsMax: true,
   codec: true,
+  offload: true,
   use: true,
   auth: true,
   secret: true,
@@ -83,6 +86,7 @@ const KNOWN: Record<keyof HttpOptions, true> = {
   base: true,
   dashboard: true,
   links: true,
+  creditWorth: true,
   redact: true,
   metrics: true,
   alerts: true,
@@ -105,6 +109,7 @@ export function createHttpHandler(options: HttpOptions = {}): HttpHandler {
   const base = checkBase(options.base ?? "");
   const secret = options.secret ?? process.env["FAIRMILL_INTERNAL_SECRET"];
   const secrets = secret ? checkSecrets(secret, "secret") : undefined;
+  checkWorth(options.creditWorth, "creditWorth");
   const auth = authOf(options.auth);
   const tokens = secrets && new Signer(secrets, "job");
   const credentials = Array.isArray(auth)
@@ -113,19 +118,24 @@ export function createHttpHandler(options: HttpOptions = {}): HttpHandler {
       ? undefined
       : [];
   const gatekeeper = new Gatekeeper({ credentials, sessions: new Signer(secrets, "session"), tokens, clock });
-  const { databaseUrl, db: pool, schema, connectionsMax, codec, use } = options;
-  const settings = Object.entries({ databaseUrl, db: pool, schema, connectionsMax, codec, use, clock });
+  const { databaseUrl, db: pool, schema, connectionsMax, codec, offload, use } = options;
+  const settings = Object.entries({ databaseUrl, db: pool, schema, connectionsMax, codec, offload, use, clock });
   const { client, context, db } = openClient(Object.fromEntries(settings.filter(([, value]) => value !== undefined)));
   const view = limited(db, VIEW_MS_MAX);
   const ending = new AbortController();
   const driving = new Map<string, Promise<unknown>>();
-  const driveBulk = (id: string) => {
-    if (driving.has(id) || ending.signal.aborted) return;
-    const run = runBulk(db, clock, id, { signal: ending.signal })
-      .catch((error: unknown) => logger.error({ err: error, bulk: id }, "a bulk action could not be carried on"))
-      .finally(() => driving.delete(id));
-    driving.set(id, run);
+  const drive = (name: string, run: () => Promise<unknown>, sentence: string) => {
+    if (driving.has(name) || ending.signal.aborted) return;
+    const running = run()
+      .catch((error: unknown) => logger.error({ err: error, what: name }, sentence))
+      .finally(() => driving.delete(name));
+    driving.set(name, running);
   };
+  const { signal } = ending;
+  const driveBulk = (id: string) =>
+    drive(`bulk ${id}`, () => runBulk(db, clock, id, { signal }), "a bulk action could not be carried on");
+  const driveErasure = (id: string) =>
+    drive(`erasure ${id}`, () => runErasure(db, clock, id, { signal }), "an erasure could not be carried on");
   const paths = typeof options.redact === "function" ? [] : (options.redact ?? []);
   const events = new EventHub(view, clock, logger);
   const backend: Backend = {
@@ -144,7 +154,8 @@ export function createHttpHandler(options: HttpOptions = {}): HttpHandler {
     gatekeeper,
     events,
     driveBulk,
-    metrics: options.metrics ?? metricsReader(view, () => clock.now()),
+    driveErasure,
+    metrics: options.metrics ?? metricsReader(view, () => clock.now(), options.creditWorth),
     alerts: options.alerts ?? alertReader(client),
     logs: options.logs ?? logReader(client),
     scaling: options.scaling ?? scalingReader(view),

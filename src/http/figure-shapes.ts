@@ -77,6 +77,29 @@ export const poolRow = named(
   }),
 );
 
+export const moneyAnswer = object({
+  items: list(
+    named(
+      "MoneyRow",
+      object({
+        ...{ key: text, captured: number, providerCost: nullable(number), currency: nullable(text) },
+        ...{ margin: nullable(number), jobs: number },
+      }),
+    ),
+  ),
+  creditWorth: nullable(number),
+});
+const breaker = oneOf("closed", "half", "open");
+export const providerRow = named(
+  "ProviderRow",
+  object({
+    ...{ provider: text, breaker, since: nullable(time), nextTryAt: nullable(time) },
+    ...{ latencyP50Ms: nullable(number), latencyP95Ms: nullable(number), errorRate: nullable(number) },
+    ...{ limitedUntil: nullable(time), costToday: nullable(number), currency: nullable(text) },
+    strip: list(object({ from: number, to: number, state: breaker })),
+  }),
+);
+
 const severity = oneOf("info", "warning", "critical");
 export const alert = named(
   "Alert",

@@ -99,14 +99,38 @@ const MONEY = (by: "tenant" | "kind") => `with captured as (
 const BY_TENANT = MONEY("tenant");
 const BY_KIND = MONEY("kind");
 
-/** What a credit is worth is not known here, so there is no margin. */
+interface MoneyRow {
+  readonly key: string;
+  readonly captured: number;
+  readonly providerCost: number | null;
+  readonly currency: string | null;
+  readonly jobs: number;
+}
+
+/**
+ * A margin needs to know what a credit is worth, in the currency of the costs. Where something costs in two currencies, each has a row, and there is no
+ * margin; what was captured stands in the first of them, so that no sum counts it twice.
+ */
+export function withMargin(rows: readonly MoneyRow[], creditWorth: number | undefined) {
+  const seen = new Map<string, number>();
+  for (const { key } of rows) seen.set(key, (seen.get(key) ?? 0) + 1);
+  const told = new Set<string>();
+  return rows.map((row) => {
+    const captured = told.has(row.key) ? 0 : row.captured;
+    told.add(row.key);
+    const isOne = seen.get(row.key) === 1;
+    const margin = creditWorth === undefined || !isOne ? null : captured * creditWorth - (row.providerCost ?? 0);
+    return { ...row, captured, margin };
+  });
+}
+
 export const moneyReader =
-  (view: Session): NonNullable<MetricsReader["money"]> =>
+  (view: Session, creditWorth: number | undefined): NonNullable<MetricsReader["money"]> =>
   async ({ sinceMs, untilMs }, { tenant, kind, queue }, by) => {
     const times = [new Date(sinceMs).toISOString(), new Date(untilMs).toISOString()];
-    const rows = await view.query<object>(by === "tenant" ? BY_TENANT : BY_KIND, [
+    const rows = await view.query<MoneyRow>(by === "tenant" ? BY_TENANT : BY_KIND, [
       ...times,
       ...[tenant ?? null, kind ?? null, queue ?? null],
     ]);
-    return { items: rows.map((row) => ({ ...row, margin: null })) };
+    return { items: withMargin(rows, creditWorth), creditWorth: creditWorth ?? null };
   };

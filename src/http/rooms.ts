@@ -2,6 +2,7 @@
 export { type Actor, audited, readAudit } from "../audit/audit.js";
 export { readBatch, readBatches } from "../batches/batch-statements.js";
 export { type FlowNodeInfo, readNodes } from "../batches/flow-statements.js";
+export { readBudgets } from "../budgets/budget-statements.js";
 export { ACTS_ON, BULK_ACTIONS, type BulkFilter, checkBulkFilter, shownFilter } from "../bulk/bulk-filter.js";
 export { previewBulk, runBulk } from "../bulk/bulk-runner.js";
 export {
@@ -34,6 +35,7 @@ export {
   type PauseEnd,
 } from "../limits/limit-settings.js";
 export { setLimits } from "../limits/limit-statements.js";
+export { readNamedLimits } from "../limits/named-limit-statements.js";
 export {
   type KindOverview,
   type LimitOverview,
@@ -55,6 +57,10 @@ export {
   readDesired,
   readPools,
 } from "../pool/pool-views.js";
+export { runErasure } from "../retention/erasure-runner.js";
+export { type Erasure, readErasure, readErasures, startErasure } from "../retention/erasure-statements.js";
+export { checkErase } from "../retention/tenants-client.js";
+export { readScheduleJob, type ScheduleChange } from "../schedules/change-schedule.js";
 export { Cron } from "../schedules/cron.js";
 export { readNow, readSchedule, readSchedules, type Schedule } from "../schedules/schedule-statements.js";
 export type { ScheduleOptions } from "../schedules/schedules-client.js";

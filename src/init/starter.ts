@@ -117,7 +117,7 @@ const readme = (name: string) => `# ${name}
 
 \`\`\`sh
 npm install
-npm run dev       # a PostgreSQL, the schema and a worker, in one terminal
+npm run dev       # a PostgreSQL, the schema, the dashboard and a worker, in one terminal
 npm run enqueue   # a job, from another terminal
 npm run jobs      # what became of it
 npm test

@@ -14,6 +14,8 @@ export interface IntervalContext extends Pick<WorkerContext, "db" | "clock" | "i
 const SILENCE_MS_MAX = 60_000;
 /** Other workers' looks at the queues count for a little less than an interval: theirs are not at the same time. */
 const LOOK_SHARE = 0.8;
+/** Looks take at most one part in so many of the time: while an old snapshot is open, one walks over all that cannot be removed. */
+const LOOK_PARTS = 20;
 
 /** A round writes a row, if there is something to say. */
 export class IntervalRecorder implements Service {
@@ -25,8 +27,10 @@ export class IntervalRecorder implements Service {
   readonly #jobs: { readonly size: number };
   /** From when on the next row covers; undefined before the first round. */
   #sinceMs: number | undefined;
+  /** How long the last row took with which the queues were looked at. */
+  #lookMs = 0;
 
-  /** `jobs`: those in hand now. */
+  /** `jobs`: those that are claimed and not settled. */
   constructor(context: IntervalContext, figures: WorkerFigures, jobs: { readonly size: number }) {
     this.#context = context;
     this.#figures = figures;
@@ -49,7 +53,7 @@ export class IntervalRecorder implements Service {
   }
 
   async #write(intervalMs: number): Promise<void> {
-    const { db, identity, settings, trouble } = this.#context;
+    const { clock, db, identity, settings, trouble } = this.#context;
     const figures = this.#figures.take();
     const row = {
       ...figures.facts(),
@@ -60,7 +64,10 @@ export class IntervalRecorder implements Service {
       looked_at: [...settings.concurrency.keys()],
     } as const;
     try {
-      await recordTick(db, identity.id, row, settings.recordEveryMs * LOOK_SHARE);
+      const fromMs = clock.monotonic();
+      const lookEveryMs = Math.max(settings.recordEveryMs * LOOK_SHARE, LOOK_PARTS * this.#lookMs);
+      const { ready } = await recordTick(db, identity.id, row, lookEveryMs);
+      if (ready !== undefined) this.#lookMs = clock.monotonic() - fromMs;
     } catch (error) {
       trouble(this.name, error);
     }

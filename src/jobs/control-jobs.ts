@@ -8,6 +8,14 @@ import type { Session } from "../db/session.js";
 export type CancelAnswer = "cancelled" | "requested" | "ended" | "not_found";
 export type RetryAnswer = LiveState | "done" | "no_credits" | "order_busy" | "not_found";
 
+/** What `jobs.runNow` came to: "ready" is taken by a worker, "blocked" when its key has a free slot, "scheduled" when a limit allows. */
+export type RunNowAnswer = LiveState | "done" | "dead" | "cancelled" | "not_found";
+
+export async function runJobNow(db: Session, id: string): Promise<RunNowAnswer> {
+  const [row] = await db.query<{ answer: RunNowAnswer }>("select fairmill.run_now_v1($1) as answer", [id]);
+  return row!.answer;
+}
+
 export async function cancelJob(db: Session, id: string): Promise<CancelAnswer> {
   const [row] = await db.query<{ answer: CancelAnswer }>("select fairmill.cancel_v1($1) as answer", [id]);
   return row!.answer;

@@ -8,7 +8,7 @@ import type { BatchState } from "../batches/batch.js";
 import type { ClientContext } from "../core/enqueue/client-context.js";
 import type { MessageStatus } from "../outbox/outbox-statements.js";
 import { type CancelAnswer, cancelJob, type RetryAnswer, retryFromStart, retryJob } from "./control-jobs.js";
-import { openJob } from "./open-job.js";
+import { openFetchedJob } from "./open-job.js";
 import { type JobDetail, readJobDetail } from "./read-jobs.js";
 import { readWhy, type Why, type WhyTarget } from "./why-statements.js";
 
@@ -37,7 +37,7 @@ export const jobCalls = (context: ClientContext): JobCalls => ({
   job: (id) =>
     context.call(async () => {
       const job = await readJobDetail(context, checkJobId(id));
-      return job && openJob(context.codec, job);
+      return job && openFetchedJob(context, job);
     }),
   why: ((what: string | WhyTarget) => whyOf(context, what)) as JobCalls["why"],
   cancel: (id) => context.call(async () => cancelJob(context, checkJobId(id))),

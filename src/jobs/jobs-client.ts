@@ -6,6 +6,7 @@ import type { ClientContext } from "../core/enqueue/client-context.js";
 import type { Enqueued } from "../core/job/enqueue-options.js";
 import { checkLogFilter, type LogFilter, type LogLine, readLogPage } from "../logs/log-page.js";
 import { type JobStep, readSteps } from "../steps/step-statements.js";
+import { type RunNowAnswer, runJobNow } from "./control-jobs.js";
 import { checkJobFilter } from "./job-filter.js";
 import { createJobToken, type JobToken, type JobTokenOptions } from "./job-token.js";
 import { openJob, openStep } from "./open-job.js";
@@ -56,6 +57,14 @@ export class Jobs {
   async token(id: string, options: Omit<JobTokenOptions, "clock"> = {}): Promise<JobToken> {
     refuseUnknown(options, ["for", "secret"], "jobs.token");
     return createJobToken(id, { ...options, clock: this.#context.clock });
+  }
+
+  /**
+   * Runs a waiting job now although its tenant, queue or kind is paused; a delayed one is due. Its other limits hold, and the other jobs stay. For one
+   * start: a retry waits like any other. Safe to repeat.
+   */
+  runNow(id: string): Promise<RunNowAnswer> {
+    return this.#context.call(async () => runJobNow(this.#context, checkJobId(id)));
   }
 
   /** A new job like one that has ended, with other input. The old one stays, and the new one's `rerunOf` names it. */

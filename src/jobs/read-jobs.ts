@@ -24,7 +24,7 @@ export interface Job {
   readonly runAt: Date | null;
   readonly expireAt: Date | null;
   readonly startedAt: Date | null;
-  readonly completedAt: Date | null;
+  readonly endedAt: Date | null;
   readonly cancelRequestedAt: Date | null;
   readonly payload: unknown;
   readonly progress: unknown;
@@ -64,7 +64,7 @@ export interface Failure {
   readonly leaseNo: number;
   readonly worker: string;
   readonly startedAt: Date;
-  readonly completedAt: Date;
+  readonly endedAt: Date;
   readonly outcome: string;
   readonly error: ErrorRecord | null;
   /** This many attempts before this one are not kept; missing: none. */
@@ -248,7 +248,7 @@ const toJob = (row: Row): Job => ({
   runAt: timeOrNull(row.run_at),
   expireAt: timeOrNull(row.expire_at),
   startedAt: timeOrNull(row.started_at),
-  completedAt: timeOrNull(row.ended_at),
+  endedAt: timeOrNull(row.ended_at),
   cancelRequestedAt: timeOrNull(row.cancel_requested_at),
   payload: row.payload,
   progress: row.progress,
@@ -259,7 +259,7 @@ const toJob = (row: Row): Job => ({
     leaseNo: failure.lease_no,
     worker: failure.worker,
     startedAt: new Date(failure.started_at),
-    completedAt: new Date(failure.ended_at),
+    endedAt: new Date(failure.ended_at),
     outcome: failure.outcome,
     error: failure.error,
     ...(failure.dropped !== undefined && { dropped: failure.dropped }),

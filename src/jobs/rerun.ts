@@ -4,14 +4,15 @@ import { ConfigError, JobNotEndedError, JobNotFoundError } from "../base/errors.
 import { refuseUnknown } from "../base/settings.js";
 import type { ClientContext } from "../core/enqueue/client-context.js";
 import { type EnqueueOptions, newJob } from "../core/enqueue/make-job.js";
-import { type Codec, openJson } from "../core/job/codec.js";
+import { isStored } from "../core/job/content-reference.js";
 import type { Enqueued } from "../core/job/enqueue-options.js";
 import { defineJob, type JobDefinition } from "../core/job/job-definition.js";
 import { isEnded } from "../core/job/states.js";
+import { openContent } from "../core/job/stored-content.js";
 import { DELIVERY_KIND } from "../outbox/delivery.js";
 import { DeliveryJobError } from "../outbox/delivery-errors.js";
 import { rerunJob } from "./dead-statements.js";
-import { type Job, readJob } from "./read-jobs.js";
+import { readJob } from "./read-jobs.js";
 
 /** What is left out is as it was in the old job; tenant, kind and queue always are. */
 export interface RerunOptions<In = unknown> extends Omit<EnqueueOptions, "tenant"> {
@@ -21,7 +22,7 @@ export interface RerunOptions<In = unknown> extends Omit<EnqueueOptions, "tenant
 }
 
 export async function rerun<In>(context: ClientContext, id: string, options: RerunOptions<In>): Promise<Enqueued> {
-  const { rules, codec, chain } = context;
+  const { rules, codec, chain, contents } = context;
   refuseUnknown(options, ["input", "definition", "priority", "runAt", "delay", "idempotencyKey", "key"], "jobs.rerun");
   const old = await readJob(context, id);
   if (!old) throw new JobNotFoundError(id);
@@ -32,12 +33,13 @@ export async function rerun<In>(context: ClientContext, id: string, options: Rer
     throw new ConfigError("definition", `rerun: job ${id} is of kind "${old.kind}", not of "${definition.kind}".`);
   const job = await newJob(
     definition ?? defineJob<In>({ kind: old.kind }),
-    input === undefined ? (payloadOf(codec, old) as In) : input,
+    input === undefined ? ((await openContent(context, old.payload, old, "payload")) as In) : input,
     // A sealed payload belongs to its tenant.
     { ...how, tenant: old.tenant },
     codec,
     // What is stored has passed the middlewares before.
     input === undefined ? undefined : chain,
+    contents,
   );
   if (job.tenant !== old.tenant)
     throw new ConfigError("tenant", `rerun: a middleware gave job ${id} another tenant, which a rerun cannot have.`);
@@ -52,10 +54,11 @@ export async function rerun<In>(context: ClientContext, id: string, options: Rer
     expire_ms: how.expire === undefined ? definition?.expireMs : job.expireMs,
     timeout_ms: job.timeoutMs,
     tags: job.tags,
+    content: job.content,
   });
   // The payload is JSON text already, and is not read and written once more: its numbers stay as they are.
-  const text =
-    input === undefined ? changes : `{"payload":${job.payload}${changes === "{}" ? "}" : `,${changes.slice(1)}`}`;
+  const isSame = input === undefined && !isStored(old.payload);
+  const text = isSame ? changes : `{"payload":${job.payload}${changes === "{}" ? "}" : `,${changes.slice(1)}`}`;
   const answer = await rerunJob(context, id, text);
   // Another session was faster than the look above.
   if (answer.answer === "live") throw new JobNotEndedError(id, "live again");
@@ -63,6 +66,3 @@ export async function rerun<In>(context: ClientContext, id: string, options: Rer
   if (answer.answer === "not_found") throw new JobNotFoundError(id);
   return { id: answer.id, created: answer.answer === "stored" };
 }
-
-const payloadOf = (codec: Codec | undefined, job: Job): unknown =>
-  codec === undefined ? job.payload : openJson(codec, job.payload, job, "payload");

@@ -37,7 +37,7 @@ export function resultCalls(context: ClientContext): ResultCalls {
     const { id, kind, options } = askedResult(of, second, third);
     const job = await ends.wait(id, toMs(options.timeout ?? "30s", "timeout"), options.signal);
     if (!job) throw new JobNotFoundError(id);
-    const ended = resultOf(context.codec, job, kind);
+    const ended = await resultOf(context, job, kind);
     if (!ended) throw new ResultTimeoutError(id, job.state);
     return ended.result;
   };

@@ -5,11 +5,13 @@ import { ConfigError } from "../base/errors.js";
 import { checkJobId } from "../base/job-id.js";
 import { readable, refuseUnknown } from "../base/settings.js";
 import { showValue } from "../base/show-value.js";
-import { type Codec, openJson } from "../core/job/codec.js";
+import type { ClientContext } from "../core/enqueue/client-context.js";
+import { isStored } from "../core/job/content-reference.js";
 import type { Enqueued } from "../core/job/enqueue-options.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
 import { JobFailedError, ResultCancelledError } from "../core/job/result-errors.js";
 import { isEnded } from "../core/job/states.js";
+import { openContent } from "../core/job/stored-content.js";
 import type { JobEnd, SeenJob } from "./read-jobs.js";
 
 export interface ResultOptions {
@@ -44,17 +46,17 @@ export function askedResult(of: Asked, second?: unknown, third?: unknown): Asked
 }
 
 /** There once the job has ended. A caller with the codec gets what was sealed, or the error why not. */
-export function resultOf(
-  codec: Codec | undefined,
+export async function resultOf(
+  context: Pick<ClientContext, "codec" | "contents">,
   job: SeenJob,
   kind: string | undefined,
-): { result: unknown } | undefined {
+): Promise<{ result: unknown } | undefined> {
   if (kind !== undefined && job.kind !== kind)
     throw new ConfigError("definition", `result: job ${job.id} is of kind "${job.kind}", not of "${kind}".`);
   if (!isEnded(job.state)) return undefined;
   const { error, result } = job as JobEnd;
   if (job.state === "cancelled") throw new ResultCancelledError(job.id, error);
   if (job.state !== "done") throw new JobFailedError(job.id, error);
-  if (codec === undefined || result === null) return { result };
-  return { result: openJson(codec, result, job as JobEnd, "result") };
+  if (result === null || (context.codec === undefined && !isStored(result))) return { result };
+  return { result: await openContent(context, result, job as JobEnd, "result") };
 }

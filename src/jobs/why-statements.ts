@@ -15,6 +15,7 @@ export type WhyCheckName =
   | "kind cap"
   | "rate"
   | "limit"
+  | "budget"
   | "provider"
   | "key"
   | "worker"
@@ -74,7 +75,7 @@ function namesOfOurs(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [
-      name === "ended_at" ? "completedAt" : name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
+      name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
       namesOfOurs(inner),
     ]),
   );

@@ -27,7 +27,7 @@ export class ActiveLimitError extends FairmillError {
 /** Not taken: a rate that counts at enqueue is used up. */
 export class RateLimitError extends FairmillError {
   override readonly name = "RateLimitError";
-  readonly scope: "queue" | "kind" | "tenant" | "key";
+  readonly scope: LimitScope | "key";
   /** Which queue, kind, tenant or key. */
   readonly of: string;
   /** When to enqueue again. Undefined: a list is longer than what the rate ever lets in at once; enqueue it in parts. */

@@ -4,6 +4,7 @@ import { ConfigError } from "../base/errors.js";
 import { readable, refuseUnknown, wholeNumber } from "../base/settings.js";
 import { showValue } from "../base/show-value.js";
 import { type Moment, momentOf } from "../base/time.js";
+import type { LimitScope } from "../core/claim/closed-limit.js";
 import { checkRate, type RateLimit, storedRate } from "../core/job/job-limits.js";
 
 export {
@@ -32,7 +33,7 @@ export interface TenantSettings extends LimitSettings {
   readonly weight?: number | null;
 }
 
-export type LimitScope = "queue" | "kind" | "tenant";
+export type { LimitScope };
 
 /** Which queue, kind or tenant: one of the three. */
 export type PauseTarget = { readonly queue: string } | { readonly kind: string } | { readonly tenant: string };

@@ -11,6 +11,7 @@ import {
   type Schema,
   time,
 } from "../http/schema.js";
+import { jobState } from "../http/shapes.js";
 import { withQuery } from "./api.js";
 import { defineTool, type Tool, type ToolContext } from "./tool.js";
 
@@ -25,10 +26,9 @@ const said = <T extends Schema<unknown>>(schema: T, description: string): T => (
 
 const limit = said(optional(integer(1, ROWS_MAX)), `rows, at most ${ROWS_MAX}; default ${ROWS}`);
 const cursor = said(optional(boundedText(1, 1_000)), "next of the page before");
-const STATES = ["scheduled", "ready", "blocked", "running", "done", "dead", "cancelled"] as const;
 
 export const filterOfJobs = {
-  state: optional(oneOf(...STATES)),
+  state: optional(jobState),
   kind: optional(name),
   queue: optional(name),
   tenant: optional(name),

@@ -118,8 +118,3 @@ export async function readBacklogSeries(
     atLeast: times.map((_, step) => more.has(step)),
   };
 }
-
-/** What the fleet looks like now, kept for all of this. */
-export async function recordFleet(db: Pick<Session, "query">): Promise<void> {
-  await db.query("select fairmill.record_fleet_v1()");
-}

@@ -1,6 +1,6 @@
 // One look at the whole fleet: what waits, what runs, how long it takes, what goes wrong. Read by metrics, alerts and `fairmill top`. Every part is
 // bounded: nothing counts a large table, and what is "at least" says so.
-import type { Database, Statement } from "../db/database.js";
+import type { Database } from "../db/database.js";
 
 export interface Figures {
   readonly at: Date;
@@ -18,6 +18,8 @@ export interface Figures {
   /** Those that should have ticked, and how long ago. */
   readonly overdue: readonly { readonly schedule: string; readonly ms: number }[];
   readonly outbox: { readonly unknown: number; readonly unknownMore: boolean; readonly oldestMs: number };
+  /** Of budgets with a soft threshold: what part of it is spent, most first. */
+  readonly budgets: readonly { readonly budget: string; readonly ratio: number; readonly spent: string }[];
   readonly oldestTransactionMs: number;
   /** Full at 1. */
   readonly notificationQueue: number;
@@ -116,7 +118,7 @@ const sumsOf = (
   cross join lateral jsonb_each(r.entries) e where e.key <> '' group by e.key order by 2 desc limit ${ROWS_MAX}`;
 
 const STATEMENTS = {
-  at: "select clock_timestamp() as at, pg_database_size(current_database())::float8 as bytes, pg_notification_queue_usage()::float8 as usage",
+  at: "select extract(epoch from clock_timestamp())::float8 * 1000 as at_ms, pg_database_size(current_database())::float8 as bytes, pg_notification_queue_usage()::float8 as usage",
   queues: `select q.queue, q.ready, q.ready_full, q.running, q.scheduled, q.scheduled_full, q.blocked, q.blocked_full, q.workers, q.paused_at is not null as paused
     from fairmill.queues_v1('', ${ROWS_MAX}) q`,
   oldest: `select distinct on (e.key) e.key as queue, (e.value ->> 'oldest_ms')::float8 as ms
@@ -157,6 +159,9 @@ const STATEMENTS = {
   // By its next tick alone: one whose ticking fails is put off again and again, and is overdue all the same.
   overdue: `select s.name as schedule, extract(epoch from now() - s.next_at)::float8 * 1000 as ms
     from fairmill.schedule s where s.paused_at is null and s.next_at < now() order by s.next_at limit ${ROWS_MAX}`,
+  budgets: `select b.tenant || ' ' || b.per || rtrim(' ' || b.provider) || rtrim(' ' || b.kind) as budget, (b.spent / b.soft)::float8 as ratio,
+      b.spent || ' of ' || b.soft || ' ' || b.currency as spent
+    from fairmill.budget b where b.soft is not null and b.period_until > now() order by 2 desc limit ${ROWS_MAX}`,
   outbox: `select (select count(*)::integer from (select from fairmill.outbox o where o.status = 'unknown' limit 1000) unknown) as unknown,
     coalesce((select max(extract(epoch from now() - o.created_at)::float8 * 1000) from (
       (select x.created_at from fairmill.outbox x where x.status = 'pending' order by x.id limit 1)
@@ -169,27 +174,23 @@ const STATEMENTS = {
       coalesce(sum(m.lock_contention_count), 0)::float8 as contention ${RECENT}`,
 } as const;
 
-/** All in one round trip where the driver can; each statement sees its own snapshot. */
+/** All in one statement, under one snapshot: a fleet that sleeps sends few. */
+const TOGETHER = `select ${Object.entries(STATEMENTS)
+  .map(([name, text]) => `(select coalesce(json_agg(x), '[]') from (${text}) x)::text as "${name}"`)
+  .join(",\n  ")}`;
+
 export async function readFigures(db: Database): Promise<Figures> {
-  const names = Object.keys(STATEMENTS) as (keyof typeof STATEMENTS)[];
-  const answers = await db.pipeline(names.map((name): Statement => [STATEMENTS[name], []]));
-  const rows = new Map(
-    names.map((name, n) => {
-      const answer = answers[n]!;
-      if (answer.status === "rejected") throw answer.reason;
-      return [name, answer.value];
-    }),
-  );
-  const all = <Row>(name: keyof typeof STATEMENTS) => rows.get(name) as Row[];
+  const [row] = await db.query<Record<keyof typeof STATEMENTS, string>>(TOGETHER);
+  const all = <Row>(name: keyof typeof STATEMENTS) => JSON.parse(row![name]) as Row[];
   const one = <Row>(name: keyof typeof STATEMENTS) => all<Row>(name)[0]!;
-  const { at, bytes, usage } = one<{ at: Date; bytes: number; usage: number }>("at");
+  const { at_ms, bytes, usage } = one<{ at_ms: number; bytes: number; usage: number }>("at");
   const oldest = new Map(all<{ queue: string; ms: number }>("oldest").map(({ queue, ms }) => [queue, ms]));
   const outbox = one<{ unknown: number; oldestMs: number }>("outbox");
   const storage = all<{ label: string; last: number }>("storage").map(
     ({ label, last }): ReportedFigures => ({ name: "storage_size", label, count: 1, sum: last, max: last, last }),
   );
   return {
-    at,
+    at: new Date(at_ms),
     queues: all<QueueRow>("queues").map((row) => queueFigures(row, oldest.get(row.queue) ?? null)),
     kinds: all<{ name: string } & KindFigures>("kinds").map(({ name, ...sums }) => ({ ...sums, kind: name })),
     tenants: all<{ name: string } & TenantFigures>("tenants").map(({ name, ...sums }) => ({ ...sums, tenant: name })),
@@ -199,6 +200,7 @@ export async function readFigures(db: Database): Promise<Figures> {
     workers: all("workers"),
     health: all("health"),
     overdue: all("overdue"),
+    budgets: all("budgets"),
     outbox: { ...outbox, unknownMore: outbox.unknown >= 1_000 },
     oldestTransactionMs: one<{ ms: number }>("transaction").ms,
     notificationQueue: usage,

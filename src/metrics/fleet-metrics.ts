@@ -3,7 +3,8 @@
 import type { Database } from "../db/database.js";
 import { Counters } from "./counters.js";
 import { type Figures, readFigures, WINDOW_MS } from "./figures.js";
-import type { Family, MetricSource, Sample } from "./registry.js";
+import { PoolMetrics } from "./pool-metrics.js";
+import { type Family, gauge, type MetricSource, type Sample } from "./registry.js";
 
 export interface FleetMetricsOptions {
   /** Names tenants in labels; default false. */
@@ -13,6 +14,7 @@ export interface FleetMetricsOptions {
 export class FleetMetrics implements MetricSource {
   readonly #db: Database;
   readonly #counters: Counters;
+  readonly #pools: PoolMetrics;
   readonly #withTenants: boolean;
   /** Two scrapers at once share a look: totals are added up once. */
   #collecting: Promise<readonly Family[]> | undefined;
@@ -20,6 +22,7 @@ export class FleetMetrics implements MetricSource {
   constructor(db: Database, options: FleetMetricsOptions = {}) {
     this.#db = db;
     this.#withTenants = options.tenants ?? false;
+    this.#pools = new PoolMetrics(db);
     this.#counters = new Counters(db, { withTenants: this.#withTenants });
   }
 
@@ -32,16 +35,14 @@ export class FleetMetrics implements MetricSource {
 
   async #collect(): Promise<readonly Family[]> {
     const figures = await readFigures(this.#db);
-    return [...familiesOf(figures, this.#withTenants), ...(await this.#counters.collect(figures.at))];
+    return [
+      ...familiesOf(figures, this.#withTenants),
+      ...(await this.#pools.collect()),
+      ...(await this.#counters.collect(figures.at)),
+    ];
   }
 }
 
-const gauge = (name: string, help: string, samples: readonly Sample[]): Family => ({
-  name,
-  help,
-  type: "gauge",
-  samples,
-});
 const alone = (value: number): Sample[] => [{ labels: {}, value }];
 const sec = (ms: number) => ms / 1000;
 

@@ -69,6 +69,11 @@ export async function recordSamples(db: Database, samples: readonly NewSample[])
   await db.query("select fairmill.record_metrics_v1($1)", [JSON.stringify(samples)]);
 }
 
+/** What a round of alerts leaves: samples, and what the fleet looks like now. */
+export async function recordRound(db: Database, samples: readonly NewSample[]): Promise<void> {
+  await db.query("select fairmill.record_metrics_v1($1), fairmill.record_fleet_v1()", [JSON.stringify(samples)]);
+}
+
 function addedUp(measurements: readonly Measurement[]): NewSample[] {
   const given = readable("measurements", "record", () => (Array.isArray(measurements) ? [...measurements] : undefined));
   if (given === undefined || given.length > MEASUREMENTS_MAX)

@@ -26,6 +26,13 @@ export type Family =
       readonly histograms: readonly Histogram[];
     });
 
+export const gauge = (name: string, help: string, samples: readonly Sample[]): Family => ({
+  name,
+  help,
+  type: "gauge",
+  samples,
+});
+
 /** Whatever has metrics to show: asked for each scrape. */
 export interface MetricSource {
   collect(): Promise<readonly Family[]>;

@@ -78,7 +78,7 @@ const DEMAND = `with round as materialized (
   from waited w join counted c using (step) left join fairmill.limit_setting l on l.scope = 'tenant' and l.name = w.tenant
   where coalesce(w.runnable, w.limited) is not null`;
 
-/** What each tenant wanted besides, and the steps in which somebody looked. */
+/** What each tenant wanted besides, and the steps that have a sample. */
 export async function readDemand(db: Session, since: Date, until: Date, stepMs: number, tenant?: string) {
   const rows = await db.query<DemandStep>(DEMAND, [since, until, stepMs, tenant ?? null]);
   const looked = await db.query<{ step: number }>(

@@ -10,6 +10,7 @@ import type { SchemaInput, SchemaOutput, StandardSchema } from "../base/standard
 import { defineOwnJob, type JobDefinition, type JobOptions } from "../core/job/job-definition.js";
 import type { ChannelTarget } from "./channel-target.js";
 import { channelName, DELIVERY_ATTEMPTS, DELIVERY_KIND, DELIVERY_QUEUE } from "./delivery.js";
+import { endJobOf, type MessageEnd } from "./message-end.js";
 
 /**
  * What the receiver does with an idempotency key. takes-key: the same key twice is one message for it. can-be-asked: it says whether a key
@@ -32,6 +33,8 @@ export interface SendContext {
   readonly idempotencyKey: string;
   /** 1 for the first attempt to send. */
   readonly attempt: number;
+  /** The `traceparent` that the message was published with, for the receiver to go on with; null: none. */
+  readonly trace: string | null;
   /** Aborts on the time limit, on cancel, on a lost lease and on shutdown: end the request. */
   readonly signal: AbortSignal;
   readonly log: Logger;
@@ -55,6 +58,12 @@ export interface ChannelOptions<Schema extends StandardSchema | undefined, Input
   readonly onUncertain?: OnUncertain;
   /** How long an earlier request may still be on its way: the receiver is not asked before. At least 100 ms; default "5s". */
   readonly askAfter?: Duration;
+  /**
+   * A kind of job that is enqueued when a message ends as delivered, failed or unknown, in the transaction that ends it: once for each end. Also when an
+   * operator resolves it.
+   */
+  // biome-ignore lint/suspicious/noExplicitAny: what its handler gets and returns is its own affair.
+  readonly onEnd?: JobDefinition<MessageEnd, any, any, any>;
 }
 
 /** A checked channel. `In` is what publish takes, `Out` what `send` gets. */
@@ -68,7 +77,7 @@ export interface Channel<In = unknown, Out = In> extends ChannelTarget<In> {
 }
 
 const OF_THE_JOB = ["queue", "priority", "timeout", "expire", "retry", "key", "limits"] as const;
-const KNOWN = ["name", "input", "receiver", "send", "ask", "onUncertain", "askAfter", ...OF_THE_JOB] as const;
+const KNOWN = ["name", "input", "receiver", "send", "ask", "onUncertain", "askAfter", "onEnd", ...OF_THE_JOB] as const;
 
 const ASK_AFTER_MS_MIN = 100;
 
@@ -120,13 +129,16 @@ function declareChannel(options: ChannelOptions<any, any, any>): Channel<any, an
     askAfterMs,
     send: options.send,
     ask: options.ask,
-    definition: defineOwnJob({
-      queue: DELIVERY_QUEUE,
-      timeout: "1m",
-      ...job,
-      retry: { attempts: DELIVERY_ATTEMPTS, ...options.retry },
-      kind: DELIVERY_KIND + name,
-      input: options.input,
+    definition: Object.freeze({
+      ...defineOwnJob({
+        queue: DELIVERY_QUEUE,
+        timeout: "1m",
+        ...job,
+        retry: { attempts: DELIVERY_ATTEMPTS, ...options.retry },
+        kind: DELIVERY_KIND + name,
+        input: options.input,
+      }),
+      atEnd: endJobOf(options.onEnd, where),
     }),
   });
 }

@@ -135,7 +135,8 @@ export class Deliverer {
   #contextOf(claim: Claim, run: DeliveryRun, { messageId, idempotencyKey, tries }: Begun): SendContext {
     const { name: channel } = this.#channel;
     const { signal, log } = run;
-    return { id: messageId, channel, tenant: claim.tenant, idempotencyKey, attempt: tries, signal, log };
+    const { tenant, trace } = claim;
+    return { id: messageId, channel, tenant, idempotencyKey, attempt: tries, trace, signal, log };
   }
 }
 

@@ -42,7 +42,7 @@ export interface Message {
   /** How many are on record. */
   readonly attempts: number;
   readonly createdAt: Date;
-  readonly completedAt: Date | null;
+  readonly endedAt: Date | null;
 }
 
 export interface MessageDetail extends Omit<Message, "attempts"> {
@@ -72,7 +72,7 @@ const PUBLISH =
 const BEGIN = `select job_id as "jobId", answer, message_id as "messageId", idempotency_key as "idempotencyKey", payload, tries, since_ms as "sinceMs"
   from fairmill.begin_sends_v1($1, $2, $3, $4, $5)`;
 const COLUMNS = `id, tenant, channel, idempotency_key as "idempotencyKey", order_key as "orderKey", status, job_id as "jobId",
-  created_at as "createdAt", ended_at as "completedAt"`;
+  created_at as "createdAt", ended_at as "endedAt"`;
 const DETAIL = `select ${COLUMNS}, payload, answer, attempts from fairmill.outbox where id = $1`;
 const LIST = `select ${COLUMNS}, jsonb_array_length(attempts) + coalesce(jsonb_path_query_first(attempts, '$[*].dropped')::integer, 0) as attempts from fairmill.outbox
   where id < $1 and ($2::text is null or status = $2) and ($3::text is null or channel = $3) and ($4::text is null or tenant = $4)
@@ -100,6 +100,7 @@ function textOf({ payload, ...message }: NewMessage): string {
     tenant: message.tenant,
     idempotency_key: message.idempotencyKey,
     order_key: message.orderKey,
+    reference: message.reference,
     queue: message.queue,
     priority: message.priority,
     max_attempts: message.attemptsMax,
@@ -107,6 +108,7 @@ function textOf({ payload, ...message }: NewMessage): string {
     key: message.key,
     run_at: message.runAt,
     delay_ms: message.delayMs,
+    trace: message.trace,
   });
   return `{"payload":${payload},${fields.slice(1)}`;
 }
@@ -135,18 +137,18 @@ export async function beginSends(db: Database, worker: string, items: readonly B
   return items.map(({ claim }) => byJob.get(claim.id)!);
 }
 
-type Row<Read extends Message | MessageDetail> = Omit<Read, "id" | "jobId" | "createdAt" | "completedAt"> & {
+type Row<Read extends Message | MessageDetail> = Omit<Read, "id" | "jobId" | "createdAt" | "endedAt"> & {
   id: RowId;
   jobId: RowId | null;
   createdAt: RowTime;
-  completedAt: RowTime | null;
+  endedAt: RowTime | null;
 };
 
-const fieldsOf = (row: Pick<Row<Message>, "id" | "jobId" | "createdAt" | "completedAt">) => ({
+const fieldsOf = (row: Pick<Row<Message>, "id" | "jobId" | "createdAt" | "endedAt">) => ({
   id: idOf(row.id),
   jobId: idOrNull(row.jobId),
   createdAt: timeOf(row.createdAt),
-  completedAt: timeOrNull(row.completedAt),
+  endedAt: timeOrNull(row.endedAt),
 });
 
 /** A page of messages, newest first. */

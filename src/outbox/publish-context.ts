@@ -12,7 +12,7 @@ import type { NewMessage, PublishOptions } from "./publish-options.js";
 export interface PublishContext {
   /**
    * Asks for a message to a receiver outside: it is stored with the settle of this job, if the handler returns, and sent then. The
-   * `idempotencyKey`, unless given, belongs to the job and the number of the call. `tenant`: this job's own, unless given.
+   * `idempotencyKey`, unless given, belongs to the job and the number of the call. `tenant`: this job's own, unless given; `reference`: its id.
    */
   publish<In>(channel: string | ChannelTarget<In>, message: In, options?: Partial<PublishOptions>): Promise<void>;
 }
@@ -36,13 +36,15 @@ export function publishMembers(
 ): ContextMembers<keyof PublishContext> {
   /** The key belongs to the job and the position of the call, not to the attempt: whichever run is settled, the message is the same. */
   const make = async <In>(
-    { id, tenant }: Claim,
+    { id, tenant, trace }: Claim,
     position: number,
     channel: string | ChannelTarget<In>,
     message: In,
     options: Partial<PublishOptions>,
   ): Promise<NewMessage> => {
-    const defaults = { tenant, idempotencyKey: `job-${id}-${position + 1}` };
+    // What it causes outside belongs to its trace, if it has one.
+    const traced = trace === null ? {} : { trace };
+    const defaults = { tenant, idempotencyKey: `job-${id}-${position + 1}`, reference: id, ...traced };
     const made = await newMessage(channel, message, { ...defaults, ...options }, codec);
     if (typeof channel !== "string") await tell(channel.definition);
     return made;

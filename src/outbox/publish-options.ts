@@ -10,6 +10,8 @@ export interface PublishOptions {
   readonly tenant?: string;
   /** Messages of a tenant and channel with the same one go out one after the other. Default: in no order. */
   readonly orderKey?: string;
+  /** What the job that the channel names in `onEnd` is told with the message's end; at most 200 bytes. */
+  readonly reference?: string;
   /** Default: the channel's; by name alone "outbox". */
   readonly queue?: string;
   readonly priority?: number;
@@ -19,6 +21,8 @@ export interface PublishOptions {
   readonly delay?: Duration;
   /** Whose limit it counts for; default: what the channel's `key` makes of the message. */
   readonly key?: string;
+  /** The `traceparent` that its delivery goes on with; in a handler default: that of its job. */
+  readonly trace?: string;
 }
 
 export interface NewMessage {
@@ -26,6 +30,7 @@ export interface NewMessage {
   readonly tenant: string;
   readonly idempotencyKey: string;
   readonly orderKey?: string | undefined;
+  readonly reference?: string | undefined;
   /** JSON, checked, and sealed where there is a codec. */
   readonly payload: string;
   readonly queue?: string | undefined;
@@ -35,6 +40,7 @@ export interface NewMessage {
   readonly key?: string | undefined;
   readonly runAt?: string | undefined;
   readonly delayMs?: number | undefined;
+  readonly trace?: string | undefined;
 }
 
 /** What publish answers. `created` is false when the key was known: `id` is then the first message's. */

@@ -7,7 +7,7 @@ import { serializeInput } from "../base/json-content.js";
 import { retrying } from "../base/retry.js";
 import { nameOf, readable, refuseUnknown, wholeNumber } from "../base/settings.js";
 import { momentOf } from "../base/time.js";
-import { idempotencyKey } from "../core/enqueue/make-job.js";
+import { idempotencyKey, traceOf } from "../core/enqueue/make-job.js";
 import { type Codec, sealJson } from "../core/job/codec.js";
 import { validateInput } from "../core/job/validate-input.js";
 import { isWorthRepeating } from "../db/failures.js";
@@ -17,7 +17,18 @@ import { channelName, DELIVERY_KIND } from "./delivery.js";
 import { publishMessages } from "./outbox-statements.js";
 import type { NewMessage, Published, PublishOptions } from "./publish-options.js";
 
-const KNOWN = ["idempotencyKey", "tenant", "orderKey", "queue", "priority", "runAt", "delay", "key"] as const;
+const KNOWN = [
+  "idempotencyKey",
+  "tenant",
+  "orderKey",
+  "reference",
+  "queue",
+  "priority",
+  "runAt",
+  "delay",
+  "key",
+  "trace",
+] as const;
 
 export async function newMessage<In>(
   channel: string | ChannelTarget<In>,
@@ -48,6 +59,7 @@ export async function newMessage<In>(
     tenant,
     idempotencyKey: idempotencyKey(options.idempotencyKey),
     orderKey: options.orderKey === undefined ? undefined : nameOf(options.orderKey, "orderKey"),
+    reference: options.reference === undefined ? undefined : nameOf(options.reference, "reference"),
     payload: sealJson(codec, serializeInput(kind, message), { kind, tenant }, "payload"),
     queue: queue === undefined ? undefined : nameOf(queue, "queue"),
     priority: priority === undefined ? undefined : wholeNumber(priority, -1000, 1000, "priority"),
@@ -56,6 +68,7 @@ export async function newMessage<In>(
     key: key === undefined ? undefined : nameOf(key, "key"),
     runAt: options.runAt === undefined ? undefined : momentOf(options.runAt, "runAt"),
     delayMs: options.delay === undefined ? undefined : toMs(options.delay, "delay"),
+    trace: options.trace === undefined ? undefined : traceOf(options.trace),
   };
 }
 

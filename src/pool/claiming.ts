@@ -143,10 +143,13 @@ export class Claiming {
     const { checked, capacity } = this.#settings;
     const perChild = [...capacity.values()].reduce((sum, each) => sum + each, 0);
     const running = pool.children.reduce((sum, child) => sum + child.running, 0) + this.waiting;
+    const nowMs = clock.monotonic();
+    // Without its lease a worker claims nothing: then the heartbeat is what is stuck.
+    const holdsLease = nowMs - this.#seenAtMs.heartbeat < checked.leaseMs;
     return stuckPart({
-      nowMs: clock.monotonic(),
+      nowMs,
       seenAtMs: this.#seenAtMs,
-      mayClaim: running < pool.serving.length * perChild,
+      mayClaim: holdsLease && running < pool.serving.length * perChild,
       stuckMs: stuckMs ?? stuckMsOf(pool.settings.hangMs, checked.leaseMs, checked.pollMs),
     });
   }

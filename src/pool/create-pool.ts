@@ -2,7 +2,8 @@
 import type { Clock } from "../base/clock.js";
 import type { Logger } from "../base/log.js";
 import type { ChildProgram } from "./child-process.js";
-import { Pool, type PoolEvents } from "./pool.js";
+import { Pool } from "./pool.js";
+import type { PoolEvents } from "./pool-options.js";
 import type { PoolSettings } from "./pool-settings.js";
 import { floorAt } from "./scale/floors.js";
 import type { SupervisorSettings } from "./supervisor-settings.js";
@@ -38,8 +39,8 @@ export function createPool(options: CreatePoolOptions): { readonly pool: Pool; r
   };
 }
 
-/** Replicas are scaled, so what is in one of them is fixed. Never more than the least: the pool grows when there is a reason. */
-function firstSizeOf({ kubernetes, min, floors }: PoolSettings, clock: Clock): number {
-  if (kubernetes !== undefined) return kubernetes.childrenPerPod ?? 1;
+/** Where pods are scaled, what is in one of them is fixed. Never more than the least: the pool grows when there is a reason. */
+function firstSizeOf({ pods, min, floors }: PoolSettings, clock: Clock): number {
+  if (pods !== undefined) return pods.childrenPerPod;
   return Math.max(min, floorAt(floors, clock.now())?.min ?? 0);
 }

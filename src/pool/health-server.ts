@@ -6,7 +6,7 @@
 //  GET /desired   { "pool", "desired" } for KEDA's metrics-api
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { SupervisorHealth } from "./supervisor.js";
+import type { SupervisorHealth } from "./supervisor-health.js";
 
 export interface Probed {
   readonly pool: string;

@@ -19,9 +19,11 @@ export interface HealthFacts {
   readonly stuckMs: number;
 }
 
-/** The part that is stuck; undefined: none is. */
+/** The part that is stuck, of several the one that has been silent for longest: the others may only be waiting for it. Undefined: none is. */
 export function stuckPart({ nowMs, seenAtMs, mayClaim, stuckMs }: HealthFacts): PartName | undefined {
-  return PARTS.find((part) => nowMs - seenAtMs[part] > stuckMs && (part !== "claim" || mayClaim));
+  return PARTS.filter((part) => nowMs - seenAtMs[part] > stuckMs && (part !== "claim" || mayClaim)).sort(
+    (a, b) => seenAtMs[a] - seenAtMs[b],
+  )[0];
 }
 
 /** A beat is due every third of a lease, upkeep every five seconds, a look for work every twelve. */

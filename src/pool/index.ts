@@ -15,7 +15,7 @@ export type { ChildFacts } from "./child.js";
 export { CHILD_TRANSITIONS, type ChildState } from "./life-cycle.js";
 export type { Metric } from "./metrics.js";
 export { CrashLoopError, KubernetesError } from "./pool-errors.js";
-export type { KubernetesOptions, PoolOptions } from "./pool-settings.js";
+export type { ExternalOptions, KubernetesOptions, PoolOptions } from "./pool-settings.js";
 export {
   decideScale,
   type ScaleDecision,
@@ -24,5 +24,7 @@ export {
   type ScaleSettings,
 } from "./scale/brain.js";
 export type { FloorOptions } from "./scale/floors.js";
-export { createSupervisor, Supervisor, type SupervisorEvents, type SupervisorHealth } from "./supervisor.js";
+export { createSupervisor, Supervisor } from "./supervisor.js";
+export type { SupervisorEvents } from "./supervisor-events.js";
+export type { SupervisorHealth } from "./supervisor-health.js";
 export type { SupervisorOptions } from "./supervisor-settings.js";

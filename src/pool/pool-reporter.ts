@@ -45,12 +45,13 @@ export class PoolReporter {
       {
         min: pool.min,
         max: pool.max,
-        capacity: Math.max(...capacity.values()),
+        capacity: Math.max(...capacity.values()) * (pool.pods?.childrenPerPod ?? 1),
         policy: pool.policy,
         targetWaitMs: pool.targetWaitMs,
         meanRunMs: meanRunMs(),
         queues: [...capacity.keys()],
         kinds: kindsOf(options),
+        childrenPerPod: pool.pods?.childrenPerPod,
       },
     );
     return this.#hosts;

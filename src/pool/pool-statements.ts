@@ -25,6 +25,8 @@ export interface StoredPoolSettings {
   readonly meanRunMs: number | undefined;
   readonly queues: readonly string[];
   readonly kinds: readonly string[];
+  /** Where pods are scaled: children of each. */
+  readonly childrenPerPod: number | undefined;
 }
 
 /** Returns how many supervisors of the pool live. */
@@ -57,6 +59,7 @@ export async function reportPool(
       mean_run_ms: settings.meanRunMs,
       queues: settings.queues,
       kinds: settings.kinds,
+      children_per_pod: settings.childrenPerPod,
     }),
   ]);
   return row!.hosts;
@@ -184,8 +187,9 @@ export interface ChildRow {
   readonly uptimeMs: number;
 }
 
+/** Silent: its lease is over, and no upkeep has looked since. */
 const WORKERS = `
-  select w.id, s.pool, w.host, w.pid, w.state, w.queues, coalesce((w.stats ->> 'running')::integer, 0) as running,
+  select w.id, s.pool, w.host, w.pid, case when w.state = 'alive' and w.lease_until < clock_timestamp() then 'silent' else w.state end as state, w.queues, coalesce((w.stats ->> 'running')::integer, 0) as running,
     coalesce((w.stats ->> 'claimed')::float8, 0) as claimed, (w.stats ->> 'rssBytes')::float8 as memory, w.started_at, w.beat_at,
     coalesce((select json_agg(json_build_object('number', c.number, 'pid', c.pid, 'state', c.state, 'draining', c.draining, 'reason', c.reason,
         'failures', c.failures, 'running', c.running, 'jobsProcessed', c.jobs_processed, 'cpu', c.cpu, 'memoryBytes', c.memory_bytes,
@@ -256,4 +260,26 @@ export async function readPodUse(db: Database, pool: string): Promise<PodUse[]> 
      where s.pool = $1 and w.state = 'alive' and w.lease_until > clock_timestamp() and w.host is not null group by w.host`,
     [pool],
   );
+}
+
+export interface Replicas {
+  /** What was decided last; null: nothing, or too long ago. */
+  readonly desired: number | null;
+  /** Supervisors that live. */
+  readonly living: number;
+  /** The parts of their capacity that are busy, summed up: of the queue that is worst off in each. */
+  readonly utilised: number;
+}
+
+export async function readReplicas(db: Database, pool: string): Promise<Replicas> {
+  const [row] = await db.query<Replicas>(
+    `select case when p.decided_at > clock_timestamp() - 3 * p.decide_every then p.desired end as desired, l.living, l.utilised
+     from fairmill.pool p, lateral (
+       select count(*)::integer as living, coalesce(sum((w.stats ->> 'utilisation')::float8), 0) as utilised
+       from fairmill.supervisor s join fairmill.worker w on w.id = s.worker
+       where s.pool = p.name and w.state = 'alive' and w.lease_until > clock_timestamp()) l
+     where p.name = $1`,
+    [pool],
+  );
+  return row ?? { desired: null, living: 0, utilised: 0 };
 }

@@ -31,11 +31,12 @@ export interface PoolChild {
   readonly changedAt: string;
 }
 
-/** A decision that is too old is no longer what is wanted: then it is the minimum. */
+/** A decision that is too old is no longer what is wanted: then it is the minimum. Where pods are scaled, the children of each are fixed. */
 const POOLS = `select p.name as pool, p.settings ->> 'policy' as policy, coalesce((p.settings ->> 'min')::integer, 0) as min,
     coalesce((p.settings ->> 'max')::integer, 0) as max, s.id as supervisor, s.worker, s.host,
     case when p.leader_until > clock_timestamp() then p.leader end as leader,
-    case when p.desired is not null and p.decided_at > clock_timestamp() - 3 * p.decide_every
+    case when p.settings ? 'children_per_pod' then (p.settings ->> 'children_per_pod')::integer
+      when p.desired is not null and p.decided_at > clock_timestamp() - 3 * p.decide_every
       then ceil(p.desired::float8 / greatest(1, count(s.id) over (partition by p.name)))::integer
       else coalesce((p.settings ->> 'min')::integer, 0) end as wanted,
     coalesce((select json_agg(json_build_object('pid', c.pid, 'state', c.state, 'draining', c.draining, 'reason', c.reason, 'failures', c.failures,
@@ -44,13 +45,13 @@ const POOLS = `select p.name as pool, p.settings ->> 'policy' as policy, coalesc
   from fairmill.pool p left join fairmill.supervisor s on s.pool = p.name and s.seen_at > clock_timestamp() - 3 * s.report_every
   order by p.name, s.id limit ${SUPERVISORS_MAX}`;
 
-/** A row for each living supervisor, and one for each pool that has none. */
 /** Workers that the pool should have over all its hosts; undefined: there is no such pool. */
 export async function readDesired(db: Session, pool: string): Promise<number | undefined> {
   const [row] = await db.query<{ desired: number | null }>("select fairmill.desired_workers_v1($1) as desired", [pool]);
   return row?.desired ?? undefined;
 }
 
+/** A row for each living supervisor, and one for each pool that has none. */
 export const readPools = (db: Session): Promise<PoolView[]> => db.query<PoolView>(POOLS);
 
 export interface DecisionView {

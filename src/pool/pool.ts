@@ -4,43 +4,17 @@
 //  too many children   the idlest is drained: no more jobs, what runs ends within its grace, then the process ends
 //  recycle, restart    a new child is ready before the old one drains; one at a time
 
-import { type Clock, sleep } from "../base/clock.js";
-import type { Logger } from "../base/log.js";
-import type { FromChild } from "./border/messages.js";
-import type { Offer } from "./border/offer.js";
-import { Child, type ChildFacts, type ChildOptions } from "./child.js";
+import { sleep } from "../base/clock.js";
+import { Child, type ChildFacts } from "./child.js";
+import { FailureCount } from "./failure-count.js";
 import type { ChildState, Exit } from "./life-cycle.js";
 import { CrashLoopError } from "./pool-errors.js";
+import type { PoolOptions } from "./pool-options.js";
 import type { PoolSettings } from "./pool-settings.js";
 import { Recycling } from "./recycling.js";
 
-export interface PoolEvents {
-  readonly onChild: (child: Child, before: ChildState) => void;
-  readonly onMessage: (child: Child, message: FromChild) => void;
-  /** Its process has ended: what it ran has to be settled. */
-  readonly onLost: (child: Child, exit: Exit) => void;
-  /** How many children can be given jobs has changed. */
-  readonly onCapacity: (serving: number) => void;
-  readonly onOffer: (offer: Offer) => void;
-  readonly onCrashLoop: (error: CrashLoopError) => void;
-}
-
-export interface PoolOptions extends PoolEvents {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly settings: PoolSettings;
-  readonly graceMs: number;
-  readonly abortGraceMs: number;
-  readonly child: Pick<ChildOptions, "capacity"> & {
-    readonly process: Omit<ChildOptions["process"], "settings"> & {
-      readonly settings: Omit<ChildOptions["process"]["settings"], "number">;
-    };
-  };
-}
-
 /** Processes that start at once: more would only make one another slow. */
 const STARTING_MAX = 2;
-const RESTART = { firstMs: 50, maxMs: 30_000 };
 /** A child that has been ready for so long is no failure of the start any more. */
 const STABLE_MS = 60_000;
 /** Terminated children that are remembered for people. */
@@ -57,9 +31,7 @@ export class Pool {
   #replacement: Child | undefined;
   #numbers = 0;
   #target = 0;
-  /** Failures since a child last completed a job or was stable. */
-  #failures = 0;
-  #terminations = 0;
+  readonly #failures = new FailureCount();
   #isStopping = false;
   readonly #forget = new Set<() => void>();
   #waiters: (() => void)[] = [];
@@ -117,8 +89,7 @@ export class Pool {
   /** A job of the child has ended: it works. */
   succeeded(child: Child): void {
     child.failures = 0;
-    this.#failures = 0;
-    this.#terminations = 0;
+    this.#failures.forget();
     this.#recycling.look(child);
   }
 
@@ -267,7 +238,7 @@ export class Pool {
     }
     child.failures++;
     child.become("failed");
-    this.#failures++;
+    this.#failures.failed();
     log.error(
       { child: child.number, exit: exit.kind, reason: exit.reason, running, failures: child.failures },
       "Child failed",
@@ -276,8 +247,7 @@ export class Pool {
     this.#notify();
     if (this.#isStopping || child.isDraining) return this.#terminate(child);
     if (child.failures >= this.#options.settings.failuresMax) return this.#giveUp(child, exit);
-    const pauseMs = Math.min(RESTART.maxMs, RESTART.firstMs * 4 ** (child.failures - 1));
-    this.#later(pauseMs, () => {
+    this.#later(this.#failures.pauseMs(child.failures), () => {
       if (child.state === "failed" && !this.#isStopping && !child.isDraining) child.startProcess();
     });
   }
@@ -285,14 +255,14 @@ export class Pool {
   /** Too many failures in a row: this child is over. Another one takes its place, unless none ever works. */
   #giveUp(child: Child, exit: Exit): void {
     const { settings } = this.#options;
-    this.#terminations++;
+    this.#failures.terminated();
     this.#terminate(child);
-    if (this.serving.length === 0 && this.#terminations >= Math.max(1, settings.min)) {
+    if (this.serving.length === 0 && this.#failures.isLoop(settings.min)) {
       this.#isStopping = true;
       this.#notify();
-      return this.#options.onCrashLoop(new CrashLoopError(settings.pool, this.#failures, exit.reason));
+      return this.#options.onCrashLoop(new CrashLoopError(settings.pool, this.#failures.count, exit.reason));
     }
-    this.#later(RESTART.firstMs * 4 ** this.#terminations, () => this.#fill());
+    this.#later(this.#failures.replaceMs, () => this.#fill());
   }
 
   #terminate(child: Child): void {

@@ -3,17 +3,17 @@
 
 import type { Clock } from "../base/clock.js";
 import { LeaseLostError, ShutdownError } from "../base/errors.js";
-import type { Logger } from "../base/log.js";
 import type { Claim } from "../core/job/claim.js";
 import type { Outcome, Verdict } from "../core/job/outcome.js";
 import { TimeLimit } from "../core/run/time-limit.js";
-import { LeastBusyAllocation, type WorkerAllocationStrategy } from "./allocation.js";
+import type { WorkerAllocationStrategy } from "./allocation.js";
 import type { FromChild, PortName } from "./border/messages.js";
 import { receiveEffects } from "./border/sent-effects.js";
 import { sendError, sendReason } from "./border/sent-errors.js";
 import type { Child } from "./child.js";
 import type { Exit } from "./life-cycle.js";
 import { type PortsServed, RemoteRun, serve, tellLimits } from "./remote-run.js";
+import { RunAllocator } from "./run-allocator.js";
 import {
   type DecidedRun,
   type Run,
@@ -52,13 +52,12 @@ export class RemoteRunner implements RunsJobs {
   readonly #options: RemoteRunnerOptions;
   readonly #ends: RunEnds;
   readonly #clock: Clock;
-  readonly #log: Logger;
   readonly #runner: RunnerOptions;
   readonly #crashesMax: number;
   readonly #served: PortsServed;
   /** Decides what becomes of runs that no child decided; it never calls a handler. */
   readonly #local: Runner;
-  readonly #fallback = new LeastBusyAllocation();
+  readonly #allocator: RunAllocator;
   #waiting: RemoteRun[] = [];
   /** Which child has a run. */
   readonly #owners = new Map<RemoteRun, Child>();
@@ -71,10 +70,13 @@ export class RemoteRunner implements RunsJobs {
     this.#options = options;
     this.#ends = ends;
     this.#clock = clock;
-    this.#log = log;
     this.#runner = runner;
     this.#crashesMax = settings.crashesMax;
     this.#local = new Runner(runner, ends);
+    this.#allocator = new RunAllocator({
+      ...{ allocation: options.allocation, children: options.children },
+      ...{ crashesMax: settings.crashesMax, log },
+    });
     this.#served = { stores, completer: runner.completer };
   }
 
@@ -103,7 +105,7 @@ export class RemoteRunner implements RunsJobs {
     const child = this.#owners.get(run);
     if (child === undefined) {
       this.#waiting = this.#waiting.filter((one) => one !== run);
-      this.#forgetSuspect(run);
+      this.#allocator.forget(run);
       return this.#close(run, this.#abortedVerdict(run));
     }
     child.say({ type: "abort", run: run.number, reason: sendReason(reason) });
@@ -125,7 +127,7 @@ export class RemoteRunner implements RunsJobs {
     this.#isPumping = true;
     const left: RemoteRun[] = [];
     for (const run of this.#waiting) {
-      const child = this.#allocate(run);
+      const child = this.#allocator.childFor(run);
       if (child === undefined) left.push(run);
       else this.#give(child, run);
     }
@@ -224,46 +226,6 @@ export class RemoteRunner implements RunsJobs {
     if (timed === undefined) return;
     this.#timed.delete(run);
     for (const limit of this.#limits.values()) limit.delete(timed);
-  }
-
-  #allocate(run: RemoteRun): Child | undefined {
-    const children = this.#options.children();
-    if (this.#isSuspect(run.claim)) return this.#allocateAlone(run, children);
-    try {
-      const { allocation } = this.#options;
-      const answer = allocation.allocate(run.claim, children);
-      if (!answer.ok) return undefined;
-      const child = children.find((one) => one === answer.worker);
-      if (child?.canAccept(run.claim)) return child;
-      throw new Error("it named a worker that is not of the pool, or that cannot accept the job");
-    } catch (error) {
-      this.#log.error({ error: String(error) }, "The allocation strategy failed: the least busy worker gets the job");
-      const answer = this.#fallback.allocate(run.claim, children);
-      return answer.ok ? (answer.worker as Child) : undefined;
-    }
-  }
-
-  #isSuspect(claim: Claim): boolean {
-    return claim.crashes > 0 && claim.crashes >= this.#crashesMax - 1;
-  }
-
-  /** A job that may have killed processes gets one to itself: an idle one, or the first that is done with what it runs. */
-  #allocateAlone(run: RemoteRun, children: readonly Child[]): Child | undefined {
-    let child = children.find((one) => one.suspect === run);
-    if (child === undefined) {
-      const answer = this.#fallback.allocate(run.claim, children);
-      if (!answer.ok) return undefined;
-      child = answer.worker as Child;
-      child.suspect = run;
-    }
-    if (child.runs.size > 0) return undefined;
-    const { worker, id: job, kind, crashes } = run.claim;
-    this.#log.warn({ worker, job, kind, crashes, child: child.number }, "Running this job alone in its process");
-    return child;
-  }
-
-  #forgetSuspect(run: RemoteRun): void {
-    for (const child of this.#options.children()) if (child.suspect === run) child.suspect = undefined;
   }
 
   async #answer(

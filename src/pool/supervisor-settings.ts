@@ -7,8 +7,9 @@ import { ConfigError } from "../base/errors.js";
 import { checkLogger, type Logger } from "../base/log.js";
 import { ifGiven, readable, refuseUnknown } from "../base/settings.js";
 import { showValue } from "../base/show-value.js";
+import { checkPoolOptions, checkPoolPart } from "./check-pool-settings.js";
 import type { ChildProgram } from "./child-process.js";
-import { checkPoolOptions, type PoolOptions, type PoolSettings } from "./pool-settings.js";
+import type { PoolOptions, PoolSettings } from "./pool-settings.js";
 import { checkWorkerOptions, type WorkerOptions } from "./worker-port.js";
 
 export interface SupervisorOptions {
@@ -50,6 +51,7 @@ const KNOWN: Record<keyof SupervisorOptions, true> = {
 export type PoolConfig = Omit<WorkerOptions, "db" | "clock"> & {
   readonly worker?: PoolOptions | undefined;
   readonly jobs?: unknown;
+  readonly dashboard?: unknown;
 };
 
 export function checkSupervisorOptions(options: SupervisorOptions): string {
@@ -57,7 +59,7 @@ export function checkSupervisorOptions(options: SupervisorOptions): string {
     refuseUnknown(options, Object.keys(KNOWN), "createSupervisor");
     if (options.logger !== undefined) checkLogger(options.logger);
     if (options.clock !== undefined) checkClock(options.clock);
-    if (options.worker !== undefined) checkPoolOptions(options.worker, "createSupervisor: worker");
+    if (options.worker !== undefined) checkPoolPart(options.worker, "createSupervisor: worker");
     if (options.inline !== undefined && typeof options.inline !== "boolean")
       throw new ConfigError("inline", `createSupervisor: inline: ${showValue(options.inline)} is not true or false.`);
     return modulePath(options.module);
@@ -83,7 +85,7 @@ export interface SupervisorSettings {
 
 /** The config, with what the caller says before it. */
 export function settingsOf(config: PoolConfig, options: Omit<SupervisorOptions, "module">): SupervisorSettings {
-  const { worker: poolOptions, jobs, ...rest } = config;
+  const { worker: poolOptions, jobs, dashboard: _shown, ...rest } = config;
   const { databaseUrl, schema, queues, concurrency, grace, lease, logger, clock } = options;
   const given = <Name extends keyof WorkerOptions>(name: Name, value: WorkerOptions[Name] | undefined) =>
     ifGiven(name, value, (one) => one);

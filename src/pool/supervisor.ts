@@ -6,28 +6,28 @@
 
 import { EventEmitter } from "node:events";
 import { hostname } from "node:os";
-import { type Clock, sleep, systemClock } from "../base/clock.js";
+import { type Clock, systemClock } from "../base/clock.js";
 import { FairmillError, ShutdownError } from "../base/errors.js";
 import { createLogger, type Logger } from "../base/log.js";
 import { newWorkerId } from "../core/worker/worker-id.js";
 import { Database } from "../db/database.js";
 import { explainFailure } from "../db/explain-failure.js";
-import { isSameOffer, type Offer, workerOf } from "./border/offer.js";
 import { loadModule } from "./child/load-module.js";
 import type { Child, ChildFacts } from "./child.js";
-import { Claiming } from "./claiming.js";
 import { createPool } from "./create-pool.js";
-import type { PartName } from "./health.js";
 import type { ChildState } from "./life-cycle.js";
 import { type Metric, metricsOf } from "./metrics.js";
 import type { Pool } from "./pool.js";
 import type { CrashLoopError } from "./pool-errors.js";
-import { PoolReporter } from "./pool-reporter.js";
 import { leavePool } from "./pool-statements.js";
 import { readDesired } from "./pool-views.js";
+import { repeat } from "./repeat.js";
 import type { ScaleDecision, ScaleInputs } from "./scale/brain.js";
 import { createScaler } from "./scale/create-scaler.js";
 import type { Scaler } from "./scale/scaler.js";
+import type { SupervisorEvents } from "./supervisor-events.js";
+import { healthOf, type SupervisorHealth } from "./supervisor-health.js";
+import { makeParts, type SupervisorParts } from "./supervisor-parts.js";
 import {
   checkSupervisorOptions,
   kindsOf,
@@ -40,48 +40,6 @@ import {
 } from "./supervisor-settings.js";
 import { checkStop, type StopOptions, type Worker } from "./worker-port.js";
 
-export interface SupervisorEvents {
-  started: [{ supervisor: string }];
-  /** A child has changed its state; `before` is what it was. */
-  child: [{ child: ChildFacts; before: ChildState }];
-  /** A decision about the size of the pool: also those that change nothing. */
-  scaled: [{ decision: ScaleDecision; inputs: ScaleInputs }];
-  /** A part of the worker had made no progress for too long: there is a new one. */
-  restarted: [{ part: PartName }];
-  /** The children's code offers other kinds or queues than before: these are claimed now. */
-  adopted: [{ kinds: readonly string[]; queues: readonly string[] }];
-  reported: [{ hosts: number }];
-  trouble: [{ doing: string; error: unknown }];
-  /** The children fail again and again: the supervisor stops. */
-  failed: [{ error: CrashLoopError }];
-  stopped: [{ supervisor: string }];
-}
-
-export interface SupervisorHealth {
-  readonly ok: boolean;
-  /** Its parts get on, and its children are not given up: what a probe of liveness asks. */
-  readonly live: boolean;
-  /** It has started, is not stopping, and has a child that can be given jobs, where one is wanted: what a probe of readiness asks. */
-  readonly ready: boolean;
-  /** What is wrong, in words. */
-  readonly problems: readonly string[];
-  /** How long ago each part of the worker last succeeded. */
-  readonly parts: Readonly<Record<PartName, number>>;
-  readonly isListening: boolean;
-  /** Parts that had to be replaced since the start. */
-  readonly restarts: number;
-  readonly children: { readonly wanted: number; readonly serving: number };
-}
-
-/** What there is once the supervisor has begun to start. */
-interface Parts {
-  readonly db: Database;
-  readonly config: PoolConfig;
-  readonly pool: Pool | undefined;
-  readonly claiming: Claiming;
-  readonly reporter: PoolReporter;
-}
-
 export class Supervisor {
   readonly events: EventEmitter<SupervisorEvents> = new EventEmitter();
   readonly id: string;
@@ -92,16 +50,15 @@ export class Supervisor {
   readonly #stopping = new AbortController();
   readonly #startedAtMs: number;
   #log: Logger;
-  #isStarted = false;
+  /** Half a start or a whole one, whether it succeeds or not. */
+  #starting: Promise<void> | undefined;
   #db: Database | undefined;
   #pool: Pool | undefined;
-  #parts: Parts | undefined;
+  #parts: SupervisorParts | undefined;
   #scaler: Scaler | undefined;
   #loops: Promise<unknown>[] = [];
   #error: CrashLoopError | undefined;
   #stopped: Promise<void> | undefined;
-  /** What is claimed by; undefined: as the config that was loaded at the start says. */
-  #offer: Offer | undefined;
 
   constructor(options: SupervisorOptions, internals: SupervisorInternals = {}) {
     this.#path = checkSupervisorOptions(options);
@@ -114,32 +71,52 @@ export class Supervisor {
     this.id = newWorkerId({ host: hostname(), pid: process.pid, nowMs, random });
   }
 
-  /** Resolves when the first children are ready and the worker claims. */
+  /** Resolves when the first children are ready and the worker claims. Rejects when it is stopped before. */
   async start(): Promise<this> {
-    if (this.#isStarted)
+    if (this.#starting !== undefined)
       throw new FairmillError("FAIRMILL_WORKER_STATE", "A supervisor is started once; create another one.");
-    this.#isStarted = true;
+    this.#starting = this.#start();
+    try {
+      await this.#starting;
+      return this;
+    } catch (error) {
+      // Of a module that does not load, and of wrong settings, nothing has begun.
+      if (this.#db === undefined) throw error;
+      await this.stop({ grace: 0 });
+      throw this.#error ?? explainFailure(error, this.#db.schema);
+    }
+  }
+
+  async #start(): Promise<void> {
     const config = this.#internals.config ?? (await loadModule<PoolConfig>(this.#path));
     const settings = settingsOf(config, this.#options);
     this.#log = settings.worker.logger ?? this.#log;
+    this.#mayGoOn();
     const db = new Database(settings.worker, { connectionsMax: 2, applicationName: "fairmill supervisor" });
     this.#db = db;
-    try {
-      if (this.#options.inline !== true) await this.#startChildren(settings, db);
-      this.#parts = this.#makeParts(settings, db, config);
-      await this.#parts.claiming.start();
-      await this.#report();
-    } catch (error) {
-      await this.stop({ grace: 0 });
-      throw this.#error ?? explainFailure(error, db.schema);
-    }
+    if (this.#options.inline !== true) await this.#startChildren(settings, db);
+    this.#mayGoOn();
+    this.#parts = makeParts({
+      ...{ clock: this.#clock, log: this.#log, db, supervisor: this.id, startedAtMs: this.#startedAtMs },
+      ...{ settings, config, options: this.#options, pool: this.#pool, stuckMs: this.#internals.stuckMs },
+      onReplaced: (part) => this.events.emit("restarted", { part }),
+      health: () => this.health(),
+    });
+    await this.#parts.claiming.start();
+    await this.#report();
+    this.#mayGoOn();
     this.#startLoops(this.#parts);
     this.#log.info(
       { supervisor: this.id, pool: settings.pool.pool, children: this.#pool?.serving.length ?? 0 },
       "Supervisor started",
     );
     this.events.emit("started", { supervisor: this.id });
-    return this;
+  }
+
+  /** What was stopped while it starts does not go on with it. */
+  #mayGoOn(): void {
+    if (this.#stopping.signal.aborted)
+      throw new FairmillError("FAIRMILL_WORKER_STATE", "The supervisor was stopped while it started.");
   }
 
   /** The worker that claims for the children; its events tell of every job. */
@@ -159,37 +136,25 @@ export class Supervisor {
 
   /**
    * New processes for all children, each ready before an old one drains: after a deployment. Kinds and queues that the new code has are claimed from
-   * then on. False: a new one did not get ready.
+   * then on. False: a new one did not get ready, or handlers run in this process.
    */
   async restart(): Promise<boolean> {
+    if (this.#options.inline === true) {
+      this.#log.warn({ supervisor: this.id }, "There are no children to replace: start the process again for new code");
+      return false;
+    }
     this.#log.info({ supervisor: this.id }, "Restarting all children, one after the other");
-    const isDone = (await this.#pool?.restart("restarted")) ?? true;
+    if (this.#pool === undefined || this.#parts === undefined) return true;
+    const isDone = await this.#parts.adoption.awaiting(this.#pool.restart("restarted"));
     if (isDone) await this.#adopt();
     return isDone;
   }
 
   health(): SupervisorHealth {
-    const claiming = this.#parts?.claiming;
-    const parts = claiming?.partsMs ?? { claim: 0, upkeep: 0, heartbeat: 0 };
-    const serving = this.#pool?.serving.length ?? 0;
-    const wanted = this.#pool?.target ?? 0;
-    const stuck = claiming?.stuck();
-    const problems = [
-      ...(stuck === undefined ? [] : [`${stuck} has not succeeded for ${Math.round(parts[stuck])} ms`]),
-      ...(serving === 0 && wanted > 0 ? [`none of ${wanted} children is ready`] : []),
-      ...(this.#error === undefined ? [] : [this.#error.message]),
-    ];
-    const isRunning = this.#loops.length > 0 && !this.#stopping.signal.aborted;
-    return {
-      ok: problems.length === 0,
-      live: stuck === undefined && this.#error === undefined,
-      ready: problems.length === 0 && isRunning,
-      problems,
-      parts,
-      isListening: claiming?.isListening ?? false,
-      restarts: claiming?.restarts ?? 0,
-      children: { wanted, serving },
-    };
+    return healthOf({
+      ...{ claiming: this.#parts?.claiming, pool: this.#pool, error: this.#error },
+      isRunning: this.#loops.length > 0 && !this.#stopping.signal.aborted,
+    });
   }
 
   /** The name of its pool. */
@@ -219,6 +184,9 @@ export class Supervisor {
 
   async #stop(graceMs: number | undefined): Promise<void> {
     this.#stopping.abort();
+    // A start that waits for children to be ready waits no longer.
+    if (this.#loops.length === 0) await this.#pool?.stop();
+    await this.#starting?.catch(() => {});
     await this.#scaler?.stop();
     await this.#parts?.claiming.stop(graceMs);
     await this.#pool?.stop();
@@ -243,7 +211,7 @@ export class Supervisor {
       },
       onLost: (child, exit) => this.#parts?.claiming.lost(child, exit),
       onCapacity: (serving) => this.#parts?.claiming.resize(serving),
-      onOffer: (offer) => this.#compare(offer),
+      onOffer: (offer) => this.#parts?.adoption.compare(offer),
       onCrashLoop: (error) => this.#fail(error),
     });
     pool.onGraceOver = (child, number) => {
@@ -256,30 +224,12 @@ export class Supervisor {
     if (this.#error !== undefined) throw this.#error;
   }
 
-  #makeParts(settings: SupervisorSettings, db: Database, config: PoolConfig): Parts {
-    const claiming = new Claiming({
-      ...{ clock: this.#clock, log: this.#log, db, supervisor: this.id, settings, pool: this.#pool },
-      stuckMs: this.#internals.stuckMs,
-      onReplaced: (part) => this.events.emit("restarted", { part }),
-    });
-    const reporter = new PoolReporter({
-      ...{ db, supervisor: this.id, startedAtMs: this.#startedAtMs },
-      settings: () => claiming.settings,
-      worker: () => claiming.worker.id,
-      health: () => this.health(),
-      children: () => this.children(),
-      meanRunMs: () => claiming.times.meanMs([], settings.pool.targetWaitMs),
-    });
-    this.#offer = this.#pool?.serving[0]?.offer;
-    return { db, config, pool: this.#pool, claiming, reporter };
-  }
-
-  #startLoops({ claiming, db, pool, reporter }: Parts): void {
+  #startLoops({ claiming, db, pool, reporter }: SupervisorParts): void {
     const { pool: settings, checked } = claiming.settings;
-    this.#loops.push(this.#repeat(settings.healthMs, () => this.#report(), "reporting children"));
+    this.#repeat(settings.healthMs, () => this.#report(), "reporting children");
     if (pool === undefined) return;
     const watchMs = Math.min(settings.healthMs, checked.leaseMs);
-    this.#loops.push(this.#repeat(watchMs, () => claiming.watch(), "watching the worker"));
+    this.#repeat(watchMs, () => claiming.watch(), "watching the worker");
     this.#scaler = createScaler({
       ...{ db, clock: this.#clock, log: this.#log, settings, supervisor: this.id, pool },
       capacity: () => claiming.settings.capacity,
@@ -305,13 +255,10 @@ export class Supervisor {
     return this.#scaler?.runOnce();
   }
 
-  async #repeat(everyMs: number, work: () => Promise<unknown>, doing: string): Promise<void> {
-    const { signal } = this.#stopping;
-    for (;;) {
-      await sleep(this.#clock, everyMs, signal);
-      if (signal.aborted) return;
-      await work().catch((error: unknown) => this.#trouble(doing, error));
-    }
+  /** Until it stops; what fails is told, and done again the next time. */
+  #repeat(everyMs: number, work: () => Promise<unknown>, doing: string): void {
+    const round = () => work().catch((error: unknown) => this.#trouble(doing, error));
+    this.#loops.push(repeat(this.#clock, everyMs, round, this.#stopping.signal));
   }
 
   async #report(): Promise<void> {
@@ -329,30 +276,15 @@ export class Supervisor {
 
   /** All children run the same new code: what that offers is claimed from now on. */
   async #adopt(): Promise<void> {
-    const offer = this.#pool?.serving[0]?.offer;
-    if (this.#parts === undefined || offer === undefined || this.#stopping.signal.aborted) return;
-    if (this.#offer !== undefined && isSameOffer(this.#offer, offer)) return;
-    const { config, claiming } = this.#parts;
+    if (this.#parts === undefined || this.#stopping.signal.aborted) return;
     try {
-      await claiming.adopt(settingsOf({ ...config, ...workerOf(offer) }, this.#options));
+      const adopted = await this.#parts.adoption.adopt(this.#pool?.serving[0]?.offer);
+      if (adopted === undefined) return;
+      this.events.emit("adopted", adopted);
     } catch (error) {
       return this.#trouble("claiming by the new code", error);
     }
-    this.#offer = offer;
-    const { worker, capacity } = claiming.settings;
-    const adopted = { kinds: kindsOf(worker), queues: [...capacity.keys()] };
-    this.#log.info({ supervisor: this.id, ...adopted }, "Claiming by what the new code offers");
-    this.events.emit("adopted", adopted);
     await this.#report().catch((error: unknown) => this.#trouble("reporting children", error));
-  }
-
-  /** A process that died may come back with other code than the rest: its kinds are claimed after a restart of all. */
-  #compare(offer: Offer): void {
-    if (this.#offer !== undefined && !isSameOffer(this.#offer, offer))
-      this.#log.warn(
-        { supervisor: this.id, kinds: offer.definitions.map(({ kind }) => kind) },
-        "A child runs other code than the pool began with: a restart of the children (SIGHUP) adopts its kinds and queues",
-      );
   }
 
   #fail(error: CrashLoopError): void {

@@ -1,5 +1,6 @@
 // What a call needs of the state that all workers share: leave to begin, and a place to say what it came to. A worker asks the database; a child of a supervisor
 // asks the supervisor.
+import type { SpentFacts } from "../budgets/budget-errors.js";
 import type { Claim } from "../core/job/claim.js";
 import type { CallResult } from "./judge.js";
 import type { ProviderSettings } from "./provider.js";
@@ -18,10 +19,19 @@ export interface CallLink {
 }
 
 export type Begun =
-  /** It begins now, at this link of the chain. `isProbe`: it finds out whether the provider is back. */
-  | { readonly call: string; readonly index: number; readonly isProbe: boolean }
-  /** None is open. */
-  | { readonly closed: readonly ClosedProvider[] };
+  /**
+   * It begins now, at this link of the chain. `isProbe`: it finds out whether the provider is back. `isSoft`: it is beyond the soft threshold of a budget.
+   */
+  | { readonly call: string; readonly index: number; readonly isProbe: boolean; readonly isSoft: boolean }
+  /** None is open, or a budget has no room for any that is. */
+  | { readonly closed: readonly ClosedProvider[]; readonly spent?: NoRoom };
+
+/** A budget has no room for a call. */
+export interface NoRoom {
+  readonly facts: SpentFacts & { readonly cost: number };
+  /** Its job is left alone by claims from now on, until there is room. */
+  readonly isParked: boolean;
+}
 
 export interface CallEnd {
   readonly call: string;

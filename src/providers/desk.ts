@@ -57,7 +57,8 @@ export class Desk {
   #othersWait = false;
   #closed: { readonly why: ClosedWhy; readonly untilMs: number } | undefined;
   #ok = 0;
-  #lateMs = 0;
+  /** Calls that came late to their times and are not reported yet. */
+  #late: { readonly of: number; readonly ms: number }[] = [];
   #failed = 0;
   #limited: { readonly untilMs: number; readonly by: string } | undefined;
   #probe: { readonly no: number; readonly result: "ok" | "failed" | "cut" } | undefined;
@@ -200,15 +201,14 @@ export class Desk {
       if (this.#waiting[n]!.isOver()) this.#waiting.splice(n, 1)[0]!.settle(undefined);
     const sentMs = clock.monotonic();
     const [ok, failed, limited, probe] = [this.#ok, this.#failed, this.#limited, this.#probe];
-    const lateMs = this.#lateMs;
-    this.#lateMs = 0;
+    const late = this.#late.splice(0);
     // What no call uses is given back by this word: none may begin under it any more.
     this.#idle = 0;
     const waiting = Math.max(0, this.#waiting.length - this.#promised);
     const facts: SyncFacts = {
       ...{ held: this.#inFlight + this.#promised, waiting, wanted: waiting, ok, failed },
       lead_ms: Math.min(50, this.#time.answerMs),
-      ...(lateMs > 0 && { late_ms: lateMs }),
+      ...(late.length > 0 && { late }),
       ...(limited && { limited_ms: Math.max(0, limited.untilMs - sentMs), limited_by: limited.by }),
       ...(probe && { probe: probe.result, probe_no: probe.no }),
       ...(withFigures && !this.#figures.isEmpty && { minute: this.#figures.take() }),
@@ -289,7 +289,7 @@ export class Desk {
       const waiter = -inMs > this.#lateMsMax || this.closed !== undefined ? undefined : this.#next();
       if (waiter !== undefined) {
         this.#start(waiter, undefined);
-        return void setImmediate(() => this.#begun(atMs));
+        return void setImmediate(() => this.#begun(startMs, atMs));
       }
       // The time is lost, and the permit that went with it is free from the next word on.
       if (this.#waiting.length > this.#promised || this.settings.inFlight !== undefined) this.#speak();
@@ -303,10 +303,10 @@ export class Desk {
   }
 
   /** The function of a call has been called: what it did at once, such as loading code, may have taken its time. */
-  #begun(atMs: number): void {
+  #begun(startMs: number, atMs: number): void {
     const lateMs = this.#context.clock.monotonic() - atMs - LATE_MS_FREE;
     if (lateMs <= 0) return;
-    this.#lateMs = Math.min(1_000, Math.max(this.#lateMs, lateMs));
+    this.#late.push({ of: startMs, ms: Math.min(1_000, lateMs) });
     this.#speak();
   }
 

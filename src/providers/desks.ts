@@ -3,12 +3,13 @@ import { LeaseLostError } from "../base/errors.js";
 import type { Service } from "../base/service.js";
 import type { Claim } from "../core/job/claim.js";
 import { RETRY, type WorkerContext } from "../core/worker/worker-context.js";
-import type { Begun, CallAsk, CallEnd, CallKeeper } from "./call-keeper.js";
+import type { Begun, CallAsk, CallEnd, CallKeeper, NoRoom } from "./call-keeper.js";
 import { Charges } from "./charges.js";
 import { Desk, type Grant } from "./desk.js";
 import type { ProviderSettings } from "./provider.js";
 import type { ClosedProvider } from "./provider-errors.js";
 import { syncProvider } from "./provider-statements.js";
+import { inOrder, SoftTenants } from "./soft-tenants.js";
 
 interface OpenCall {
   readonly claim: Claim;
@@ -26,11 +27,13 @@ export class Desks implements CallKeeper, Service {
   readonly #charges: Charges;
   readonly #desks = new Map<string, Desk>();
   readonly #open = new Map<string, OpenCall>();
+  readonly #soft: SoftTenants;
   #calls = 0;
   #wake: (inMs?: number) => void = () => {};
 
   constructor(context: WorkerContext) {
     this.#context = context;
+    this.#soft = new SoftTenants(context.clock);
     this.#charges = new Charges(context.db, context.clock, context.trouble);
     context.bus.on("provider", ({ name, worker }) => {
       if (worker === undefined || worker === context.identity.id) this.#desks.get(name)?.heard();
@@ -43,7 +46,12 @@ export class Desks implements CallKeeper, Service {
 
   async begin(claim: Claim, { chain }: CallAsk, isOver: () => boolean): Promise<Begun> {
     const closed: ClosedProvider[] = [];
-    for (const [index, { settings, cost }] of chain.entries()) {
+    const need = Math.min(...chain.map(({ cost }) => cost ?? 0));
+    let spent: NoRoom | undefined;
+    let order = inOrder(chain, this.#soft.has(claim));
+    for (let turn = 0; turn < order.length; turn++) {
+      const index = order[turn]!;
+      const { settings, cost } = chain[index]!;
       const desk = this.#deskOf(settings);
       const isClosed = desk.closed;
       if (isClosed !== undefined) {
@@ -52,7 +60,20 @@ export class Desks implements CallKeeper, Service {
       }
       const call = `${this.#context.identity.id}.${++this.#calls}`;
       // On record before its turn comes: afterwards there would be no time for it.
-      if (cost !== undefined) await this.#charges.begin(call, claim, settings, cost);
+      const says = cost === undefined ? undefined : await this.#charges.begin(call, claim, settings, cost, need);
+      if (says?.spent !== undefined) {
+        spent = { facts: says.spent, isParked: says.is_parked === true };
+        continue;
+      }
+      const isSoft = cost === undefined ? this.#soft.has(claim) : says?.soft === true;
+      if (cost !== undefined && this.#soft.learn(claim, isSoft) && isSoft && cost > need) {
+        // It has just come to the threshold: what is cheaper goes first, from this call on.
+        await this.#charges.end(call, { state: "void", cost: undefined });
+        closed.length = 0;
+        order = inOrder(chain, true);
+        turn = -1;
+        continue;
+      }
       const grant = await desk.take(isOver);
       if (grant !== undefined && !("provider" in grant) && isOver()) {
         // Granted in the moment in which its run ended: nothing would ever give it back.
@@ -62,14 +83,14 @@ export class Desks implements CallKeeper, Service {
       }
       if (grant !== undefined && !("provider" in grant)) {
         this.#open.set(call, { claim, desk, grant, isCharged: cost !== undefined });
-        return { call, index, isProbe: grant.probeNo !== undefined };
+        return { call, index, isProbe: grant.probeNo !== undefined, isSoft };
       }
       if (cost !== undefined) await this.#charges.end(call, { state: "void", cost: undefined });
       if (grant === undefined)
         throw new LeaseLostError("The run has ended: calls belong to a handler that still runs.");
       closed.push(grant);
     }
-    return { closed };
+    return spent === undefined ? { closed } : { closed, spent };
   }
 
   async end(claim: Claim, { call, result, tookMs, limited, charge }: CallEnd): Promise<void> {

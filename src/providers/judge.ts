@@ -4,7 +4,7 @@ import { isThenable } from "../base/thenable.js";
 import { type HeaderReader, type Limited, limitedBy } from "./rate-headers.js";
 
 /**
- * ok: it answered. failed: the breaker counts it. limited: it takes no more for a while; no fault of anyone. refused: it does not know us, say: no
+ * ok: it answered. failed: the breaker counts it. limited: it takes no more for a while, which is not a failure. refused: it does not know us, say: no
  * reason to leave it alone, but another one may do. cut: the call was stopped from here, and says nothing.
  */
 export type CallResult = "ok" | "failed" | "limited" | "refused" | "cut";

@@ -10,7 +10,7 @@ export interface SyncFacts {
   readonly waiting: number;
   readonly wanted: number;
   readonly lead_ms: number;
-  readonly late_ms?: number;
+  readonly late?: readonly { readonly of: number; readonly ms: number }[];
   readonly ok: number;
   readonly failed: number;
   readonly limited_ms?: number;

@@ -1,9 +1,10 @@
 // The calls of one run: each at the first provider of its chain that is open, under the provider's time limit, and at the next one where it fails.
 import type { Clock } from "../base/clock.js";
 import { LeaseLostError } from "../base/errors.js";
+import { BudgetSpentError } from "../budgets/budget-errors.js";
 import type { Claim } from "../core/job/claim.js";
 import type { RunAttachment } from "../core/run/run.js";
-import type { CallKeeper, ChargeEnd } from "./call-keeper.js";
+import type { CallKeeper, ChargeEnd, NoRoom } from "./call-keeper.js";
 import { type AnswerLike, isAnswer, type Judgement, judgeAnswer, judgeError } from "./judge.js";
 import { checkCost, type Provider } from "./provider.js";
 import {
@@ -21,6 +22,8 @@ export interface CallContext {
   readonly provider: Provider;
   /** Looks at an answer: a limit that it names closes the provider for the whole fleet, and one that says that the call failed is thrown. */
   check<Answer extends AnswerLike>(answer: Answer): Answer;
+  /** soft: a budget of the tenant is beyond its soft threshold. Ask for less, if you can. */
+  readonly budget: "within" | "soft";
   /** What the call really cost, instead of what was expected. */
   cost(amount: number): void;
 }
@@ -38,6 +41,11 @@ export interface CallsRun {
   readonly isOver: () => boolean;
   readonly abortedBy: () => unknown;
 }
+
+/** Put back, it is ready at once, and claims leave it alone while the budget is spent. */
+const PARKED_MS = 100;
+/** Where they do not: a kind that has another way, or a budget that is not quite spent. */
+const NOT_PARKED_MS = 30_000;
 
 /** The answer says that the call failed: taken apart again by the call around it. */
 class BadAnswer {
@@ -87,6 +95,7 @@ export class Calls implements RunAttachment {
   ): Promise<T> {
     const { claim, keeper, isOver } = this.#run;
     const closed: ClosedProvider[] = [];
+    let spent: NoRoom | undefined;
     let failure: { readonly error: unknown } | undefined;
     for (let rest = chain; rest.length > 0; ) {
       this.#refuse();
@@ -96,11 +105,13 @@ export class Calls implements RunAttachment {
       });
       if ("closed" in begun) {
         closed.push(...begun.closed);
+        spent = begun.spent;
         break;
       }
       const provider = rest[begun.index]!;
-      rest = rest.slice(begun.index + 1);
-      const { judgement, value, error } = await this.#try(provider, begun.call, work);
+      // One before it was closed, or dearer than a budget likes: it may be what is left.
+      rest = rest.filter((_, index) => index !== begun.index);
+      const { judgement, value, error } = await this.#try(provider, begun, work);
       if (judgement.result === "ok") {
         if (error !== undefined) throw (error as { thrown: unknown }).thrown;
         return value as T;
@@ -115,10 +126,15 @@ export class Calls implements RunAttachment {
       else failure = { error: thrown };
     }
     if (failure !== undefined) throw failure.error;
+    if (spent !== undefined) throw new BudgetSpentError(spent.facts, spent.isParked ? PARKED_MS : NOT_PARKED_MS);
     throw new ProviderClosedError(closed);
   }
 
-  async #try<T>(provider: Provider, call: string, work: (call: CallContext) => T | Promise<T>): Promise<Tried<T>> {
+  async #try<T>(
+    provider: Provider,
+    { call, isSoft }: { readonly call: string; readonly isSoft: boolean },
+    work: (call: CallContext) => T | Promise<T>,
+  ): Promise<Tried<T>> {
     const { claim, clock, keeper } = this.#run;
     const { timeoutMs } = provider.settings;
     const stop = new AbortController();
@@ -129,6 +145,7 @@ export class Calls implements RunAttachment {
     const context: CallContext = {
       signal: stop.signal,
       provider,
+      budget: isSoft ? "soft" : "within",
       check: (answer) => {
         seen = judged(answer);
         if (seen.result !== "ok") throw new BadAnswer(seen);

@@ -10,27 +10,34 @@ const ENQUEUES = [
   "enqueue_v1",
   "enqueue_many_v1",
   "enqueue_payloads_v1",
+  "enqueue_one_v1",
   "wake_v1",
   "wake_lane_v1",
   "publish_v1",
   "publish_many_v1",
   "set_key_limits_v1",
   "report_key_limits_v1",
+  "define_limit_v1",
 ];
 /** By shelf: everything in it is a worker's. Those that steer are not: limits, credits, bulk, audit. */
 const WORKS = [
   ...["batches", "cache", "claim", "enqueue", "outbox", "schedules", "settle", "steps", "upkeep", "worker"],
-  ...["intervals", "logs", "metrics", "pool", "ticks"],
+  ...["intervals", "logs", "metrics", "offload", "pool", "ticks"],
 ];
 const WORKER_ALSO = [
   "cancel_v1",
   "retry_v1",
   "set_key_limits_v1",
   "report_key_limits_v1",
+  "define_limit_v1",
+  "use_v1",
   "balance_v1",
   "why_v1",
   "queues_v1",
-].concat(["define_providers_v1", "sync_provider_v1", "charge_calls_v1", "providers_v1"]);
+  // A worker carries on what a person began and whose process has gone.
+  "step_bulk_v1",
+  ...["declare_retention_v1", "define_providers_v1", "sync_provider_v1", "charge_calls_v1", "providers_v1"],
+];
 
 /** Tables that are read by statements of the library, beside what functions read. */
 const READS: Record<DatabaseRole, "all" | "work" | readonly string[]> = {

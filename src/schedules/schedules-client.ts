@@ -15,6 +15,7 @@ import type { Enqueued } from "../core/job/enqueue-options.js";
 import { type JobDefinition, refuseReserved } from "../core/job/job-definition.js";
 import { checkNamePage } from "../limits/name-page.js";
 import type { NamePage } from "../limits/overview-statements.js";
+import { changeSchedule, type ScheduleChange, type ScheduleChanged } from "./change-schedule.js";
 import { Cron } from "./cron.js";
 import { checkJitter, checkMissed, type Missed } from "./schedule.js";
 import {
@@ -116,6 +117,14 @@ export class Schedules {
     });
   }
 
+  /**
+   * Changes parts of a schedule by hand. The same declaration at the next start leaves the change alone; another one replaces it. A tick that is due is not
+   * lost by a change of something else than its time.
+   */
+  change<In = unknown>(name: string, change: ScheduleChange<In>): Promise<ScheduleChanged> {
+    return this.#context.call(async () => changeSchedule(this.#context, name, change));
+  }
+
   async #check<In>(
     name: string,
     options: ScheduleOptions<In>,
@@ -160,8 +169,9 @@ export class Schedules {
     const how = { ...(tenant === undefined ? {} : { tenant }), ...(priority === undefined ? {} : { priority }) };
     const { codec, chain, rules } = this.#context;
     // Two, as of a job: what was said, and what is stored.
-    const plain = await newFlow({ codec: undefined, chain, rules }, flow, input, how);
-    const stored = codec === undefined ? plain : await newFlow({ codec, chain, rules }, flow, input, how);
+    const makers = { contents: undefined, chain, rules };
+    const plain = await newFlow({ ...makers, codec: undefined }, flow, input, how);
+    const stored = codec === undefined ? plain : await newFlow({ ...makers, codec }, flow, input, how);
     const settings = {
       ...{ cron: cron.expression, timezone: cron.timezone, paused },
       ...{ missedMax: checkMissed(options.missed), jitterMs: 0 },

@@ -4,7 +4,7 @@ import type { ContextMembers } from "../core/run/context.js";
 import type { Database } from "../db/database.js";
 import { explaining } from "../db/explain-failure.js";
 import type { Tick } from "./schedule.js";
-import { readTick } from "./schedule-statements.js";
+import { readTick } from "./schedule-tick-statements.js";
 
 export interface TickContext {
   /** Which tick of which schedule made this job, asked of the database; undefined when it was enqueued otherwise. */

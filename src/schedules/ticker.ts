@@ -13,7 +13,7 @@ import {
   resetSchedule,
   type Ticked,
   tickSchedule,
-} from "./schedule-statements.js";
+} from "./schedule-tick-statements.js";
 
 /** What the ticker needs of its worker. */
 export type TickerContext = Pick<WorkerContext, "db" | "bus" | "events" | "identity" | "log" | "trouble">;

@@ -1,8 +1,4 @@
 // The steps of one run: hands out what earlier runs kept, keeps what this one does, and ends the run at a sleep or a wait.
-//
-// Results are handed to the handler one at a time, each in a turn of the loop of its own, those of earlier runs in the order in which they
-// were finished then. So a handler whose order depends on nothing but its input and its steps makes its calls in the same order again,
-// side by side or not, and the position of a call tells whether its code changed.
 
 import type { Clock } from "../base/clock.js";
 import { DURATION_MS_MAX, type Duration, toMs } from "../base/duration.js";
@@ -15,6 +11,7 @@ import { claimsOf } from "../core/job/lease-no.js";
 import type { RunAttachment } from "../core/run/run.js";
 import { type DoneStep, type KnownStep, KnownSteps, type Pause, type StepKeeper, type StepKind } from "./step.js";
 import { JobPausedError, StepChangedError, StepLimitError, StepResultError, WaitTimeoutError } from "./step-errors.js";
+import { StepResults } from "./step-results.js";
 
 export interface WaitOptions {
   /** How long to wait for the signal; default: without end. */
@@ -42,19 +39,12 @@ export interface StepsOfRun {
 /** While a transaction that sends the signal is open, the job asks again after so long. */
 const BUSY_MS = 1_000;
 
-interface Delivery {
-  readonly order: number;
-  readonly hand: () => void;
-}
-
 export class Steps implements RunAttachment {
   readonly #run: StepsOfRun;
   readonly #names = new Set<string>();
   #calls = 0;
   #loading: Promise<KnownSteps> | undefined;
-  readonly #orders = new Map<string, number>();
-  #deliveries: Delivery[] = [];
-  #delivered = 0;
+  readonly #results = new StepResults();
   #isScheduled = false;
   /** Calls that have not come to their end, pauses excepted. */
   #open = 0;
@@ -155,7 +145,7 @@ export class Steps implements RunAttachment {
   /** One statement for all of them, when the first is asked for. */
   #known(): Promise<KnownSteps> {
     this.#loading ??= this.#run.keeper.read(this.#run.claim, this.#run.isOver).then((steps) => {
-      for (const step of steps) if (step.finished) this.#orders.set(step.name, this.#orders.size);
+      this.#results.learn(steps);
       return new KnownSteps(steps);
     });
     return this.#loading;
@@ -240,19 +230,10 @@ export class Steps implements RunAttachment {
     }
   }
 
-  /** Resolves in a turn of its own, with those that were finished earlier before it. */
   #hand<T>(name: string, make: () => T): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const hand = () => {
-        try {
-          resolve(make());
-        } catch (error) {
-          reject(error);
-        }
-      };
-      this.#deliveries.push({ order: this.#orders.get(name) ?? this.#orders.size + this.#delivered++, hand });
-      this.#schedule();
-    });
+    const result = this.#results.add(name, make);
+    this.#schedule();
+    return result;
   }
 
   #schedule(): void {
@@ -265,12 +246,7 @@ export class Steps implements RunAttachment {
   }
 
   #turn(): void {
-    if (this.#deliveries.length > 0) {
-      const next = this.#deliveries.reduce((first, other) => (other.order < first.order ? other : first));
-      this.#deliveries = this.#deliveries.filter((delivery) => delivery !== next);
-      next.hand();
-      return this.#schedule();
-    }
+    if (this.#results.handNext()) return this.#schedule();
     // What was done beside a pause is kept first.
     if ((this.#pauses.length === 0 && !this.#isYielding) || this.#open > 0 || this.#isPaused || this.#isEnded()) return;
     if (this.#run.abortedBy() !== undefined || this.#fault !== undefined)
@@ -282,7 +258,7 @@ export class Steps implements RunAttachment {
       return this.abort(new JobPausedError());
     }
     const nowMs = this.#run.clock.monotonic();
-    // A millisecond more: who comes too early by a hair has to come again.
+    // A millisecond more: a job that is due too early by a hair is claimed twice.
     const delayMs = Math.max(0, Math.min(...this.#pauses.map(({ endMs }) => endMs)) - nowMs) + 1;
     this.#run.onPaused(
       Math.min(delayMs, DURATION_MS_MAX),

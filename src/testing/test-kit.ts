@@ -29,9 +29,12 @@ import { addressOfServer } from "./test-server.js";
 
 /** What the handlers of the tests need: the settings of their worker, as far as they matter in a test. */
 export interface TestKitOptions<Used extends Use = Use>
-  extends Pick<TickOptions<Used>, "databaseUrl" | "handlers" | "channels" | "use" | "codec" | "redact" | "logger"> {}
+  extends Pick<
+    TickOptions<Used>,
+    "databaseUrl" | "handlers" | "channels" | "use" | "codec" | "offload" | "redact" | "logger"
+  > {}
 
-const KNOWN = ["databaseUrl", "handlers", "channels", "use", "codec", "redact", "logger"] as const;
+const KNOWN = ["databaseUrl", "handlers", "channels", "use", "codec", "offload", "redact", "logger"] as const;
 /** Goes before whatever else waits. */
 const FIRST = 1000;
 const DRAINED_MAX = 1_000;
@@ -47,8 +50,9 @@ export async function createTestKit<const Used extends Use = []>(options: TestKi
   refuseUnknown(options, KNOWN, "createTestKit");
   const databaseUrl = options.databaseUrl ?? (await addressOfServer());
   const schema = `fairmill_test_${randomBytes(6).toString("hex")}`;
-  const { codec, use } = options as TestKitOptions;
-  const { client, db } = openClient({ databaseUrl, schema, ...(codec && { codec }), ...(use && { use }) });
+  const { codec, offload, use } = options as TestKitOptions;
+  const shared = { ...(codec && { codec }), ...(offload && { offload }), ...(use && { use }) };
+  const { client, db } = openClient({ databaseUrl, schema, ...shared });
   try {
     const runner = new KitRunner({ logger: silentLogger, ...(options as TestKitOptions), databaseUrl, schema });
     await client.migrate();

@@ -1,9 +1,10 @@
 // Claims for one tick: reads all lanes once, in a random order, because a tick remembers nothing of the ones before it, and claims along
 // them within what one tick may take of a tenant. Lanes that limits hold back are left alone for the rest of the tick.
 import { byLane, lateOf } from "../core/claim/by-lane.js";
+import { claimExceptions } from "../core/claim/claim-exceptions.js";
 import { ClaimListNumbers } from "../core/claim/claim-list-numbers.js";
 import { claimAlong, readLanes, type WaitingLane } from "../core/claim/claim-statements.js";
-import type { Closing } from "../core/claim/closed-limits.js";
+import { type Closing, isPartial } from "../core/claim/closed-limits.js";
 import { interleave } from "../core/claim/interleave.js";
 import { LaneRing } from "../core/claim/lane-ring.js";
 import type { Claim } from "../core/job/claim.js";
@@ -17,12 +18,14 @@ export interface TickClaimerOptions {
   readonly lowerShare: number;
   /** Jobs of one tenant in the whole tick. */
   readonly tenantJobsMax: number;
+  /** What was read of queues' lanes already: their first page. */
+  readonly lanes: ReadonlyMap<string, readonly WaitingLane[]>;
   /** A claim got nothing of lanes in which jobs were ready a moment ago: other workers were faster. */
   readonly onContended: () => void;
 }
 
 /** Lanes of a queue that a tick looks at: their size a page, and pages. */
-const PAGE_LANES = 5_000;
+export const PAGE_LANES = 5_000;
 const PAGES_MAX = 20;
 
 interface QueueRing {
@@ -38,10 +41,12 @@ export class TickClaimer {
   readonly #rings = new Map<string, QueueRing>();
   readonly #numbers = new ClaimListNumbers();
   readonly #taken = new Map<string, number>();
+  #firstPages: ReadonlyMap<string, readonly WaitingLane[]>;
 
   constructor(context: TickClaimContext, options: TickClaimerOptions) {
     this.#context = context;
     this.#options = options;
+    this.#firstPages = options.lanes;
     // A job has ended: its number in the worker's lists may be used again.
     context.bus.on("freed", (claims) => {
       for (const { listNo } of claims) this.#numbers.settled(listNo);
@@ -61,6 +66,7 @@ export class TickClaimer {
 
   /** Looks at all lanes again at the next claim. */
   forget(): void {
+    this.#firstPages = new Map();
     this.#rings.clear();
   }
 
@@ -76,7 +82,10 @@ export class TickClaimer {
     const { claims, cut, held } = answer;
     this.#numbers.fill(listNo, claims.length);
     const closings = held.map(
-      ({ scope, name }): Closing => ({ scope, name, untilMs: Number.POSITIVE_INFINITY, isFreeable: false }),
+      ({ scope, name, why }): Closing => ({
+        ...{ scope, name, untilMs: Number.POSITIVE_INFINITY, isFreeable: false },
+        isPartial: isPartial({ scope, why }),
+      }),
     );
     const lanes = byLane(probes, claims);
     const late = lateOf(probes, answer.late);
@@ -96,14 +105,26 @@ export class TickClaimer {
     if (known.isFresh && claims.length + lateCount + held.length === 0) this.#options.onContended();
     known.isFresh = false;
     for (const { tenant } of claims) this.#taken.set(tenant, (this.#taken.get(tenant) ?? 0) + 1);
+    // Where something came, the next call asks again.
+    if (answer.hasExceptions && claims.length === 0) return this.#claimExceptions(queue, jobsMax, kinds);
     return interleave(lanes.filter((lane) => lane.length > 0));
+  }
+
+  /** Jobs that may start although something of theirs is paused. */
+  async #claimExceptions(queue: string, jobsMax: number, kinds: readonly string[]): Promise<Claim[]> {
+    const { db, identity } = this.#context;
+    const listNo = this.#numbers.take();
+    const claims = await claimExceptions(db, identity.id, queue, kinds, jobsMax, listNo);
+    this.#numbers.fill(listNo, claims.length);
+    return claims;
   }
 
   async #read(queue: string): Promise<QueueRing> {
     const { lowerShare, tenantJobsMax } = this.#options;
     const lanes: WaitingLane[] = [];
     for (let page = 0; page < PAGES_MAX; page++) {
-      const more = await readLanes(this.#context.db, queue, lanes.at(-1), PAGE_LANES);
+      const known = page === 0 ? this.#firstPages.get(queue) : undefined;
+      const more = known ?? (await readLanes(this.#context.db, queue, lanes.at(-1), PAGE_LANES));
       for (const lane of more) lanes.push(lane);
       if (more.length < PAGE_LANES) break;
     }

@@ -88,16 +88,28 @@ function goOn(work: Promise<void>, platform: TickPlatform | undefined, settings:
 }
 
 async function afterAnswer(hop: number, { runner, settings, log, clock }: Tools): Promise<void> {
+  const { selfCall, secret, tick } = settings;
+  const beside: Promise<void>[] = [];
   try {
-    const report = await runner.runOnce();
-    const { selfCall, secret } = settings;
+    const report = await runner.runOnce((ready) => {
+      // The first call alone brings others about, so that what follows from it is at most `parallel` rows of `hopsMax` calls.
+      if (selfCall === undefined || hop > 0) return;
+      for (let n = besideOf(ready, tick); n > 0; n--)
+        beside.push(callAgain(selfCall.url, secret, 1, clock).catch((error: unknown) => void failed(error, log)));
+    });
     // A tick that got nothing would be followed by one that gets nothing, either.
     if (selfCall && report.remaining > 0 && report.claimed > 0 && hop < selfCall.hopsMax)
       await callAgain(selfCall.url, secret, hop + 1, clock);
   } catch (error) {
     failed(error, log);
+  } finally {
+    await Promise.all(beside);
   }
 }
+
+/** How many more ticks have something to do beside one that found so many jobs. */
+const besideOf = (ready: number, { parallel = 1, jobsMax }: TickHandlerSettings["tick"]): number =>
+  Math.min(parallel, Math.ceil(ready / jobsMax)) - 1;
 
 /** As the contract of the answer says; the worker's name is in the row and in the log. */
 const shown = ({ worker: _, ...report }: TickReport) => report;

@@ -1,11 +1,12 @@
 // Runs ticks: each is a short life of a worker that claims, runs and settles what fits into its budget. Any number may overlap.
 //
-//  1. A bounded share of upkeep: due jobs, jobs of dead workers, ticks of schedules.
+//  1. A bounded share of upkeep: due jobs, jobs of dead workers, ticks of schedules. In the same round trip, where jobs are ready:
 //  2. Register with a lease of what is left of the budget and a margin: there are no heartbeats.
 //  3. Claim and run, until nothing is ready, the tick has its share, or the grace period begins.
 //  4. Jobs with steps stop at their next one, others may end; what still runs is told to stop and given back.
 //  5. Say goodbye, write the row, evaluate alerts if it is time, answer what is left.
 
+import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { AlertKeeper } from "../alerts/alert-keeper.js";
 import { VERSION } from "../base/version.js";
@@ -14,13 +15,13 @@ import type { JobDefinition } from "../core/job/job-definition.js";
 import { Upkeep } from "../core/upkeep/upkeep.js";
 import { createWorkerEmitter } from "../core/worker/worker-events.js";
 import { reportNews } from "../core/worker/worker-reports.js";
-import { registerWorker, stopWorker } from "../core/worker/worker-statements.js";
+import type { WorkerFacts } from "../core/worker/worker-statements.js";
 import { Database } from "../db/database.js";
 import { explainFailure } from "../db/explain-failure.js";
 import { SchemaFit } from "../db/migrate/schema-fit.js";
-import { countReady, recordTick } from "../intervals/interval-statements.js";
 import { WorkerFigures } from "../intervals/worker-figures.js";
 import { setKeyRules } from "../limits/limit-statements.js";
+import { tellEnds } from "../outbox/message-end.js";
 import { tellProviders } from "../providers/tell-providers.js";
 import { ScheduleTicker } from "../schedules/ticker.js";
 import { assembleWork, definitionsOf } from "../worker/assemble.js";
@@ -29,7 +30,16 @@ import { TickClaimer } from "./tick-claimer.js";
 import { claimAndRun, type Times, timesOf, windDown } from "./tick-life.js";
 import { TickServices } from "./tick-services.js";
 import { LEASE_MARGIN_MS, type TickOptions, type TickSettings } from "./tick-settings.js";
-import { nextDueInMs, readKnownRuns } from "./tick-statements.js";
+import {
+  endTick,
+  type Found,
+  findWork,
+  leaveAll,
+  lookAhead,
+  openTick,
+  readKnownRuns,
+  takeSlot,
+} from "./tick-statements.js";
 import { UsualRuns } from "./usual-runs.js";
 
 /** What a tick did. */
@@ -50,6 +60,8 @@ export interface TickReport {
 /** What upkeep may take of the budget, and its rounds. */
 const UPKEEP_SHARE = 0.2;
 const UPKEEP_ROUNDS_MAX = 10;
+/** A round of alerts that is a little early is better than every second one: ticks do not come on the same beat. */
+const ALERTS_SHARE = 0.9;
 /** Connections are closed when nothing was asked for so long: a function is frozen between two calls. */
 const IDLE_MS_MAX = 5_000;
 
@@ -62,7 +74,11 @@ export class TickRunner {
   readonly #queues: readonly string[];
   readonly #usual: UsualRuns;
   readonly #told = new Set<string>();
+  /** Where only so many may work at once: of which handler. */
+  readonly #slotOf: string | undefined;
   #ready: Promise<void> | undefined;
+  /** Not before this moment are alerts asked for again. */
+  #alertsAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: TickOptions, settings: TickSettings) {
     const db = new Database(options, {
@@ -78,6 +94,7 @@ export class TickRunner {
     this.#kinds = this.#definitions.map(({ kind }) => kind);
     this.#queues = [...settings.worker.concurrency.keys()];
     this.#usual = new UsualRuns(this.#kinds);
+    this.#slotOf = settings.parallel === undefined ? undefined : nameOf(this.#queues, this.#kinds);
     // What no tick could work with is refused here and now.
     assembleWork(this.#newContext(), options);
   }
@@ -86,13 +103,21 @@ export class TickRunner {
     await this.#shared.db.close();
   }
 
-  async runOnce(): Promise<TickReport> {
+  /** `onFound` is told how many jobs were ready when the tick began. */
+  async runOnce(onFound: (ready: number) => void = () => {}): Promise<TickReport> {
     const { db, clock } = this.#shared;
     const times = timesOf(clock.monotonic(), this.#settings);
+    const context = this.#newContext();
+    let hasBegun = false;
     try {
       await this.#prepare();
-      return await this.#tick(times);
+      hasBegun = true;
+      return (await this.#hasPlace(context, times))
+        ? await this.#tick(context, times, onFound)
+        : await this.#leftOut(context);
     } catch (error) {
+      // It may be registered by now, or have a place: no one should wait for these until their lease is over.
+      if (hasBegun) await leaveAll(db, context.identity.id, this.#slotOf);
       throw explainFailure(error, db.schema);
     }
   }
@@ -111,6 +136,7 @@ export class TickRunner {
     await new SchemaFit(db).check();
     await setKeyRules(db, this.#definitions);
     await tellProviders(db, this.#definitions);
+    await tellEnds(db, this.#definitions);
     this.#usual.learn(await readKnownRuns(db, this.#kinds));
   }
 
@@ -124,34 +150,30 @@ export class TickRunner {
     return context;
   }
 
-  async #tick(times: Times): Promise<TickReport> {
-    const { db, clock, log } = this.#shared;
-    const context = this.#newContext();
+  async #hasPlace(context: FeatureContext, times: Times): Promise<boolean> {
+    const { parallel } = this.#settings;
+    return parallel === undefined || takeSlot(context.db, this.#slotOf!, parallel, this.#factsOf(context, times));
+  }
+
+  /** As many as may are working: nothing is done, and no row is written. */
+  async #leftOut({ clock, db, identity, log }: FeatureContext): Promise<TickReport> {
+    const { ready, nextInMs } = await lookAhead(db, this.#queues);
+    const nothing = { claimed: 0, succeeded: 0, failed: 0, throttled: 0 };
+    const report = { worker: identity.id, ...nothing, remaining: ready, nextAt: isoOf(clock.now(), nextInMs) };
+    log.info({ ...report, parallel: this.#settings.parallel }, "Tick left out: as many as may are working");
+    return report;
+  }
+
+  async #tick(context: FeatureContext, times: Times, onFound: (ready: number) => void): Promise<TickReport> {
+    const { clock, log } = this.#shared;
     const worker = context.identity.id;
     const figures = new WorkerFigures(context);
-    await this.#upkeep(context, times);
-    const depth = await countReady(db, this.#queues);
-    if (depth > 0) await this.#work(context, figures, times);
+    const found = await this.#open(context, times);
+    onFound(found.ready);
+    if (found.ready > 0) await this.#work(context, figures, found, times);
     const { counts } = figures.now;
-    const facts = figures.take().facts();
-    const intervalMs = Math.round(clock.monotonic() - times.startMs);
-    const { ready = 0, throttled } = await recordTick(
-      db,
-      worker,
-      {
-        ...facts,
-        mode: "tick",
-        interval_ms: intervalMs,
-        tick_duration_ms: intervalMs,
-        budget_ms: Math.round(this.#settings.budgetMs),
-        queue_depth_at_start: depth,
-        running: 0,
-        looked_at: this.#queues,
-      },
-      0,
-    );
+    const { intervalMs, ready = 0, throttled, nextInMs } = await this.#end(context, figures, found, times);
     await this.#alerts(context, times);
-    const nextMs = await nextDueInMs(db, this.#queues);
     const report: TickReport = {
       worker,
       claimed: counts.claimed,
@@ -159,43 +181,73 @@ export class TickRunner {
       failed: counts.failed,
       throttled,
       remaining: ready,
-      nextAt: nextMs === undefined ? null : new Date(clock.now() + Math.max(0, nextMs)).toISOString(),
+      nextAt: isoOf(clock.now(), nextInMs),
     };
     log.info({ ...report, durationMs: intervalMs }, "Tick done");
     return report;
   }
 
-  /** Where there are only ticks, they evaluate the alerts: one of them at a time, a round at most every so often, with the time that is left. */
+  /** Upkeep, then what there is to do: in one round trip, unless much is due. */
+  async #open(context: FeatureContext, times: Times): Promise<Found> {
+    const { clock, db, settings } = context;
+    const upkeep = new Upkeep(context, [new ScheduleTicker(context)]);
+    const { signal } = new AbortController();
+    const untilMs = times.startMs + this.#settings.budgetMs * UPKEEP_SHARE;
+    const opened = await openTick(db, settings, this.#factsOf(context, times));
+    // A round that leaves something says so; what another session has locked is the next tick's.
+    let isDone = (await upkeep.follow(opened.upkeep, signal)) > 0;
+    if (isDone) return opened;
+    for (let round = 1; !isDone && round < UPKEEP_ROUNDS_MAX && clock.monotonic() < untilMs; round++)
+      isDone = (await upkeep.runOnce(signal)) > 0;
+    // The lanes are as they were before these rounds: they are read again.
+    return opened.ready > 0 ? { ready: opened.ready, lanes: new Map() } : findWork(db, this.#factsOf(context, times));
+  }
+
+  async #end(context: FeatureContext, figures: WorkerFigures, found: Found, times: Times) {
+    const { clock, db, identity, trouble } = context;
+    const facts = figures.take().facts();
+    const intervalMs = Math.round(clock.monotonic() - times.startMs);
+    const row = {
+      ...facts,
+      mode: "tick" as const,
+      interval_ms: intervalMs,
+      tick_duration_ms: intervalMs,
+      budget_ms: Math.round(this.#settings.budgetMs),
+      queue_depth_at_start: found.ready,
+      running: 0,
+      looked_at: this.#queues,
+    };
+    const onTrouble = (error: unknown) => trouble("saying goodbye", error);
+    const held = { isRegistered: found.ready > 0, slotOf: this.#slotOf };
+    return { intervalMs, ...(await endTick(db, identity.id, row, { ...held, onTrouble })) };
+  }
+
+  /**
+   * Where there are only ticks, they evaluate the alerts: one of them at a time, a round at most every so often, with the time that is left. A process that
+   * asked a moment ago does not ask again.
+   */
   async #alerts(context: FeatureContext, times: Times): Promise<void> {
     const { alerts } = this.#settings.worker;
-    if (alerts === undefined || context.clock.monotonic() >= times.closeMs) return;
+    const nowMs = context.clock.monotonic();
+    if (alerts === undefined || nowMs >= times.closeMs || nowMs < this.#alertsAtMs) return;
+    this.#alertsAtMs = nowMs + alerts.everyMs * ALERTS_SHARE;
     await new AlertKeeper(context, alerts)
       .evaluate()
       .catch((error: unknown) => context.trouble("evaluating alerts", error));
   }
 
-  async #upkeep(context: FeatureContext, times: Times): Promise<void> {
-    const { clock } = context;
-    const upkeep = new Upkeep(context, [new ScheduleTicker(context)]);
-    const { signal } = new AbortController();
-    const untilMs = times.startMs + this.#settings.budgetMs * UPKEEP_SHARE;
-    // A round that leaves something says so; what another session has locked is the next tick's.
-    for (let round = 0; round < UPKEEP_ROUNDS_MAX && clock.monotonic() < untilMs; round++)
-      if ((await upkeep.runOnce(signal)) > 0) return;
-  }
-
-  async #work(context: FeatureContext, figures: WorkerFigures, times: Times): Promise<void> {
-    const { clock, db, identity, settings, trouble } = context;
+  async #work(context: FeatureContext, figures: WorkerFigures, { lanes }: Found, times: Times): Promise<void> {
+    const { clock, settings, trouble } = context;
     const claimer = new TickClaimer(context, {
       queues: this.#queues,
       lowerShare: settings.lowerShare,
       tenantJobsMax: this.#settings.tenantJobsMax,
+      lanes,
       onContended: () => figures.now.counts.contended++,
     });
     const { jobs, progress, logs, providers } = assembleWork(context, this.#options, {
       isTimeUp: () => clock.monotonic() >= times.closeMs,
     });
-    await this.#register(context, times);
     const services = new TickServices(context, progress, logs, providers);
     const life = { context, claimer, jobs, services, times };
     try {
@@ -205,13 +257,11 @@ export class TickRunner {
     } finally {
       await windDown(life);
       this.#tellUnfit();
-      // What is still listed as this one's goes back: jobs whose claim was not answered, or whose verdict could not be written.
-      await stopWorker(db, identity.id).catch((error: unknown) => trouble("saying goodbye", error));
     }
   }
 
-  async #register({ clock, db, identity, kinds, settings }: FeatureContext, times: Times): Promise<void> {
-    await registerWorker(db, {
+  #factsOf({ clock, identity, kinds, settings }: FeatureContext, times: Times): WorkerFacts {
+    return {
       id: identity.id,
       queues: this.#queues,
       kinds,
@@ -220,7 +270,7 @@ export class TickRunner {
       host: hostname(),
       pid: process.pid,
       version: VERSION,
-    });
+    };
   }
 
   /** A kind that does not even fit into a whole tick waits for ever where there are only ticks: once a process and kind. */
@@ -239,3 +289,13 @@ export class TickRunner {
     }
   }
 }
+
+/** The same in all processes that run the same handler. */
+const nameOf = (queues: readonly string[], kinds: readonly string[]): string =>
+  createHash("sha256")
+    .update(JSON.stringify([queues.toSorted(), kinds.toSorted()]))
+    .digest("hex")
+    .slice(0, 32);
+
+const isoOf = (nowMs: number, inMs: number | undefined): string | null =>
+  inMs === undefined ? null : new Date(nowMs + Math.max(0, inMs)).toISOString();

@@ -22,6 +22,7 @@ const OF_CONFIGS = [
   "effectsBytesMax",
   "keepHistory",
   "codec",
+  "offload",
   "logger",
   "keepLogs",
   "redact",
@@ -40,6 +41,11 @@ export interface TickOptions<Used extends Use = Use> extends Pick<WorkerOptions<
   readonly grace?: Duration;
   /** Connections to the database, for all ticks in this process; default 3. */
   readonly connectionsMax?: number;
+  /**
+   * So many ticks with the same queues and kinds work at once, in all processes together; one more ends at once and claims nothing. With `selfCall`, a
+   * call that finds more than one tick takes also calls so many beside itself. Default: no bound.
+   */
+  readonly parallel?: number;
 }
 
 export interface TickHandlerOptions<Used extends Use = Use> extends TickOptions<Used> {
@@ -60,6 +66,8 @@ export interface TickSettings {
   readonly budgetMs: number;
   readonly graceMs: number;
   readonly connectionsMax: number;
+  /** Undefined: any number. */
+  readonly parallel: number | undefined;
 }
 
 export interface TickHandlerSettings {
@@ -77,7 +85,14 @@ export const takenOver = (config: object): TickOptions =>
     Object.entries(config).filter(([name]) => (OF_CONFIGS as readonly string[]).includes(name)),
   ) as unknown as TickOptions;
 
-const OF_TICKS = ["maxJobsPerTick", "maxJobsPerTenantPerTick", "budget", "grace", "connectionsMax"] as const;
+const OF_TICKS = [
+  "maxJobsPerTick",
+  "maxJobsPerTenantPerTick",
+  "budget",
+  "grace",
+  "connectionsMax",
+  "parallel",
+] as const;
 const OF_HANDLERS = ["secret", "respond", "waitUntil", "selfCall"] as const;
 
 /** A budget that leaves time for the statements of a tick, and one within every platform's limit. */
@@ -127,6 +142,7 @@ function checkTick(options: TickOptions): TickSettings {
     budgetMs,
     graceMs,
     connectionsMax: wholeNumber(options.connectionsMax ?? 3, 1, 10, "connectionsMax"),
+    parallel: options.parallel === undefined ? undefined : wholeNumber(options.parallel, 1, 1_000, "parallel"),
   });
 }
 

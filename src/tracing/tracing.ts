@@ -15,7 +15,7 @@ export interface TraceApi {
     active(): unknown;
     with<T>(context: unknown, work: () => T): T;
   };
-  readonly SpanKind: { readonly PRODUCER: number; readonly CONSUMER: number };
+  readonly SpanKind: { readonly PRODUCER: number; readonly CONSUMER: number; readonly INTERNAL?: number };
   readonly SpanStatusCode: { readonly ERROR: number };
 }
 
@@ -75,9 +75,27 @@ export function tracing(api: TraceApi, version?: string) {
         },
         parent,
       );
+      traceSteps(api, tracer, ctx);
       return ended(api, span, () => api.context.with(api.trace.setSpan(parent, span), next));
     },
   };
+}
+
+/** A step that is done in this run is a child of its span; one that an earlier run did is none. */
+function traceSteps(api: TraceApi, tracer: Tracer, ctx: JobContext): void {
+  const { kind } = ctx;
+  const plain = ctx.step;
+  const step: JobContext["step"] = (name, work) =>
+    plain(name, () => {
+      const parent = api.context.active();
+      const options = {
+        kind: api.SpanKind.INTERNAL ?? 0,
+        attributes: { "fairmill.kind": kind, "fairmill.step": name },
+      };
+      const span = tracer.startSpan(`step ${name}`, options, parent);
+      return ended(api, span, () => api.context.with(api.trace.setSpan(parent, span), work)) as ReturnType<typeof work>;
+    });
+  Object.defineProperty(ctx, "step", { value: step, configurable: true });
 }
 
 /** Ends the span with the work, however that ends; what it came to is handed on as it is. */

@@ -21,6 +21,7 @@ import { redactorsOf } from "../jobs/redact-job.js";
 import { KeyRules } from "../limits/key-rules.js";
 import { type UnitKeeper, unitKeeper, usedWriter, usesOfKinds } from "../limits/use-context.js";
 import { LogKeeper } from "../logs/log-keeper.js";
+import { contentWriter } from "../offload/result-content.js";
 import { deliveryHandler } from "../outbox/delivery-handler.js";
 import { deliveryWriter } from "../outbox/delivery-mark.js";
 import { SendStore } from "../outbox/send-store.js";
@@ -92,7 +93,7 @@ export function assembleWork(
   { isTimeUp, makeRunner }: WorkVariant = {},
 ): Work {
   const { clock, db, log, settings } = context;
-  const { leaseMs, codec } = settings;
+  const { leaseMs, codec, contents } = settings;
   const middlewares = checkMiddlewares<Middleware>(options.use);
   const sends = new SendStore(context);
   const deliveries = (options.channels ?? []).map((channel) =>
@@ -109,7 +110,7 @@ export function assembleWork(
     bytesMax: settings.stepsBytesMax,
     codec,
   });
-  const nodes = new FlowNodeReader(db, codec);
+  const nodes = new FlowNodeReader(db, { codec, contents });
   const tickOf = tickReader(db);
   const use = unitKeeper(db);
   const uses = usesOfKinds(definitionsOf(options));
@@ -128,7 +129,12 @@ export function assembleWork(
     maker: effects,
     format: {
       seal: codec && resultSealer(codec, log),
-      details: detailList({ delivery: deliveryWriter, used: usedWriter, captured: captureWriter }),
+      details: detailList({
+        delivery: deliveryWriter,
+        used: usedWriter,
+        captured: captureWriter,
+        content: contentWriter,
+      }),
     },
     progress,
     scrub: (claim, text) => logs.scrub(claim, text),

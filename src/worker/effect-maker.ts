@@ -16,6 +16,7 @@ export class WorkerEffects implements EffectMaker {
   readonly effectsMax: number;
   readonly bytesMax: number;
   readonly #codec: WorkerSettings["codec"];
+  readonly #contents: WorkerSettings["contents"];
   readonly #rules: RuleTeller;
   readonly #chain: EnqueueChain | undefined;
   readonly #registrar: EffectRegistrar;
@@ -23,7 +24,12 @@ export class WorkerEffects implements EffectMaker {
   /** Middlewares with a part at enqueue see these jobs, too. */
   constructor(
     rules: RuleTeller,
-    { effectsMax, effectsBytesMax, codec }: Pick<WorkerSettings, "effectsMax" | "effectsBytesMax" | "codec">,
+    {
+      effectsMax,
+      effectsBytesMax,
+      codec,
+      contents,
+    }: Pick<WorkerSettings, "effectsMax" | "effectsBytesMax" | "codec" | "contents">,
     middlewares: Iterable<EnqueueMiddleware> | undefined,
     registrar: EffectRegistrar,
   ) {
@@ -32,6 +38,7 @@ export class WorkerEffects implements EffectMaker {
     this.effectsMax = effectsMax;
     this.bytesMax = effectsBytesMax;
     this.#codec = codec;
+    this.#contents = contents;
     this.#rules = rules;
   }
 
@@ -41,7 +48,8 @@ export class WorkerEffects implements EffectMaker {
     input: In,
     options: EnqueueOptions,
   ): NewJob | Promise<NewJob> {
-    const job = newJob(definition, input, { tenant: claim.tenant, ...options }, this.#codec, this.#chain);
+    const own = { tenant: claim.tenant, ...options };
+    const job = newJob(definition, input, own, this.#codec, this.#chain, this.#contents);
     if (options.batch !== undefined) this.#registrar(claim, { job: null, kind: definition.kind, batch: options.batch });
     return this.#rules.knows(definition) ? job : this.#told(definition, job);
   }

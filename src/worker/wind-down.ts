@@ -31,9 +31,18 @@ export interface Stoppable {
   readonly providers: Desks;
   readonly intervals: IntervalRecorder;
   readonly loops: {
-    readonly [Name in "progress" | "logs" | "providers" | "intervals" | "upkeep" | "listener" | "work"]: ServiceLoop;
+    readonly [Name in
+      | "progress"
+      | "logs"
+      | "providers"
+      | "intervals"
+      | "upkeep"
+      | "listener"
+      | "bulk"
+      | "work"]: ServiceLoop;
   } & {
     readonly alerts?: ServiceLoop;
+    readonly contents?: ServiceLoop;
   };
 }
 
@@ -98,7 +107,7 @@ async function stopInOrder(context: WorkerContext, worker: Stoppable, graceMs: n
   await within(clock, LAST_SETTLE_MS, written);
   jobs.abandon();
   const recorded = loops.intervals.stop().then(() => intervals.runOnce());
-  await Promise.all([loops.upkeep.stop(), loops.alerts?.stop(), recorded]);
+  await Promise.all([loops.upkeep.stop(), loops.bulk.stop(), loops.alerts?.stop(), loops.contents?.stop(), recorded]);
   const released = await incarnation.stop();
   await db.close();
   return released;

@@ -12,6 +12,7 @@ import { FairmillError } from "../base/errors.js";
 import { type Service, ServiceLoop } from "../base/service.js";
 import { refuseUnknown } from "../base/settings.js";
 import { reportStableBatches } from "../batches/stable-batches.js";
+import { BulkCarrier } from "../bulk/bulk-carrier.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
 import { Upkeep } from "../core/upkeep/upkeep.js";
 import { Incarnation } from "../core/worker/incarnation.js";
@@ -25,7 +26,10 @@ import { IntervalRecorder } from "../intervals/interval-recorder.js";
 import { WorkerFigures } from "../intervals/worker-figures.js";
 import { setKeyRules } from "../limits/limit-statements.js";
 import { ProcessFigures } from "../metrics/process-figures.js";
+import { ContentSweeper } from "../offload/content-sweeper.js";
+import { tellEnds } from "../outbox/message-end.js";
 import { tellProviders } from "../providers/tell-providers.js";
+import { declareRules } from "../retention/retention-statements.js";
 import { ScheduleTicker } from "../schedules/ticker.js";
 import { assembleWork, definitionsOf, type MakeWorkRunner, newClaimer } from "./assemble.js";
 import { createContext, type FeatureContext } from "./create-context.js";
@@ -68,7 +72,7 @@ export class Worker {
     const { deployment } = context.settings;
     const said = deployment === undefined ? {} : { deployment };
     const stats = () => ({ ...jobs.stats, ...used.read(), ...ownStats?.(), ...said });
-    const incarnation = new Incarnation(context, context.identity, stats);
+    const incarnation = new Incarnation(context, context.identity, { stats, isIdle: () => jobs.size === 0 });
     const loop = (service: Service) => new ServiceLoop(context.clock, service, context.trouble);
     const intervals = new IntervalRecorder(context, new WorkerFigures(context), jobs);
     this.#services = {
@@ -85,11 +89,16 @@ export class Worker {
         intervals: loop(intervals),
         listener: loop(new Listener(context)),
         upkeep: loop(new Upkeep(context, [new ScheduleTicker(context)])),
+        bulk: loop(new BulkCarrier(context)),
         work: loop(new WorkLoop(context, claimer, jobs, incarnation)),
+        ...(settings.contents && { contents: loop(new ContentSweeper(context, settings.contents.storage)) }),
         ...(settings.alerts && { alerts: loop(new AlertKeeper(context, settings.alerts)) }),
       },
     };
-    if (onUpkept) context.bus.on("upkeep", onUpkept);
+    if (onUpkept) {
+      context.bus.on("upkeep", onUpkept);
+      context.bus.on("covered", onUpkept);
+    }
     reportNews(context);
     reportStableBatches(context);
   }
@@ -124,6 +133,9 @@ export class Worker {
       // Before the first claim, so that it obeys what this code says.
       await setKeyRules(db, this.#definitions);
       await tellProviders(db, this.#definitions);
+      const { retention } = this.#context.settings;
+      if (retention !== undefined) await declareRules(db, retention);
+      await tellEnds(db, this.#definitions);
       await incarnation.start();
     } catch (error) {
       this.#state = "stopped";

@@ -7,7 +7,7 @@ import postgres from "postgres";
 import { describeAdapter } from "./in-transaction.js";
 
 describeAdapter("Drizzle over node-postgres", (url) => {
-  // A connection that is being closed may still be told that its database is gone: nobody is concerned.
+  // A connection that is being closed may still be told that its database is gone, which does no harm.
   const pool = new pg.Pool({ connectionString: url, max: 2 }).on("error", () => {});
   const db = overNodePostgres({ client: pool });
   return {

@@ -284,7 +284,7 @@ export function describeAdapter(library: string, connect: (url: string) => Conne
         const error = await failed(elsewhere.transaction(({ tx }) => client.in(tx).enqueue(plain, { n: 1 })));
         expect(error).toMatchObject({ name: "DatabaseError", code: "FAIRMILL_NOT_MIGRATED" });
         expect((error as Error).message).toContain('schema "fairmill" does not exist');
-        // A payload is nobody's business in a log.
+        // A payload does not belong in a log.
         expect((error as Error).message).not.toContain("payload");
       } finally {
         await elsewhere.close();

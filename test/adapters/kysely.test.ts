@@ -3,7 +3,7 @@ import { CamelCasePlugin, CompiledQuery, Kysely, PostgresDialect } from "kysely"
 import pg from "pg";
 import { describeAdapter } from "./in-transaction.js";
 
-/** A connection that is being closed may still be told that its database is gone: nobody is concerned. */
+/** A connection that is being closed may still be told that its database is gone, which does no harm. */
 const poolOf = (url: string) => new pg.Pool({ connectionString: url, max: 2 }).on("error", () => {});
 
 // With the plugin that renames columns, and members of JSON in them.

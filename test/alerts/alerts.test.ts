@@ -6,6 +6,7 @@ import { createClient, defineChannel, defineJob, handle } from "fairmill";
 import { afterEach, describe, expect, test } from "vitest";
 import { AlertKeeper, type ToldChange } from "../../src/alerts/alert-keeper.js";
 import { type AlertRules, rulesInForce } from "../../src/alerts/rule.js";
+import { systemClock } from "../../src/base/clock.js";
 import { silentLogger } from "../../src/base/log.js";
 import { Database } from "../../src/db/database.js";
 import { cli, jsonOf, scratchFolder } from "../cli/cli.js";
@@ -49,6 +50,28 @@ test("a quiet database has no alert, and the rules are on record", async () => {
   expect((await client.alerts.rules()).length).toBe(rulesInForce().length);
 });
 
+test("the dearer a look at the fleet is, the longer until the next one", async () => {
+  let nowMs = 0;
+  const clock = { ...systemClock, monotonic: () => nowMs, random: () => 0 };
+  class SlowToLook extends Database {
+    override async query<Row>(text: string, values?: readonly unknown[]): Promise<Row[]> {
+      if (text.includes("pg_database_size")) nowMs += 3_000;
+      return super.query<Row>(text, values);
+    }
+  }
+  const database = new SlowToLook({ databaseUrl: db.url }, { connectionsMax: 2, applicationName: "alerts" });
+  open.push(database);
+  const watch = new AlertKeeper(
+    { db: database, log: silentLogger, identity: { id: "w" }, clock },
+    { rules: rulesInForce({}), channels: [], everyMs: 15_000 },
+  );
+  const { signal } = new AbortController();
+  // The tests before this one had rounds of their own.
+  await db.query("update fairmill.alert_round set begun_at = '-infinity'");
+  expect(await watch.runOnce(signal, false)).toBe(15_000);
+  expect(await watch.runOnce(signal, true)).toBe(60_000);
+});
+
 test("A11: more than 10 and more than 50 jobs that wait fire once each, are stored, told, and over once", async () => {
   await serve();
   const logger = keepingLogger();
@@ -68,7 +91,7 @@ test("A11: more than 10 and more than 50 jobs that wait fire once each, are stor
       value: 60,
       threshold: 50,
       unit: "jobs",
-      message: "More than 50 jobs wait in a queue: mails 60 jobs",
+      message: "More than 50 jobs wait in a queue: mails, 60 jobs",
     },
     { rule: "queue-depth-10", severity: "info" },
   ]);
@@ -205,7 +228,7 @@ describe("one process at a time, and each change once", () => {
   });
 });
 
-test("a schedule that nobody ticks is noticed: while workers live and its ticking fails, or by hand when none lives", async () => {
+test("a schedule that no worker ticks is noticed: while workers live and its ticking fails, or by hand when none lives", async () => {
   await db.query(`insert into fairmill.schedule (name, cron, timezone, job, fingerprint, next_at, not_before)
     values ('nightly', '0 3 * * *', 'UTC', '{"kind": "k"}', '', now() - interval '2 minutes', now() + interval '1 hour')`);
   expect(briefly(await keeper().evaluate(0))).toEqual([["schedule-overdue", "nightly", "fired"]]);

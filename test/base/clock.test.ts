@@ -79,7 +79,7 @@ test("a reading of another thread, younger than this one, fits between two of ou
   await thread.terminate();
 });
 
-test("nobody in src reads the machine's clock, sets timers or rolls dice but the clock", async () => {
+test("no file in src reads the machine's clock, sets timers or rolls dice but the clock", async () => {
   const src = new URL("../../src/", import.meta.url);
   const files = (await readdir(src, { recursive: true })).filter((file) => file.endsWith(".ts"));
   const using = await Promise.all(

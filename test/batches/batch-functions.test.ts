@@ -1,4 +1,4 @@
-// Batches by SQL alone: counted by whoever ends a member, over when nothing is left, with each callback enqueued once, in the transaction
+// Batches by SQL alone: counted by the session that ends a member, over when nothing is left, with each callback enqueued once, in the transaction
 // that ends the last member.
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
@@ -168,7 +168,7 @@ describe("of two last members one is the last", () => {
   });
 
   test.each(["repeatable read", "serializable"])(
-    "whoever has an old snapshot (%s) may not look, and is told",
+    "a session with an old snapshot (%s) may not look, and is told",
     async (level) => {
       const outer = await openBatch(db);
       await openBatch(db, { parent: outer.id }, JOBS.slice(2));
@@ -178,7 +178,7 @@ describe("of two last members one is the last", () => {
       await session.query(`begin isolation level ${level}`);
       await session.query("select from fairmill.batch");
       await settle(db, "w", [a!], "done");
-      // It would still see the other batch inside, and nobody would come after it.
+      // It would still see the other batch inside, and no other would come after it.
       expect(await errorCode(settle(session, "w", [b!], "done"))).toBe("FM003");
       await session.query("rollback");
       await session.query(`begin isolation level ${level}`);
@@ -251,7 +251,7 @@ describe("adding members", () => {
     const [producer, settler, pin] = [await open(), await open(), await open()];
     await producer.query("begin");
     await enqueue(producer, [{ kind: "late" }], { batch: id });
-    // A hold that has run out, and that somebody looks at: the settle waits for it, after it has seen no member.
+    // A hold that has run out, and that another session reads: the settle waits for it, after it has seen no member.
     await db.query("update fairmill.batch_hold set until = now() - interval '1 second'");
     await pin.query("begin");
     await pin.query("select from fairmill.batch_hold for update");
@@ -277,7 +277,7 @@ describe("adding members", () => {
     expect(await batchOf(db, id)).toMatchObject({ state: "succeeded", check_at: null });
   });
 
-  test("whoever adds while the batch is being ended waits, and is refused", async () => {
+  test("a session that adds while the batch is being ended waits, and is refused", async () => {
     const { id } = await openBatch(db, {}, [{ kind: "work" }]);
     const jobs = await claim(db, "w");
     const [settler, producer] = [await open(), await open()];
@@ -291,7 +291,7 @@ describe("adding members", () => {
 });
 
 describe("held open", () => {
-  test("by whoever opened it, until he says that all is added", async () => {
+  test("by the process that opened it, until it says that all is added", async () => {
     const { id, hold } = await openBatch(db, { hold_ms: 60_000, callbacks: CALLBACKS }, [{ kind: "work" }]);
     await work(db, "w");
     expect(await stateOf(db, id)).toBe("pending");
@@ -325,7 +325,7 @@ describe("held open", () => {
     expect(await stateOf(db, id)).toBe("pending");
   });
 
-  test("a hold that runs out lets the batch end, as failed: somebody did not finish", async () => {
+  test("a hold that runs out lets the batch end, as failed: a producer did not finish", async () => {
     const { id } = await openBatch(db, { hold_ms: 60_000, callbacks: CALLBACKS }, [{ kind: "work" }]);
     await work(db, "w");
     await db.query("update fairmill.batch_hold set until = now() - interval '1 second'");

@@ -39,7 +39,7 @@ describe("what one sees", () => {
     );
   });
 
-  test("a chain: what touches leads on; what waits for nobody stands alone", () => {
+  test("a chain: what touches leads on; a node that waits for none stands alone", () => {
     expect(drawn(flow(["a"], ["b", "a", { state: "pending", live: 4 }], ["c"]))).toBe(
       `
 ✓    a  succeeded
@@ -65,7 +65,7 @@ describe("what one sees", () => {
     );
   });
 
-  test("one that waits for somebody far above", () => {
+  test("one that waits for a node far above", () => {
     expect(drawn(flow(["a"], ["b1", "a"], ["b2", "a"], ["c", "b1 b2"], ["d", "a c", { when: "settled" }]))).toBe(
       `
 ✓      a   succeeded
@@ -171,7 +171,7 @@ describe("flows that are too large to be drawn node by node", () => {
 const UP = "│├┤┼╯╰┴";
 const DOWN = "│├┤┼╮╭┬";
 
-test("whoever follows the rails comes from every node to those that wait for it, in any graph", () => {
+test("following the rails leads from every node to those that wait for it, in any graph", () => {
   const roll = dice(newSeed());
   for (let round = 0; round < 300; round++) {
     const size = 2 + Math.floor(roll() * 11);

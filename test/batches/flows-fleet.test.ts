@@ -35,7 +35,7 @@ test("E1 E3 P8: flows whose workers are killed at random, with jobs that a rate 
     fleet[victim] = await start();
   }
   await starting;
-  await waitUntil("all jobs have ended", async () => (await left()) === 0, 30_000);
+  await waitUntil("all jobs have ended", async () => (await left()) === 0);
   await Promise.all(fleet.map((worker) => worker.stop()));
 
   const [row] = await db.query<{ jobs: number; crashes: number; throttled: number }>(
@@ -58,4 +58,4 @@ test("E1 E3 P8: flows whose workers are killed at random, with jobs that a rate 
   for (const { n, parts, calls, of } of flows)
     expect([n, parts, calls, of.parts]).toEqual([n, 1 + (n % 3), 1, 1 + (n % 3)]);
   expect(kills).toBeGreaterThan(5);
-}, 150_000);
+});

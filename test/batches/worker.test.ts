@@ -1,4 +1,4 @@
-// E2 with workers: callbacks run when everything is over, members add members, and nobody waits in a slot.
+// E2 with workers: callbacks run when everything is over, members add members, and no job waits in a slot.
 import { createClient, createWorker, defineJob, handle, NonRetryableError } from "fairmill";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
@@ -125,7 +125,7 @@ test("onDeath runs while others still work; a batch inside fails the one around 
 });
 
 describe("open batches", () => {
-  test("E5: producers add by its number; closed, it waits until registrations are stable, in nobody's slot", async () => {
+  test("E5: producers add by its number; closed, it waits until registrations are stable, in no worker's slot", async () => {
     await using client = createClient({ databaseUrl: db.url });
     await using _ = await startWorker(db.url, [handle(page, () => {})], { queues: { default: { concurrency: 1 } } });
     const batch = await client.batches.open({ stability: { stabilityWindow: "300ms", maxWait: "10s" } });
@@ -138,7 +138,7 @@ describe("open batches", () => {
     const over = await ended(client, batch.id);
     expect(over).toMatchObject({ state: "succeeded", done: 3 });
     const [last] = await client.jobs.list({ limit: 1 });
-    expect(over.completedAt!.getTime() - last!.createdAt.getTime()).toBeGreaterThanOrEqual(299);
+    expect(over.endedAt!.getTime() - last!.createdAt.getTime()).toBeGreaterThanOrEqual(299);
     await expect(client.enqueue(page, { n: 4 }, { batch: batch.id })).rejects.toMatchObject({
       code: "FAIRMILL_BATCH_ENDED",
       batch: batch.id,
@@ -175,7 +175,7 @@ describe("open batches", () => {
     expect(await batch.close()).toBeUndefined();
   });
 
-  test("somebody else holds it, for longer, and lets go", async () => {
+  test("another process holds it, for longer, and lets go", async () => {
     await using client = createClient({ databaseUrl: db.url });
     const batch = await client.batches.open({ stability: false });
     const hold = await client.batches.hold(batch.id, { for: "1m" });
@@ -186,7 +186,7 @@ describe("open batches", () => {
     await expect(client.batches.hold(batch.id)).rejects.toMatchObject({ code: "FAIRMILL_BATCH_ENDED" });
   });
 
-  test("a hold that runs out: the batch ends as failed without anybody's doing", async () => {
+  test("a hold that runs out: the batch ends as failed by itself", async () => {
     await using client = createClient({ databaseUrl: db.url });
     await using _ = await startWorker(db.url, [handle(page, () => {})]);
     const { id } = await client.batches.open({ hold: "50ms" });

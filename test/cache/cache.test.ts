@@ -169,7 +169,7 @@ test("has at most so many entries: the stalest leave", async () => {
   expect(kept.map(({ key }) => key)).toEqual(["c", "d", "e"]);
 });
 
-test("clear forgets all entries of one cache, and upkeep those that nobody asks for", async () => {
+test("clear forgets all entries of one cache, and upkeep those that no call asks for", async () => {
   const [styles, emotions] = [counting(), counting({ name: "emotions" })];
   const asking = client();
   for (const { cache } of [styles, emotions]) for (const key of ["a", "b"]) await asking.cache.get(cache, key);

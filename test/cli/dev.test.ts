@@ -33,7 +33,8 @@ test("starts everything, other commands find it, and Ctrl-C leaves nothing runni
   const cwd = await scratchFolder({ "fairmill.config.ts": CONFIG });
   const dev = startCli(["dev"], { cwd });
   const address = await dev.line("Database");
-  await dev.line("Worker started");
+  const dashboard = (await dev.line("Dashboard")).split(" ").at(-1)!;
+  expect(await (await fetch(`${dashboard}/api/v1/now`)).json()).toMatchObject({ workers: 1 });
   const connection = JSON.parse(await readFile(join(cwd, ".fairmill/postgres/connection.json"), "utf8"));
   expect(address).toMatch(
     /^Database {2}postgres:\/\/fairmill@127\.0\.0\.1:\d+\/fairmill {2}\(PostgreSQL [\d.]+, data in \.fairmill\/postgres\)$/,
@@ -51,6 +52,7 @@ test("starts everything, other commands find it, and Ctrl-C leaves nothing runni
   expect(code).toBe(0);
   expect(stdout + stderr).not.toContain(new URL(connection.url).password);
   expect(isAlive(connection.serverPid)).toBe(false);
+  await expect(fetch(dashboard)).rejects.toThrow("fetch failed");
   const { stderr: afterwards } = await cli(["jobs"], { cwd });
   expect(afterwards).toContain("fairmill.config.ts: Pass databaseUrl or db, or set DATABASE_URL");
 });

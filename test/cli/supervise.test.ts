@@ -25,6 +25,14 @@ const ended = (id: string) =>
     async () => (await db.query("select state, result from fairmill.job_history where id = $1", [id]))[0],
   );
 
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
 const pids = async () =>
   (
     await db.query<{ pid: number }>(
@@ -71,6 +79,48 @@ test("runs the handlers of a TypeScript config in children; SIGHUP replaces them
   expect((await cli(["workers", "--all"], { env })).stdout).toContain(" stopped ");
 });
 
+test.each([
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+] as const)(
+  "%s while children still load ends all of it with 0; a second signal while a job runs, with %i",
+  async (signal, code) => {
+    const cwd = await scratchFolder({
+      "fairmill.config.mjs": `import { defineConfig, defineJob, handle } from ${JSON.stringify(join(repo, "dist/index.js"))};
+      if (process.env.LOADS && process.argv[1].endsWith("pool-child.js")) {
+        console.log("loading");
+        await new Promise((resolve) => setTimeout(resolve, 600_000));
+      }
+      export default defineConfig({
+        handlers: [handle(defineJob({ kind: "hold" }), () => {
+          console.log("holding");
+          return new Promise((resolve) => setTimeout(resolve, 600_000));
+        })],
+        worker: { minInstances: 1 },
+      });`,
+    });
+    const loading = startCli(["supervise"], { cwd, env: { DATABASE_URL: db.url, LOADS: "1" } });
+    await loading.line("loading");
+    loading.child.kill(signal);
+    const ended = await loading.ended;
+    expect([ended.code, ended.stderr]).toEqual([0, ""]);
+
+    const supervise = startCli(["supervise"], { cwd, env: { DATABASE_URL: db.url } });
+    await enqueue("hold");
+    await supervise.line("holding");
+    const [child] = await waitUntil("its child is on record", async () => {
+      const found = await pids();
+      return found.length > 0 ? found : undefined;
+    });
+    supervise.child.kill("SIGTERM");
+    await supervise.line("Worker stopping");
+    supervise.child.kill(signal);
+    expect((await supervise.ended).code).toBe(code);
+    // The children of a supervisor that is gone end by themselves.
+    await waitUntil("its child has ended", () => !isAlive(child!));
+  },
+);
+
 test("inline: no children", async () => {
   const supervise = startCli(["supervise", "--inline", "--json"], { cwd: project, env: { DATABASE_URL: db.url } });
   expect(JSON.parse(await supervise.line("supervisor"))).toEqual({
@@ -79,6 +129,8 @@ test("inline: no children", async () => {
   });
   expect(await ended(await enqueue("greet", { name: "Ann" }, "greetings"))).toMatchObject({ state: "done" });
   expect(await db.query("select from fairmill.child")).toEqual([]);
+  supervise.child.kill("SIGHUP");
+  await supervise.note("There are no children to replace");
   supervise.child.kill("SIGTERM");
   expect((await supervise.ended).code).toBe(0);
 });
@@ -103,11 +155,20 @@ test("children that cannot start: exit code 1, and the reason", async () => {
 test.each([
   [["supervise", "--min", "5", "--max", "2"], /minInstances: 5 is more than maxInstances, which is 2/],
   [["supervise", "--max", "0"], /--max/],
+  [["supervise", "--inline", "--max", "4"], /--max: with --inline there are no processes to count/],
   [["workers", "--limit", "0"], /--limit/],
 ])("%j is refused", async (args, message) => {
   const { code, stderr } = await cli(args, { cwd: project, env: { DATABASE_URL: db.url } });
   expect(code).not.toBe(0);
   expect(stderr).toMatch(message);
+});
+
+test("a worker whose lease is over, and which no upkeep has looked at yet, is no living one", async () => {
+  await db.query(
+    "insert into fairmill.worker (id, lease_until, beat_at) values ('gone', now() - interval '1 s', now() - interval '20 s')",
+  );
+  const { stdout } = await cli(["workers"], { env: { DATABASE_URL: db.url } });
+  expect(stdout).toMatch(/gone +silent .*last beat .*: its lease is over/);
 });
 
 test("the recipes start commands that there are, by a path that the package has", () => {

@@ -147,7 +147,7 @@ describe("what is written inside a transaction", () => {
       expect(await client.job(id)).toMatchObject({ state: "ready" });
       expect(await client.job(other)).toMatchObject({ state: "scheduled" });
     });
-    expect(await client.job(id)).toMatchObject({ state: "cancelled", completedAt: expect.any(Date) });
+    expect(await client.job(id)).toMatchObject({ state: "cancelled", endedAt: expect.any(Date) });
     expect(await client.job(other)).toMatchObject({ state: "ready" });
   });
 

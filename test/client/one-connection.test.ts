@@ -212,7 +212,7 @@ describe("a rule that a transaction tells", () => {
     await other.close();
   });
 
-  test("was told before another one: the later one stays, whoever commits first", async () => {
+  test("was told before another one: the later one stays, whichever commits first", async () => {
     const { session, tx } = await begun();
     await client.in(tx).enqueue(limited, { user: "ann" });
     await setRule(db, { max_running: 7 }, "limited");

@@ -125,7 +125,7 @@ describe("types", () => {
   test("an input of the wrong type does not compile", () => {
     const job = defineJob<{ id: number }>({ kind: "a" });
     const dated = defineJob({ kind: "b", input: z.object({ at: z.string().transform((text) => new Date(text)) }) });
-    // Only compiled: nobody calls it.
+    // Only compiled, never called.
     const neverCalled = (client: Client, tx: Queryable) => [
       client.enqueue(job, { id: 1 }),
       client.enqueue(dated, { at: "1999-12-31" }),

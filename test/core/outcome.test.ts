@@ -140,7 +140,7 @@ test("an error that says when to come again is obeyed, a day at most", () => {
     expect(decide(facts, asks(nonsense), () => 5, 0)).toMatchObject({ verdict: "retry", delayMs: 5 });
 });
 
-test("a backoff that is asynchronous is no backoff: the usual one takes its place, and what it rejects with is nobody's", async () => {
+test("a backoff that is asynchronous is no backoff: the usual one takes its place, and what it rejects with is ignored", async () => {
   const unhandled: unknown[] = [];
   const note = (error: unknown) => unhandled.push(error);
   process.on("unhandledRejection", note);
@@ -149,7 +149,7 @@ test("a backoff that is asynchronous is no backoff: the usual one takes its plac
   };
   for (const asynchronous of [async () => 10, rejects] as unknown as Backoff[])
     expect(decide(facts, threw(new Error("x")), asynchronous, 0.5)).toMatchObject({ verdict: "retry", delayMs: 2_000 });
-  // Node tells of what nobody handled when the promises of this turn are through.
+  // Node tells of what was not handled when the promises of this turn are through.
   await new Promise((resolve) => setImmediate(resolve));
   process.off("unhandledRejection", note);
   expect(unhandled).toEqual([]);

@@ -47,7 +47,7 @@ describe("a definition", () => {
     ["until and for", "unique.for", { unique: { until: "started", for: 1 } }],
     ["an end that is none", "unique.until", { unique: { until: "done" } }],
     ["an answer that is none", "unique.onConflict", { unique: { onConflict: "ignore" } }],
-    ["an answer that nobody knows", "unique.onConflict", { unique: { onConflict: "tell" } }],
+    ["an unknown answer", "unique.onConflict", { unique: { onConflict: "tell" } }],
     ["a period of nothing", "unique.for", { unique: { for: 0 } }],
     ["a period that is no duration", "unique.for", { unique: { for: "soon" } }],
     ["a key that is no function", "unique.by", { unique: { by: "user" } }],

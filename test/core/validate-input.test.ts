@@ -55,7 +55,7 @@ test("an asynchronous schema gives a promise of the value, or of the refusal", a
   await expect(validateInput(slow, { name: "bob" })).rejects.toBeInstanceOf(InputInvalidError);
 });
 
-/** A schema of another library, which nobody has heard of. */
+/** A schema of another, unknown library. */
 const schema = (validate: StandardSchema["~standard"]["validate"]): StandardSchema => ({
   "~standard": { version: 1, vendor: "test", validate },
 });

@@ -25,7 +25,7 @@ const reasonOf = (promise: Promise<unknown>): Promise<Error> =>
   );
 
 describe("grant, balance, statement", () => {
-  test("an account is made by its first grant, and one that nobody made has nothing", async () => {
+  test("an account is made by its first grant, and one that was never made has nothing", async () => {
     expect(await client.credits.balance("ann")).toEqual({ available: 0, reserved: 0 });
     expect(await client.credits.statement("ann")).toEqual([]);
     expect(await client.credits.grant("ann", 10, { reason: "welcome" })).toEqual({ available: 10, granted: true });

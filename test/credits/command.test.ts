@@ -7,7 +7,7 @@ import { useDatabase } from "../support/database.js";
 const db = useDatabase();
 const run = (...args: string[]) => cli(args, { env: { DATABASE_URL: db.url } });
 
-test("an account that nobody made is told as empty, with what to do", async () => {
+test("an account that was never made is told as empty, with what to do", async () => {
   expect(await run("credits", "statement", "ann")).toEqual({
     code: 0,
     stderr: "",

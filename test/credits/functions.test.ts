@@ -77,7 +77,7 @@ describe("an enqueue", () => {
     ).toEqual([]);
   });
 
-  test("of several callers refuses whoever cannot pay; those behind are not refused because of him", async () => {
+  test("of several callers refuses the one that cannot pay, and not those behind it", async () => {
     await grant(db, "ann", 5);
     await grant(db, "bob", 1);
     const answers = await enqueuePaid(
@@ -173,7 +173,7 @@ describe("an enqueue", () => {
       expect(await balanceOf(db, "ann")).toEqual([98, 4]);
     });
 
-    test("all refused for credits asks the gates for nobody", async () => {
+    test("all refused for credits asks no limit", async () => {
       await setLimits(db, "tenant", "default", { rate: { limit: 1, per_ms: 3_600_000, at: "enqueue" } });
       expect(codesOf(await enqueuePaid(db, [paid(), paid()], { partial: true }))).toEqual([EXHAUSTED, EXHAUSTED]);
       await grant(db, "ann", 3);

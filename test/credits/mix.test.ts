@@ -165,4 +165,4 @@ test("I3 P4 B18: every account adds up at every entry, whichever worker dies, an
     );
     expect(await balanceOf(db, account)).toEqual([Number(sums!.free), 0]);
   }
-}, 60_000);
+});

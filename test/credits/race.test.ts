@@ -1,4 +1,4 @@
-// Credits between sessions: settles wait for nobody, callers do not wait in a circle, and every sum is right at any moment.
+// Credits between sessions: settles wait for no caller, callers do not wait in a circle, and every sum is right at any moment.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { ACCOUNTS } from "../support/invariants.js";
@@ -82,7 +82,7 @@ describe("sessions at the same time", () => {
     });
     expect(await call(other, "cancel_v1($1)", [waiting!.id])).toBe("cancelled");
     await tick(other);
-    // What was given back is told at once, and added up when somebody may.
+    // What was given back is told at once, and added up when a session may.
     expect(await balanceOf(other, "ann")).toEqual([17, 0]);
     expect(await db.query("select from fairmill.credit_pending")).toHaveLength(3);
     await caller.query("commit");

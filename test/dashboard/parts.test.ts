@@ -3,10 +3,14 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { timeTicks, valueTicks } from "../../dashboard/src/charts/scale.js";
+import { restMs } from "../../dashboard/src/data/rest.js";
 import { bytes, compact, percent } from "../../dashboard/src/format/numbers.js";
-import { coarse, duration } from "../../dashboard/src/format/times.js";
+import { coarse, duration, readable, tenth } from "../../dashboard/src/format/times.js";
 import { fold, nameOf, stateOf, wordsOf } from "../../dashboard/src/views/flows/fold.js";
 import { csvCell, csvOf } from "../../dashboard/src/views/jobs/export.js";
+import { verdict } from "../../dashboard/src/views/now/backlog-chart.js";
+import { balance } from "../../dashboard/src/views/now/flow-chart.js";
+import { checkOf, reasonOf } from "../../dashboard/src/views/reasons.js";
 import { cronWords, inZone } from "../../dashboard/src/views/schedules/cron-words.js";
 import { dashboardSize, GZIPPED_BYTES_MAX } from "../../scripts/dashboard-build.mjs";
 import { flowDetail } from "./fixture/flows.js";
@@ -26,6 +30,57 @@ test("durations have at most two units and never sixty seconds", () => {
     "−2.0 s",
   ]);
   expect([duration(null), duration(Number.NaN), coarse(119_000)]).toEqual(["–", "–", "1 min"]);
+});
+
+test("times in sentences of the server are told by the clocks of the reader, with how far away they are", () => {
+  const now = Date.parse("2026-11-18T08:57:41.000Z");
+  const said = readable("the next one at 2026-11-18T08:57:44.214Z.", now);
+  expect(said).toBe(`the next one at ${tenth(now + 3_214).slice(0, 8)} (in\u00a03.2\u00a0s).`);
+  expect(readable("no time: 2026-11-18, T1", now)).toBe("no time: 2026-11-18, T1");
+  expect(timeTicks(0, 900, 5).map(({ label }) => label.slice(-2))).toEqual([".0", ".2", ".4", ".6", ".8"]);
+});
+
+test("every reason and check that the SQL knows has words and a colour of its own", () => {
+  const sql = (name: string) => readFileSync(join(import.meta.dirname, "..", "..", "sql", name), "utf8");
+  const reasons = [...sql("inner/pool/backlog_lanes.sql").matchAll(/v_why := '([a-z ]+)'/g)].map(
+    ([, reason]) => reason!,
+  );
+  expect(reasons).toContain("budget spent");
+  expect(reasons.filter((reason) => reasonOf(reason).tone === "w-other")).toEqual([]);
+  const folder = join(import.meta.dirname, "..", "..", "sql", "inner");
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".sql"));
+  const checks = files.flatMap((name) =>
+    [...sql(`inner/${name}`).matchAll(/'([a-z ]+)', (?:true|false),/g)].map(([, check]) => check!),
+  );
+  expect(checks).toContain("budget");
+  const plain = new Set(["state", "expired"]);
+  expect(checks.filter((check) => !plain.has(check) && checkOf(check)[1] === "w-other")).toEqual([]);
+});
+
+test("the sentence over the backlog is about what is due, and the one over the flow says which way it goes", () => {
+  const of = (values: Record<string, number>) =>
+    verdict({
+      reasons: Object.entries(values).map(([reason, value]) => ({ reason: reason as "rate", values: [value] })),
+      atLeast: [false],
+    });
+  expect(of({ scheduled: 900, rate: 30, key: 10 })).toBe("75% of what is due: rate; a higher rate would help.");
+  expect(of({ scheduled: 900, rate: 0 })).toContain("Nothing that is due waits");
+  expect(of({})).toBe("Nothing waits now.");
+  const flow = (come: (number | null)[], go: (number | null)[]) =>
+    balance({
+      items: [
+        ["jobs.in", come],
+        ["jobs.out", go],
+      ].map(([name, values]) => ({ name, lines: [{ key: "", values }] })) as never,
+    });
+  expect(flow([null, 10, 10], [2, 4, 4])).toBe("6.67 a second more come than go: the backlog grows.");
+  expect(flow([10], [10.1])).toBe("As many go as come.");
+  expect(flow([0], [5])).toContain("shrinks");
+  expect(flow([], [null])).toBe("Nothing was recorded in this time.");
+});
+
+test("a screen rests for two seconds, and longer after an answer that took long", () => {
+  expect([0, 100, 500, 60_000].map(restMs)).toEqual([2_000, 2_000, 10_000, 30_000]);
 });
 
 test("numbers that are missing are dashes; large ones are short", () => {
@@ -80,6 +135,12 @@ test("cron expressions in words where they are usual, and themselves otherwise",
     "0 0 1-7 * 1",
     "@daily",
     "61 x * * *",
+    "0 9 L * *",
+    "30 8,17 * * mon,fri",
+    "*/10 9-17 * * 1-5",
+    "0 12 1,15 jan,jul *",
+    "0 6 * * 5#2",
+    "0 6 * * 5L",
   ].map(cronWords);
   expect(said).toEqual([
     "at 03:00",
@@ -90,6 +151,12 @@ test("cron expressions in words where they are usual, and themselves otherwise",
     "0 0 1-7 * 1",
     "@daily",
     "61 x * * *",
+    "at 09:00, on the last day of the month",
+    "at 08:30 and 17:30, every Monday and Friday",
+    "every 10 minutes from 09:00 to 17:59, Monday to Friday",
+    "at 12:00, on day 1 and 15 of the month, in January and July",
+    "at 06:00, on the second Friday of the month",
+    "at 06:00, on the last Friday of the month",
   ]);
   expect(inZone("2026-11-19T02:00:00Z", "Europe/Madrid")).toContain("03:00");
   expect(inZone("2026-11-19T02:00:00Z", "Not/AZone")).toContain("02:00");

@@ -91,6 +91,28 @@ describe("three widths", () => {
   });
 });
 
+describe("a phone", () => {
+  test("a row is a card whose values have names, and stays a row to who listens; filters are folded until they are asked for", async () => {
+    await looked.page.setViewportSize({ width: 375, height: 800 });
+    await looked.open("#/jobs");
+    const cell = looked.page.getByRole("row").nth(1).getByRole("cell").nth(3);
+    expect(await cell.evaluate((one) => [one.dataset["label"], getComputedStyle(one, "::before").content])).toEqual([
+      "Kind",
+      '"Kind"',
+    ]);
+    expect(await looked.page.getByRole("columnheader", { name: "Kind" }).count()).toBe(1);
+    const tag = looked.page.getByRole("textbox", { name: "Tag" });
+    expect(await tag.isVisible()).toBe(false);
+    await looked.page.getByRole("button", { name: "Filters" }).click();
+    await tag.fill("beta");
+    await tag.press("Enter");
+    await looked.page.waitForURL(/tag=beta/);
+    await looked.page.getByRole("button", { name: "Fewer filters" }).click();
+    await looked.page.getByRole("button", { name: "Filters: 1" }).waitFor();
+    expectNoFaults(looked);
+  });
+});
+
 describe("a million jobs", () => {
   test("counts are lower bounds and say so; pages are cut by key", async () => {
     looked.fixture.mode = "million";

@@ -7,7 +7,7 @@ import { useDatabase } from "../support/database.js";
 import { TcpProxy } from "../support/tcp-proxy.js";
 
 const db = useDatabase();
-/** Longer than anybody here is patient. */
+/** Longer than any test here waits. */
 const SILENCE = "select pg_sleep(600)";
 
 function openDatabase(answerMsMax: number): Database {
@@ -133,4 +133,20 @@ test("an idle connection of the caller's pool that breaks does not end the proce
   await removed;
   expect(await database.query("select 1 as one")).toEqual([{ one: 1 }]);
   await pool.end();
+});
+
+test("S12: what reads within a time is ended after it, may write nothing, and leaves the connection as it was", async () => {
+  const database = openDatabase(60_000);
+  expect(await database.readWithin(5_000, "select $1::integer as n", [7])).toEqual([{ n: 7 }]);
+  await expect(database.readWithin(50, SILENCE)).rejects.toMatchObject({ code: "57014" });
+  await expect(database.readWithin(5_000, "create table t (n integer)")).rejects.toMatchObject({ code: "25006" });
+  const settings = "select current_setting('statement_timeout') as limit, pg_current_xact_id_if_assigned() as xid";
+  expect(await database.query(settings)).toEqual([{ limit: "0", xid: null }]);
+  // An application with a pool of its own, whose connections take one statement at a time.
+  const pool = new pg.Pool({ connectionString: db.url, max: 1 });
+  onTestFinished(() => pool.end());
+  const foreign = new Database({ db: pool }, { connectionsMax: 1, applicationName: "within" });
+  onTestFinished(() => foreign.close());
+  await expect(foreign.readWithin(50, SILENCE)).rejects.toMatchObject({ code: "57014" });
+  expect(await foreign.query(settings)).toEqual([{ limit: "0", xid: null }]);
 });

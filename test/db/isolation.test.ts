@@ -37,40 +37,36 @@ test.each(
     { level, of: "database" as const },
     { level, of: "pool" as const },
   ]),
-)(
-  "$level by default, said by the $of: batches, limits and plain jobs are done",
-  async ({ level, of }) => {
-    const { url, pool, admin } = await database(level, of);
-    const way = of === "pool" ? { db: pool } : { databaseUrl: url };
-    const [shown] = (
-      await pool.query<{ level: string }>("select current_setting('default_transaction_isolation') as level")
-    ).rows;
-    expect(shown!.level).toBe(level);
-    await using client = createClient(way);
-    const all = [
-      ...(await client.enqueueMany(plain, inputs)),
-      ...(await client.enqueueMany(
-        limited,
-        inputs.map(({ input }) => ({ input, key: "k" })),
-      )),
-    ].map(({ id }) => id);
-    const { id: batch } = await client.batches.create({ onSuccess: { job: after, input: {} } }, async (adding) => {
-      for (const { input } of inputs) await adding.add(member, input);
-    });
-    const handlers = [
-      ...[plain, limited, member].map((definition) => handle(definition, () => "done")),
-      handle(after, () => "done"),
-    ];
-    const workers = await Promise.all(
-      [1, 2].map(() => createWorker({ ...way, handlers, logger: silentLogger, grace: "5s" }).start()),
-    );
-    try {
-      for (const id of all) expect(await endOf(client, id, 60_000)).toMatchObject({ state: "done" });
-      expect(await client.batches.wait(batch)).toMatchObject({ state: "succeeded" });
-      await checkInvariants(admin);
-    } finally {
-      await Promise.all(workers.map((worker) => worker.stop()));
-    }
-  },
-  120_000,
-);
+)("$level by default, said by the $of: batches, limits and plain jobs are done", async ({ level, of }) => {
+  const { url, pool, admin } = await database(level, of);
+  const way = of === "pool" ? { db: pool } : { databaseUrl: url };
+  const [shown] = (
+    await pool.query<{ level: string }>("select current_setting('default_transaction_isolation') as level")
+  ).rows;
+  expect(shown!.level).toBe(level);
+  await using client = createClient(way);
+  const all = [
+    ...(await client.enqueueMany(plain, inputs)),
+    ...(await client.enqueueMany(
+      limited,
+      inputs.map(({ input }) => ({ input, key: "k" })),
+    )),
+  ].map(({ id }) => id);
+  const { id: batch } = await client.batches.create({ onSuccess: { job: after, input: {} } }, async (adding) => {
+    for (const { input } of inputs) await adding.add(member, input);
+  });
+  const handlers = [
+    ...[plain, limited, member].map((definition) => handle(definition, () => "done")),
+    handle(after, () => "done"),
+  ];
+  const workers = await Promise.all(
+    [1, 2].map(() => createWorker({ ...way, handlers, logger: silentLogger, grace: "5s" }).start()),
+  );
+  try {
+    for (const id of all) expect(await endOf(client, id, 60_000)).toMatchObject({ state: "done" });
+    expect(await client.batches.wait(batch)).toMatchObject({ state: "succeeded" });
+    await checkInvariants(admin);
+  } finally {
+    await Promise.all(workers.map((worker) => worker.stop()));
+  }
+});

@@ -1,4 +1,4 @@
-// Migrations while others work: no deadlock, nobody has to be stopped first, and whoever is in the way for long is named.
+// Migrations while others work: no deadlock, no worker has to be stopped first, and a session that is in the way for long is named.
 // TEST_MIGRATIONS=25 makes more rounds of it.
 import { createClient, defineJob } from "fairmill";
 import pg from "pg";
@@ -145,7 +145,7 @@ test(
     }
     isOver = true;
     await producing;
-    await waitUntil("every job is done", async () => (await left()) === 0, 60_000);
+    await waitUntil("every job is done", async () => (await left()) === 0);
     expect(await ended()).toBe(stored);
     const heard = fleet.flatMap(({ messages }) => messages);
     expect(heard.filter(({ unhandled }) => unhandled !== undefined)).toEqual([]);
@@ -176,7 +176,7 @@ describe("a transaction that is in the way", () => {
     const waits: MigrationWait[] = [];
     const migrating = migrate(open(url), { shipped, onWait: (wait) => void waits.push(wait) });
     await waitUntil("it has come in vain three times", () => waits.length >= 3);
-    // Nobody stands behind it for longer than an attempt.
+    // No session waits behind it for longer than an attempt.
     await ask.query("select fairmill.enqueue_v1('plain')");
     await blocker.query("commit");
     expect(await migrating).toEqual([shipped.migrations.at(-1)!.name]);

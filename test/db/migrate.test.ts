@@ -1,4 +1,4 @@
-// Migrations on databases of their own: applied once, whoever asks and how often, and never over somebody's edits.
+// Migrations on databases of their own: applied once, however often they are asked for, and never over edits of a user.
 import { randomBytes } from "node:crypto";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { DatabaseError } from "../../src/base/errors.js";
@@ -49,11 +49,11 @@ describe("migrating", () => {
     ).toHaveLength(4);
   });
 
-  test("a second run changes nothing and asks for no lock that anybody could stand in the way of", async () => {
+  test("a second run changes nothing and asks for no lock that another session could hold", async () => {
     const { url } = await database({});
     const ask = await session(url);
     const before = await readVersions(ask);
-    // Somebody reads every table, and somebody else holds the migration lock: a run that needed either would stand still.
+    // One session reads every table, and another holds the migration lock: a run that needed either would stand still.
     const reader = await session(url);
     await reader.query("begin");
     for (const table of ["job", "job_history", "worker", "queue", "idempotency", "migration"])

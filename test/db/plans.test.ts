@@ -15,6 +15,7 @@ import {
   type Plan,
   plansOf,
   readersOf,
+  runAndRollBack,
   type Table,
   wayOf,
 } from "./plans/plan-reader.js";
@@ -45,29 +46,35 @@ let serverVersion = 0;
 
 function checkReads(plans: readonly Plan[], table: Table, walks: readonly string[] = []): void {
   for (const plan of plans) {
-    const drawing = `${plan.query}\n${draw(plan.root)}`;
-    const nodes = readersOf([plan], table);
-    for (const node of nodes) {
-      expect(node.type, drawing).not.toMatch(/Seq Scan/);
-      // One entry off the end of an index needs no bound.
-      if (
-        (table === "job" || table === "limit_setting" || node.index! in BATCH_BOUNDS) &&
-        node.index &&
-        node.rows > 1 &&
-        !walks.includes(node.index)
-      )
-        expect(node.condition ?? "none", drawing).toMatch(BOUND[node.index]!);
-      if (!walks.includes(node.index ?? "")) expect(node.rowsInVain, drawing).toBeLessThanOrEqual(200);
-      // A descent a loop and a place in the table a row; an index that is walked along shows here.
-      // Before PostgreSQL 17 a list is a descent for each of its members, of which some calls here have 300.
-      const descents = node.loops + (serverVersion < 170000 && / ANY /.test(node.condition ?? "") ? 300 : 0);
-      // Other calls made a thousand gates and took them back: they lie about dead.
-      if (node.index && table !== "limit_setting")
-        expect(ownBlocks(node), drawing).toBeLessThanOrEqual(8 * (node.rows + node.rowsInVain + descents + 10));
-    }
+    const faults = readersOf([plan], table).flatMap((node) => faultsOf(node, table, walks));
     for (const join of all(plan.root).filter(({ type }) => /Hash Join|Merge Join/.test(type)))
-      expect(readersOf([{ query: plan.query, root: join }], table), drawing).toEqual([]);
+      if (readersOf([{ query: plan.query, root: join }], table).length > 0) faults.push(`a ${join.type} of ${table}`);
+    // The plan is drawn only where something is wrong: most of them are never looked at, and there are tens of thousands.
+    if (faults.length > 0) expect.fail(`${faults.join("; ")}\n${plan.query}\n${draw(plan.root)}`);
   }
+}
+
+/** What is wrong with how this node reads the table. */
+function faultsOf(node: Node, table: Table, walks: readonly string[]): string[] {
+  const faults: string[] = [];
+  const isWalk = walks.includes(node.index ?? "");
+  if (/Seq Scan/.test(node.type)) faults.push(`a ${node.type} of ${table}`);
+  const isBound = table === "job" || table === "limit_setting" || (node.index ?? "") in BATCH_BOUNDS;
+  // One entry off the end of an index needs no bound.
+  if (isBound && node.index && node.rows > 1 && !isWalk) {
+    const bound = BOUND[node.index];
+    if (!bound?.test(node.condition ?? "none"))
+      faults.push(`${node.index} by ${node.condition ?? "no condition"} instead of ${bound}`);
+  }
+  if (!isWalk && node.rowsInVain > 200) faults.push(`${node.rowsInVain} rows of ${table} read in vain`);
+  // A descent a loop and a block of the table a row; an index that is walked along shows here.
+  // Before PostgreSQL 17 a list is a descent for each of its members, of which some calls here have 300.
+  const descents = node.loops + (serverVersion < 170000 && / ANY /.test(node.condition ?? "") ? 300 : 0);
+  const blocksMax = 8 * (node.rows + node.rowsInVain + descents + 10);
+  // Other calls made a thousand settings of limits and took them back: their dead rows are still there.
+  if (node.index && table !== "limit_setting" && ownBlocks(node) > blocksMax)
+    faults.push(`${ownBlocks(node)} blocks read by ${node.index}, more than ${blocksMax}`);
+  return faults;
 }
 
 const BATCH_TABLES = ["batch", "batch_edge", "batch_hold"] as const;
@@ -96,7 +103,7 @@ describe.each(SCENARIOS)("$name", (scenario) => {
       "select current_setting('server_version_num')::integer as version",
     );
     serverVersion = server!.version;
-    // Nobody puts the statistics right behind the test's back.
+    // Autovacuum does not correct the statistics meanwhile.
     await session.query("alter table fairmill.job set (autovacuum_enabled = off)");
     for (const statement of scenario.before) await session.query(statement);
     await explainEverything(session);
@@ -105,10 +112,10 @@ describe.each(SCENARIOS)("$name", (scenario) => {
     await session.query(
       "insert into fairmill.worker (id, queues, lease_until) values ('w1', '{default}', now() + interval '1 day')",
     );
-    for (const { statement, values, before } of Object.values(CALLS))
-      await plansOf(session, statement, values?.(nothing), before);
-    await session.query("delete from fairmill.worker");
     await session.query("set auto_explain.log_min_duration = -1");
+    for (const { statement, values, before } of Object.values(CALLS))
+      await runAndRollBack(session, statement, values?.(nothing), before);
+    await session.query("delete from fairmill.worker");
     await session.query(fill(scenario.tenants));
     if (scenario.after) await session.query(scenario.after);
     await session.query("set auto_explain.log_min_duration = 0");
@@ -150,7 +157,7 @@ describe.each(SCENARIOS)("$name", (scenario) => {
     expect(history.length > 0).toBe(historyWays !== undefined);
     const known =
       historyWays === "primary keys"
-        ? /^job_history_(\d{8}|rest)_pkey$|^job_history_rest_age$|^Tid Scan$/
+        ? /^job_history_(\d{8}|rest)_pkey$|^job_history_rest_age$|^Tid (Range )?Scan$/
         : /^job_history_(\d{8}|rest)_(pkey|id_idx1?)$|^job_history_rest_age$|^Tid Scan$/;
     expect(history.filter((way) => !known.test(way))).toEqual([]);
   });
@@ -173,7 +180,7 @@ describe.each(SCENARIOS)("$name", (scenario) => {
     "meter_ctids with meters, known and new",
     "lock_meters with meters, known and new",
     "spend_key_rates with meters, known and new",
-    "rates_at_enqueue among a thousand gates",
+    "rates_at_enqueue among a thousand limits",
   ])("%s reads no meters but those it was asked for", async (name) => {
     const { statement, before } = CALLS[name]!;
     const plans = await plansOf(session, statement, [], before);
@@ -195,7 +202,7 @@ describe.each(SCENARIOS)("$name", (scenario) => {
     expect(all(deleting.root).some(({ type }) => type === "Nested Loop")).toBe(false);
   });
 
-  test("claim_lanes_v1 takes one range of job_lane per lane and then the rows by their place", async () => {
+  test("claim_lanes_v1 takes one range of job_lane per lane and then the rows by their ctid", async () => {
     const { statement, values } = CALLS["claim_lanes_v1"]!;
     const plans = await plansOf(session, statement, values!(facts));
     const choosing = plans.find(({ query }) => query.includes("skip locked"))!;

@@ -133,7 +133,7 @@ describe("on a newer schema", () => {
     await using client = createClient({ db: pool });
     const tx = await pool.connect();
     await tx.query("begin");
-    // The pool has no other connection: whoever asked for one here would wait for ever.
+    // The pool has no other connection: a call that asked for one here would wait for ever.
     await client.in(tx).enqueue(job, {});
     await tx.query("rollback");
     tx.release();

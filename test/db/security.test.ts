@@ -1,4 +1,4 @@
-// S1–S3 and S5 by walking the catalog: nobody has a right that was not granted on purpose, and nobody can bend a function.
+// S1–S3 and S5 by walking the catalog: no role has a right that was not granted on purpose, and none can bend a function.
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createFlow, openBatch, stateOf, work } from "../batches/batch-calls.js";
@@ -177,10 +177,10 @@ test("S5: a role with EXECUTE on the functions and DML on the tables does all th
   await db.query(`grant usage on schema fairmill to ${worker};
     grant select, insert, update, delete on fairmill.job, fairmill.job_history, fairmill.worker, fairmill.claim_list, fairmill.queue, fairmill.idempotency,
       fairmill.unique_period, fairmill.limit_setting, fairmill.key_limit, fairmill.key_limit_report, fairmill.meter, fairmill.step, fairmill.account, fairmill.credit_pending, fairmill.outbox,
-      fairmill.batch, fairmill.batch_edge, fairmill.batch_hold, fairmill.schedule, fairmill.schedule_tick to ${worker};
+      fairmill.batch, fairmill.batch_edge, fairmill.batch_hold, fairmill.pause_exception, fairmill.schedule, fairmill.schedule_tick to ${worker};
     grant select, insert on fairmill.credit_entry to ${worker};
-    grant select on fairmill.key_limit_in_force, fairmill.limit_in_force to ${worker};
-    grant select, insert, update, delete on fairmill.named_limit, fairmill.provider, fairmill.provider_need, fairmill.provider_share, fairmill.provider_charge to ${worker};
+    grant select on fairmill.key_limit_in_force, fairmill.limit_in_force, fairmill.supervisor, fairmill.retention_rule to ${worker};
+    grant select, insert, update, delete on fairmill.named_limit, fairmill.provider, fairmill.provider_need, fairmill.provider_share, fairmill.provider_charge, fairmill.budget, fairmill.channel_end, fairmill.child to ${worker};
     grant usage on sequence fairmill.job_id_seq, fairmill.credit_entry_id_seq, fairmill.outbox_id_seq, fairmill.batch_id_seq to ${worker};
     grant execute on all functions in schema fairmill to ${worker}`);
   // Upkeep finds something to do: today's partition is missing and its row is in the rest, and a partition is old.

@@ -135,4 +135,4 @@ test("jobs in every state live on", async () => {
   await waitUntil("the hold is captured", async () => (await client.credits.balance("purse")).reserved === 0);
   expect(await client.credits.balance("purse")).toMatchObject({ available: 70 });
   await checkInvariants(pool);
-}, 120_000);
+});

@@ -23,7 +23,7 @@ const STARTS_WITHOUT_DATABASE = ["docs/tutorials/first-job.md"];
 let project: SampleProject;
 beforeAll(async () => {
   project = await makeProject();
-}, 120_000);
+});
 
 test("every block says what is to be done to it", () => {
   const unknown = documents.flatMap(({ blocks }) => blocks.filter((block) => !KNOWN.includes(infoOf(block))));
@@ -42,19 +42,15 @@ test("every TypeScript sample compiles with the project's own settings", () => {
 
 describe("what a document runs does what the document says", () => {
   const running = documents.filter(({ blocks }) => blocks.some(isRun));
-  test.each(running.map((document): [string, Document] => [document.path, document]))(
-    "%s",
-    async (path, document) => {
-      if (STARTS_WITHOUT_DATABASE.includes(path)) return new Reader(document, project.folder, undefined).read();
-      const database = await freshDatabase({ empty: STARTS_EMPTY.includes(path) });
-      try {
-        await new Reader(document, project.folder, database.url).read();
-      } finally {
-        await database.drop();
-      }
-    },
-    120_000,
-  );
+  test.each(running.map((document): [string, Document] => [document.path, document]))("%s", async (path, document) => {
+    if (STARTS_WITHOUT_DATABASE.includes(path)) return new Reader(document, project.folder, undefined).read();
+    const database = await freshDatabase({ empty: STARTS_EMPTY.includes(path) });
+    try {
+      await new Reader(document, project.folder, database.url).read();
+    } finally {
+      await database.drop();
+    }
+  });
 });
 
 describe("every command in the documents exists, with its options", () => {

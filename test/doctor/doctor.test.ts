@@ -368,7 +368,9 @@ describe("planted faults", () => {
 
 test("the command: findings with what mends them, exit code 1 for an error, 0 for a warning, one value with --json", async () => {
   const { url, sql } = await patient();
-  const cwd = await scratchFolder({ "fairmill.config.json": JSON.stringify({ grace: "50s" }) });
+  const cwd = await scratchFolder({
+    "fairmill.config.json": JSON.stringify({ grace: "20s", worker: { graceByKind: { "video.render": "50s" } } }),
+  });
   const env = { DATABASE_URL: url };
   const sound = await cli(["doctor"], { env, cwd });
   expect(sound).toMatchObject({ code: 0, stdout: `Nothing to find fault with: ${CHECK_NAMES.length} checks.\n` });

@@ -30,7 +30,7 @@ describe.runIf(weAreRoot)("as root, a data folder that the server's user can ent
     await chmod(dataDir, 0o700);
     expect(await decideHome(dataDir, false)).toMatchObject({ home: dataDir, isNew: true });
     expect((await stat(dataDir)).mode & 0o777).toBe(0o711);
-    // Somebody else's files are in it: its mode is their business.
+    // Another user's files are in it: its mode is theirs to choose.
     await chmod(dataDir, 0o700);
     await writeFile(join(dataDir, "diary"), "");
     const { home } = await decideHome(dataDir, false);
@@ -170,7 +170,7 @@ describe.runIf(weAreRoot)("as root, a data folder under a closed one", () => {
     expect(await readdir(predictable)).toEqual(["serves.json"]);
   });
 
-  test("is swept with its home when it is gone, but only if nobody can miss the data", async () => {
+  test("is swept with its home when it is gone, but only if the data is not needed any more", async () => {
     const abandoned = async (durable: boolean) => {
       const folder = join(dataDir, String(durable));
       await mkdir(folder, { recursive: true });
@@ -195,7 +195,7 @@ describe.runIf(weAreRoot)("as root, a data folder under a closed one", () => {
     expect(await readdir(temporary)).toEqual([basename(ours)]);
   });
 
-  test("does not use a temporary place where anybody may replace our folder", async () => {
+  test("does not use a temporary place where other users may replace our folder", async () => {
     expect(await isSafeBase(temporary)).toBe(true);
     await chmod(temporary, 0o777);
     expect(await isSafeBase(temporary)).toBe(false);

@@ -74,7 +74,7 @@ describe("the process that started the server", () => {
     await server.stop();
   });
 
-  test("leaves the server running when asked to, until somebody stops it", async () => {
+  test("leaves the server running when asked to, until it is stopped", async () => {
     const owner = await startInChild({ dataDir, ...FAST, keepRunning: true });
     const { url } = await owner.report;
     await owner.kill("SIGKILL");

@@ -31,7 +31,7 @@ describe.runIf(nodeForAll)("an ordinary user", () => {
     await chmod(home, 0o700);
   });
 
-  test("runs the server as himself in his closed home, from a package without links that he cannot write to", async () => {
+  test("runs the server as that user in a closed home, from a package without links that the user cannot write to", async () => {
     const dataDir = watched(join(home, "postgres"));
     const child = await startInChild(
       { dataDir, ...FAST, binaries: "embedded" },
@@ -51,7 +51,7 @@ describe.runIf(nodeForAll)("an ordinary user", () => {
     await nothingRunsIn(dataDir);
   });
 
-  test("is told whose cluster it is when it is not his", async () => {
+  test("is told whose cluster it is when it is another user's", async () => {
     const dataDir = join(home, "postgres");
     await run("chown", ["1:1", join(dataDir, "cluster")]);
     const child = await startInChild({ dataDir, ...FAST }, { install: install.root, user: NOBODY });
@@ -62,7 +62,7 @@ describe.runIf(nodeForAll)("an ordinary user", () => {
     await child.kill("SIGKILL");
   });
 
-  test("is told when the data folder is not his to write", async () => {
+  test("is told when the user may not write to the data folder", async () => {
     const dataDir = join(await scratchFolder(), "postgres");
     await mkdir(dataDir);
     const child = await startInChild({ dataDir, ...FAST }, { install: install.root, user: NOBODY });

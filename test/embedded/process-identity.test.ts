@@ -17,7 +17,7 @@ describe("a marked process", () => {
     expect(await processCommand(mark.pid)).toBeUndefined();
   });
 
-  test("is dead although nobody has waited for it, as in a container without an init process", async () => {
+  test("is dead although no parent has waited for it, as in a container without an init process", async () => {
     // The shell's child ends, and the program that takes the shell's place does not know of it.
     const parent = spawn("/bin/sh", ["-c", "sleep 0 & exec sleep 600"]);
     let dead = 0;

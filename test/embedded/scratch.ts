@@ -67,7 +67,7 @@ export async function query(url: string, sql: string): Promise<Record<string, un
   }
 }
 
-/** Polls, because what is awaited happens in processes that tell nobody. */
+/** Polls, because what is awaited happens in processes that announce nothing. */
 export async function until(what: string, ask: () => Promise<boolean> | boolean, deadlineMs = 15_000): Promise<void> {
   const end = performance.now() + deadlineMs;
   while (!(await ask())) {
@@ -146,7 +146,7 @@ export async function startInChild(options: EmbeddedOptions, setting: ChildSetti
   };
   const loaded = next();
   const report = loaded.then(next);
-  // A child that is killed on purpose never answers, and nobody has to care.
+  // A child that is killed on purpose never answers, which does no harm.
   report.catch(() => {});
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   return {
@@ -189,8 +189,7 @@ const launcherFolder = () =>
 async function copyLauncher(folder: string): Promise<void> {
   await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
   await cp(join(repo, "test/embedded/start-in-child.mjs"), join(folder, "start-in-child.mjs"));
-  // All that it may import: a room that is missing here would be missed by the child.
-  for (const room of ["base", "embedded"])
+  for (const room of ["chunks", "embedded"])
     await cp(join(repo, "dist", room), join(folder, "dist", room), { recursive: true });
 }
 

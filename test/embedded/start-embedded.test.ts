@@ -60,7 +60,7 @@ describe("a fresh data folder", () => {
     expect(methods).toEqual([{ auth_method: "scram-sha-256" }]);
   });
 
-  test("lets nobody else read the password, the data and the log", async () => {
+  test("lets no other user read the password, the data and the log", async () => {
     const mode = async (path: string) => ((await stat(join(dataDir, path))).mode & 0o777).toString(8);
     expect(await mode("connection.json")).toBe("600");
     expect(await mode("cluster/fairmill.password")).toBe("600");

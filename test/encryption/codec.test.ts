@@ -2,10 +2,9 @@
 import { inspect } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ConfigError, FairmillError } from "../../src/base/errors.js";
+import { FairmillError } from "../../src/base/errors.js";
 import { PAYLOAD_BYTES_MAX, serializeInput } from "../../src/base/json-content.js";
 import {
-  checkCodec,
   isSealed,
   keyIdOf,
   openJson,
@@ -14,7 +13,7 @@ import {
   type SealContext,
   sealJson,
 } from "../../src/core/job/codec.js";
-import { type CodecOptions, createCodec } from "../../src/encryption/aes-codec.js";
+import { createCodec } from "../../src/encryption/aes-codec.js";
 import { useDatabase } from "../support/database.js";
 import { newSeed } from "../support/dice.js";
 
@@ -177,7 +176,7 @@ describe("what does not open", () => {
     expect(codeOf(() => codec.decode({ ...VECTOR, [SEALED]: 2, alg: "new" }, context))).toBe("FAIRMILL_SEALED");
   });
 
-  test("text that is not JSON, sealed by somebody else: its error does not quote it", () => {
+  test("text that is not JSON, sealed elsewhere: its error does not quote it", () => {
     const error = errorOf(() => codec.decode(JSON.parse(codec.encode("my secret text", context)), context));
     expect(error.code).toBe(broken);
     expect(inspect(error, { depth: 9 })).not.toContain("secret");
@@ -228,114 +227,5 @@ describe("rotation", () => {
     expect(kept.fingerprint!(text, context)).toBe(before.fingerprint!(text, context));
     expect(before.fingerprint!(text, { ...context, tenant: "other" })).not.toBe(before.fingerprint!(text, context));
     expect(before.fingerprint!(text, { ...context, kind: "other" })).not.toBe(before.fingerprint!(text, context));
-  });
-});
-
-describe("settings", () => {
-  const secret = Buffer.alloc(31, "s3cr3t-");
-  const refused = (options: unknown) => {
-    const error = errorOf(() => createCodec(options as CodecOptions));
-    expect(error).toBeInstanceOf(ConfigError);
-    const shown = `${inspect(error, { depth: 9 })}${JSON.stringify(error)}`;
-    for (const form of ["base64", "hex", "latin1"] as const)
-      expect(shown).not.toContain(secret.toString(form).slice(0, 20));
-    return error as ConfigError;
-  };
-
-  test.each<[string, unknown, string, RegExp]>([
-    ["31 bytes", { keys: { a: KEY, "2026-11": secret }, current: "a" }, "keys.2026-11", /has 31 bytes/],
-    ["33 bytes", { keys: { b: Buffer.alloc(33) }, current: "b" }, "keys.b", /has 33 bytes where AES-256 needs 32/],
-    [
-      "16 bytes in base64",
-      { keys: { b: Buffer.alloc(16).toString("base64") }, current: "b" },
-      "keys.b",
-      /has 16 bytes/,
-    ],
-    ["base64 of 31 bytes", { keys: { b: secret.toString("base64") }, current: "b" }, "keys.b", /has 31 bytes/],
-    ["text in hex", { keys: { b: secret.toString("hex") }, current: "b" }, "keys.b", /bytes|base64/],
-    ["a line end behind the key", { keys: { b: `${KEY}\n` }, current: "b" }, "keys.b", /no spaces/],
-    ["a key that is undefined", { keys: { b: undefined }, current: "b" }, "keys.b", /must be a Buffer or text/],
-    ["no keys", { keys: {}, current: "b" }, "keys", /1 to 100/],
-    ["a list of keys", { keys: [KEY], current: "0" }, "keys", /by name/],
-    ["the key as its name", { keys: { [`${secret.toString("base64")}+/`]: KEY }, current: "b" }, "keys", /1 to 64/],
-    ["current that is none of them", { keys: { a: KEY }, current: secret.toString("base64") }, "current", /: a\.$/],
-    ["no current", { keys: { a: KEY } }, "current", /name of one of the keys/],
-    ["uniqueWith that is none of them", { keys: { a: KEY }, current: "a", uniqueWith: "b" }, "uniqueWith", /: a\.$/],
-    ["acceptPlain as a text", { keys: { a: KEY }, current: "a", acceptPlain: "no" }, "acceptPlain", /true or false/],
-    [
-      "an unknown name",
-      { keys: { a: KEY }, current: "a", acceptPlan: true },
-      "acceptPlan",
-      /Did you mean "acceptPlain"/,
-    ],
-    ["nothing", undefined, "codec", /createCodec/],
-  ])("refuses %s by name, without showing a key", (_, options, setting, message) => {
-    const error = refused(options);
-    expect(error.setting).toBe(setting);
-    expect(error.message).toMatch(message);
-  });
-
-  test("a codec shows its names and none of its keys, however one looks at it", () => {
-    const key = Buffer.from(KEY, "base64");
-    const shown = [
-      JSON.stringify(codec),
-      JSON.stringify({ codec }),
-      inspect(codec, { depth: 9, showHidden: true }),
-      String(codec),
-    ];
-    for (const text of shown)
-      for (const form of ["base64", "hex", "latin1"] as const) expect(text).not.toContain(key.toString(form));
-    expect(shown.join("")).not.toMatch(/AAECAw|00 01 02 03|0, 1, 2, 3|0,1,2,3/);
-    expect(JSON.parse(shown[0]!)).toEqual({ current: "2026-11", keys: ["2026-11"], acceptPlain: true });
-  });
-
-  test("the key is copied: who clears his buffer later clears his own", () => {
-    const key = Buffer.from(KEY, "base64");
-    const own = createCodec({ keys: { "2026-11": key }, current: "2026-11" });
-    key.fill(0);
-    expect(own.decode(VECTOR, context)).toMatchObject({ to: "ann@example.com" });
-  });
-
-  test("where a codec is wanted, keys alone are refused and not shown", () => {
-    for (const wrong of [{ keys: { a: KEY }, current: "a" }, KEY, null, { encode: () => "" }, () => {}]) {
-      const error = errorOf(() => checkCodec(wrong));
-      expect(error).toMatchObject({ code: "FAIRMILL_CONFIG", setting: "codec" });
-      expect(error.message).not.toContain("AAEC");
-    }
-    expect(checkCodec(undefined)).toBeUndefined();
-    expect(checkCodec(codec)).toBe(codec);
-  });
-});
-
-describe("a codec of one's own", () => {
-  const own = (encode: () => unknown) => ({ encode: encode as () => string, decode: (stored: unknown) => stored });
-
-  test.each<[string, () => unknown]>([
-    ["nothing", () => undefined],
-    ["an empty text", () => ""],
-    ["an object", () => ({})],
-    ["more than the schema keeps", () => `"${"a".repeat(SEALED_CHARS_MAX)}"`],
-  ])("that makes %s is refused", (_, encode) => {
-    expect(codeOf(() => sealJson(own(encode), "{}", context, "result"))).toBe("FAIRMILL_CODEC");
-  });
-
-  test("is told what the value is and whose", () => {
-    const told: unknown[] = [];
-    const spy = {
-      encode: (json: string, of: SealContext) => {
-        told.push(of);
-        return json;
-      },
-      decode: (stored: unknown, of: SealContext) => {
-        told.push(of);
-        return stored;
-      },
-    };
-    sealJson(spy, "1", context, "step");
-    openJson(spy, 1, { kind: "k", tenant: "t" }, "step");
-    expect(told).toEqual([
-      { ...context, what: "step" },
-      { kind: "k", tenant: "t", what: "step" },
-    ]);
   });
 });

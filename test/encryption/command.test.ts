@@ -35,7 +35,7 @@ test("without a codec, people see that a payload is sealed and with which key; p
   expect(listed.code).toBe(0);
 });
 
-test("a key id that somebody else wrote does not reach the terminal", async () => {
+test("a key id that another program wrote does not reach the terminal", async () => {
   const cwd = await scratchFolder();
   const id = await stored();
   await db.query(`update fairmill.job set payload = payload || '{"kid": "\\u001b[2Jx"}' where id = $1`, [id]);

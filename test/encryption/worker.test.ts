@@ -148,14 +148,14 @@ describe("unique by the whole input", () => {
       (row) => row.unique_key,
     );
 
-  test("is found again by another client, and its key is not the hash that anybody could compute", async () => {
+  test("is found again by another client, and its key is not the hash that any reader could compute", async () => {
     await using plain = createClient({ databaseUrl: db.url });
     await using one = createClient({ databaseUrl: db.url, codec });
     await using two = createClient({ databaseUrl: db.url, codec: createCodec({ keys, current: "new" }) });
     const first = await one.enqueue(pin, { pin: "1234" });
     expect(await two.enqueue(pin, { pin: "1234" })).toEqual({ id: first.id, created: false });
     expect((await two.enqueue(pin, { pin: "1235" })).created).toBe(true);
-    // Whoever guesses the input finds it by its hash, where there is no codec, and only there.
+    // A reader that guesses the input finds it by its hash, where there is no codec, and only there.
     expect((await plain.enqueue(pin, { pin: "1234" })).created).toBe(true);
     const guess = createHash("sha256").update('{"pin":"1234"}').digest("hex");
     expect((await keyOf()).map((key) => key === guess)).toEqual([false, false, true]);
@@ -298,7 +298,7 @@ describe("a reader", () => {
     await expect(late.result(id)).rejects.toMatchObject({ code: "FAIRMILL_KEY_UNKNOWN", keyId: "new" });
   });
 
-  test("is not given a result that was put there by somebody else", async () => {
+  test("is not given a result that was put there by another program", async () => {
     const strict = createCodec({ keys, current: "new", acceptPlain: false });
     await using client = createClient({ databaseUrl: db.url, codec: strict });
     await using _ = await startWorker(

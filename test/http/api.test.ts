@@ -286,6 +286,32 @@ test("credits: accounts, grants, entries, burn", async () => {
   expect((await get("viewer", "GET", "/credits/nobody")).status).toBe(404);
 });
 
+test("budgets and limits in units: as they stand, page by page, a tenant's own alone", async () => {
+  const { ask: get } = serverFor(db);
+  const c = client();
+  for (const [tenant, per] of [
+    ["acme", "day"],
+    ["acme", "month"],
+    ["b", "day"],
+  ] as const)
+    await c.budgets.set({ tenant, per, soft: 1, hard: 2 });
+  await db.query(`select fairmill.define_limit_v1('model', '[{"unit": "tokens", "limit": 1000, "per_ms": 60000}]')`);
+  const first = await get<Items>("viewer", "GET", "/budgets?limit=2");
+  expect(first.body.items).toMatchObject([
+    { tenant: "acme", per: "day", spent: 0, soft: 1, hard: 2, state: "within", provider: null, softAt: null },
+    { tenant: "acme", per: "month" },
+  ]);
+  const cursor = encodeURIComponent(first.body.next!);
+  const second = await get<Items>("viewer", "GET", `/budgets?limit=2&cursor=${cursor}`);
+  expect(second.body).toMatchObject({ items: [{ tenant: "b" }], next: null });
+  expect((await get<Items>("acmeViewer", "GET", "/budgets")).body.items).toHaveLength(2);
+  expect((await get("viewer", "GET", "/budgets?cursor=x")).status).toBe(400);
+  expect((await get("viewer", "GET", "/named-limits")).body).toMatchObject({
+    items: [{ name: "model", windows: [{ unit: "tokens", limit: 1_000, perMs: 60_000 }], waiting: { count: 0 } }],
+    next: null,
+  });
+});
+
 test("schedules: set, the next five runs, pause, resume, run, remove", async () => {
   const { ask: get } = serverFor(db);
   const set = await get<{ nextRuns: string[] }>("admin", "PUT", "/schedules/nightly", {

@@ -128,7 +128,7 @@ test("SSE: listeners hear that something moved, a tenant's only of its own, and 
     );
   });
   await Promise.all([all.stop(), own.stop()]);
-}, 60_000);
+});
 
 test("bulk over HTTP: previewed, started, followed to its end; one that a process left behind goes on when it is looked at", async () => {
   const { ask } = serverFor(db);

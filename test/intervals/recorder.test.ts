@@ -106,6 +106,28 @@ test("nothing happened: no row, until the minute is over", async () => {
   await database.close();
 });
 
+test("the dearer a look at the queues is, the longer until the next one", async () => {
+  let nowMs = 0;
+  const clock = { ...systemClock, monotonic: () => nowMs, after: () => () => {} };
+  const lookEveryMs: unknown[] = [];
+  const query = async (_text: string, [, , everyMs]: unknown[]) => {
+    lookEveryMs.push(everyMs);
+    nowMs += 2_000;
+    // The second row is written without a look.
+    return [{ ready: lookEveryMs.length === 2 ? null : 5, throttled: 0 }];
+  };
+  const bus = new Bus<WorkerNews>();
+  const figures = new WorkerFigures({ bus, clock, events: createWorkerEmitter() });
+  const settings = { concurrency: new Map([["default", 1]]), recordEveryMs: 10_000 };
+  const context = { db: { query } as unknown as Database, clock, identity: { id: "w1" }, trouble: () => {}, settings };
+  const recorder = new IntervalRecorder(context, figures, { size: 0 });
+  for (let n = 0; n < 3; n++) {
+    figures.now.counts.claimed++;
+    await recorder.runOnce();
+  }
+  expect(lookEveryMs).toEqual([8_000, 40_000, 40_000]);
+});
+
 test("C3: what a limit of a tenant or a kind holds back is recorded as throttled, with the number of jobs behind it", async () => {
   await using client = createClient({ databaseUrl: db.url });
   await client.tenants.set("acme", { maxRunning: 1 });

@@ -57,8 +57,8 @@ describe("cancel", () => {
   );
 
   test("F5: a running job is asked: the request is noted once, and its worker is told", async () => {
-    const ear = await open();
-    await ear.query("listen fairmill");
+    const listener = await open();
+    await listener.query("listen fairmill");
     const id = await inState("running");
     expect(await cancel(id)).toBe("requested");
     const first = await live(db, id);
@@ -66,8 +66,8 @@ describe("cancel", () => {
     expect(first!.cancel_requested_at).toBeInstanceOf(Date);
     expect(await cancel(id)).toBe("requested");
     expect((await live(db, id))!.cancel_requested_at).toEqual(first!.cancel_requested_at);
-    await ear.query("select");
-    expect(ear.notified).toEqual(["fairmill !cancel w", "fairmill !cancel w"]);
+    await listener.query("select");
+    expect(listener.notified).toEqual(["fairmill !cancel w", "fairmill !cancel w"]);
   });
 
   test.each(["done", "dead", "cancelled"] as const)("a job that is %s has ended: nothing changes", async (state) => {

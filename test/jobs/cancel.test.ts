@@ -51,7 +51,7 @@ test("F5: a running job is told by notification, before the next heartbeat, and 
   expect(seen).toHaveLength(1);
   expect(seen[0]!.reason).toBeInstanceOf(JobCancelledError);
   // The next heartbeat, which would tell it too, is twenty seconds away.
-  expect(seen[0]!.atMs - asked).toBeLessThan(10_000);
+  expect(seen[0]!.atMs - asked).toBeLessThan(15_000);
 });
 
 test("F5: where notifications do not arrive, the next heartbeat tells the job", async () => {

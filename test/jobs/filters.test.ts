@@ -39,14 +39,11 @@ test.each(Object.keys(LISTS))("%s: null, an empty text and other types are refus
     await expect(list({ limit }), `limit ${limit}`).rejects.toEqual(refused("limit"));
 });
 
-test.each(Object.keys(LISTS))(
-  "%s: a member that nobody knows is refused, with the one that was meant",
-  async (name) => {
-    const { list, names, ids } = LISTS[name]!;
-    const member = [...names, ...ids][0]!;
-    await expect(list({ [`${member}s`]: "x" })).rejects.toThrow(`Did you mean "${member}"?`);
-  },
-);
+test.each(Object.keys(LISTS))("%s: an unknown member is refused, with the one that was meant", async (name) => {
+  const { list, names, ids } = LISTS[name]!;
+  const member = [...names, ...ids][0]!;
+  await expect(list({ [`${member}s`]: "x" })).rejects.toThrow(`Did you mean "${member}"?`);
+});
 
 test.each(Object.keys(LISTS))("%s: a member that is undefined is not asked for", async (name) => {
   const { list, names, ids } = LISTS[name]!;
@@ -54,7 +51,7 @@ test.each(Object.keys(LISTS))("%s: a member that is undefined is not asked for",
   expect(await list(nothing)).toEqual(await list({}));
 });
 
-test("a tenant that is null lists nobody's jobs, batches and messages", async () => {
+test("a tenant that is null lists no jobs, batches and messages", async () => {
   const job = defineJob<object>({ kind: "j" });
   await client.enqueue(job, {}, { tenant: "acme" });
   await client.batches.create({ tenant: "acme" }, (batch) => batch.add(job, {}));

@@ -247,14 +247,14 @@ describe("redrive_v1", () => {
   });
 
   test("wakes those who sleep, once per queue", async () => {
-    const ear = await open();
-    await ear.query("listen fairmill");
+    const listener = await open();
+    await listener.query("listen fairmill");
     await register(db, "w");
     await db.query("select fairmill.listening_v1('w', true)");
     await bury(10);
     await redrive({});
-    await ear.query("select");
-    expect(ear.notified).toEqual(["fairmill default"]);
+    await listener.query("select");
+    expect(listener.notified).toEqual(["fairmill default"]);
   });
 });
 

@@ -1,6 +1,7 @@
 // Dead letters through the client: list, preview, redrive in batches that can be stopped and gone on with, edited repetition.
 import { setImmediate } from "node:timers/promises";
-import { type Client, createClient, defineJob, handle, NonRetryableError, type Redriven } from "fairmill";
+import { type Client, createClient, defineJob, handle, NonRetryableError } from "fairmill";
+import type { Redriven } from "fairmill/observe";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { systemClock } from "../../src/base/clock.js";

@@ -242,8 +242,8 @@ describe("a pause", () => {
       await fill(db, 4);
       await register(db, "sleeper");
       await db.query("select fairmill.listening_v1('sleeper', true)");
-      const ear = await open();
-      await ear.query("listen fairmill");
+      const listener = await open();
+      await listener.query("listen fairmill");
       const { jobs } = await claimUnderLimits(db, "w", undefined, 1);
       await setLimits(db, scope, name, { paused: true });
       expect((await claimUnderLimits(db, "w")).jobs).toEqual([]);
@@ -253,10 +253,10 @@ describe("a pause", () => {
       expect(await claim(db, "sleeper", 10)).toEqual([]);
       expect(await settle(db, "w", jobs, "done")).toEqual({ accepted: 1, refused: [] });
       const marks = await rescanNo(db);
-      ear.notified.length = 0;
+      listener.notified.length = 0;
       await setLimits(db, scope, name, { paused: false });
       expect(await rescanNo(db)).toBeGreaterThan(marks);
-      await waitUntil("the sleeper is woken", () => ear.notified.includes("fairmill default"));
+      await waitUntil("the sleeper is woken", () => listener.notified.includes("fairmill default"));
       expect((await claimUnderLimits(db, "w")).jobs).toHaveLength(3);
     },
   );
@@ -287,7 +287,7 @@ describe("a pause", () => {
   });
 });
 
-describe("what is kept of gates", () => {
+describe("what is kept of limits", () => {
   const meters = (ask: Asker) => ask.query<{ name: string }>("select name from fairmill.meter order by name");
   test("B10: meters that were not used for a day are removed, those with something spent only when it cannot count any more", async () => {
     await db.query(

@@ -14,6 +14,8 @@ function recordingWorker(order: string[]) {
     databaseUrl: db.url,
     handlers: [handle(work, (ctx) => void order.push(ctx.tenant))],
     concurrency: CONCURRENCY,
+    // What is claimed ahead of short jobs would stand between two claims.
+    prefetch: 0,
     logger: silentLogger,
   });
 }
@@ -40,7 +42,7 @@ test("I9 C2: 99 tenants with 100 jobs each are done before the one with 100,000 
   const big = order.slice(0, last).filter((tenant) => tenant === "big").length;
   expect(big).toBeLessThanOrEqual(100 + workers.length * CONCURRENCY);
   await db.query("delete from fairmill.job");
-}, 120_000);
+});
 
 test("one job behind 20,000 of another tenant starts within two rounds", async () => {
   await db.query(

@@ -17,7 +17,7 @@ async function putBack(count: number, key = "k"): Promise<string[]> {
   return ids.slice(1);
 }
 
-/** In how many hours the jobs that wait are due, by id, and nobody else. */
+/** In how many hours the jobs that wait are due, by id, and no other job. */
 const hours = async (key = "k") =>
   (
     await db.query<{ hours: number }>(
@@ -72,19 +72,19 @@ test("many that expire at once, of several keys: the earliest times are taken, o
 test("a moment that has come makes its heir due, and workers that sleep are told; one that is to come needs no word", async () => {
   const ids = await putBack(4);
   await db.query("update fairmill.worker set listening = true");
-  const ear = await open();
-  await ear.query("listen fairmill");
+  const listener = await open();
+  await listener.query("listen fairmill");
   await cancel(ids[0]!);
-  await ear.query("select 1");
-  expect(ear.notified).toEqual([]);
+  await listener.query("select 1");
+  expect(listener.notified).toEqual([]);
   await db.query("update fairmill.job set run_at = now() where id = $1", [ids[1]]);
   await tick(db);
   expect(await statesOf(db, [ids[1]!])).toEqual(["ready"]);
-  await ear.query("select 1");
-  ear.notified.length = 0;
+  await listener.query("select 1");
+  listener.notified.length = 0;
   await cancel(ids[1]!);
-  await ear.query("select 1");
-  expect(ear.notified).toEqual(["fairmill !due 0"]);
+  await listener.query("select 1");
+  expect(listener.notified).toEqual(["fairmill !due 0"]);
   expect((await tick(db))[0]).toMatchObject({ promoted: 1 });
   expect(await statesOf(db, [ids[2]!, ids[3]!])).toEqual(["ready", "scheduled"]);
 });

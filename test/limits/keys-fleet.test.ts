@@ -48,7 +48,7 @@ test("B5 P6 I6: one active job per user, 500 users with 40 jobs each, four worke
     fleet[victim] = await start();
   }
   await more;
-  await waitUntil("all jobs are done", async () => (await left()) === 0, 30_000);
+  await waitUntil("all jobs are done", async () => (await left()) === 0);
   await observer.stop();
   await Promise.all(fleet.map((worker) => worker.stop()));
   await client.close();
@@ -62,7 +62,7 @@ test("B5 P6 I6: one active job per user, 500 users with 40 jobs each, four worke
   expect([...most].filter(([, count]) => count !== 1)).toEqual([]);
   expect([...observer.most].filter(([name, count]) => name !== null && count > 1)).toEqual([]);
   expect(kills).toBeGreaterThan(2);
-}, 180_000);
+});
 
 test("B5: a job of a key that was enqueued in a long transaction starts within a second of its commit, although the whole fleet is busy", async () => {
   const client = createClient({ databaseUrl: db.url });
@@ -101,7 +101,7 @@ test("B5: a job of a key that was enqueued in a long transaction starts within a
   await db.query("delete from fairmill.job where state = 'ready'");
   await Promise.all(fleet.map((worker) => worker.stop()));
   await client.close();
-}, 60_000);
+});
 
 test("B5: a place that a worker frees while it claims no more wakes another one that sleeps", async () => {
   const client = createClient({ databaseUrl: db.url });
@@ -123,8 +123,8 @@ test("B5: a place that a worker frees while it claims no more wakes another one 
   );
   const stopped = first.stop();
   first.tell("let go");
-  // Nobody polls.
-  expect(await client.result(next.id, { timeout: "10s" })).toEqual({ by: second.child.pid });
+  // No worker polls.
+  expect(await client.result(next.id, { timeout: "60s" })).toEqual({ by: second.child.pid });
   await stopped;
   await second.stop();
   await client.close();

@@ -113,7 +113,7 @@ describe("no wake-up is lost (Solid Queue #456, #689)", () => {
     expect(await statesOf(db, [second!])).toEqual(["ready"]);
     const next = await claimOne();
     expect(next.id).toBe(second);
-    // Nobody is seen to be blocked now: this settle waits for the enqueue.
+    // No job is seen to be blocked now: this settle waits for the enqueue.
     await settling.query("reset lock_timeout");
     const settled = settle(settling, "w", [next], "done");
     await waitUntilBlocked(db, settling);
@@ -213,7 +213,7 @@ describe("no wake-up is lost (Solid Queue #456, #689)", () => {
       const [waiting] = await enqueueKeyed(db, 1);
       const holder = await begin();
       await call(holder, function_, [waiting]);
-      // Nobody waits for the holder.
+      // No session waits for the holder.
       const settling = await open();
       await settling.query("set lock_timeout = '2s'");
       expect(await settle(settling, "w", [running], "done")).toEqual({ accepted: 1, refused: [] });

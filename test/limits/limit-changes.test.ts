@@ -94,14 +94,14 @@ describe("the rate of a key", () => {
     await enqueueKeyed(db, 2);
     await claimUnderLimits(db, "w");
     await db.query("update fairmill.worker set listening = true");
-    const ear = await open();
-    await ear.query("listen fairmill");
+    const listener = await open();
+    await listener.query("listen fairmill");
     await setRule(db, { rate: SLOW });
-    await ear.query("select 1");
-    expect(ear.notified).toEqual([]);
+    await listener.query("select 1");
+    expect(listener.notified).toEqual([]);
     await setRule(db, null);
-    await ear.query("select 1");
-    expect(ear.notified).toEqual(["fairmill !due 0"]);
+    await listener.query("select 1");
+    expect(listener.notified).toEqual(["fairmill !due 0"]);
   });
 });
 

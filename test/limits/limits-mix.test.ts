@@ -181,4 +181,4 @@ test("P6 P7 I6: no deadlock, every invariant, and after a drain no job is blocke
   }
   expect(await db.query("select state, kind, limit_key, slot from fairmill.job")).toEqual([]);
   expect(await db.query("select from fairmill.meter where recheck")).toEqual([]);
-}, 60_000);
+});

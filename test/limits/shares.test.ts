@@ -4,9 +4,11 @@ import type pg from "pg";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { startWorkerProcess } from "../support/processes.js";
+import { useSessions } from "../support/sql/sessions.js";
 import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
+const open = useSessions(db);
 const WORKERS = 4;
 const CONCURRENCY = 10;
 
@@ -17,9 +19,12 @@ const put = (tenant: string, count: number, priority = 0) =>
     [tenant, count, priority],
   );
 
+/** Nothing is claimed ahead: what is counted is the order in which claims take jobs. */
 const startFleet = () =>
   Promise.all(
-    Array.from({ length: WORKERS }, () => startWorkerProcess(db.url, ["quick"], { concurrency: CONCURRENCY })),
+    Array.from({ length: WORKERS }, () =>
+      startWorkerProcess(db.url, ["quick"], { concurrency: CONCURRENCY, prefetch: 0 }),
+    ),
   );
 
 /** What it enqueues, and a moment at which everybody could see it: the server's first after the commit. */
@@ -42,7 +47,7 @@ const served = async () =>
 /** Of the first jobs that were started, how many each tenant had. Everybody must still wait at the end. */
 async function sharesOfFirst(count: number): Promise<Map<string, number>> {
   const fleet = await startFleet();
-  await waitUntil(`${count} are done`, async () => (await served()) >= count, 60_000);
+  await waitUntil(`${count} are done`, async () => (await served()) >= count);
   await Promise.all(fleet.map((worker) => worker.stop()));
   const rows = await db.query<{ tenant: string; n: number }>(
     `select tenant, count(*)::integer as n
@@ -67,10 +72,10 @@ test("F8 I9: weights 1 : 2 : 5 under constant backlog: shares within 2 % after 1
     expect(Math.abs(shares.get(tenant)! - fair) / fair).toBeLessThan(0.02);
   }
   await client.close();
-}, 120_000);
+});
 
 test("F8 I9: 50 equal tenants with backlogs of different lengths are served alike: Jain's index is 0.99 or more", async () => {
-  for (let i = 0; i < 50; i++) await put(`t${i}`, 400 + 40 * i);
+  for (let i = 0; i < 50; i++) await put(`t${i}`, 300 + 20 * i);
   const counts = [...(await sharesOfFirst(10_000)).values()];
   expect(counts).toHaveLength(50);
   const sum = counts.reduce((all, count) => all + count, 0);
@@ -78,7 +83,7 @@ test("F8 I9: 50 equal tenants with backlogs of different lengths are served alik
   const jain = (sum * sum) / (50 * squares);
   console.log(`Jain ${jain}, from ${Math.min(...counts)} to ${Math.max(...counts)}`);
   expect(jain).toBeGreaterThanOrEqual(0.99);
-}, 120_000);
+});
 
 test("B8: a paying user's job overtakes 100,000 that wait; the lowest level keeps its share", async () => {
   const quick = defineJob({ kind: "quick", priority: 5 });
@@ -88,10 +93,15 @@ test("B8: a paying user's job overtakes 100,000 that wait; the lowest level keep
   const fleet = await startFleet();
   await waitUntil("it works", async () => (await served()) > 500);
   const before = await served();
+  // On a busy machine some transaction is always under way. It must not hide what is committed meanwhile: looks for news count those that run.
+  const third = await open();
+  await third.query("begin");
+  await third.query("select pg_current_xact_id()");
   // Of the same tenant as most of them, so that its lane alone would not bring it forward.
   const { id, committedAt } = await enqueueAndCommit((tx) => client.in(tx).enqueue(quick, {}, { tenant: "free" }));
   await client.result(id, { timeout: "20s" });
-  await waitUntil("some thousands are done", async () => (await served()) >= before + 4_000, 60_000);
+  await waitUntil("some thousands are done", async () => (await served()) >= before + 4_000);
+  await third.close();
   await Promise.all(fleet.map((worker) => worker.stop()));
   // Of the worker that took it: another may go on while the system lets this one rest.
   const [ahead] = await db.query<{ n: number }>(
@@ -110,4 +120,4 @@ test("B8: a paying user's job overtakes 100,000 that wait; the lowest level keep
   expect(low!.share).toBeLessThanOrEqual(0.1 + (WORKERS * CONCURRENCY) / 4_000);
   await db.query("delete from fairmill.job");
   await client.close();
-}, 120_000);
+});

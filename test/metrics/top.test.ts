@@ -128,7 +128,7 @@ test.skipIf(!script)(
       shown += chunk;
     });
     const ended = once(terminal, "exit");
-    await waitUntil("it was drawn twice", () => shown.split("\x1b[H").length > 2, 60_000);
+    await waitUntil("it was drawn twice", () => shown.split("\x1b[H").length > 2);
     terminal.stdin.write("q");
     expect((await ended)[0]).toBe(0);
     expect(shown.startsWith("\x1b[?1049h\x1b[?25l")).toBe(true);

@@ -10,7 +10,7 @@ const db = useDatabase();
 const run = (...args: string[]) => cli(args, { env: { DATABASE_URL: db.url } });
 const lines = (text: string) => text.split("\n").map((line) => line.replaceAll(/ {2,}/g, "|"));
 
-/** A message whose sender died: nobody knows whether it arrived. */
+/** A message whose sender died: it is not known whether it arrived. */
 async function unknown(key = "order-1"): Promise<string> {
   await using client = createClient({ databaseUrl: db.url });
   const { id } = await client.publish("mail", { to: "ann" }, { idempotencyKey: key });

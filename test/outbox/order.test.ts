@@ -151,7 +151,7 @@ describe("sent again", () => {
     expect(await deliver()).toEqual(["chat 1 0"]);
   });
 
-  test("in a transaction that stays open it keeps upkeep of its key waiting for a moment only, and nobody else", async () => {
+  test("in a transaction that stays open it keeps upkeep of its key waiting for a moment only, and no other session", async () => {
     await publish(db, inOrder(1));
     await tick(db);
     const [job] = await claimDeliveries(db, "w");
@@ -170,7 +170,7 @@ describe("sent again", () => {
   });
 });
 
-test("many who settle, publish and do upkeep at once: each key in its order, nobody left behind", async () => {
+test("many who settle, publish and do upkeep at once: each key in its order, no message left behind", async () => {
   const KEYS = 5;
   const EACH = 12;
   const publishing = Array.from({ length: KEYS }, async (_, k) => {

@@ -1,4 +1,4 @@
-// Sending by SQL alone: a message is marked before it leaves, by the holder of the lease only, and has its end with its job, whoever ends it.
+// Sending by SQL alone: a message is marked before it leaves, by the holder of the lease only, and has its end with its job, whatever ends it.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { claimNo, next } from "../support/lease-no.js";
@@ -19,7 +19,7 @@ async function underWay(message: object = {}) {
 }
 
 describe("begin", () => {
-  test("C15: marks the message as being sent, with key and body, before anybody sends it", async () => {
+  test("C15: marks the message as being sent, with key and body, before it is sent", async () => {
     const { id, job } = await underWay({ payload: { text: "hi" } });
     expect(await begin(db, "w", [job])).toMatchObject([
       { job_id: job.id, answer: "send", message_id: id, idempotency_key: "a", payload: { text: "hi" }, tries: 1 },
@@ -71,7 +71,7 @@ describe("begin", () => {
     expect(await messageOf(db, id)).toMatchObject({ status: "pending", attempts: [] });
   });
 
-  test("P3: at the same moment as a recovery: whoever has the job first decides", async () => {
+  test("P3: at the same moment as a recovery: the one that has the job first decides", async () => {
     const { id, job } = await underWay();
     await endLease(db, "w");
     const [sender, upkeep] = [await open(), await open()];
@@ -93,7 +93,7 @@ describe("begin", () => {
     expect(await answersOf(begin(db, "u", [third!]))).toEqual(["uncertain"]);
   });
 
-  test("a job that somebody has locked does not hold up those beside it", async () => {
+  test("a job that another session has locked does not hold up those beside it", async () => {
     const first = await publishOne(db, { idempotency_key: "1" });
     await publishOne(db, { idempotency_key: "2" });
     const jobs = await claimDeliveries(db, "w");
@@ -159,7 +159,7 @@ describe("the settle writes the mark", () => {
     expect(await answersOf(begin(db, "v", [again!]))).toEqual(["uncertain"]);
   });
 
-  test("somebody asked to cancel: a retry becomes the end, unknown where it may have arrived, skipped where it did not", async () => {
+  test("a cancel was requested: a retry becomes the end, unknown where it may have arrived, skipped where it did not", async () => {
     for (const [outcome, status] of [
       ["uncertain", "unknown"],
       ["refused", "skipped"],
@@ -173,7 +173,7 @@ describe("the settle writes the mark", () => {
   });
 });
 
-describe("jobs that nobody settles", () => {
+describe("jobs that no worker settles", () => {
   test("cancelled while it waits: skipped; expired: failed", async () => {
     const skipped = await publishOne(db, { idempotency_key: "1" });
     expect(await call(db, "cancel_v1($1)", [(await messageOf(db, skipped)).job_id])).toBe("cancelled");

@@ -41,7 +41,7 @@ function startDelivering(channel: Channel<{ text: string }>, options: WorkerOpti
 const endOf = (client: Client, id: string) =>
   waitUntil(`message ${id} has its end`, async () => {
     const message = await client.outbox.get(id);
-    return message && message.completedAt !== null ? message : undefined;
+    return message && message.endedAt !== null ? message : undefined;
   });
 
 /** Publishes one message and delivers it until its end. */
@@ -252,7 +252,7 @@ describe("a message that may have arrived", () => {
     expect(await client.dead.redrive({})).toMatchObject({ redriven: 0 });
     expect(calls).toHaveLength(1);
     await expect(client.jobs.rerun(message.jobId!)).rejects.toMatchObject({ code: "FAIRMILL_DELIVERY_JOB" });
-    // Somebody looked, and it had not arrived.
+    // The receiver was asked, and it had not arrived.
     expect(await client.outbox.resolve(message.id, "resend", { by: "ann" })).toBe("resolved");
     const again = receiver();
     await using _ = await startDelivering(mail({ receiver: "neither", send: again.send }));

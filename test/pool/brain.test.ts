@@ -212,6 +212,14 @@ describe("bounds have names", () => {
     });
   });
 
+  test("connections are those of one database, so hosts share them", () => {
+    const connections = { perChild: 5, max: 100 };
+    expect(decideOnce({ ...hungry, current: 4, ready: 4, hosts: 3 }, { ...waits, connections })).toMatchObject({
+      target: 6,
+      reason: expect.stringMatching(/6 by connections/),
+    });
+  });
+
   test("what was started beyond a cap shrinks, one at a time", () => {
     expect(decideOnce({ ...hungry, memory: { perChild: 100, max: 1_000 } }, waits)).toMatchObject({
       action: "down",

@@ -1,7 +1,9 @@
 // The life of children: liveness is progress, a recycle costs nothing, a restart is phased, and a supervisor that dies takes its children with it.
 import { fork } from "node:child_process";
 import { once } from "node:events";
+import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
+import { createClient } from "fairmill";
 import { CHILD_TRANSITIONS, type ChildState } from "fairmill/pool";
 import { expect, test } from "vitest";
 import { waitUntil } from "../support/wait.js";
@@ -170,7 +172,7 @@ test("children have rows of their own, with their figures, and so has what they 
   await rig.ended(await rig.enqueue("quick"));
   await waitUntil("the rows say so", async () => {
     const rows = await rig.db.query(
-      `select c.state, c.memory_bytes > 1000000 as memory, c.uptime > '0' as up, c.jobs_processed::integer as jobs
+      `select c.state, c.memory_bytes > 1000000 as memory, c.uptime > '0' and c.cpu > 0 as up, c.jobs_processed::integer as jobs
        from fairmill.child c join fairmill.supervisor s on s.id = c.supervisor where s.pool = 'mill' order by c.number`,
     );
     return (
@@ -189,7 +191,15 @@ test("children have rows of their own, with their figures, and so has what they 
     ["worker.uptime", "counter"],
     ["worker.jobs_processed", "counter"],
   ]);
+  // Processor time and age are both those of the process: a start that loads much is no use of forty cores.
+  for (const { cpu } of supervisor.children()) expect(cpu).toBeLessThanOrEqual(availableParallelism() * 1.1);
   expect(supervisor.health()).toMatchObject({ ok: true, live: true, ready: true, children: { wanted: 2, serving: 2 } });
+  await using client = createClient({ databaseUrl: rig.db.url });
+  const text = await client.metrics.prometheus();
+  expect(text).toContain('fairmill_pool_desired{pool="mill"} 2\n');
+  expect(text).toContain('fairmill_pool_children{pool="mill",state="ready"} 2\n');
+  for (const name of ["cpu", "memory_bytes", "uptime_seconds", "jobs_processed_total"])
+    expect(text).toMatch(new RegExp(`fairmill_child_${name}\\{pool="mill",host="[^"]+",child="1"\\} \\d`));
   await supervisor.stop();
   expect(await rig.db.query("select from fairmill.child")).toEqual([]);
 });

@@ -92,7 +92,7 @@ describe("desired_workers_v1", () => {
     kinds: ["work"],
   };
 
-  test("is what was decided last, while somebody decides", async () => {
+  test("is what was decided last, while a supervisor decides", async () => {
     await db.query(
       "insert into fairmill.pool (name, settings, desired, decided_at, decide_every) values ('p', $1, 5, now(), '10 s')",
       [JSON.stringify(settings)],

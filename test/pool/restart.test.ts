@@ -65,7 +65,7 @@ test("SIGHUP: new kinds and queues are claimed from then on, old ones that are g
   } finally {
     await client.close();
   }
-}, 90_000);
+});
 
 test("a job that was claimed, that no child has taken, and whose kind the new code does not have, goes back with its attempt unspent", async () => {
   folder = await mkdtemp(join(here, ".release-"));
@@ -88,7 +88,7 @@ test("a job that was claimed, that no child has taken, and whose kind the new co
   } finally {
     await client.close();
   }
-}, 60_000);
+});
 
 test("a child that came back with code that lacks a kind is not given its jobs: another child runs them", async () => {
   folder = await mkdtemp(join(here, ".release-"));
@@ -110,4 +110,4 @@ test("a child that came back with code that lacks a kind is not given its jobs: 
   } finally {
     await client.close();
   }
-}, 60_000);
+});

@@ -37,6 +37,19 @@ test.each([
   [{ target: "cloud" }, /target: "cloud"/],
   [{ target: { kubernetes: { deploy: "x" } } }, /unknown setting "deploy"/],
   [{ execArgv: "--inspect" }, /execArgv/],
+  [{ targetWait: "20s" }, /targetWait: is of the policy "targetWait", and the policy is "utilisation"/],
+  [{ policy: "utilisation", stepMax: 2 }, /stepMax: is of the policy "targetWait"/],
+  [{ busyFor: "-5m" }, /busyFor: "-5m" is not a duration/],
+  [{ idleFor: -1 }, /idleFor: -1 is not a duration/],
+  [{ target: {} }, /target: name one of kubernetes and external/],
+  [{ target: { kubernetes: { deployment: "mill" }, external: {} } }, /target: name one of/],
+  [{ target: { external: { childrenPerPod: 0 } } }, /external.childrenPerPod: 0/],
+  [{ target: { kubernetes: { deployment: "mill" } }, minInstances: 0 }, /minInstances: 0 would end the last pod/],
+  [{ target: { external: {} }, memoryBytesMax: 1e9 }, /memoryBytesMax: is of children of one host/],
+  [
+    { target: { external: { childrenPerPod: 4 } }, connections: { perChild: 5, max: 30 } },
+    /8 children \(minInstances\) with 5 each need more than 30/,
+  ],
 ] as [unknown, RegExp][])("%j is refused", (worker, message) => {
   expect(() => defineConfig({ worker: worker as PoolOptions })).toThrow(message);
 });
@@ -45,6 +58,9 @@ test("a supervisor needs a module, and refuses what it does not know", () => {
   expect(() => createSupervisor({ module: 7 as never })).toThrow(/module: 7 is not a path/);
   expect(() => createSupervisor({ module: "x.js", instances: 4 } as never)).toThrow(/unknown setting "instances"/);
   expect(() => createSupervisor({ module: "x.js", worker: { minInstances: "two" as never } })).toThrow(/minInstances/);
+  // These may well fit the config, which is read later.
+  const part = { targetWait: "5s", idleBelow: 0.85, connections: { perChild: 50, max: 60 } } as const;
+  expect(() => createSupervisor({ module: "x.js", worker: part })).not.toThrow();
 });
 
 describe("the life of a child as a table", () => {
@@ -77,6 +93,9 @@ test("liveness is progress: the part that has not succeeded for too long is stuc
   expect(stuckPart({ ...facts, mayClaim: false, seenAtMs: seen(1, 95_000, 98_000) })).toBeUndefined();
   expect(stuckPart({ ...facts, seenAtMs: seen(99_000, 1, 98_000) })).toBe("upkeep");
   expect(stuckPart({ ...facts, seenAtMs: seen(99_000, 99_000, 1) })).toBe("heartbeat");
+  // Of several the one that has been silent for longest.
+  expect(stuckPart({ ...facts, seenAtMs: seen(3, 2, 1) })).toBe("heartbeat");
+  expect(stuckPart({ ...facts, seenAtMs: seen(1, 2, 3) })).toBe("claim");
 });
 
 test("arrivals are what was claimed and what the backlog grew by; a worker that ended is no negative arrival", () => {

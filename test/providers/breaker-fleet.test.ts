@@ -34,7 +34,7 @@ async function chain(openFor: `${number}ms` = "1500ms") {
       { name: "gemini", breaker: { ...BREAKER, openFor } },
       { name: "second", breaker: BREAKER },
     ],
-    options: { concurrency: 4, lease: "2s" as const },
+    options: { concurrency: 4 },
     job: JOB,
   };
   return { simulator, settings };
@@ -46,7 +46,7 @@ test("B14: the first provider is down: the fallback takes over, the breaker open
   const workers = await startFleet(8, settings);
   await enqueue(database.url, "call", 200);
   await waitUntil("the breaker has opened", async () => (await count("gemini", "tripped")) > 0);
-  await waitUntil("work goes on", async () => (await doneOf(database)) === 200, 60_000);
+  await waitUntil("work goes on", async () => (await doneOf(database)) === 200);
   expect(await count("gemini", "tripped")).toBe(1);
   // No attempt was spent, although calls failed.
   expect(await database.query("select 1 from fairmill.job_history where attempt > 1 or failures is not null")).toEqual(
@@ -75,7 +75,7 @@ test("B14: the first provider is down: the fallback takes over, the breaker open
     return last?.status === 200 && (await runningNow()) === 0;
   });
   await Promise.all(workers.map((worker) => worker.stop()));
-}, 120_000);
+});
 
 test("B14: while both are down no job of the kind runs, why names them, no worker is wanted for them, and it goes on by itself", async () => {
   const { simulator, settings } = await chain();
@@ -89,14 +89,19 @@ test("B14: while both are down no job of the kind runs, why names them, no worke
       (await breakerOf("second")) !== "closed" &&
       (await runningNow()) === 0,
   );
-  // For as long as they are down, one job at most finds out.
+  // For as long as they are down, one job at most finds out, and the others wait in the queue.
   let most = 0;
+  const before = (await simulator.log()).length;
   const tripped = await count("second", "probe-failed");
   await waitUntil("three probes have failed", async () => {
     most = Math.max(most, await runningNow());
     return (await count("second", "probe-failed")) >= tripped + 3;
   });
-  expect(most).toBeLessThanOrEqual(2);
+  const probes = (await simulator.log()).slice(before);
+  expect(probes.length).toBeGreaterThan(0);
+  // As the providers see it: a job may still be on its way back to the queue while the next one asks.
+  expect(Math.max(...probes.map(({ running }) => running))).toBe(1);
+  expect(most).toBeLessThan(6);
   const client = createClient({ databaseUrl: database.url });
   try {
     const asked = await waitUntil("both are closed", async () => {
@@ -107,20 +112,22 @@ test("B14: while both are down no job of the kind runs, why names them, no worke
       return check?.passed === false ? check : undefined;
     });
     expect(asked.reason).toMatch(/The provider gemini is closed until .*The provider second is closed until/);
+    // While both are closed, by the same look: when the time of one is over, its jobs are runnable until the first of them asks it.
     const backlog = await waitUntil("the backlog says so", async () => {
-      const rows = await database.query<{ reason: string; jobs: number }>(
-        "select reason, jobs from fairmill.backlog_v1() where reason in ('provider closed', 'runnable')",
+      const rows = await database.query<{ reason: string; jobs: number; closed: boolean }>(
+        `select b.reason, b.jobs, (select bool_and(p.closed_until > now()) from fairmill.provider p) as closed
+         from fairmill.backlog_v1() b where b.reason in ('provider closed', 'runnable')`,
       );
-      return rows.some(({ reason }) => reason === "provider closed") ? rows : undefined;
+      return rows.some(({ reason, closed }) => closed && reason === "provider closed") ? rows : undefined;
     });
     expect(backlog.find(({ reason }) => reason === "runnable")?.jobs ?? 0).toBeLessThanOrEqual(1);
   } finally {
     await client.close();
   }
   await simulator.set({ gemini: {}, second: {} });
-  await waitUntil("all is done", async () => (await doneOf(database)) === 60, 60_000);
+  await waitUntil("all is done", async () => (await doneOf(database)) === 60);
   await Promise.all(workers.map((worker) => worker.stop()));
-}, 120_000);
+});
 
 test("B14: a prober that is killed is replaced when its time is over", async () => {
   const { simulator } = await chain();
@@ -146,12 +153,12 @@ test("B14: a prober that is killed is replaced when its time is over", async () 
   });
   await prober.kill();
   await simulator.set({ gemini: {} });
-  await waitUntil("another probe closes the breaker", async () => (await count("gemini", "recovered")) === 1, 30_000);
+  await waitUntil("another probe closes the breaker", async () => (await count("gemini", "recovered")) === 1);
   const probing = (await eventsOf("gemini")).filter(({ event }) => event === "probing");
   expect(probing.at(-1)!.worker).not.toBe(prober.id);
-  await waitUntil("all is done", async () => (await doneOf(database)) === 6, 30_000);
+  await waitUntil("all is done", async () => (await doneOf(database)) === 6);
   await Promise.all(workers.filter((worker) => worker !== prober).map((worker) => worker.stop()));
-}, 90_000);
+});
 
 test("B19: a 429 with Retry-After stops eight workers at once, spends no attempt and trips no breaker", async () => {
   const simulator = await startSimulator();
@@ -175,7 +182,7 @@ test("B19: a 429 with Retry-After stops eight workers at once, spends no attempt
   );
   await simulator.set({ pixian: { latencyMs: 10 } });
   expect(limited.until.getTime() - limited.at.getTime()).toBeGreaterThan(2_800);
-  await waitUntil("all is done", async () => (await doneOf(database)) === 500, 60_000);
+  await waitUntil("all is done", async () => (await doneOf(database)) === 500);
   const during = (await simulator.log("pixian")).filter(
     ({ at }) => at > limited.at.getTime() + 150 && at < limited.until.getTime() - 50,
   );
@@ -184,7 +191,7 @@ test("B19: a 429 with Retry-After stops eight workers at once, spends no attempt
   expect((await eventsOf("pixian")).map(({ event }) => event)).toEqual(["rate-limited"]);
   expect(await breakerOf("pixian")).toBe("closed");
   await Promise.all(workers.map((worker) => worker.stop()));
-}, 120_000);
+});
 
 test("B19: 401 trips no breaker, however often", async () => {
   const simulator = await startSimulator();
@@ -204,4 +211,4 @@ test("B19: 401 trips no breaker, however often", async () => {
   const [dead] = await database.query<{ error: { code: string } }>("select error from fairmill.job_history limit 1");
   expect(dead!.error.code).toBe("FAIRMILL_PROVIDER_FAILED");
   await worker.stop();
-}, 60_000);
+});

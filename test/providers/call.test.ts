@@ -188,7 +188,7 @@ test("B21 C1: a call inside of a step is made, and paid, once, however often the
   } finally {
     await client.close();
   }
-}, 30_000);
+});
 
 test("a job that is cancelled while its call waits, or is under way, ends at once, and leaves nothing behind", async () => {
   let called: string | undefined;
@@ -222,7 +222,7 @@ test("a job that is cancelled while its call waits, or is under way, ends at onc
     { state: "unknown" },
     { state: "void" },
   ]);
-}, 30_000);
+});
 
 test("closed and opened by hand: jobs wait in the queue, and go on when it opens", async () => {
   const url = await serve((_, response) => response.end("hello"));

@@ -42,7 +42,7 @@ export async function startProviderWorker(settings: FleetSettings): Promise<Prov
   const messages: ProviderWorker["messages"][number][] = [];
   child.on("message", (message) => messages.push(message as (typeof messages)[number]));
   const gone = new Promise((resolve) => child.once("exit", resolve));
-  const started = await waitUntil("the worker has started", () => messages.find((one) => one.started), 30_000);
+  const started = await waitUntil("the worker has started", () => messages.find((one) => one.started));
   const end = async (how: () => void) => {
     how();
     await gone;

@@ -32,7 +32,7 @@ async function fill() {
 test("GET /providers and /money: the breaker with its strip, latencies, and what calls cost", async () => {
   const { ask } = serverFor(db);
   expect((await ask("viewer", "GET", "/providers")).body).toEqual({ items: [] });
-  expect((await ask("viewer", "GET", "/money")).body).toEqual({ items: [] });
+  expect((await ask("viewer", "GET", "/money")).body).toEqual({ items: [], creditWorth: null });
   await fill();
   const { items } = (await ask<{ items: { strip: { state: string }[] }[] }>("viewer", "GET", "/providers")).body;
   expect(items).toMatchObject([
@@ -43,6 +43,7 @@ test("GET /providers and /money: the breaker with its strip, latencies, and what
   ]);
   expect(items[0]!.strip.map(({ state }) => state)).toEqual(["closed", "open"]);
   expect((await ask("viewer", "GET", "/money?by=tenant")).body).toEqual({
+    creditWorth: null,
     items: [
       { key: "acme", captured: 0, providerCost: 1, currency: "EUR", jobs: 1, margin: null },
       { key: "globex", captured: 0, providerCost: 0.5, currency: "EUR", jobs: 1, margin: null },

@@ -90,7 +90,7 @@ test("a call that came late puts off what follows", async () => {
   await define({ per_second: 20, in_flight: null });
   await register("a");
   const [first] = (await sync("a", wants(1))).starts!;
-  const [second] = (await sync("a", { ...wants(1), late_ms: 30 })).starts!;
+  const [second] = (await sync("a", { ...wants(1), late: [{ of: first, ms: 30 }] })).starts!;
   expect(second! - first!).toBeCloseTo(82, 1);
 });
 

@@ -1,6 +1,6 @@
 // S4: the roles of the database, cell by cell: what each may do is read from the catalog and compared with what it should, and each does its work.
 import { randomBytes } from "node:crypto";
-import { createClient, createWorker, defineJob, handle } from "fairmill";
+import { createClient, createWorker, defineJob, defineLimit, handle } from "fairmill";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { DATABASE_ROLES, type DatabaseRole, rightsOf, rolesScript } from "../../src/roles/database-roles.js";
 import { useDatabase } from "../support/database.js";
@@ -64,7 +64,8 @@ test("S4: the lines that matter, said by hand", async () => {
   expect(await may("enqueue", "job_history")).not.toContain("DELETE");
   expect(await may("enqueue", "audit_event")).toEqual([]);
   expect(await may("worker", "audit_event")).toEqual([]);
-  expect(await may("worker", "bulk_action")).toEqual([]);
+  // It carries on what a person began, and begins nothing.
+  expect(await may("worker", "bulk_action")).toEqual(["SELECT", "UPDATE"]);
   expect(await may("admin", "audit_event")).toEqual(["SELECT", "INSERT", "UPDATE"]);
   const [viewer, enqueue, worker, admin] = await Promise.all(
     (["viewer", "enqueue", "worker", "admin"] as const).map(functionsOf),
@@ -81,8 +82,8 @@ test("S4: the lines that matter, said by hand", async () => {
     expect(viewer).not.toContain(write);
   for (const other of ["claim_v1", "settle_v1", "cancel_v1", "grant_v1", "heartbeat_v1"])
     expect(enqueue).not.toContain(other);
-  // Definitions bring limits of their kinds, so whoever enqueues or works may set limits.
-  for (const steering of ["grant_v1", "start_bulk_v1", "step_bulk_v1", "record_action_v1", "redrive_v1"])
+  // Definitions bring limits of their kinds, so a role that enqueues or works may set limits.
+  for (const steering of ["grant_v1", "start_bulk_v1", "end_bulk_v1", "record_action_v1", "redrive_v1"])
     expect(worker).not.toContain(steering);
   for (const any of ["set_limits_v1", "grant_v1", "start_bulk_v1", "record_action_v1", "enqueue_v1", "why_v1"])
     expect(admin).toContain(any);
@@ -139,15 +140,25 @@ test("S4: each does its work, and is refused at the next one's", async () => {
   expect(await errorCode(admin.query("create table fairmill.x ()"))).toBe("42501");
 });
 
-test("S4: a whole worker lives with the rights of its role: it runs, logs, records its figures and evaluates alerts", async () => {
+test("S4: a whole worker lives with the rights of its role: it runs, logs, uses units, records its figures and evaluates alerts", async () => {
   const url = new URL(db.url);
   url.searchParams.set("options", `-c role=${prefix}_worker`);
-  const job = defineJob<number>({ kind: "k" });
+  const tokens = defineLimit("tokens", { tokens: 100, per: "1h" });
+  const job = defineJob<number>({ kind: "k", limits: { uses: [tokens.with({ tokens: 10 })] } });
+  const producer = new URL(db.url);
+  producer.searchParams.set("options", `-c role=${prefix}_enqueue`);
   const client = createClient({ databaseUrl: db.url, connectionsMax: 1 });
+  const enqueues = createClient({ databaseUrl: producer.href, connectionsMax: 1 });
   endAfterTest(() => client.close());
+  endAfterTest(() => enqueues.close());
   const worker = createWorker({
     databaseUrl: url.href,
-    handlers: [handle(job, (ctx) => ctx.log.info({ n: ctx.input }, "here"))],
+    handlers: [
+      handle(job, async (ctx) => {
+        ctx.log.info({ n: ctx.input }, "here");
+        await ctx.use(tokens, { tokens: 3 }, { now: true });
+      }),
+    ],
     alerts: { every: "1s" },
     recordEvery: "1s",
   });
@@ -155,7 +166,7 @@ test("S4: a whole worker lives with the rights of its role: it runs, logs, recor
   worker.events.on("trouble", (trouble) => void troubles.push(trouble));
   endAfterTest(() => worker.stop());
   await worker.start();
-  const { id } = await client.enqueue(job, 7);
+  const { id } = await enqueues.enqueue(job, 7);
   await client.result(id);
   for (const table of ["job_log", "worker_tick_metrics", "fleet_sample", "alert_rule"])
     await waitUntil(

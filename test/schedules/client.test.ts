@@ -75,7 +75,7 @@ describe("declaring", () => {
 
   test("another expression or zone reckons the next run anew; another input leaves it", async () => {
     await client.schedules.set("nightly", nightly);
-    // Due at this moment, and nobody has seen it yet.
+    // Due at this moment, and no worker has seen it yet.
     await db.query("update fairmill.schedule set next_at = now() - interval '1 second'");
     const { outcome, nextRun } = await client.schedules.set("nightly", {
       ...nightly,

@@ -132,7 +132,7 @@ describe("F3: clocks are put back: a time of day that they show twice ticks the 
   ] as const)("%s in %s", (expression, zone, expected) => {
     const start = new Date(Date.parse(CHANGES[zone].back) - 36 * 3_600_000).toISOString();
     expect(next(expression, start, 3, zone)).toEqual(expected);
-    // Whoever asks in the middle of the second time is not told of it either.
+    // A call in the middle of the second time is not told of it either.
     const again = new Date(Date.parse(CHANGES[zone].back) + 60_000).toISOString();
     expect(next(expression, again, 1, zone)).toEqual([expected[2]]);
   });

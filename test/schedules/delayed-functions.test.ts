@@ -115,13 +115,13 @@ describe("promotion", () => {
   test("sleeping workers are told", async () => {
     await register(db, "w");
     await call(db, "listening_v1('w', true)");
-    const ear = await open();
-    await ear.query("listen fairmill");
+    const listener = await open();
+    await listener.query("listen fairmill");
     const id = await enqueueOne(db, { delay_ms: 60_000 });
     await shift(id, "run_at", "-1 second");
     await promote();
-    await ear.query("select");
-    expect(ear.notified).toEqual(["fairmill default"]);
+    await listener.query("select");
+    expect(listener.notified).toEqual(["fairmill default"]);
   });
 
   test("A4: a promoted job lies above every floor, behind what was ready before it and before what comes later", async () => {

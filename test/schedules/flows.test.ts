@@ -1,4 +1,4 @@
-// Schedules whose ticks start flows: each tick once, whoever ticks it.
+// Schedules whose ticks start flows: each tick once, whichever worker ticks it.
 import { createClient, createWorker, defineFlow, defineJob, handle, silentLogger } from "fairmill";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";

@@ -154,15 +154,15 @@ test("a schedule that is declared or goes on wakes who sleeps", async () => {
   await db.query(
     "insert into fairmill.worker (id, queues, lease_until, listening) values ('w', '{}', now() + interval '1 minute', true)",
   );
-  const ear = await open();
-  await ear.query("listen fairmill");
+  const listener = await open();
+  await listener.query("listen fairmill");
   await declare("s");
-  await ear.query("select 1");
-  expect(ear.notified).toEqual(["fairmill !due 0"]);
+  await listener.query("select 1");
+  expect(listener.notified).toEqual(["fairmill !due 0"]);
   await call(db, "pause_schedule_v1('s', true)");
   await call(db, "pause_schedule_v1('s', false, now() + interval '5 seconds')");
-  await ear.query("select 1");
-  expect(ear.notified).toEqual(["fairmill !due 0", expect.stringMatching(/^fairmill !due (4\d\d\d|5000)$/)]);
+  await listener.query("select 1");
+  expect(listener.notified).toEqual(["fairmill !due 0", expect.stringMatching(/^fairmill !due (4\d\d\d|5000)$/)]);
 });
 
 test("the table refuses what is no job, and jobs that say when they run", async () => {

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 
-const { readLockOrder, locksOf, lockFaults, takesLocks, tablesLockedBy, bodyFaults } = (await import(
+const { readLockOrder, locksOf, lockFaults, takesLocks, tablesLockedBy, bodyFaults, dynamicFaults } = (await import(
   "../../scripts/lock-order.mjs" as string
 )) as {
   readLockOrder: (page: string) => Map<number, string>;
@@ -16,6 +16,10 @@ const { readLockOrder, locksOf, lockFaults, takesLocks, tablesLockedBy, bodyFaul
     headers: ReadonlyMap<string, string | undefined>,
     calls: ReadonlyMap<string, ReadonlySet<string>>,
     order: Map<number, string>,
+  ) => [name: string, fault: string][];
+  dynamicFaults: (
+    functions: ReadonlyMap<string, string>,
+    listed: Record<string, string[]>,
   ) => [name: string, fault: string][];
 };
 const order = readLockOrder(await readFile(new URL("../../docs/explanation/lock-order.md", import.meta.url), "utf8"));
@@ -48,6 +52,13 @@ test("a header is read up to its first full stop, over several lines, without re
   expect(locksOf("-- What it does.\n")).toBeUndefined();
   expect(takesLocks("select 1 for update skip locked")).toBe(true);
   expect(takesLocks("select 1 -- for update")).toBe(false);
+});
+
+test("a function that makes statements while it runs is listed, and only such a function", () => {
+  const made = (body: string, listed: Record<string, string[]>) => dynamicFaults(new Map([["f", body]]), listed);
+  expect(made("execute format('drop table %I', name)", { f: [] })).toEqual([]);
+  expect(made("for r in execute 'select 1' loop", {})).toEqual([["f", expect.stringContaining("does not list it")]]);
+  expect(made("-- execute nothing", { f: [] })).toEqual([["f", expect.stringContaining("makes no statement")]]);
 });
 
 describe("the tables in which hot functions really lock rows are those of their headers", () => {

@@ -36,7 +36,7 @@ test("B22: a job of three paid steps, killed after each of them in turn, pays fo
     { name: "pay 3", position: 2, result: 3, attempt: 3 },
   ]);
   await db.query("drop table paid");
-}, 60_000);
+});
 
 test("B22: a sleep and a wait go on in other processes, after all workers are gone", async () => {
   await using client = createClient({ databaseUrl: db.url });
@@ -69,8 +69,8 @@ test("B22: a sleep and a wait go on in other processes, after all workers are go
     ["between", "run"],
     ["word", "wait"],
   ]);
-  // The moment was fixed when it was first reached, and nobody went on before it.
+  // The moment was fixed when it was first reached, and no run went on before it.
   expect(steps[1]!.wakeAt).toEqual(asleep.wakeAt);
   expect(steps[1]!.finishedAt!.getTime()).toBeGreaterThanOrEqual(asleep.wakeAt!.getTime());
   expect(await client.job(id)).toMatchObject({ attempt: 1, crashes: 0, failures: [] });
-}, 60_000);
+});

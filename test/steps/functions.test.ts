@@ -192,7 +192,7 @@ describe("a step", () => {
     expect(await steps()).toEqual([]);
   });
 
-  test("retention leaves the old steps of live jobs alone, removes in portions, and steps over what somebody holds", async () => {
+  test("retention leaves the old steps of live jobs alone, removes in portions, and steps over what another session has locked", async () => {
     const job = await running();
     await store(db, "w", job, "a", 0, 1);
     await db.query(
@@ -319,7 +319,7 @@ describe("a signal", () => {
     expect(await signal(db, job.id, "go", 1)).toBe("sent");
     const before = await rescanNo(db);
     await putBack(db, job, ["go"]);
-    // Without any upkeep, and told to whoever looks for jobs.
+    // Without any upkeep, and told to the workers.
     expect(await live(db, job.id)).toMatchObject({ state: "ready", attempt: 0, worker: null });
     expect(await rescanNo(db)).toBe(before + 1);
   });
@@ -354,7 +354,7 @@ describe("a signal", () => {
     }
   });
 
-  test("alone does not wait for ever for somebody who has the job locked; it is due with the next look", async () => {
+  test("alone does not wait for ever for a session that has the job locked; it is due with the next look", async () => {
     const job = await running();
     await pause(db, job, "go", "wait", null);
     const holding = await open();
@@ -388,7 +388,7 @@ describe("a signal", () => {
     expect(await putBack(db, job, ["go"])).toEqual({ accepted: 1, refused: [] });
     await listening.query("listen fairmill");
     await sending.query("commit");
-    // Whoever is told of the commit finds it due, there and then.
+    // A worker that is told of the commit finds it due, there and then.
     await waitUntil("told", async () => {
       await listening.query("select");
       return listening.notified.includes("fairmill !due 0");
@@ -419,7 +419,7 @@ describe("a signal", () => {
     await sending.query("rollback");
   });
 
-  test("in a transaction of the caller: nothing before its commit, due with it, and whoever listens is told", async () => {
+  test("in a transaction of the caller: nothing before its commit, due with it, and listeners are told", async () => {
     const job = await running();
     await pause(db, job, "go", "wait", null);
     await putBack(db, job, ["go"]);

@@ -3,6 +3,7 @@ import { createTestKit, type TestKit } from "fairmill/testing";
 import { expect, test } from "vitest";
 import { makeSticker } from "../../examples/stickers/jobs.js";
 import { stickerHandler } from "../../examples/stickers/make-sticker.js";
+import { geminiTokens } from "../../examples/stickers/providers.js";
 import { useDatabase } from "../support/database.js";
 import { endAfterTest } from "../support/leftovers.js";
 import { startBot } from "./bot-rig.js";
@@ -37,6 +38,10 @@ test("an attempt that fails behind the picture keeps it; the next one pays for t
   expect(second).toMatchObject({ state: "done", result: { by: "gemini-3-pro-image-preview, pixian" } });
   await kit.expectPublished(parts.telegram, { chat: 1, sticker: `cats/${first.id}.webp`, job: first.id });
   expect(bot.gemini.log).toHaveLength(1);
+  // What the model counted, of one picture: the estimate of the first run was corrected, and the second run used none.
+  const [window] = await kit.client.limits.available(geminiTokens);
+  expect(window!.used).toBeGreaterThan(1_290);
+  expect(window!.used).toBeLessThan(1_390);
   const charges = await kit.client.providers.charges(first.id);
   expect(charges.map(({ provider, cost, state }) => [provider, cost, state])).toEqual([
     ["gemini", 0.134, "paid"],

@@ -14,7 +14,7 @@ const db = useDatabase();
 const endedJob = async (bot: BotRig) =>
   waitUntil("the end of the job", async () => {
     const [job] = await bot.parts.client.jobs.list({ kind: makeSticker.kind });
-    return job?.completedAt ? job : undefined;
+    return job?.endedAt ? job : undefined;
   });
 
 test("while the remover is down, the background is taken away here; while a model is down, the other one draws", async () => {

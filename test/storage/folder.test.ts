@@ -1,4 +1,4 @@
-// Files in a folder: what every storage does, and that nobody sees half a file.
+// Files in a folder: what every storage does, and that no reader sees half a file.
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -52,7 +52,7 @@ test("puts and deletes beside each other in one folder neither fail nor leave an
   expect(await readdir(join(folder, ".unfinished"))).toEqual([]);
 });
 
-test("a file that was copied there by hand is read, as bytes of an unknown kind that nobody caches", async () => {
+test("a file that was copied there by hand is read, as bytes of an unknown kind that is not cached", async () => {
   const folder = await newFolder();
   await writeFile(join(folder, "copied.webp"), "x");
   const storage = defineStorage({ name: "files", driver: folderStorage({ path: folder }) });

@@ -40,7 +40,7 @@ async function asAdmin(serverUrl: string, work: (admin: pg.Client) => Promise<vo
   }
 }
 
-/** One database for the test file. After each test: the invariants hold, and nobody is still connected. */
+/** One database for the test file. After each test: the invariants hold, and no session is still connected. */
 export function useDatabase(): TestDatabase {
   let fresh: Awaited<ReturnType<typeof freshDatabase>>;
   let pool: pg.Pool;

@@ -38,6 +38,7 @@ const shared = (enqueued: JobDefinition<object>): Doors => ({
   "jobs.list": [{}],
   "jobs.steps": [NOBODY],
   "jobs.logs": [NOBODY, {}],
+  "jobs.runNow": [NOBODY],
   "jobs.rerun": [NOBODY, { input: {} }],
   "dead.preview": [{}, {}],
   "dead.redrive": [{}, {}],
@@ -53,6 +54,7 @@ const shared = (enqueued: JobDefinition<object>): Doors => ({
   "flows.cancel": [NOBODY],
   "flows.retry": [NOBODY, {}],
   "schedules.set": ["nightly", cron],
+  "schedules.change": ["nightly", { cron: "0 4 * * *" }],
   "schedules.get": ["nightly"],
   "schedules.list": [{}],
   "schedules.next": ["nightly", 1],
@@ -63,6 +65,10 @@ const shared = (enqueued: JobDefinition<object>): Doors => ({
   "outbox.list": [{}],
   "outbox.get": [NOBODY],
   "outbox.resolve": [NOBODY, "sent", {}],
+  "budgets.set": [{ tenant: "acme", per: "day", hard: 1 }],
+  "budgets.get": [{ tenant: "acme", per: "day" }],
+  "budgets.list": [{}],
+  "budgets.remove": [{ tenant: "acme", per: "day" }],
   "credits.grant": ["acme", 5, {}],
   "credits.balance": ["acme"],
   "credits.refund": [NOBODY, {}],
@@ -79,8 +85,14 @@ const shared = (enqueued: JobDefinition<object>): Doors => ({
   "providers.close": ["pixian", {}],
   "providers.open": ["pixian"],
   "providers.reset": ["pixian"],
+  "retention.set": [{ state: "done" }, { keep: "7d" }],
+  "retention.remove": [{ state: "done" }],
+  "retention.list": [],
+  "retention.preview": [{}],
   "tenants.set": ["acme", { maxRunning: 5 }],
   "tenants.get": ["acme"],
+  "tenants.erasures": [{}],
+  "tenants.erasure": [NOBODY],
   "tenants.list": [{}],
   "queues.set": ["default", { maxRunning: 5 }],
   "queues.get": ["default"],
@@ -96,6 +108,7 @@ export const ON_CLIENT: Doors = {
   result: [NOBODY, { timeout: 0 }],
   "batches.wait": [NOBODY, { timeout: 0 }],
   "flows.wait": [NOBODY, { timeout: 0 }],
+  "tenants.erase": ["door", {}],
   "metrics.figures": [],
   "metrics.prometheus": [{}],
   "metrics.record": [[{ name: "door", value: 1 }]],
@@ -154,7 +167,7 @@ export function waysIn(client: object): string[] {
 export function missingDoors(client: Client, openBatch: object): string[] {
   const nowhere: Queryable = { query: async () => ({ rows: [] }) };
   // By their types they are not there: inside a transaction they refuse.
-  const waits = ["batches.wait", "flows.wait"];
+  const waits = ["batches.wait", "flows.wait", "tenants.erase"];
   const lists: [string, readonly string[], Doors][] = [
     ["client", waysIn(client).filter((way) => !OTHER_MEMBERS.includes(way)), ON_CLIENT],
     [

@@ -25,7 +25,7 @@ const listening = new WeakSet<Worker>();
 export function startWorker(url: string, handlers: readonly Handler[], options: Options = {}): Promise<Worker> {
   const worker = createWorker({ databaseUrl: url, handlers, logger: silentLogger, grace: "5s", ...options });
   worker.events.on("idle", () => void sleeping.add(worker));
-  // Whoever hears again, or no longer, looks once more.
+  // A worker that listens again, or no longer, looks once more.
   for (const name of ["claimed", "listening"] as const) worker.events.on(name, () => void sleeping.delete(worker));
   worker.events.on("listening", ({ working }) => void listening[working ? "add" : "delete"](worker));
   return worker.start();

@@ -1,4 +1,4 @@
-// Somebody who looks at committed states all the time, over a connection of its own, and remembers the worst that it saw.
+// A session that looks at committed states all the time, over a connection of its own, and remembers the worst that it saw.
 import pg from "pg";
 
 export interface Observer {

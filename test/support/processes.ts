@@ -73,7 +73,7 @@ export async function startWorkerProcess(
         };
         const timer = setTimeout(
           () => finish(() => reject(new Error(`Not heard from worker ${child.pid}: ${what}.`))),
-          30_000,
+          120_000,
         );
         const finish = (then: () => void) => {
           clearTimeout(timer);

@@ -13,8 +13,8 @@ type Fate = "reset" | "hang";
 
 interface Trap {
   readonly text: string | RegExp;
-  readonly fate: Fate;
-  readonly sprung: () => void;
+  readonly fate: Fate | "hold";
+  readonly sprung: (pass: () => void) => void;
 }
 
 /** Messages of the protocol: from clients a first one without a type, then a type, a length that counts itself, and the rest. */
@@ -55,6 +55,8 @@ class Connection {
   #asked = 1;
   #answered = 0;
   #trap: (Trap & { readonly after: number }) | undefined;
+  /** An answer that is held. */
+  readonly #kept: Buffer[] = [];
   #isSilent = false;
 
   constructor(proxy: TcpProxy, client: Socket, server: Socket) {
@@ -97,7 +99,10 @@ class Connection {
       const type = typeOf(message);
       if (type === "P") this.#hearParse(message);
       if (type === "B" || type === "Q") this.#hearStatement(message);
-      if (type === "S" || type === "Q") this.#asked++;
+      if (type === "S" || type === "Q") {
+        if (this.#answered >= this.#asked) this.#proxy.roundTrips++;
+        this.#asked++;
+      }
     }
     if (!this.#isSilent) this.#proxy.pass(message, this.#server);
   }
@@ -122,12 +127,16 @@ class Connection {
     const isTrapped = this.#trap !== undefined && this.#answered >= this.#trap.after;
     if (type === "Z") this.#answered++;
     if (isTrapped) {
+      const { fate, sprung } = this.#trap!;
+      if (fate === "hold") this.#kept.push(message);
       // The statement has been carried out and committed; its answer ends here.
       if (type !== "Z") return;
-      const { fate, sprung } = this.#trap!;
       if (fate === "reset") this.reset();
-      else this.#isSilent = true;
-      return sprung();
+      else if (fate === "hang") this.#isSilent = true;
+      else this.#trap = undefined;
+      return sprung(() => {
+        for (const kept of this.#kept.splice(0)) this.#proxy.pass(kept, this.#client);
+      });
     }
     if (this.#isSilent || (type === "A" && this.#proxy.isDeaf)) return;
     this.#proxy.pass(message, this.#client);
@@ -137,6 +146,8 @@ class Connection {
 
 export class TcpProxy {
   readonly statements: SentStatement[] = [];
+  /** How often a client sent something when all that it had sent before was answered. */
+  roundTrips = 0;
   /** Notifications do not arrive, as behind a transaction-mode pooler. */
   isDeaf = false;
   /** New connections are refused: all, or those of one application. */
@@ -188,7 +199,20 @@ export class TcpProxy {
    * ever. Resolves when that has happened.
    */
   swallowAnswerTo(text: string | RegExp, fate: Fate = "reset"): Promise<void> {
-    return new Promise((resolve) => this.#traps.push({ text, fate, sprung: resolve }));
+    return new Promise((resolve) => this.#traps.push({ text, fate, sprung: () => resolve() }));
+  }
+
+  /** The answer to the next statement that contains `text`, or fits it, arrives when `pass` is called; `caught`: the statement has taken effect. */
+  holdAnswerTo(text: string | RegExp): { readonly caught: Promise<void>; pass(): void } {
+    let passOn = (): void => {};
+    const caught = new Promise<void>((resolve) => {
+      const sprung = (pass: () => void) => {
+        passOn = pass;
+        resolve();
+      };
+      this.#traps.push({ text, fate: "hold", sprung });
+    });
+    return { caught, pass: () => passOn() };
   }
 
   /** Resolves when a notification that contains `text` has been passed on. */

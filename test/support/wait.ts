@@ -2,7 +2,7 @@
 import type { EventEmitter } from "node:events";
 
 /** Ends what hangs, and measures nothing: a busy machine may take its time. */
-const DEADLINE_MS = 60_000;
+const DEADLINE_MS = 120_000;
 
 /** Resolves with the event's value when `matches` says so. */
 export function waitForEvent<Events extends Record<string, unknown[]>, Name extends keyof Events & string>(

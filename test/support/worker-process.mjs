@@ -95,7 +95,8 @@ const handlers = {
   }),
   /** As slow, then ends as its input says. */
   flaky: handle(defineJob({ kind: "flaky" }), async (ctx) => {
-    await new Promise((resolve) => setTimeout(resolve, ctx.input.ms));
+    // Long enough that a kill finds full hands, and that jobs wait.
+    await later(ctx.input.ms * 30);
     if (ctx.input.end === "dead") throw new NonRetryableError("no");
   }),
   ...raceHandlers,
@@ -146,7 +147,7 @@ process.on("message", async (message) => {
   await pool.end();
   process.disconnect();
 });
-// Whoever started us is gone: nobody else would end us.
+// The process that started this one is gone, and no other would end it.
 process.on("disconnect", () => process.exit());
 await worker.start();
 say({ started: worker.id });

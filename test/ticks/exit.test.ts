@@ -58,7 +58,7 @@ test("C10: no duplicate in the outbox, nothing stuck, a queue that empties, ever
   await Promise.all([tickAgain(), tickAgain()]);
   for (const worker of workers) await worker.stop();
 
-  // Every job is done, so the queue is bounded and nobody is stuck.
+  // Every job is done, so the queue is bounded and no job is stuck.
   expect(await db.query("select state, count(*)::integer as count from fairmill.job_history group by state")).toEqual([
     { state: "done", count: 2 * JOBS },
   ]);

@@ -67,7 +67,7 @@ test('respond: "early" answers 202 while the job still runs, and tells the platf
   expect(await client.job(id)).toMatchObject({ state: "done" });
 });
 
-test("a tick that leaves work behind calls itself, at most so often, and nobody else's address", async () => {
+test("a tick that leaves work behind calls itself, at most so often, and no other address", async () => {
   await using client = createClient({ databaseUrl: db.url });
   await client.enqueueMany(
     work,

@@ -30,7 +30,7 @@ test("the jobs of a killed function are back when its budget and a margin are ov
   expect(lease!.state).toBe("alive");
   expect(lease!.ms).toBeLessThanOrEqual(budgetMs + 5_000);
   expect(lease!.ms).toBeGreaterThan(5_000);
-  // While the lease lasts, nobody else has it.
+  // While the lease lasts, no other tick has it.
   expect(await tickHandler({ databaseUrl: db.url, handlers }).tick()).toMatchObject({ claimed: 0, remaining: 0 });
   expect(await client.job(id)).toMatchObject({ state: "running" });
   // Its time comes.

@@ -1,4 +1,4 @@
-// Connections break, go deaf, hang, and lose answers. The worker goes on, and no job is lost or spent.
+// Connections break, stop listening, hang, and lose answers. The worker goes on, and no job is lost or spent.
 import { type Clock, createClient, createWorker, defineJob, handle, LeaseLostError, silentLogger } from "fairmill";
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
@@ -29,10 +29,10 @@ const terminate = (application: string) =>
     [application],
   );
 
-describe("the ear", () => {
+describe("the listener", () => {
   test("B20: a sleeping worker starts a new job without waiting for a poll", async () => {
     await using client = createClient({ databaseUrl: db.url });
-    // Nobody polls: how many milliseconds it takes is measured by the benchmark.
+    // No worker polls: how many milliseconds it takes is measured by the benchmark.
     await using worker = await startWorker(db.url, [handle(job, () => "ran")], { poll: "1h" });
     await listens(worker);
     await asleep(worker);
@@ -47,11 +47,11 @@ describe("the ear", () => {
     await using worker = await startWorker(db.url, [handle(job, () => "ran")], { poll: "1h" });
     await listens(worker);
     await asleep(worker);
-    const deaf = eventOf(worker, "listening", ({ working }) => !working);
+    const unheard = eventOf(worker, "listening", ({ working }) => !working);
     const again = eventOf(worker, "listening", ({ working }) => working);
     await terminate("fairmill listen");
-    await deaf;
-    // The worker looked when it became deaf, found nothing, and sleeps: only the new ear makes it look again.
+    await unheard;
+    // The worker looked when it stopped listening, found nothing, and sleeps: only the new one makes it look again.
     await asleep(worker);
     const { id } = await client.enqueue(job, { n: 1 });
     expect((await client.job(id))!.state).toBe("ready");
@@ -65,10 +65,10 @@ describe("the ear", () => {
     const hurried: Clock = { ...systemClock, after: (ms, then) => systemClock.after(ms / 20, then) };
     await using worker = await startWorker(proxy.url, [handle(job, () => "ran")], { clock: hurried });
     await listens(worker);
-    const deaf = eventOf(worker, "listening", ({ working }) => !working);
+    const unheard = eventOf(worker, "listening", ({ working }) => !working);
     const again = eventOf(worker, "listening", ({ working }) => working);
     proxy.silence("fairmill listen");
-    await deaf;
+    await unheard;
     await again;
   });
 
@@ -96,12 +96,12 @@ describe("the ear", () => {
       expect(await endOf(client, id)).toMatchObject({ state: "done" });
     }
     expect(heard).not.toContain(true);
-    // Nobody is told either: a notification that no one hears costs commits.
+    // No notification either: one without a listener costs commits.
     const [row] = await db.query("select listening from fairmill.worker where id = $1", [worker.id]);
     expect(row).toEqual({ listening: false });
   });
 
-  test("F13: deaf, with two queues: a job in the quiet one is found while the other keeps the worker busy", async () => {
+  test("F13: not listening, with two queues: a job in the quiet one is found while the other keeps the worker busy", async () => {
     const proxy = await TcpProxy.before(db.url);
     proxy.isDeaf = true;
     const quiet = defineJob({ kind: "quiet", queue: "quiet" });
@@ -116,7 +116,7 @@ describe("the ear", () => {
     ]);
     await eventOf(worker, "settled", ({ ids }) => ids.length > 0);
     const { id } = await client.enqueue(quiet, {});
-    expect(await endOf(client, id, 5_000)).toMatchObject({ state: "done" });
+    expect(await endOf(client, id)).toMatchObject({ state: "done" });
     expect(await left()).toBeGreaterThan(100);
     await worker.stop();
     await db.query("delete from fairmill.job");
@@ -194,7 +194,7 @@ describe("answers that are lost", () => {
       await terminate("fairmill%");
       await waitUntil("the worker went on, or was done", async () => ran > before + 100 || (await left()) === 0);
     }
-    await waitUntil("everything is done", async () => (await left()) === 0, 30_000);
+    await waitUntil("everything is done", async () => (await left()) === 0);
     const seen = await readWitness(db.pool);
     expect(seen.size).toBe(2_000);
     expect([...seen.values()].filter((steps) => endsOf(steps) !== 1)).toEqual([]);
@@ -299,7 +299,7 @@ describe("a worker that is taken for dead", () => {
     proxy.silence();
     await lost;
     expect(await stopped.promise).toBeInstanceOf(LeaseLostError);
-    // Aborted by its own watch, not by the database: nobody could tell it, and the lease was over at that moment.
+    // Aborted by its own watch, not by the database: it could not be told, and the lease was over at that moment.
     const [row] = await db.query(
       "select lease_until < now() + interval '100 ms' as over from fairmill.worker where id = $1",
       [worker.id],

@@ -77,7 +77,7 @@ test("P1: PostgreSQL crashed three times under load loses no acknowledged job, a
   await pool.end();
   await Promise.all(workers.map((worker) => worker.stop()));
   await client.close();
-}, 120_000);
+});
 
 test("a worker that is alone in its process stays alive while PostgreSQL is away, and goes on when it is back", async () => {
   const client = createClient({ databaseUrl: server.url });
@@ -102,4 +102,4 @@ test("a worker that is alone in its process stays alive while PostgreSQL is away
     lonely.kill("SIGKILL");
     await client.close();
   }
-}, 60_000);
+});

@@ -118,7 +118,7 @@ describe("stopping", () => {
     await worker.stop();
     await starting.catch(() => {});
     expect((await row(worker))?.["state"] ?? "stopped").toBe("stopped");
-    // Whoever is still connected is found after the test.
+    // A session that is still connected is found after the test.
   });
 
   test("by `await using` stops when the block ends", async () => {
@@ -198,7 +198,7 @@ describe("stopping", () => {
     const id = await begun(client, worker, job, { n: 1 });
     await worker.stop();
     expect(await client.job(id)).toMatchObject({ state: "ready", attempt: 0, failures: [] });
-    // What it returns now is nobody's business any more.
+    // What it returns now does not count any more.
     never.open();
     await using _ = await startWorker(db.url, [handle(job, () => "second")]);
     expect(await endOf(client, id)).toMatchObject({ state: "done", result: "second" });

@@ -222,7 +222,7 @@ describe("C3: what a limit holds back is told, whichever limit it is", () => {
 });
 
 describe("listeners", () => {
-  test("that throw harm nobody: the job is run and settled, and the trouble is announced", async () => {
+  test("that throw do no harm: the job is run and settled, and the trouble is announced", async () => {
     const work = defineJob({ kind: "work" });
     await using client = createClient({ databaseUrl: db.url });
     await using worker = await startWorker(db.url, [handle(work, () => "fine")]);
@@ -240,7 +240,7 @@ describe("listeners", () => {
       expect(troubles).toContain(`telling listeners of "${name}"`);
   });
 
-  test("that reject harm nobody either", async () => {
+  test("that reject do no harm either", async () => {
     const unhandled: unknown[] = [];
     const note = (error: unknown) => unhandled.push(error);
     process.on("unhandledRejection", note);

@@ -1,5 +1,5 @@
 // How often a job goes over the line: what costs latency is counted, not timed.
-import { createClient, defineJob, handle } from "fairmill";
+import { type Clock, createClient, defineJob, handle } from "fairmill";
 import pg from "pg";
 import { expect, test } from "vitest";
 import { withoutTimersOf } from "../support/clocks.js";
@@ -15,7 +15,7 @@ const FUNCTION = /fairmill\.(\w+)_v1/;
 /** A worker that sleeps and hears notifications, and never looks around by itself. */
 async function sleeper(
   proxy: TcpProxy,
-  options: { concurrency?: number; prefetch?: number } = {},
+  options: { concurrency?: number; prefetch?: number; clock?: Clock } = {},
   run: (ctx: { readonly input: { n: number } }) => unknown = ({ input }) => input.n,
 ) {
   const worker = await startWorker(proxy.url, [handle(job, run)], {
@@ -75,16 +75,47 @@ test("a sleeping worker claims a job in the round trip in which it hears of it: 
   expect(direct.length, JSON.stringify(calls)).toBeGreaterThanOrEqual(3);
 });
 
-test("an enqueue is one round trip of one connection, and the wake-up goes with it", async () => {
+/** Calls of functions that clients of the proxy have sent since. What a new connection is asked is no call of a function. */
+const callsOfClients = (proxy: TcpProxy, from: number) =>
+  proxy.statements
+    .slice(from)
+    .filter(({ application }) => application === "fairmill client")
+    .map(({ text }) => FUNCTION.exec(text)?.[1])
+    .filter((name) => name !== undefined);
+
+test("an enqueue is one statement while nobody wants to be woken, and a worker that went to sleep meanwhile is woken behind it", async () => {
   const proxy = await TcpProxy.before(db.url);
   await using client = createClient({ databaseUrl: proxy.url });
   await client.enqueue(job, { n: 0 });
   const from = proxy.statements.length;
-  await client.enqueue(job, { n: 1 });
-  await client.close();
-  const calls = proxy.statements.slice(from).map(({ text }) => FUNCTION.exec(text)?.[1]);
-  // Where the wake-up of the one before is not answered yet, the connection is another one, and is asked what it is.
-  expect(calls.filter((name) => name !== undefined)).toEqual(["enqueue_payloads", "wake_lane"]);
+  const first = await client.enqueue(job, { n: 1 });
+  expect(callsOfClients(proxy, from)).toEqual(["enqueue_one"]);
+  await using worker = await sleeper(proxy);
+  await endOf(client, first.id);
+  await asleep(worker);
+  const asleepFrom = proxy.statements.length;
+  const second = await client.enqueue(job, { n: 2 });
+  await endOf(client, second.id);
+  await client.enqueue(job, { n: 3 });
+  // From then on the wake-up goes with the job.
+  const calls = callsOfClients(proxy, asleepFrom).filter((name) => name !== "job");
+  expect(calls.slice(0, 4)).toEqual(["enqueue_one", "wake_lane", "enqueue_one", "wake_lane"]);
+});
+
+test("a job of a transaction that saw nobody asleep is found when it commits, though nothing tells of it", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  const session = new pg.Client(db.url);
+  await session.connect();
+  await session.query("begin");
+  const { rows } = await session.query("select id, listening from fairmill.enqueue_one_v1('job', '{\"n\": 1}')");
+  expect(rows[0].listening).toBe(false);
+  // Its polls and its rounds of upkeep never come.
+  await using _ = await sleeper(proxy, { clock: withoutTimersOf(4_200) });
+  await waitUntil("it looks again and again while the transaction runs", () => proxy.count("news_v1") >= 10);
+  await session.query("commit");
+  await session.end();
+  await using client = createClient({ databaseUrl: db.url });
+  expect(await endOf(client, String(rows[0].id))).toMatchObject({ state: "done" });
 });
 
 test("a job with a lower id than the one that runs is heard of, too", async () => {
@@ -124,13 +155,14 @@ test("a job that arrives while a claim is under way is not forgotten by its answ
     );
     return waiting.length === 1;
   });
+  // Its handler does not wait for what goes with the claim.
+  expect(await endOf(client, id)).toMatchObject({ state: "done" });
   const woken = proxy.heard("!lane");
   await low.commit();
   await woken;
   await gate.query("commit");
   await gate.end();
   expect(await endOf(client, low.id)).toMatchObject({ state: "done" });
-  expect(await endOf(client, id)).toMatchObject({ state: "done" });
 });
 
 test("what is no lane only makes the worker look", async () => {

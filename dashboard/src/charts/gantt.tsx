@@ -71,7 +71,7 @@ export function Gantt({
             ))}
             {row.bars.length > 0 && (
               <text class="tick" x={x(row.bars.at(-1)!.to) + 6} y={17}>
-                {duration(row.bars.at(-1)!.to - row.bars[0]!.from)}
+                {duration(Math.max(0, row.bars.at(-1)!.to - row.bars[0]!.from))}
               </text>
             )}
           </g>

@@ -1,5 +1,5 @@
 // Scales and axes: nice numbers for values, nice times for time.
-import { clock, day, minute } from "../format/times";
+import { clock, day, minute, tenth } from "../format/times";
 
 export type Scale = (value: number) => number;
 
@@ -63,7 +63,7 @@ export function timeTicks(from: number, to: number, wanted: number): TimeTick[] 
   const step = STEPS.find((candidate) => (to - from) / candidate <= wanted) ?? STEPS.at(-1)!;
   const zone = new Date(from).getTimezoneOffset() * M;
   const first = Math.ceil((from - zone) / step) * step + zone;
-  const label = step >= 24 * H ? day : step >= M ? minute : clock;
+  const label = step >= 24 * H ? day : step >= M ? minute : step >= S ? clock : tenth;
   const ticks: TimeTick[] = [];
   for (let at = first; at <= to; at += step) ticks.push({ at, label: label(at) });
   return ticks;

@@ -31,6 +31,8 @@ export interface TimeChartProps {
   readonly height?: number;
   readonly write?: (value: number | null | undefined) => string;
   readonly wholeNumbers?: boolean;
+  /** The end of the axis, where it has one. */
+  readonly top?: number;
   readonly legend?: boolean;
 }
 
@@ -43,7 +45,7 @@ export function TimeChart(props: TimeChartProps) {
   const [frame, width] = useWidth();
   const [hover, setHover] = useState<number | null>(null);
   const sums = stackSums(times.length, series);
-  const ticks = valueTicks(highest(series, sums), height < 130 ? 2 : 4, props.wholeNumbers);
+  const ticks = valueTicks(props.top ?? highest(series, sums), height < 130 ? 2 : 4, props.wholeNumbers);
   const left = 14 + Math.max(...ticks.map((tick) => write(tick).length)) * 6.6;
   const from = times[0] ?? 0;
   const to = times.at(-1) ?? 1;
@@ -119,6 +121,9 @@ function SeriesPath({ one, xs, y, sums }: PathProps) {
   if (stacked)
     return <path class={`area stacked ${one.tone}`} d={areaPath(xs, stacked.low.map(y), stacked.high.map(y))} />;
   const ys = one.values.map((value) => (value === null ? null : y(value)));
+  // Before the first and behind the last value nothing is known, and nothing is filled.
+  const known = ys.flatMap((value, index) => (value === null ? [] : [index]));
+  const [from, to] = [known[0] ?? 0, (known.at(-1) ?? -1) + 1];
   if (one.as === "step")
     return (
       <path
@@ -136,9 +141,9 @@ function SeriesPath({ one, xs, y, sums }: PathProps) {
         <path
           class={`area wash ${one.tone}`}
           d={areaPath(
-            xs,
-            xs.map(() => y(0)),
-            ys.map((v) => v ?? y(0)),
+            xs.slice(from, to),
+            xs.slice(from, to).map(() => y(0)),
+            ys.slice(from, to).map((v) => v ?? y(0)),
           )}
         />
       )}

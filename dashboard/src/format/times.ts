@@ -50,9 +50,20 @@ export const clock = (time: number): string => written(clockFormat, time);
 export const minute = (time: number): string => written(minuteFormat, time);
 export const day = (time: number): string => written(dayFormat, time);
 export const full = (at: string | null | undefined): string => written(fullFormat, timeOf(at));
+/** 14:02:31.4, for axes that are cut finer than seconds. */
+export const tenth = (time: number): string =>
+  Number.isFinite(time) ? `${clock(time)}.${Math.floor((((time % 1000) + 1000) % 1000) / 100)}` : NOTHING;
 /** 14:02:31 today, 17 Nov 14:02 otherwise. */
 export const moment = (at: string | null | undefined, now: number): string => {
   const time = timeOf(at);
   if (!Number.isFinite(time)) return NOTHING;
   return day(time) === day(now) ? clock(time) : `${day(time)} ${minute(time)}`;
 };
+
+const ISO = /\b\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)/g;
+
+/** Sentences of the server name times for machines; here they are told by the clocks of the reader, with how far away they are. */
+export const readable = (text: string, now: number): string =>
+  text.replaceAll(ISO, (at) =>
+    Number.isFinite(timeOf(at)) ? `${moment(at, now)} (${ago(at, now).replaceAll(" ", "\u00a0")})` : at,
+  );

@@ -1,10 +1,11 @@
 // States in words, with an icon and a colour: each of the three says it alone.
+import type { JobState } from "../data/job-states";
 import { Icon, type IconName } from "./icon";
 
-export type Tone = "scheduled" | "ready" | "blocked" | "running" | "done" | "dead" | "cancelled";
+/** A colour for each state of a job; everything else that has a state takes one of them. */
+export type Tone = JobState;
 
-/** Every state that any object of the dashboard may have. */
-const SIGNS: Record<string, [Tone, IconName]> = {
+const OF_JOBS: Record<JobState, [Tone, IconName]> = {
   scheduled: ["scheduled", "schedules"],
   ready: ["ready", "ring"],
   blocked: ["blocked", "lock"],
@@ -12,6 +13,11 @@ const SIGNS: Record<string, [Tone, IconName]> = {
   done: ["done", "check"],
   dead: ["dead", "dead"],
   cancelled: ["cancelled", "slash"],
+};
+
+/** Every state that any object of the dashboard may have. */
+const SIGNS: Record<string, [Tone, IconName]> = {
+  ...OF_JOBS,
   // Batches and flows.
   waiting: ["scheduled", "schedules"],
   pending: ["running", "play"],
@@ -24,7 +30,7 @@ const SIGNS: Record<string, [Tone, IconName]> = {
   delivered: ["done", "check"],
   sent: ["done", "check"],
   uncertain: ["blocked", "help"],
-  reserved: ["blocked", "help"],
+  reserved: ["blocked", "lock"],
   "needs review": ["blocked", "help"],
   // Workers.
   alive: ["done", "check"],

@@ -46,7 +46,12 @@ export function Table<Row>({ label, rows, columns, keyOf, cursor, selected }: Ta
                 data-selected={selected?.has(key) || undefined}
               >
                 {shown.map((column) => (
-                  <td key={column.name} class={column.num ? "num" : column.rest ? "rest" : undefined}>
+                  <td
+                    key={column.name}
+                    class={column.num ? "num" : column.rest ? "rest" : undefined}
+                    data-label={column.name}
+                    data-unseen={column.unseen || undefined}
+                  >
                     {column.cell(row)}
                   </td>
                 ))}

@@ -1,6 +1,6 @@
 // Times that move. The exact one is in the title.
 import { now } from "../data/clock";
-import { ago, duration, full, timeOf } from "../format/times";
+import { ago, duration, full, readable, timeOf } from "../format/times";
 
 export const Ago = ({ at }: { at: string | null | undefined }) => (
   <time class="nowrap" dateTime={at ?? undefined} title={full(at)}>
@@ -10,6 +10,10 @@ export const Ago = ({ at }: { at: string | null | undefined }) => (
 
 export const Since = ({ at, until }: { at: string | null | undefined; until?: string | null | undefined }) => (
   <time class="nowrap" dateTime={at ?? undefined} title={full(at)}>
-    {duration((until ? timeOf(until) : now.value) - timeOf(at))}
+    {/* The clocks of two machines: what has just begun may seem to begin in a moment. */}
+    {duration(Math.max(0, (until ? timeOf(until) : now.value) - timeOf(at)))}
   </time>
 );
+
+/** A sentence of the server, with its times by the clocks of the reader. */
+export const Sentence = ({ text }: { text: string }) => <>{readable(text, now.value)}</>;

@@ -6,8 +6,9 @@ import { Loaded } from "../parts/loaded";
 import { ListNotice, Pager } from "../parts/pager";
 import { Panel } from "../parts/panel";
 import { type Column, Table } from "../parts/table";
+import { ExportButton } from "./jobs/export";
 
-export function Listing<Row>(props: {
+export function Listing<Row extends object>(props: {
   readonly from: Resource<PageOf<Row>>;
   readonly name: string;
   readonly title?: string;
@@ -23,7 +24,12 @@ export function Listing<Row>(props: {
       flush
       {...(props.title ? { title: props.title } : {})}
       {...(props.note ? { note: props.note } : {})}
-      tools={props.tools}
+      tools={
+        <>
+          {props.tools}
+          {props.title && <ExportButton rows={props.from.data?.items ?? []} name={props.name} />}
+        </>
+      }
     >
       <Loaded from={props.from} {...(props.unrecorded ? { unrecorded: props.unrecorded } : {})}>
         {(page) => (

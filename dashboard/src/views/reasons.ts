@@ -11,11 +11,12 @@ export interface Reason {
 export const REASONS: Record<BacklogReason, Reason> = {
   runnable: { label: "Runnable", tone: "w-ready", advice: "more workers would help" },
   rate: { label: "Rate", tone: "w-rate", advice: "a higher rate would help" },
-  "tenant cap": { label: "Tenant cap", tone: "w-limit", advice: "a higher cap of the tenant would help" },
-  "queue cap": { label: "Queue cap", tone: "w-limit-3", advice: "a higher cap of the queue would help" },
-  "kind cap": { label: "Kind cap", tone: "w-limit-2", advice: "a higher cap of the kind would help" },
+  "tenant cap": { label: "Tenant cap", tone: "w-limit", advice: "a higher cap would help" },
+  "queue cap": { label: "Queue cap", tone: "w-limit-3", advice: "a higher cap would help" },
+  "kind cap": { label: "Kind cap", tone: "w-limit-2", advice: "a higher cap would help" },
   key: { label: "Key", tone: "w-key", advice: "jobs of one key run one after another" },
   "provider closed": { label: "Provider closed", tone: "w-provider", advice: "the provider has to recover" },
+  "budget spent": { label: "Budget spent", tone: "w-credits", advice: "a larger budget would help" },
   "no handler": { label: "No handler", tone: "w-worker", advice: "no worker knows the kind" },
   "no worker": { label: "No worker", tone: "w-worker-2", advice: "no living worker serves the queue" },
   paused: { label: "Paused", tone: "w-paused", advice: "resume it" },
@@ -28,7 +29,12 @@ export const REASONS: Record<BacklogReason, Reason> = {
 export const REASON_ORDER = Object.keys(REASONS) as BacklogReason[];
 
 export const reasonOf = (reason: string): Reason =>
-  Object.hasOwn(REASONS, reason) ? REASONS[reason as BacklogReason] : { label: reason, tone: "w-other", advice: "" };
+  Object.hasOwn(REASONS, reason)
+    ? REASONS[reason as BacklogReason]
+    : // Of a decision, which does not tell the caps apart; or of a newer server.
+      { label: capital(reason), tone: reason === "capped" ? "w-limit" : "w-other", advice: "" };
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** Checks of a why answer, by the reason whose colour they have. */
 const CHECKS: Record<string, readonly [string, string]> = {
@@ -43,6 +49,9 @@ const CHECKS: Record<string, readonly [string, string]> = {
   "kind cap": ["Kind cap", "w-limit-2"],
   rate: ["Rate", "w-rate"],
   key: ["Key", "w-key"],
+  limit: ["Limit in units", "w-limit-2"],
+  provider: ["Provider", "w-provider"],
+  budget: ["Budget", "w-credits"],
   worker: ["Worker", "w-worker"],
   turn: ["Turn", "w-ready"],
   dependency: ["Dependency", "w-dependency"],
@@ -51,4 +60,4 @@ const CHECKS: Record<string, readonly [string, string]> = {
 };
 
 export const checkOf = (check: string): readonly [string, string] =>
-  Object.hasOwn(CHECKS, check) ? CHECKS[check]! : [check, "w-other"];
+  Object.hasOwn(CHECKS, check) ? CHECKS[check]! : [capital(check), "w-other"];

@@ -4,9 +4,9 @@ import { duration } from "../format/times";
 export const TIME_PARTS = {
   delayed: ["Delayed as asked", "w-scheduled"],
   turn: ["Waited for its turn", "w-ready"],
-  limits: ["for limits", "w-limit"],
-  worker: ["for a worker", "w-worker"],
-  retried: ["between attempts", "w-retry"],
+  limits: ["Waited for limits", "w-limit"],
+  worker: ["Waited for a worker", "w-worker"],
+  retried: ["Between attempts", "w-retry"],
   slept: ["Slept", "w-sleep"],
   ran: ["Ran", "w-ran"],
 } as const;

@@ -21,7 +21,9 @@ export interface Checked {
   readonly figures: {
     readonly stickers: number;
     readonly refunds: number;
+    /** Answers whose send was cut off in the middle; most of them had arrived. */
     readonly unknown: number;
+    readonly unknownArrived: number;
     readonly crashes: number;
     /** In the currency of the providers. */
     readonly cost: number;
@@ -51,14 +53,19 @@ const stickersOf = ({ telegram }: Scene, user: number): number =>
 const apologiesOf = ({ telegram }: Scene, user: number): number =>
   telegram.chats.get(`${user}`)?.filter(({ text }) => text?.includes("Your credit is back")).length ?? 0;
 
-/** The chats of answers whose fate is unknown: cut off in the middle of a send. */
-async function unknownChats({ outbox }: Client): Promise<Set<number>> {
-  const chats = new Set<number>();
+/** The chats of answers whose fate is unknown; `false`: its last send was not cut off in the middle. */
+async function unknownChats({ outbox }: Client): Promise<Map<number, boolean>> {
+  const chats = new Map<number, boolean>();
   for (let before: string | undefined; ; ) {
     const page = await outbox.list({ status: "unknown", limit: PAGE, ...(before && { before }) });
     for (const { id, idempotencyKey } of page)
-      if (/^(sticker|apology)-/.test(idempotencyKey))
-        chats.add(((await outbox.get(id))!.payload as { chat: number }).chat);
+      if (/^(sticker|apology)-/.test(idempotencyKey)) {
+        const { payload, attempts } = (await outbox.get(id))!;
+        // A worker that was cut off has not said what came of it, one whose connection was cut says that it does not know.
+        const last = attempts.at(-1);
+        const isCut = last !== undefined && [undefined, "uncertain"].includes(last.outcome);
+        chats.set((payload as { chat: number }).chat, isCut);
+      }
     if (page.length < PAGE) return chats;
     before = page.at(-1)!.id;
   }
@@ -80,6 +87,8 @@ export async function checkFates(scene: Scene): Promise<Checked> {
   const jobs = new Map((await stickerJobs(client)).map((job) => [job.key, job]));
   const charges: JobCharge[] = [];
   let refunds = 0;
+  for (const [chat, isCut] of unknown)
+    if (!isCut) problems.push(`user ${chat}: the answer is unknown, and its send was not cut off`);
   for (const user of scene.users) {
     const job = jobs.get(`telegram-${user}`);
     if (!job) {
@@ -96,7 +105,9 @@ export async function checkFates(scene: Scene): Promise<Checked> {
   problems.push(...(await costProblems(scene, charges, spent)));
   const stickers = scene.users.filter((user) => stickersOf(scene, user) > 0).length;
   const crashes = [...jobs.values()].reduce((sum, job) => sum + job.crashes, 0);
-  return { problems, figures: { stickers, refunds, unknown: unknown.size, crashes, cost: Number(spent.toFixed(3)) } };
+  const arrived = [...unknown.keys()].filter((user) => stickersOf(scene, user) + apologiesOf(scene, user) > 0);
+  const figures = { stickers, refunds, unknown: unknown.size, unknownArrived: arrived.length, crashes };
+  return { problems, figures: { ...figures, cost: Number(spent.toFixed(3)) } };
 }
 
 /** One sticker and the credit captured, or none, the credit back and one message. An unknown send may have arrived, once. */

@@ -1,5 +1,5 @@
-// Many ask for a sticker each while worker processes and their supervisor are killed by dice and one of ten calls fails. Then every user must have got what is
-// promised. `npm run chaos -- --programme stickers`.
+// Many ask for a sticker each while worker processes and their supervisor are killed by dice, PostgreSQL crashes and one of ten calls fails. Then every user
+// must have got what is promised. `npm run chaos -- --programme stickers`.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,27 +9,22 @@ import { createParts } from "../parts.js";
 import { startSimulation } from "../run/simulation.js";
 import { WorkerProcesses } from "../run/worker-processes.js";
 import { readSettings } from "../settings.js";
-import { userSays } from "../simulators/updates.js";
+import { type Update, userSays } from "../simulators/updates.js";
 import { startWebhookServer } from "../webhook-server.js";
-import { type Checked, checkFates, type Scene, stickerJobs, undecided } from "./check-fates.js";
+import { type Checked, checkFates, type Scene, undecided } from "./check-fates.js";
+import { asked, type StrikeOptions, type Strikes, strikeUntilEnded } from "./strikes.js";
 
-export interface ChaosOptions {
+export interface ChaosOptions extends StrikeOptions {
   readonly databaseUrl: string;
   readonly requests: number;
-  /** From 0 to 1: the dice of whom to kill, and when. */
-  readonly random: () => number;
-  readonly say?: (text: string) => void;
-  readonly signal?: AbortSignal;
 }
 
 export interface ChaosResult extends Checked {
-  readonly kills: { readonly children: number; readonly supervisors: number };
+  readonly strikes: Strikes;
 }
 
 const COMMUNITIES = ["cats", "memes", "office"] as const;
 const FAIL_PERCENT = 10;
-/** Between two kills so many requests end, so that there is progress, however slow the machine. */
-const ENDED_BETWEEN_KILLS = { least: 6, most: 14 } as const;
 const LOOK_MS = 250;
 
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
@@ -55,19 +50,21 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
       gemini: simulation.gemini!,
       pixian: simulation.pixian!,
     };
-    await allAsk(scene, signal);
-    say(`${requests} users have asked`);
     for (const service of [scene.gemini, scene.pixian]) service.weather.failPercent = FAIL_PERCENT;
     workers.start();
-    const kills = await killWhileDrawing(scene, workers, options);
-    say(`all jobs have ended; killed: ${kills.children} workers, ${kills.supervisors} supervisors`);
-    for (let left = users; left.length > 0; left = await undecided(scene)) {
+    // They ask while it goes on: the webhook meets crashes, too.
+    const [strikes] = await Promise.all([
+      strikeUntilEnded(parts, workers, requests, options),
+      allAsk(scene, signal).then(() => say(`${requests} users have asked`)),
+    ]);
+    say(`all jobs have ended; killed or crashed: ${Object.values(strikes).join(", ")}`);
+    for (let left = users; left.length > 0; left = await asked(() => undecided(scene), signal)) {
       signal?.throwIfAborted();
       await sleep(LOOK_MS);
     }
     say("every user has an answer; checking");
     await workers.stop();
-    return { ...(await checkFates(scene)), kills };
+    return { ...(await checkFates(scene)), strikes };
   } finally {
     await workers.stop();
     await webhook?.stop();
@@ -78,36 +75,19 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
 }
 
 async function allAsk({ telegram, users }: Scene, signal: AbortSignal | undefined): Promise<void> {
-  for (const user of users) {
-    signal?.throwIfAborted();
+  for (const user of users)
     for (const text of [`/start ${COMMUNITIES[user % COMMUNITIES.length]}`, wordsOf(user)])
-      if ((await telegram.userWrites(userSays(user, text))) !== 200) throw new Error(`"${text}" was not taken.`);
+      await bring(telegram, userSays(user, text), signal);
+}
+
+/** As Telegram does: an update that is not answered with 200 is brought again. */
+async function bring(telegram: Scene["telegram"], update: Update, signal: AbortSignal | undefined): Promise<void> {
+  for (let tries = 1; (await telegram.userWrites(update).catch(() => 0)) !== 200; tries++) {
+    signal?.throwIfAborted();
+    if (tries > 200) throw new Error(`The update ${update.update_id} was not taken.`);
+    await sleep(LOOK_MS);
   }
 }
 
 /** No two users ask for the same, and none for the beginning of another's. */
 export const wordsOf = (user: number): string => `a happy fox for user ${user}`;
-
-async function killWhileDrawing(
-  { parts, users }: Scene,
-  workers: WorkerProcesses,
-  { random, say = () => {}, signal }: ChaosOptions,
-): Promise<ChaosResult["kills"]> {
-  const { least, most } = ENDED_BETWEEN_KILLS;
-  const kills = { children: 0, supervisors: 0 };
-  const next = (from: number) => from + least + Math.floor(random() * (most - least + 1));
-  for (let killAt = next(0); ; ) {
-    signal?.throwIfAborted();
-    const ended = (await stickerJobs(parts.client)).filter(({ completedAt }) => completedAt).length;
-    if (ended === users.length) return kills;
-    // Each third one is a supervisor: both are killed in the shortest of runs.
-    const isSupervisor = (kills.children + kills.supervisors) % 3 === 1;
-    const killed = ended < killAt ? undefined : isSupervisor ? workers.killSupervisor() : await workers.kill();
-    if (killed !== undefined) {
-      kills[isSupervisor ? "supervisors" : "children"]++;
-      say(`${ended} ended; killed ${isSupervisor ? "the supervisor" : "a worker"}, process ${killed}`);
-      killAt = next(ended);
-    }
-    await sleep(LOOK_MS);
-  }
-}

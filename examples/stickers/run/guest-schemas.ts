@@ -1,4 +1,4 @@
-// In a database of somebody else: schemas that are made for this run and dropped after it.
+// In a database that is not the example's own: schemas that are made for this run and dropped after it.
 import pg from "pg";
 
 const SCHEMA = "fairmill_example";

@@ -15,6 +15,7 @@ import { limitTelegram } from "../telegram-channel.js";
 import { startWebhookServer } from "../webhook-server.js";
 import { KEYS, keysOf } from "./controls.js";
 import { type Dashboard, startDashboard } from "./dashboard.js";
+import { describeFirstSticker } from "./first-sticker.js";
 import { guestSchemas } from "./guest-schemas.js";
 import { listenForKeys } from "./keys.js";
 import { type Simulation, startSimulation } from "./simulation.js";
@@ -66,20 +67,29 @@ export async function run({ databaseUrl, isOurs }: Where, stop: AbortSignal, sti
       startUpdatesAt(first * 1_000);
       users = new SyntheticUsers(simulation.telegram, first, signal, (arrival) => {
         view.say(describeArrival(arrival));
-        if (tally.count(arrival) === 3) void parts.client.schedules.run(PACK_SCHEDULE).catch(() => {});
+        const count = tally.count(arrival);
+        if (count === 1 && arrival.message.sticker)
+          void describeFirstSticker(parts, arrival).then(
+            (text) => text && !signal.aborted && view.print(text),
+            () => {},
+          );
+        if (count === 3) void parts.client.schedules.run(PACK_SCHEDULE).catch(() => {});
         if (tally.stickers === stickers) over.abort();
       });
       users.add("cats", 4);
       users.add("office", 3);
       users.add("memes", 8, "noisy");
     }
-    leaveKeys = listenForKeys(keysOf({ parts, simulation, workers, users, view, quit: () => over.abort() }));
+    leaveKeys = listenForKeys(keysOf({ parts, simulation, workers, users, view, quit: () => over.abort() }), () =>
+      view.print(KEYS.trimEnd()),
+    );
     await watch(parts, tally, view, signal);
   } finally {
     // Also when it failed: users stop writing.
     over.abort();
     leaveKeys();
     view.leave();
+    if (!stop.aborted) view.print("Stopping: what is being drawn is finished first. Ctrl-C twice: at once …");
     await inTurn([
       () => webhook?.stop(),
       () => dashboard?.stop(),
@@ -132,6 +142,11 @@ async function watch({ client }: Parts, tally: Tally, view: View, signal: AbortS
   while (!signal.aborted) {
     const { ready, running, blocked, scheduled } = (await client.queues.get("stickers")) ?? {};
     const closed = (await client.providers.list()).filter((provider) => provider.closed).map(({ name }) => name);
+    if (tally.stickers === 0 && !running?.count) {
+      view.show("  the workers are starting; the first sticker comes in some seconds …");
+      await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
+      continue;
+    }
     const waiting = (ready?.count ?? 0) + (blocked?.count ?? 0) + (scheduled?.count ?? 0);
     view.show(
       `  ${tally.stickers} stickers  ${running?.count ?? 0} being drawn  ${waiting} waiting  ${tally.apologies} given back${closed.length > 0 ? `  closed: ${closed.join(", ")}` : ""}`,

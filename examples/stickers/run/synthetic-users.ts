@@ -1,5 +1,5 @@
 // Users who are not there: they join a community, ask for stickers, wait for the answer, look at it for a while, and buy credits when they
-// have none left. Whoever is noisy does not look: the next request follows at once.
+// have none left. A noisy user does not look: the next request follows at once.
 import { setTimeout as sleep } from "node:timers/promises";
 import { MOODS } from "../moods.js";
 import type { ChatMessage, TelegramSimulator } from "../simulators/telegram.js";

@@ -1,4 +1,5 @@
 // Counts what arrived in the chats, and says it in lines.
+import { relative } from "node:path";
 import { makeSticker } from "../jobs.js";
 import type { Parts } from "../parts.js";
 import type { Arrival } from "./synthetic-users.js";
@@ -22,7 +23,8 @@ export class Tally {
   lines(): string[] {
     return [...this.#waits].map(([community, waits]) => {
       const middle = waits.toSorted((a, b) => a - b)[Math.floor(waits.length / 2)]!;
-      return `  ${community.padEnd(9)} ${String(waits.length).padStart(4)} stickers, half of them within ${middle.toFixed(1)} s`;
+      const noun = waits.length === 1 ? "sticker" : "stickers";
+      return `  ${community.padEnd(9)} ${String(waits.length).padStart(4)} ${noun}, half of them within ${middle.toFixed(1)} s`;
     });
   }
 }
@@ -34,12 +36,14 @@ export function describeArrival({ community, user, words, seconds, message }: Ar
     : `${who}  was told: ${message.text?.slice(0, 90)}`;
 }
 
-export async function printSummary({ client, storage }: Parts, tally: Tally, view: View): Promise<void> {
+export async function printSummary({ client, settings }: Parts, tally: Tally, view: View): Promise<void> {
   const [last] = await client.jobs.list({ kind: makeSticker.kind, state: "done", limit: 1 });
   const unknown = await client.outbox.list({ status: "unknown", limit: 200 });
-  view.print(`\n${tally.stickers} stickers arrived, ${tally.apologies} credits were given back.`);
+  const { stickers, apologies } = tally;
+  view.print(`\n${stickers} sticker${stickers === 1 ? "" : "s"} arrived, ${apologies} credits were given back.`);
   for (const line of tally.lines()) view.print(line);
   if (unknown.length > 0)
     view.print(`  ${unknown.length} sends were cut off and may have arrived: fairmill outbox --status unknown`);
-  if (last) view.print(`The last one drawn: ${(last.result as { key: string }).key} in the storage “${storage.name}”.`);
+  const file = last && `${settings.filesFolder}/${(last.result as { key: string }).key}`;
+  if (file) view.print(`The last one drawn: ${relative(process.cwd(), file) || file}`);
 }

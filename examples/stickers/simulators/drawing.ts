@@ -21,7 +21,7 @@ const PALETTES: readonly Palette[] = [
   { light: "#e8dcca", dark: "#b79a78", line: "#4b3821", belly: "#fbf6ee" },
 ];
 
-/** Plain, and like no creature's colour: whoever cuts the creature out has an easy edge. */
+/** Plain, and like no creature's colour: cutting the creature out is easy then. */
 export const BACKGROUND = "#2fd36b";
 const SIZE = 768;
 

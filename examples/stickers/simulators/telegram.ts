@@ -12,7 +12,9 @@ export interface ChatMessage {
 }
 
 const ROUTE = /^\/bot([^/]+)\/(\w+)$/;
-const CHAT_MESSAGES_PER_SECOND = 1;
+const CHAT_PAUSE_MS = 1_000;
+/** Updates that are brought at once: `max_connections` of a webhook. */
+const CONNECTIONS_MAX = 40;
 
 export class TelegramSimulator extends SimulatedService {
   readonly chats = new Map<string, ChatMessage[]>();
@@ -21,7 +23,11 @@ export class TelegramSimulator extends SimulatedService {
   /** Is told of every message that a chat shows. */
   onMessage: (chat: string, message: ChatMessage) => void = () => {};
   readonly #token: string;
+  /** By chat, when it last took something. */
+  readonly #lastAt = new Map<string, number>();
   #lastId = 0;
+  #connections = 0;
+  readonly #waiting: (() => void)[] = [];
   #webhook: { url: string; secret: string | undefined } | undefined;
 
   constructor(token: string, weather: Partial<Weather> = {}, random?: () => number) {
@@ -62,7 +68,7 @@ export class TelegramSimulator extends SimulatedService {
     const chatId = String(given.get("chat_id"));
     if (this.blocked.has(chatId)) return failure(403, "Forbidden: bot was blocked by the user");
     const at = Date.now();
-    if (chat.filter((message) => message.at > at - 1_000).length >= CHAT_MESSAGES_PER_SECOND) return tooMany(1);
+    if (!this.#takesFrom(chatId, at)) return tooMany(1);
     const message: ChatMessage = { id: ++this.#lastId, at, ...content };
     chat.push(message);
     this.onMessage(chatId, message);
@@ -79,8 +85,16 @@ export class TelegramSimulator extends SimulatedService {
     if (message?.text === undefined) return failure(400, "Bad Request: message to edit not found");
     const text = String(given.get("text") ?? "");
     if (text === message.text) return failure(400, "Bad Request: message is not modified");
+    if (!this.#takesFrom(String(given.get("chat_id")), Date.now())) return tooMany(1);
     message.text = text;
     return done({ message_id: message.id, text });
+  }
+
+  /** Messages and edits of a chat, one a second. */
+  #takesFrom(chat: string, at: number): boolean {
+    if (at - (this.#lastAt.get(chat) ?? Number.NEGATIVE_INFINITY) < CHAT_PAUSE_MS) return false;
+    this.#lastAt.set(chat, at);
+    return true;
   }
 
   #chatOf(given: FormData): ChatMessage[] | undefined {
@@ -91,8 +105,20 @@ export class TelegramSimulator extends SimulatedService {
     return chat;
   }
 
-  /** What Telegram does when a user writes: an update for the bot, repeated until it is answered with 200. */
+  /** What Telegram does when a user writes: an update for the bot, to be repeated until it is answered with 200. So many at once; the others wait. */
   async userWrites(update: object): Promise<number> {
+    if (this.#connections >= CONNECTIONS_MAX) await new Promise<void>((free) => this.#waiting.push(free));
+    else this.#connections++;
+    try {
+      return await this.#bring(update);
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#connections--;
+    }
+  }
+
+  async #bring(update: object): Promise<number> {
     if (!this.#webhook) throw new Error("The bot has set no webhook.");
     const { url, secret } = this.#webhook;
     const answer = await fetch(url, {

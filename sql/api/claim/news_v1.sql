@@ -5,7 +5,9 @@
 --   starts, bounds, running  windows: ids below the tail that were looked at while transactions ran that may still
 --            bring some. From each start to the next one or the tail; every transaction that may is below the bound; so
 --            many of them ran at the last look
---   thorough look again at windows of which some transactions have ended, not only where all have
+--   thorough look again at windows of which some transactions have ended, not only where all have; one that begins at
+--            most 100 ids below the tail is looked at again in any case: that costs next to nothing, and a job that
+--            was committed a moment after a look does not wait for another one because a third transaction runs on
 --   ids_max  how many ids are looked at; a window that has more is not
 -- Result: a row per lane in which jobs are ready, with the position of the first and the weight of the tenant; a row
 -- per queue (tenant null) with its rescan_no; one row (queue null):
@@ -50,7 +52,7 @@ begin
     -- Of the ids from the snapshot's end on none has ended, or the snapshot would end later.
     v_running := v_running || (greatest(0, bounds[i] - v_xmax)
       + (select count(*) from unnest(v_xips) as x (xid) where x.xid < bounds[i]))::integer;
-    if v_from = tail and v_running[i] < running[i] and (v_running[i] = 0 or thorough)
+    if v_from = tail and v_running[i] < running[i] and (v_running[i] = 0 or thorough or tail - starts[i] <= 100)
       and coalesce(starts[i + 1], tail) - starts[i] <= ids_max then
       v_from := starts[i];
     end if;

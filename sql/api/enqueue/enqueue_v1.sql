@@ -54,6 +54,11 @@ begin
       raise exception 'the job asks for % % of the limit "%", which never has more than %', v_made.refused ->> 'asked',
         v_made.refused ->> 'unit', v_made.refused ->> 'limit', v_made.refused ->> 'most'
         using errcode = 'FM014', detail = v_made.refused::text, hint = 'Split the job, or raise the limit.';
+    when 'FAIRMILL_BUDGET_EXHAUSTED' then
+      raise exception 'the budget of tenant "%" for this % is spent: % of % %', v_made.refused ->> 'tenant',
+        v_made.refused ->> 'per', v_made.refused ->> 'spent', v_made.refused ->> 'hard', v_made.refused ->> 'currency'
+        using errcode = 'FM015', detail = v_made.refused::text,
+          hint = 'Enqueue it again when the next one begins, or raise the budget with set_budget_v1.';
     else
       id := v_made.id;
       created := v_made.created;

@@ -1,7 +1,7 @@
 -- Stores a new job like one that has ended, with what is to be different, and notes in rerun_of where it comes from.
 -- The old one stays as it is.
 --   changes  an object: payload, key, priority, max_attempts, run_at, delay_ms, expire_ms, timeout_ms, tags, trace,
---            idempotency_key. What it does not name is the
+--            idempotency_key, content (the file of another payload). What it does not name is the
 --            old job's; kind, tenant and queue always are. Time to live, idempotency key and unique key of the old job
 --            do not count.
 --   alone    as in enqueue_many_v1
@@ -17,7 +17,7 @@ as $$
 #variable_conflict use_column
 declare
   v_known   constant text[] := array['payload', 'key', 'priority', 'max_attempts', 'run_at', 'delay_ms', 'expire_ms',
-    'timeout_ms', 'tags', 'trace', 'idempotency_key'];
+    'timeout_ms', 'tags', 'trace', 'idempotency_key', 'content'];
   v_unknown text;
   v_old     fairmill.job_history;
   v_made    record;
@@ -49,7 +49,8 @@ begin
     'queue', v_old.queue, 'priority', v_old.priority, 'max_attempts', v_old.max_attempts, 'key', v_old.key, 'payload',
       v_old.payload,
     'timeout_ms', v_old.timeout_ms, 'tags', v_old.tags,
-      'uses', fairmill.uses_again(v_old.uses)) || coalesce(v_price, '{}') || changes),
+      'uses', fairmill.uses_again(v_old.uses)) || fairmill.content_of(v_old.payload) || coalesce(v_price, '{}')
+    || case when changes ? 'payload' then '{"content": null}' else '{}'::jsonb end || changes),
     alone => alone) m;
   id := v_made.id;
   refused := v_made.refused;

@@ -10,8 +10,10 @@
 --              refused
 --   scheduled  its time; also why it waits for it: delayed, failed before, rate-limited by its key, asleep or
 --              waiting for a signal
---   paused     a row for each of its queue, kind and tenant that is paused
+--   paused     a row for each of its queue, kind and tenant that is paused; passed where run_now_v1 lets it start
+--              all the same
 --   limit      a row for each named limit that it uses: see why_uses
+--   budget     only where its tenant has one with a hard limit: see why_budgets
 --   tenant cap, queue cap, kind cap, rate, key, worker, turn: see why_limits, why_key and why_turn
 -- No row: there is no such job.
 -- Reads only; takes no lock: it reports a state that may have changed since.
@@ -30,6 +32,7 @@ declare
   v_at    timestamptz := clock_timestamp();
   v_iso   constant text := 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
   v_alive boolean;
+  v_wish  fairmill.pause_exception;
 begin
   select * into v_job from fairmill.job j where j.id = job_id;
   if not found then
@@ -114,6 +117,7 @@ begin
     jsonb_strip_nulls(jsonb_build_object('run_at', v_job.run_at, 'attempt', v_job.attempt, 'rate_limited_times',
       v_job.rate_limited_times, 'rate_limited', v_job.rate_limited, 'step', v_step.name));
 
+  select * into v_wish from fairmill.pause_exception e where e.job_id = why_v1.job_id and e.lease_no = v_job.lease_no;
   for v_setting in
     select g.* from (values (1, 'tenant', v_job.tenant), (2, 'queue', v_job.queue), (3, 'kind', v_job.kind))
       as own (n, scope, name)
@@ -121,12 +125,14 @@ begin
       and x.paused_at is not null offset 0) g
     order by own.n
   loop
-    return query select 'paused', false,
+    return query select 'paused', v_wish.job_id is not null,
       'The ' || v_setting.scope || ' "' || v_setting.name || '" is paused '
         || case when v_setting.paused_until is null then 'since ' || to_char(v_setting.paused_at, v_iso)
-          else 'until ' || to_char(v_setting.paused_until, v_iso) end || '.',
+          else 'until ' || to_char(v_setting.paused_until, v_iso) end
+        || coalesce(', but this job may start all the same, once: asked for at ' || to_char(v_wish.requested_at, v_iso),
+          '') || '.',
       jsonb_build_object('scope', v_setting.scope, 'name', v_setting.name, 'paused_at', v_setting.paused_at,
-        'paused_until', v_setting.paused_until);
+        'paused_until', v_setting.paused_until, 'let_through_at', v_wish.requested_at);
   end loop;
   if not found then
     return query select 'paused', true, 'Neither its tenant nor its queue nor its kind is paused.', null::jsonb;
@@ -136,6 +142,7 @@ begin
   if v_job.uses is not null then
     return query select * from fairmill.why_uses(v_job.uses, v_at);
   end if;
+  return query select * from fairmill.why_budgets(v_job.tenant, v_job.kind, v_at);
   return query select * from fairmill.why_providers(v_job.kind, v_at);
   if v_job.limit_key is not null then
     return query select * from fairmill.why_key(job_id, v_at);

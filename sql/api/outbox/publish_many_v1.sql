@@ -1,8 +1,8 @@
 -- Stores messages for receivers outside of the database, each with the job that delivers it, in the transaction of the
 -- caller.
---   messages  array of objects: channel, idempotency_key (both needed), payload, tenant, order_key, and what concerns
---             the delivery job:
---             queue (default "outbox"), priority, max_attempts, key, run_at, delay_ms, expire_ms
+--   messages  array of objects: channel, idempotency_key (both needed), payload, tenant, order_key, reference (told
+--             with its end: see define_channels_v1), and what concerns the delivery job:
+--             queue (default "outbox"), priority, max_attempts, key, run_at, delay_ms, expire_ms, trace
 --   shared    fields that every message of the array has unless it names its own
 --   wake      wake sleeping workers
 -- Result: one row per message in the order given: its id in the outbox, and whether this call stored it; false: the key
@@ -46,9 +46,11 @@ begin
   -- Once, or twice: a key in use may be removed by retention before its owner is looked up, and then it is
   -- free.
   loop
-    insert into fairmill.outbox (id, tenant, channel, idempotency_key, payload, order_key, waiting, recheck)
+    insert into fairmill.outbox (id, tenant, channel, idempotency_key, payload, order_key, reference, waiting,
+      recheck)
     overriding system value
     select v_new[given.n], given.tenant, given.channel, given.key, given.payload, given.order_key,
+      given.message ->> 'reference',
       case when given.order_key is not null then fairmill.delivery_job(given.message) end, given.order_key is not null
     from (select m.n, m.message, coalesce(m.message ->> 'tenant', 'default') collate "C" as tenant,
       (m.message ->> 'channel') collate "C" as channel,

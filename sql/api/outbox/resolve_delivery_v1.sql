@@ -45,6 +45,10 @@ begin
           reason)))
   where o.id = message_id;
   if verdict <> 'resend' then
+    -- A message that was skipped has failed already, for those who are told.
+    if v_row.status <> 'skipped' or verdict = 'sent' then
+      perform fairmill.enqueue_ends(array[message_id]);
+    end if;
     return 'resolved';
   end if;
 

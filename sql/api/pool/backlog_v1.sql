@@ -6,6 +6,7 @@
 --   paused, capped held back by the settings of its tenant, queue or kind. Under a cap as many as have room are
 --                  runnable
 --   provider closed  a provider that its kind needs takes no calls
+--   budget spent   a budget of its tenant has no room for its calls
 --   no handler     no worker knows its kind
 -- backlog_by_v1 tells more apart, and costs more. Every count is bounded, whatever waits: of lanes as backlog_lanes
 -- says, and 10,000 scheduled and 10,000 blocked jobs are looked at.

@@ -1,32 +1,42 @@
--- Puts calls that cost something on record, and their ends. Repeated, it changes nothing.
---   begun  [{"id", "job_id", "provider", "tenant", "kind", "worker", "currency", "cost"}, …]: calls that are about to
---          begin, with what they are expected to cost
---   ended  [{"id", "state": "paid" | "unknown" | "void", "cost"}, …]: what became of them; void ones cost nothing,
---          without a cost it stays as expected
--- The sums of the day follow in the same transaction: they are always those of the charges.
--- Result: nothing.
--- Locks: 30 call record (charges by id, then sums by their key).
+-- Puts calls that cost something on record, and their ends; and says which of them must not begin, because a budget has
+-- no room for them. Repeated, it changes nothing.
+--   begun    [{"id", "job_id", "provider", "tenant", "kind", "worker", "currency", "cost", "need"}, …]: calls that are
+--            about to begin, with what they are expected to cost; need: what the cheapest call would cost that could
+--            take its place, unless it is this one
+--   ended    [{"id", "state": "paid" | "unknown" | "void", "cost"}, …]: what became of them; void ones cost nothing,
+--            without a cost it stays as expected
+--   enforce  false: budgets are counted, and refuse nothing
+-- The sums of the day and of budgets follow in the same transaction: they are always those of the charges.
+-- Result: by id, of the calls of which a budget has something to say: see spend_budgets. A call that must not begin has
+-- no charge.
+-- Locks: 30 call record (charges by id, then sums by their key), 35 budget (by their key).
 -- Plan expected: probes of the primary keys.
-create or replace function fairmill.charge_calls_v1(begun jsonb, ended jsonb default '[]')
-returns void
+create or replace function fairmill.charge_calls_v1(begun jsonb, ended jsonb default '[]', enforce boolean default true)
+returns jsonb
 language plpgsql
 as $$
 #variable_conflict use_column
 declare
   v_changes jsonb := '[]';
   v_more    jsonb;
+  v_answer  jsonb := '{}';
+  v_refused text[];
 begin
   if jsonb_array_length(begun) > 0 then
-    with made as (
-      insert into fairmill.provider_charge (id, job_id, provider, tenant, kind, worker, day, currency, cost)
+    with given as (
+      select c.* from jsonb_to_recordset(begun) as c (id text, job_id bigint, provider text, tenant text, kind text,
+        worker text, currency text, cost numeric, need numeric)),
+    made as (
+      insert into fairmill.provider_charge (id, job_id, provider, tenant, kind, worker, day, currency, cost, begun_at)
+      -- One clock for the day, for the periods of budgets and for the record.
       select c.id, c.job_id, c.provider, c.tenant, c.kind, c.worker, (now() at time zone 'UTC')::date, c.currency,
-        c.cost
-      from jsonb_to_recordset(begun) as c (id text, job_id bigint, provider text, tenant text, kind text, worker text,
-        currency text, cost numeric)
-      order by c.id
+        c.cost, now()
+      from given c order by c.id
       on conflict (id) do nothing
-      returning day, tenant, provider, kind, currency, cost)
-    select coalesce(jsonb_agg(to_jsonb(m) || '{"calls": 1}'), '[]') into v_changes from made m;
+      returning id, day, tenant, provider, kind, currency, cost, begun_at)
+    select coalesce(jsonb_agg(to_jsonb(m) || jsonb_build_object('calls', 1, 'is_new', true, 'need', g.need)), '[]')
+      into v_changes
+    from made m join given g on g.id = m.id;
   end if;
   if jsonb_array_length(ended) > 0 then
     with known as (
@@ -39,19 +49,22 @@ begin
     done as (
       update fairmill.provider_charge c set state = k.state, cost = k.cost, ended_at = clock_timestamp()
       from known k where c.id = k.id
-      returning c.day, c.tenant, c.provider, c.kind, c.currency, k.cost - k.expected as cost,
-        case when k.state = 'void' then -1 else 0 end as calls)
+      returning c.id, c.day, c.tenant, c.provider, c.kind, c.currency, k.cost - k.expected as cost, c.begun_at,
+        case when k.state = 'void' then -1 else 0 end as calls, false as is_new)
     select coalesce(jsonb_agg(to_jsonb(d)), '[]') into v_more from done d;
     v_changes := v_changes || v_more;
   end if;
-  insert into fairmill.provider_cost as s (day, tenant, provider, kind, currency, calls, cost)
-  select c.day, c.tenant, c.provider, c.kind, c.currency, sum(c.calls), sum(c.cost)
-  from jsonb_to_recordset(v_changes) as c (day date, tenant text, provider text, kind text, currency text,
-    calls bigint, cost numeric)
-  group by c.day, c.tenant, c.provider, c.kind, c.currency
-  having sum(c.calls) <> 0 or sum(c.cost) <> 0
-  order by c.day, c.tenant collate "C", c.provider collate "C", c.kind collate "C", c.currency collate "C"
-  on conflict on constraint provider_cost_pkey do update set calls = s.calls + excluded.calls,
-    cost = s.cost + excluded.cost;
+  perform fairmill.add_costs(v_changes, 1);
+  -- Asked after the sums: a budget that is made meanwhile has counted these calls, or is seen here (set_budget_v1).
+  if v_changes <> '[]' and exists (select from fairmill.budget) then
+    v_answer := fairmill.spend_budgets(v_changes, enforce);
+    v_refused := array(select a.id from jsonb_each(v_answer) as a (id, says) where a.says ? 'spent');
+    if cardinality(v_refused) > 0 then
+      perform fairmill.add_costs((select jsonb_agg(c) from jsonb_array_elements(v_changes) as c
+        where c ->> 'id' = any (v_refused)), -1);
+      delete from fairmill.provider_charge c where c.id = any (v_refused);
+    end if;
+  end if;
+  return v_answer;
 end
 $$;

@@ -1,10 +1,11 @@
 -- A worker's word with a provider's shared state: reports what its calls came to, and asks for calls that it may
 -- begin.
 --   facts  held: calls in flight;  waiting: calls that wait for their turn;  wanted: how many may begin if there is
---          room;  lead_ms: how long an answer takes to reach the worker, at most 50;  late_ms: a call came later to its
---          time than the pace allows for;  ok, failed: results since the last word;  limited_ms: the provider said that
---          it takes no call for so long, limited_by: how it said so;  probe, probe_no: what the probe came to
---          (ok | failed | cut);  minute: {calls, failures, limited, sum_ms, max_ms, buckets}, for the record
+--          room;  lead_ms: how long an answer takes to reach the worker, at most 50;  late: [{"of", "ms"}, …], calls
+--          that came later to their times (of, as starts has them) than the pace allows for, and by how much;
+--          ok, failed: results since the last word;  limited_ms: the provider said that it takes no call for so long,
+--          limited_by: how it said so;  probe, probe_no: what the probe came to (ok | failed | cut);
+--          minute: {calls, failures, limited, sum_ms, max_ms, buckets}, for the record
 -- Result: at: the time of the answer in milliseconds since 1970;  permits: how many calls the worker may have in
 --   flight, null: any number;  starts: times in milliseconds since 1970 at which a call may begin, one call each, null:
 --   at once, as far as permits go;  keep_ms: for how long permits may be used again without asking;  closed_in_ms,
@@ -36,6 +37,7 @@ declare
   v_count   integer;
   v_first   timestamptz;
   v_gap     interval;
+  v_put_off interval := '0';
   v_closed  boolean;
   v_permits integer;
   v_waited  integer;
@@ -81,9 +83,12 @@ begin
   end if;
   if v_new.per_second is not null and not v_probes then
     v_gap := c_margin / v_new.per_second * interval '1 second';
-    v_first := greatest(v_new.next_start_at + coalesce((facts ->> 'late_ms')::float8, 0) * interval '1 millisecond',
+    if facts ? 'late' then
+      v_put_off := fairmill.put_off_starts(facts -> 'late', v_new.next_start_at, v_gap);
+      v_new.next_start_at := v_new.next_start_at + v_put_off;
+    end if;
+    v_first := greatest(v_new.next_start_at,
       v_at + least(50, coalesce((facts ->> 'lead_ms')::float8, 0)) * interval '1 millisecond');
-    v_new.next_start_at := case when facts ? 'late_ms' then v_first else v_new.next_start_at end;
     -- No further ahead than this, so that what becomes known meanwhile holds for all but a few calls.
     v_count := least(v_count, greatest(case when v_first < v_at + c_ahead then 1 else 0 end,
       ceil(extract(epoch from v_at + c_ahead - v_first) / extract(epoch from v_gap))))::integer;

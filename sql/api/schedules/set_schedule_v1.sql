@@ -26,7 +26,8 @@ begin
   on conflict (name) do update set
     cron = excluded.cron, timezone = excluded.timezone, job = excluded.job, fingerprint = excluded.fingerprint,
       missed_max = excluded.missed_max,
-    jitter_ms = excluded.jitter_ms, not_before = null, last_error = null, updated_at = now(), revision = s.revision + 1,
+    jitter_ms = excluded.jitter_ms, not_before = null, last_error = null, edited_at = null,
+    updated_at = greatest(now(), s.updated_at + interval '1 millisecond'), revision = s.revision + 1,
     -- A tick that is due now is not lost by a change of something else.
     next_at = case when (s.cron, s.timezone) = (excluded.cron, excluded.timezone) and (s.paused_at is null)
       then s.next_at else excluded.next_at end,

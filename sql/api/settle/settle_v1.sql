@@ -9,14 +9,14 @@
 --   details    null, or an array beside ids: result | error, outcome, delay_ms, waits (of a snooze: the signals that
 --              end it before), delivery (of a delivery job: outcome, answer, error: see end_sends), used (of named
 --              limits: see read_used), captured (of its credits: see end_reservations), effects (jobs and messages:
---              see apply_effects).
+--              see apply_effects), content (the file that has the result: {"storage", "key"}).
 --              These are written if the fence holds and this very call settles the job. If they are refused, nothing is
 --              settled, and error FM020 says whose
 -- Result: how many were accepted, and the ids that were not: their lease was lost. Repeating a call is safe: what it
 -- settled before counts as accepted. A job with a cancel request does not wait again: it ends as cancelled.
 -- admitted: of the jobs that got a slot under a key because one of these gave it up the first of each lane, as [queue,
--- priority, tenant, id]; null: none. Their ids are old: a worker that keeps floors looks below them. Who sleeps is
--- woken; all others find them by their next scan. With effects, also the first new job of each lane.
+-- priority, tenant, id]; null: none. Their ids are old: a worker that keeps floors looks below them. A worker that
+-- sleeps is woken; all others find them by their next scan. With effects, also the first new job of each lane.
 -- Locks: 8 job, 9 step (those that are free), 10 message, with effects as apply_effects (against the order), then as
 -- change_units, then as finish_transitions.
 -- Effects come after the verdicts, so that a job may enqueue its successor under the same key, before batches are
@@ -52,7 +52,8 @@ begin
     from unnest(ids, leases, verdicts) with ordinality as u (id, lease_no, verdict, n);
   end if;
   v_verdicts := verdicts;
-  if details is not null and jsonb_path_exists(details, '$[*] ? (exists (@.effects) || exists (@.used))') then
+  if details is not null and jsonb_path_exists(details, '$[*] ? (exists (@.effects) || exists (@.used)
+    || exists (@.content))') then
     -- From here on no other session can take these jobs: their effects may be written.
     v_mine := array(select j.id from unnest(ids, leases) as v (id, lease_no)
                     join fairmill.job j on j.id = v.id and j.lease_no = v.lease_no and j.worker is not distinct
@@ -96,6 +97,12 @@ begin
   end if;
   if cardinality(v_mine) > 0 then
     v_made := fairmill.apply_effects(v_mine, ids, details);
+    if jsonb_path_exists(details, '$[*].content') then
+      insert into fairmill.content (storage, key, job_id)
+      select c.content ->> 'storage', c.content ->> 'key', u.id from unnest(ids) with ordinality as u (id, n)
+      cross join lateral (select details -> (u.n::integer - 1) -> 'content' as content) c
+      where u.id = any (v_mine) and jsonb_typeof(c.content) = 'object';
+    end if;
   end if;
   if v_members is not null then
     perform fairmill.advance_batches(c.batches, c.died) from fairmill.count_members(v_members) c;

@@ -9,7 +9,7 @@
 -- wait for units which are free are due (pull_waiting).
 -- Locks: as adopt_limits, then as pull_waiting, then 4 worker, 8 job, 10 message (those that are free), then as
 -- finish_transitions, then as check_batches, then as history_partitions_v1, then as retention, then as add_up_accounts,
--- then as forget_claim_lists; or as adopt_key_limits or as end_pauses alone.
+-- then as forget_claim_lists, then as end_lost_children; or as adopt_key_limits or as end_pauses alone.
 create or replace function fairmill.tick_upkeep_v1(jobs_max integer default 1000, crashes_max integer default 3,
   history_keep interval default '30 days',
   out promoted integer, out expired integer, out recovered integer, out ended integer, out removed integer,
@@ -72,6 +72,7 @@ begin
   -- Late, because enqueues for these accounts wait from here on.
   v_accounts := fairmill.add_up_accounts(jobs_max);
   perform fairmill.forget_claim_lists();
+  perform fairmill.end_lost_children();
   next_in_ms := case when greatest(promoted, expired, recovered + ended, v_accounts, v_turns.started,
     v_batches.checked) >= jobs_max then 0
     -- Another session has locked the next message of an order key: look again later.
@@ -90,5 +91,9 @@ begin
         and c.moved_at > now() + interval '2 seconds'
          and coalesce(c.not_before, '-infinity') not between now() and now() + interval '10 seconds' limit 1),
       (select min(w.lease_until) from fairmill.worker w where w.state = 'alive')) - clock_timestamp()) * 1000 end;
+  -- Rules of retention are walking along the history: small steps, one after the other.
+  if current_setting('fairmill.walking', true) = 'yes' then
+    next_in_ms := least(next_in_ms, 100);
+  end if;
 end
 $$;

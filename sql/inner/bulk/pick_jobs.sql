@@ -8,7 +8,8 @@
 -- Result: the jobs, when each ended (null: it lives), how many were looked at, the id of the last of them, and whether
 -- there may be more. All of one call are live, or all have ended: the two are locked in different orders.
 -- Plan expected: the primary keys of job and of the partitions of the history, merged by id up to the limit; for dead
--- ones their partial index.
+-- or cancelled ones alone their partial index. Days that the filter leaves out are not read then: that alone is asked
+-- of the index, because every other condition there would walk on without a bound.
 create or replace function fairmill.pick_jobs(states text[], filter jsonb, jobs_max integer, looks_max integer,
   after_id bigint, up_to_id bigint, out ids bigint[], out ends timestamptz[], out seen integer, out last_id bigint,
   out more boolean)
@@ -23,6 +24,8 @@ declare
   v_ids     bigint[];
   v_since   timestamptz := coalesce((filter ->> 'ended_since')::timestamptz, '-infinity');
   v_until   timestamptz := coalesce((filter ->> 'ended_until')::timestamptz, 'infinity');
+  v_first_day timestamptz := date_trunc('day', v_since, 'UTC');
+  v_last_day  timestamptz := date_trunc('day', v_until, 'UTC') + interval '24 hours';
   -- What is said about an end or an error, a live job does not fit.
   v_live    boolean;
   v_ended   boolean;
@@ -40,7 +43,7 @@ begin
     v_states := array(select s.state from jsonb_array_elements_text(filter -> 'states') as s (state)
       where s.state = any (states));
   end if;
-  v_live := v_states && '{scheduled,ready,blocked,running}'
+  v_live := not v_states <@ '{done,dead,cancelled}'
     and not filter ?| '{error_code,error_text,ended_since,ended_until}';
   v_ended := v_states && '{done,dead,cancelled}';
   if filter ? 'ids' then
@@ -54,11 +57,19 @@ begin
         h.created_at, h.error, v_payload is null or h.payload @> v_payload
       from fairmill.job_history h where v_ended and h.id = any (v_ids) and h.id > after_id and h.id <= up_to_id
       order by id;
-  elsif v_states <@ array['dead'] then
+  elsif v_states = array['dead'] then
     open v_rows for
       select h.id, h.ended_at, h.state, h.kind, h.queue, h.tenant, h.key, h.batch, h.tags,
         h.created_at, h.error, v_payload is null or h.payload @> v_payload as has_payload
-      from fairmill.job_history h where v_ended and h.state = 'dead' and h.id > after_id and h.id <= up_to_id
+      from fairmill.job_history h where h.state = 'dead' and h.id > after_id and h.id <= up_to_id
+        and h.ended_at >= v_first_day and h.ended_at < v_last_day
+      order by h.id limit looks_max;
+  elsif v_states = array['cancelled'] then
+    open v_rows for
+      select h.id, h.ended_at, h.state, h.kind, h.queue, h.tenant, h.key, h.batch, h.tags,
+        h.created_at, h.error, v_payload is null or h.payload @> v_payload as has_payload
+      from fairmill.job_history h where h.state = 'cancelled' and h.id > after_id and h.id <= up_to_id
+        and h.ended_at >= v_first_day and h.ended_at < v_last_day
       order by h.id limit looks_max;
   else
     open v_rows for

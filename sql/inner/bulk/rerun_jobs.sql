@@ -17,7 +17,7 @@ begin
       'timeout_ms', h.timeout_ms, 'tags', h.tags, 'uses', fairmill.uses_again(h.uses),
       'account', e.account, 'amount', e.amount,
       'idempotency_key', 'bulk ' || bulk_id || ', job ' || h.id))
-      || jsonb_build_object('payload', h.payload) order by h.id)
+      || jsonb_build_object('payload', h.payload) || fairmill.content_of(h.payload) order by h.id)
     into v_old, v_jobs
   from unnest(ids, ends) as picked (id, ended_at)
   join fairmill.job_history h on h.id = picked.id and h.ended_at = picked.ended_at

@@ -1,7 +1,8 @@
 -- The claim where limits are: as claim_lanes_v1, which calls it, but every job passes the limits of its queue, kind and
 -- tenant and the rate of its key.
 --  1. Lock the meters of the limits that count something, and see under the locks how much room each has
---  (room_of_limits); kinds whose providers are closed have none (add_closed_kinds).
+--  (room_of_limits); kinds whose providers are closed have none (add_closed_kinds), nor have kinds of a tenant whose
+--  budget is spent (closed_budgets).
 --  2. Take candidates lane by lane, as far as the room of their queue and tenant goes; leave out kinds that are closed.
 --  3. Let those go that are too many for a limit they share with others (fit_limits). They stay ready.
 --  4. Ask named limits (units_of_limits) and the rates of keys (rates_of_keys): a job that is over one becomes
@@ -10,20 +11,22 @@
 --  (list_running_ids);
 --     start them.
 -- Result: the claimed jobs; and one row with id null if a limit is closed now or a job was rate-limited. Its held_back:
---   limits     [{"scope", "name", "why": paused | cap | rate | provider, "open_in_ms": when a rate or a provider opens,
---              or a pause ends}, …]
+--   limits     [{"scope", "name", "why": paused | cap | rate | provider | budget, "open_in_ms": when a rate or a
+--              provider opens, a pause ends, or it is worth asking again}, …]. A budget keeps some kinds of its tenant
 --   cut        how many candidates were too many for a limit they share: where jobs_max was reached with them, lanes
 --              were not asked
 --   late       [[priority, tenant, count], …] jobs that were rate-limited by their key: the lane gave them, but not to
 --              the worker
 --   due_in_ms  when the first of these falls due
+--   exceptions true: jobs of these queues may start although something of theirs is paused (claim_exceptions_v1)
+--   exceptions given as ids: only these jobs, each in the lane beside it, and pauses do not hold them
 -- A claim that spends a rate is durable, whatever the caller says.
 -- Locks: 5 limit meter, 8 job (those that are free), 17 key meter (named limits, then keys), 21 claim list, 28
 -- provider (those that are free).
 create or replace function fairmill.claim_limited(
   worker_id text, queues text[], priorities smallint[], tenants text[], floors bigint[], quanta integer[], kinds text[],
     jobs_max integer, durable boolean,
-  list_no bigint)
+  list_no bigint, exceptions bigint[] default null)
 returns setof fairmill.claimed_job
 language plpgsql
 set enable_sort = off
@@ -46,12 +49,18 @@ declare
   v_held    jsonb;
   v_told    jsonb := '{}';
   v_spends  boolean;
+  v_spent   jsonb;      -- tenant → kinds that a spent budget keeps from starting
   v_row     fairmill.claimed_job;
 begin
-  v_limits := fairmill.room_of_limits(queues, kinds, tenants, quanta, jobs_max);
+  v_limits := fairmill.room_of_limits(queues, kinds, tenants, quanta, jobs_max, exceptions is not null);
   v_at := clock_timestamp();
   if exists (select from fairmill.provider p where p.closed_until is not null or p.crowded_until is not null) then
     v_limits := fairmill.add_closed_kinds(v_limits, kinds, v_at);
+  end if;
+  if exists (select from fairmill.budget b where b.closed_until is not null) then
+    v_spent := (select jsonb_object_agg(c.tenant, c.kinds) from (
+      select x.tenant, jsonb_agg(x.kind) as kinds from fairmill.closed_budgets(tenants, kinds, v_at) x
+      group by x.tenant) c);
   end if;
   select coalesce(array_agg(distinct g.facts ->> 'scope'), '{}'),
          coalesce(array_agg(g.facts ->> 'name')
@@ -61,32 +70,49 @@ begin
     into v_scopes, v_closed, v_capped, v_spends
   from jsonb_each(v_limits) as g (name, facts);
 
-  select coalesce(array_agg(ready.ctid), '{}'), coalesce(array_agg(ready.n), '{}'), array_agg(ready.id) into v_ctids,
-    v_lanes, v_ids
-  from (
-    select ready.ctid, ready.id, lane.n
-    from unnest(queues, priorities, tenants, floors, quanta) with ordinality as lane (queue, priority, tenant, floor,
-      quantum, n)
-    cross join lateral (select least(lane.quantum, (v_limits #> array['tenant ' || lane.tenant, 'room'])::integer,
-                                     (v_limits #> array['queue ' || lane.queue, 'room'])::integer) as quantum
-                                       offset 0) allowed
-    cross join lateral (
-      select r.ctid, r.id from fairmill.job r
-      where r.aside is null and r.state = 'ready'
-        and fairmill.level_v1(r.queue, r.priority) = fairmill.level_v1(lane.queue, lane.priority)
-          and r.queue = lane.queue
-        and (r.tenant, coalesce(r.turn_no, r.id)) > (lane.tenant, lane.floor) and r.tenant <= lane.tenant
-        and (kinds is null or r.kind = any (kinds)) and r.kind <> all (v_closed)
-        and (r.expire_at is null or r.expire_at > now())
-      order by r.tenant, coalesce(r.turn_no, r.id)
-      limit allowed.quantum
-      for update skip locked) ready
-    where allowed.quantum > 0
-    limit jobs_max) ready;
+  if exceptions is not null then
+    select coalesce(array_agg(ready.ctid), '{}'), coalesce(array_agg(ready.n), '{}'), array_agg(ready.id)
+      into v_ctids, v_lanes, v_ids
+    from (
+      select ready.ctid, ready.id, e.n from unnest(exceptions) with ordinality as e (id, n)
+      cross join lateral (
+        select r.ctid, r.id from fairmill.job r
+        join fairmill.pause_exception w on w.job_id = r.id and w.lease_no = r.lease_no
+        where r.id = e.id and r.aside is null and r.state = 'ready'
+          and (kinds is null or r.kind = any (kinds)) and r.kind <> all (v_closed)
+          and (v_spent is null or not coalesce(v_spent -> r.tenant ? r.kind, false))
+          and (r.expire_at is null or r.expire_at > now())
+        for update of r skip locked) ready
+      limit jobs_max) ready;
+  else
+    select coalesce(array_agg(ready.ctid), '{}'), coalesce(array_agg(ready.n), '{}'), array_agg(ready.id)
+      into v_ctids, v_lanes, v_ids
+    from (
+      select ready.ctid, ready.id, lane.n
+      from unnest(queues, priorities, tenants, floors, quanta) with ordinality as lane (queue, priority, tenant, floor,
+        quantum, n)
+      cross join lateral (select least(lane.quantum, (v_limits #> array['tenant ' || lane.tenant, 'room'])::integer,
+                                       (v_limits #> array['queue ' || lane.queue, 'room'])::integer) as quantum
+                                         offset 0) allowed
+      cross join lateral (
+        select r.ctid, r.id from fairmill.job r
+        where r.aside is null and r.state = 'ready'
+          and fairmill.level_v1(r.queue, r.priority) = fairmill.level_v1(lane.queue, lane.priority)
+            and r.queue = lane.queue
+          and (r.tenant, coalesce(r.turn_no, r.id)) > (lane.tenant, lane.floor) and r.tenant <= lane.tenant
+          and (kinds is null or r.kind = any (kinds)) and r.kind <> all (v_closed)
+          and (v_spent is null or not coalesce(v_spent -> lane.tenant ? r.kind, false))
+          and (r.expire_at is null or r.expire_at > now())
+        order by r.tenant, coalesce(r.turn_no, r.id)
+        limit allowed.quantum
+        for update skip locked) ready
+      where allowed.quantum > 0
+      limit jobs_max) ready;
+  end if;
 
   if cardinality(v_ctids) > 0 then
     -- Lanes of one tenant or queue share its room, and lanes hold jobs of several kinds.
-    if v_scopes && array['kind', 'queue']
+    if exceptions is not null or v_scopes && array['kind', 'queue']
       or (select count(distinct t.name) from unnest(tenants) as t (name)) < cardinality(tenants) then
       v_asked := cardinality(v_ctids);
       v_ctids := fairmill.fit_limits(v_ctids, v_limits);
@@ -134,6 +160,10 @@ begin
     end if;
     v_held := fairmill.closed_limits(v_limits, v_used, v_at);
   end if;
+  if v_spent is not null then
+    v_held := nullif(coalesce(v_held, '[]') || fairmill.lanes_of_spent(v_spent, queues, priorities, tenants),
+      '[]');
+  end if;
   if cardinality(v_ctids) > 0 then
     perform fairmill.record_claim(worker_id, list_no, v_ids);
     if cardinality(v_capped) > 0 then
@@ -163,6 +193,9 @@ begin
       j.batch,
       j.timeout_ms, j.trace, null::jsonb;
   if v_held is not null or v_late is not null then
+    if exists (select from fairmill.pause_exception e where e.queue = any (queues)) then
+      v_told := v_told || '{"exceptions": true}';
+    end if;
     v_row.held_back := jsonb_build_object('limits', coalesce(v_held, '[]')) || v_told || coalesce(v_late, '{}');
     return next v_row;
   end if;

@@ -1,5 +1,6 @@
 -- Reads a list of jobs as callers give it, once: defaults filled in, values checked, an id for each.
 --   jobs    array of objects: see enqueue_many_v1;  shared: what a job has unless it names its own
+--           content of a job: {"storage", "key"}, the file that has its payload
 -- Result: the jobs in the order given; each stands at its position.
 create or replace function fairmill.parse_jobs(jobs jsonb, shared jsonb)
 returns fairmill.new_job[]
@@ -89,6 +90,12 @@ begin
     select case when rule.debounce_ms is not null
       then v_now + least(rule.debounce_ms, rule.max_ms) * interval '1 millisecond'
       else coalesce(given.run_at, v_now + given.delay_ms * interval '1 millisecond', v_run_at) end as at offset 0) due;
+  if jsonb_path_exists(jobs, '$[*].content') then
+    insert into fairmill.content (storage, key, job_id)
+    select c.content ->> 'storage', c.content ->> 'key', j.id from unnest(v_jobs) as j
+    cross join lateral (select jobs -> (j.n::integer - 1) -> 'content' as content) c
+    where jsonb_typeof(c.content) = 'object';
+  end if;
   return coalesce(v_jobs, '{}');
 end
 $$;

@@ -46,6 +46,11 @@ begin
       state = case when v_stays then v_job.state else 'scheduled' end,
       aside = case when v_stays then nullif(v_job.state, 'ready') else 'scheduled' end
   where j.id = old_id;
+  -- Noted under its own id by this very transaction.
+  if newer.payload ? 'fairmill:stored' then
+    update fairmill.content c set job_id = old_id
+    where c.storage = newer.payload ->> 'storage' and c.key = newer.payload ->> 'key' and c.job_id = newer.id;
+  end if;
   outcome := 'replaced';
   due_in_ms := case when not v_stays then greatest(0, extract(epoch from v_at - now()) * 1000) end;
   if v_job.slot is not null and (v_slot is null or newer.limit_key is distinct from v_job.limit_key) then

@@ -43,6 +43,9 @@ begin
   if v_asks.uses then
     jobs := fairmill.check_uses(jobs);
   end if;
+  if v_asks.limits and exists (select from fairmill.budget b where b.closed_until is not null) then
+    jobs := fairmill.refuse_spent(jobs);
+  end if;
   if v_asks.credits then
     select c.jobs, c.left_over into jobs, v_left from fairmill.reserve_credits(jobs) c;
   end if;
@@ -65,7 +68,8 @@ begin
     select u.jobs, u.left_over, u.due_ms into jobs, v_left, v_due_ms
       from fairmill.store_unique_jobs(jobs, v_left, refused = 'none') u;
   end if;
-  perform fairmill.insert_jobs(array(select j from unnest(jobs) as j where j.unique_key is null));
+  perform fairmill.insert_jobs(case when v_asks.uniques
+    then array(select j from unnest(jobs) as j where j.unique_key is null) else jobs end);
   if v_asks.credits then
     perform fairmill.store_reservations(jobs);
   end if;

@@ -6,18 +6,21 @@
 create or replace function fairmill.closed_limits(limits jsonb, used jsonb, at timestamptz)
 returns jsonb
 language plpgsql
+set enable_sort = off
 as $$
 #variable_conflict use_column
 begin
   if limits @? '$.*.per_ms' then
     update fairmill.meter m set spent_at = s.new_spent_at, spent = s.new_spent, used_at = date_trunc('hour', at)
     from jsonb_each(limits) as g (name, facts)
-    cross join lateral (select o.use, o.scope, o.name, o.spent_at, o.spent from fairmill.meter o
-                        where o.use = 'start' and o.scope = g.facts ->> 'scope'
-                          and o.name = g.facts ->> 'name' offset 0) o
+    -- Backwards, as in lock_meters.
+    cross join lateral (select x.ctid as tid, x.spent_at, x.spent from fairmill.meter x
+                        where x.use = 'start' and x.scope = g.facts ->> 'scope'
+                          and x.name <= g.facts ->> 'name' and x.name >= g.facts ->> 'name'
+                        order by x.name desc limit 1) o
     cross join lateral fairmill.rate_spend(o.spent_at, o.spent, (g.facts -> 'limit')::integer,
       (g.facts -> 'per_ms')::bigint, g.facts ->> 'how', at, (used -> g.name)::integer) s
-    where g.facts ? 'per_ms' and used ? g.name and m.use = o.use and m.scope = o.scope and m.name = o.name;
+    where g.facts ? 'per_ms' and used ? g.name and m.ctid = o.tid;
   end if;
   return (
     select jsonb_agg(jsonb_build_object('scope', g.facts -> 'scope', 'name', g.facts -> 'name',
@@ -28,11 +31,14 @@ begin
           when g.facts ->> 'why' = 'paused' and g.facts ? 'open_at' then
             greatest(0, extract(epoch from (g.facts ->> 'open_at')::timestamptz - at)::float8 * 1000)
           when g.facts ? 'per_ms' and coalesce(g.facts ->> 'why', 'rate') = 'rate' then
-          (select greatest(0, extract(epoch from r.open_at - at)::float8 * 1000) from fairmill.meter m
+          (select greatest(0, extract(epoch from r.open_at - at)::float8 * 1000)
+           from (select x.spent_at, x.spent from fairmill.meter x
+                 where x.use = 'start' and x.scope = g.facts ->> 'scope'
+                   and x.name <= g.facts ->> 'name' and x.name >= g.facts ->> 'name'
+                 order by x.name desc limit 1) m
            cross join lateral fairmill.rate_room(m.spent_at, m.spent, (g.facts -> 'limit')::integer,
              (g.facts -> 'per_ms')::bigint, g.facts ->> 'how', at) r
-           where m.use = 'start' and m.scope = g.facts ->> 'scope' and m.name = g.facts ->> 'name'
-             and r.room <= 0) end))
+           where r.room <= 0) end))
     from jsonb_each(limits) as g (name, facts)
     where (g.facts -> 'room')::integer <= coalesce((used -> g.name)::integer, 0));
 end

@@ -1,4 +1,4 @@
--- Must jobs of these kinds be checked against limits when they are enqueued? Mostly not: one probe of three small
+-- Must jobs of these kinds be checked against limits when they are enqueued? Mostly not: one probe of four small
 -- indexes says so. In plpgsql, which keeps the plan: a function in SQL is planned again by every enqueue, view and all.
 create or replace function fairmill.has_limits_at_enqueue(kinds text[])
 returns boolean
@@ -9,7 +9,8 @@ declare
   v_has_rates boolean;
   v_has_keys  boolean;
 begin
-  select exists (select from fairmill.limit_setting g where g.rate_at = 'enqueue'),
+  select exists (select from fairmill.limit_setting g where g.rate_at = 'enqueue')
+        or exists (select from fairmill.budget b where b.closed_until is not null),
       exists (select from fairmill.key_limit)
         or exists (select from fairmill.key_limit_report t where not t.adopted)
     into v_has_rates, v_has_keys;

@@ -6,6 +6,7 @@
 create or replace function fairmill.list_running_ids(listed jsonb)
 returns void
 language plpgsql
+set enable_sort = off
 as $$
 #variable_conflict use_column
 begin
@@ -16,6 +17,8 @@ begin
     select x.ctid from jsonb_object_keys(listed) as l (name)
     cross join lateral (select m.ctid from fairmill.meter m where m.use = 'start'
       and m.scope = split_part(l.name, ' ', 1)
-      and m.name = substr(l.name, strpos(l.name, ' ') + 1) offset 0) x));
+      -- Backwards, as in lock_meters.
+      and m.name <= substr(l.name, strpos(l.name, ' ') + 1) and m.name >= substr(l.name, strpos(l.name, ' ') + 1)
+      order by m.name desc limit 1) x));
 end
 $$;

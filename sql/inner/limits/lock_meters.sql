@@ -9,11 +9,13 @@
 -- Locks: 5 limit meter, 16 enqueue meter or 17 key meter. Where some are missing, one insert goes through all of them
 -- in their order: its conflict waits for a session that makes the same one, and locks what is there. To lock those that
 -- exist and then to make the others would be two orders, and two callers could wait for each other.
--- Plan expected: one range of the primary key along the array of names. PostgreSQL before 17 does not make that plan
--- for sure (see meter_ctids): there the insert is the only way.
+-- Plan expected: two probes of the primary key per name, backwards: a meter is written by nearly every claim, and while
+-- an old snapshot is open no version of it can be removed. The newest stands last. The name is said as a range, because
+-- an equality would make the order by void.
 create or replace function fairmill.lock_meters(use text, scope text, names text[], are_sorted boolean default false)
 returns tid[]
 language plpgsql
+set enable_sort = off
 as $$
 #variable_conflict use_variable
 declare
@@ -30,13 +32,16 @@ begin
   end if;
   v_names := case when are_sorted then names
     else array(select distinct u.name collate "C" from unnest(names) as u (name) order by 1) end;
-  if current_setting('server_version_num')::integer >= 170000
-     and (select count(*) from fairmill.meter m where m.use = lock_meters.use and m.scope = lock_meters.scope
-       and m.name = any (v_names)) = cardinality(v_names) then
-    -- All of them exist, as a rule: one statement locks them in their order, at a third of what the insert takes.
-    v_ctids := array(select m.ctid from fairmill.meter m where m.use = lock_meters.use and m.scope = lock_meters.scope
-      and m.name = any (v_names)
-                      order by m.name for update);
+  if (select count(*) from unnest(v_names) as given (name)
+      where (select m.name from fairmill.meter m where m.use = lock_meters.use and m.scope = lock_meters.scope
+        and m.name <= given.name and m.name >= given.name order by m.name desc limit 1) is not null)
+    = cardinality(v_names) then
+    -- All of them exist, as a rule: they are locked in the order of the names.
+    v_ctids := array(
+      select there.ctid from unnest(v_names) as given (name)
+      cross join lateral (select m.ctid from fairmill.meter m where m.use = lock_meters.use
+        and m.scope = lock_meters.scope and m.name <= given.name and m.name >= given.name
+        order by m.name desc limit 1 for update) there);
     if cardinality(v_ctids) = cardinality(v_names) then
       return v_ctids;
     end if;

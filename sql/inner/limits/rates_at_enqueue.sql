@@ -27,7 +27,10 @@ declare
   v_at      timestamptz;
 begin
   -- Last of the checks, because a rate is spent: only for jobs that nothing else refuses.
-  if v_refused and all_or_none then
+  if v_refused and all_or_none
+    -- Mostly, limits are of another sort: then no job is looked at.
+    or not (exists (select from fairmill.limit_setting g where g.rate_at = 'enqueue')
+      or exists (select from fairmill.key_limit_in_force x where x.rate_at = 'enqueue')) then
     return jobs;
   end if;
   select jsonb_agg(jsonb_build_object('scope', r.scope, 'name', r.name, 'ns', r.ns, 'limit', r.rate_limit, 'per',

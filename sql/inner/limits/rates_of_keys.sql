@@ -101,7 +101,8 @@ begin
                         from fairmill.key_limit x where x.kind = w.limit_key::jsonb ->> 0
                           and x.rate_at = 'start' offset 0) r
     cross join lateral (select x.ctid as tid, x.spent_at, x.spent from fairmill.meter x where x.use = 'start'
-      and x.scope = 'key' and x.name = w.limit_key offset 0) m
+      -- Backwards, as in lock_meters.
+      and x.scope = 'key' and x.name <= w.limit_key and x.name >= w.limit_key order by x.name desc limit 1) m
     left join lateral (select x.run_at from fairmill.job x where x.limit_key = w.limit_key and x.aside = 'scheduled'
       and x.rate_limited
                        order by x.run_at desc limit 1) last on true

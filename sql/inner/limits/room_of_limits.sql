@@ -2,7 +2,8 @@
 -- Result: by scope and name ("tenant acme") an object: scope, name, room (how many may start now; 0: closed), why it is
 -- closed (paused | cap | rate), free (room under the cap) if there is a cap, limit, per_ms and how if there is a rate,
 -- open_at (when a rate opens, or a pause ends). Only limits that say something are in it.
---   quanta    beside tenants: how many are wanted of each;  jobs_max: how many in all
+--   quanta         beside tenants: how many are wanted of each;  jobs_max: how many in all
+--   despite_pause  pauses hold nothing back; all other limits do
 -- What runs under a cap is in the list of its meter, with some that have ended since. Where the list leaves more room
 -- than is wanted, the list is not checked; otherwise it is compacted to the jobs that still run.
 -- Locks: 5 limit meter.
@@ -10,9 +11,10 @@
 -- asked for by its name (offset 0), whatever the statistics say: from the side of the limits it would be a walk along
 -- all names for every limit there is.
 create or replace function fairmill.room_of_limits(queues text[], kinds text[], tenants text[], quanta integer[],
-  jobs_max integer)
+  jobs_max integer, despite_pause boolean default false)
 returns jsonb
 language plpgsql
+set enable_sort = off
 as $$
 #variable_conflict use_column
 declare
@@ -46,31 +48,32 @@ begin
   end loop;
 
   for v_list in
-    select g.scope, g.name, kept.ids
+    select m.tid, kept.ids
     from (select 'queue' as scope, u.name from unnest(v_queues) as u (name)
           union all select 'kind', u.name from unnest(v_kinds) as u (name)
           union all select 'tenant', u.name from unnest(v_tenants) as u (name)) own
     cross join lateral (select x.scope, x.name, x.max_running from fairmill.limit_setting x where x.scope = own.scope
       and x.name = own.name and x.max_running is not null offset 0) g
-    cross join lateral (select x.running_ids from fairmill.meter x where x.use = 'start' and x.scope = g.scope
-      and x.name = g.name
-      and g.max_running - cardinality(x.running_ids) <= case g.scope when 'tenant' then (v_wanted -> g.name)::integer
-        else jobs_max end offset 0) m
+    -- Backwards, as in lock_meters; here and below.
+    cross join lateral (select y.tid, y.running_ids
+      from (select x.ctid as tid, x.running_ids from fairmill.meter x where x.use = 'start' and x.scope = g.scope
+        and x.name <= g.name and x.name >= g.name order by x.name desc limit 1) y
+      where g.max_running - cardinality(y.running_ids) <= case g.scope when 'tenant'
+        then (v_wanted -> g.name)::integer else jobs_max end offset 0) m
     cross join lateral (select array(select j.id from fairmill.job j where j.id = any (m.running_ids)
       and j.state = 'running') as ids offset 0) kept
     where cardinality(kept.ids) < cardinality(m.running_ids)
   loop
-    update fairmill.meter m set running_ids = v_list.ids where m.use = 'start' and m.scope = v_list.scope
-      and m.name = v_list.name;
+    update fairmill.meter m set running_ids = v_list.ids where m.ctid = v_list.tid;
   end loop;
 
   v_at := clock_timestamp();
   return coalesce((
     select jsonb_object_agg(g.scope || ' ' || g.name, jsonb_strip_nulls(jsonb_build_object(
         'scope', g.scope, 'name', g.name,
-        'room', case when g.paused_at is not null then 0 when coalesce(cap.free, rate.room) is not null
+        'room', case when pause.holds then 0 when coalesce(cap.free, rate.room) is not null
           then greatest(0, least(cap.free, rate.room)) end,
-        'why', case when g.paused_at is not null then 'paused' when cap.free <= 0 then 'cap' when rate.room <= 0
+        'why', case when pause.holds then 'paused' when cap.free <= 0 then 'cap' when rate.room <= 0
           then 'rate' end,
         'free', cap.free,
         'limit', case when g.rate_at = 'start' then g.rate_limit end, 'per_ms', case when g.rate_at = 'start'
@@ -83,12 +86,13 @@ begin
     -- Read again under the locks: a limit that was changed meanwhile is changed.
     cross join lateral (select x.* from fairmill.limit_in_force x where x.scope = own.scope
       and x.name = own.name offset 0) g
+    cross join lateral (select g.paused_at is not null and not despite_pause as holds) pause
     left join lateral (select x.running_ids, x.spent_at, x.spent from fairmill.meter x where x.use = 'start'
-      and x.scope = g.scope and x.name = g.name offset 0) m on true
+      and x.scope = g.scope and x.name <= g.name and x.name >= g.name order by x.name desc limit 1) m on true
     left join lateral (select g.max_running - coalesce(cardinality(m.running_ids), 0) as free
-      where g.max_running is not null and g.paused_at is null) cap on true
+      where g.max_running is not null and not pause.holds) cap on true
     left join lateral (select r.room, r.open_at
       from fairmill.rate_room(m.spent_at, m.spent, g.rate_limit, g.rate_per_ms, g.rate_how, v_at) r
-        where g.rate_at = 'start' and g.paused_at is null offset 0) rate on true), '{}');
+        where g.rate_at = 'start' and not pause.holds offset 0) rate on true), '{}');
 end
 $$;

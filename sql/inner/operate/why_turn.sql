@@ -72,6 +72,13 @@ begin
   select count(*) filter (where l.priority = v_job.priority and l.tenant <> v_job.tenant), count(*)
     filter (where l.priority > v_job.priority)
     into v_beside, v_above from fairmill.lanes_v1(v_job.queue, lanes_max => 1000) l;
+  -- One that may start despite a pause is asked for by its id.
+  if exists (select from fairmill.pause_exception e where e.job_id = why_turn.job_id
+    and e.lease_no = v_job.lease_no) then
+    return query select 'turn', true, 'It goes before the others of its lane, which are paused.',
+      jsonb_build_object('let_through', true);
+    return;
+  end if;
   v_next := v_ahead = 0 and v_beside = 0 and v_above = 0;
   return query select 'turn', v_next,
     case when v_next then 'It is the next: no job waits before it. A worker takes it as soon as it has free capacity.'

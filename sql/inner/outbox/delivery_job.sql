@@ -17,5 +17,5 @@ as $$
     'key', message -> 'key',
     'run_at', coalesce((message ->> 'run_at')::timestamptz,
       now() + (message ->> 'delay_ms')::float8 * interval '1 millisecond'),
-    'expire_ms', message -> 'expire_ms'))
+    'expire_ms', message -> 'expire_ms', 'trace', (message ->> 'trace')::fairmill.trace))
 $$;

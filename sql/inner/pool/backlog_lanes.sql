@@ -2,8 +2,8 @@
 --   queues_wanted  null: all;  kinds_handled: kinds that have a handler; null: every kind
 -- Result: rows with
 --   reason   runnable; no handler; paused, rate: by the settings of its tenant, queue or kind; tenant cap, queue cap,
---            kind cap; provider closed: one that its kind needs takes no calls. Under a cap or a rate as many as have
---            room are runnable
+--            kind cap; provider closed: one that its kind needs takes no calls; budget spent: one of its tenant. Under
+--            a cap or a rate as many as have room are runnable
 --   is_more  at least so many
 -- and, where lanes were left out because there are too many, one more row with the reason null.
 -- 1000 jobs of a lane, 2000 lanes and 20,000 jobs in all lanes are looked at.
@@ -19,6 +19,10 @@ declare
   c_jobs   constant integer := 20000;
   v_limits boolean := exists (select from fairmill.limit_setting)
     or exists (select from fairmill.provider p where p.closed_until is not null or p.crowded_until is not null);
+  -- tenant → kinds that a spent budget keeps from starting
+  v_spent  jsonb := (select jsonb_object_agg(c.tenant, c.kinds) from (
+    select x.tenant, jsonb_agg(x.kind) as kinds from fairmill.closed_budgets(null, null, clock_timestamp()) x
+    group by x.tenant) c);
   v_rooms  jsonb := '{}';    -- by scope and name: {room, why}, what is left of it; only what has a limit is kept
   v_lanes  integer := 0;
   v_looked integer := 0;
@@ -61,6 +65,9 @@ begin
         if kinds_handled is not null and v_lane.kind <> all (kinds_handled) then
           v_room := 0;
           v_why := 'no handler';
+        elsif v_spent -> v_tenant ? v_lane.kind then
+          v_room := 0;
+          v_why := 'budget spent';
         else
           foreach v_limit in array v_names loop
             if not v_rooms ? v_limit then

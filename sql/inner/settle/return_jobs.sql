@@ -1,7 +1,7 @@
 -- The half of settle_v1 for jobs that wait for another turn: retry, snooze, release. Answers how many it changed, the
--- queues that got an old id back, and the keys of which a slot may have become free: who waits for its moment gives its
--- slot up, except where slots are held from enqueue to end (refuse). Who is released keeps it. A snooze that names its
--- waits is for signals (wait_until): where one has come in the meantime, the job is released.
+-- queues that got an old id back, and the keys of which a slot may have become free: a job that waits for its time
+-- gives its slot up, except where slots are held from enqueue to end (refuse). A released job keeps it. A snooze that
+-- names its waits is for signals (wait_until): where one has come in the meantime, the job is released.
 -- A release puts the job back at once; but one that is released again and again within seconds waits longer each time,
 -- from the fourth on:
 -- 0.1 s, doubled up to a minute. released says how often, and why the last time (reason in the details): why_v1 tells

@@ -2,7 +2,8 @@
 -- of jobs that ended, ticks of schedules, steps of jobs that are gone, messages that were sent or given up, batches
 -- that are over, unique keys whose period is over, unused meters, figures of workers, logs, entries of caches, alerts
 -- that are over, and workers that are gone, in bounded portions. Never waits long for a lock: what is busy now is
--- removed by a later call.
+-- removed by a later call. Where rules keep some jobs for another time, a step of theirs is done as well, and a day is
+-- dropped when no rule keeps a job of it (walk_history, is_day_over).
 -- Locks: 4 worker, 7 ended job, 9 step, 10 message, 11 tree, 14 idempotency key, 16 enqueue meter, 17 key meter, 18
 -- unique key, 23 observation, 30 call record, 31 cache entry (of each those that are free).
 -- Plan expected: a probe of job's indexes for each old key and each gone worker. Asked by a subquery for one value,
@@ -19,11 +20,28 @@ declare
   v_name    text;
   v_count   integer;
   v_removed integer := 0;
+  v_ruled   boolean := exists (select from fairmill.retention_rule);
 begin
+  -- Told to the caller, which has no rights on these tables: more steps are to come.
+  perform set_config('fairmill.walking', 'no', true);
+  if v_ruled then
+    -- A session that makes partitions of the history holds the lock: a later call goes on.
+    begin
+      v_removed := fairmill.walk_history(history_keep);
+    exception when lock_not_available then
+      null;
+    end;
+    if exists (select from fairmill.retention_walk w where w.ended_at is null
+        and w.moved_at > now() - interval '1 minute') then
+      perform set_config('fairmill.walking', 'yes', true);
+    end if;
+    delete from fairmill.retention_walk w where to_regclass('fairmill.' || quote_ident(w.part)) is null;
+  end if;
   for v_name in
     select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
     where i.inhparent = 'fairmill.job_history'::regclass and c.relname ~ '^job_history_\d{8}$'
       and to_date(right(c.relname, 8), 'YYYYMMDD') + 1 <= v_before
+      and (not v_ruled or fairmill.is_day_over(c.relname, to_date(right(c.relname, 8), 'YYYYMMDD') + 1))
     order by c.relname
   loop
     begin
@@ -38,7 +56,7 @@ begin
   -- another session makes partitions of the rest.
   begin
     delete from fairmill.job_history_rest r where r.ctid = any (array(
-      select x.ctid from fairmill.job_history_rest x where x.ended_at < v_before
+      select x.ctid from fairmill.job_history_rest x where not v_ruled and x.ended_at < v_before
         order by x.ended_at limit rows_max for update skip locked));
     get diagnostics v_count = row_count;
     v_removed := v_removed + v_count;
@@ -72,7 +90,7 @@ begin
   get diagnostics v_count = row_count;
   v_removed := v_removed + v_count;
 
-  -- Steps stay for as long as their job does, live or ended. Who makes partitions is in the way here, too.
+  -- Steps stay for as long as their job does, live or ended. A session that makes partitions is in the way here, too.
   begin
     delete from fairmill.step s where s.ctid = any (array(
       select x.ctid from fairmill.step x

@@ -82,7 +82,7 @@ function tableFor(page: readonly Batch[], out: Output): string {
     String(batch.cancelled),
     shownLive(batch.live),
     relative(batch.createdAt, nowMs),
-    batch.completedAt === null ? "" : relative(batch.completedAt, nowMs),
+    batch.endedAt === null ? "" : relative(batch.endedAt, nowMs),
   ]);
   return tableOf(
     ["ID", "STATE", "NAME", "TENANT", "DONE", "DEAD", "CANCELLED", "LIVE", "CREATED", "ENDED"],
@@ -117,7 +117,7 @@ export function factsOf(batch: Batch, coloured: boolean): string {
     ["lost", lost > 0 ? `${lost} held it open and did not come back` : null],
     ["called", called.length > 0 ? called.join(", ") : null],
     ["created", at(batch.createdAt)],
-    ["ended", at(batch.completedAt)],
+    ["ended", at(batch.endedAt)],
     ["cancel", batch.cancelRequestedAt && `asked for ${at(batch.cancelRequestedAt)}`],
   ];
   const what = batch.role.charAt(0).toUpperCase() + batch.role.slice(1);
@@ -141,7 +141,7 @@ export function cancelCommand(role: Role): CliCommand {
     run: async ({ args: [id], options, out }) => {
       await withClient(await findTarget(options), async (client) => {
         const before = await find(client, role, id);
-        const hadEnded = before.completedAt !== null;
+        const hadEnded = before.endedAt !== null;
         const state = hadEnded ? before.state : await client.batches.cancel(id);
         const live = state === "pending" ? (await client.batches.get(id))?.live : 0;
         const words = hadEnded

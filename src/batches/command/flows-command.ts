@@ -39,7 +39,7 @@ function pictureOf(flow: Flow, out: Output): string {
   const legend = Object.entries(MARKS).flatMap(([state, mark]) =>
     states.has(state as "failed") ? `${mark} ${state}` : [],
   );
-  const again = failed.length > 0 && flow.completedAt !== null ? `\nRun it again: fairmill flows retry ${flow.id}` : "";
+  const again = failed.length > 0 && flow.endedAt !== null ? `\nRun it again: fairmill flows retry ${flow.id}` : "";
   return `${picture}\n\n${legend.join("  ")}${again}`;
 }
 

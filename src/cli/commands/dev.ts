@@ -1,10 +1,11 @@
-// `fairmill dev`: everything that a project needs while it is written: PostgreSQL, the schema, and a worker that is replaced by a new
-// one when a file of the project changes.
+// `fairmill dev`: everything that a project needs while it is written: PostgreSQL, the schema, the dashboard, and a worker that is replaced by
+// a new one when a file of the project changes.
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import type { EmbeddedPostgres } from "../../embedded/index.js";
 import { type Call, defineCommand } from "../command.js";
 import { CONFIG_NAMES, exists, findConfig, shownPath } from "../config-file.js";
+import { type DevDashboard, startDevDashboard } from "../dev-dashboard.js";
 import { type DevFacts, type DevProcess, startDevProcess } from "../dev-process.js";
 import type { ExitCode } from "../failure.js";
 import type { Output } from "../output.js";
@@ -15,10 +16,10 @@ import { declareWorkerFlags, sayStopping, type WorkerFlags } from "../worker-fro
 
 export const dev = defineCommand<WorkerFlags>({
   name: "dev",
-  summary: "PostgreSQL, the schema and a worker for a project that is being written",
+  summary: "PostgreSQL, the schema, the dashboard and a worker for a project that is being written",
   description: `Starts a PostgreSQL of the project's own in ${EMBEDDED_FOLDER}, unless --database-url or DATABASE_URL names another one;
-applies the schema; runs the handlers of the config, and runs them anew when the config or a file that it imports changes. Ctrl-C stops all of it.
-The data stays for the next time.`,
+applies the schema; serves the dashboard on this machine; runs the handlers of the config, and runs them anew when the config or a file that it imports
+changes. Ctrl-C stops all of it. The data stays for the next time.`,
   examples: [
     ["fairmill dev", "start; other commands in this folder find the same database"],
     ["DATABASE_URL=postgres://… fairmill dev", "with a PostgreSQL that runs already"],
@@ -53,17 +54,29 @@ async function untilStopped(call: Call<WorkerFlags, []>, place: Place): Promise<
   if (path === undefined) {
     const schema = schemaSaid(options);
     const applied = await withClient({ databaseUrl, schema }, (client) => client.migrate());
-    out.result({ ...facts, applied, worker: null }, wordsOf(place, { applied }));
-    await place.signals.first;
+    const dashboard = startDevDashboard(placeArguments(call, path), databaseUrl);
+    try {
+      const url = await dashboard.url;
+      out.result({ ...facts, applied, dashboard: url ?? null, worker: null }, wordsOf(place, { applied }, url));
+      await place.signals.first;
+    } finally {
+      await dashboard.stop();
+    }
     return 0;
   }
   const worker = new ReloadedWorker(processArguments(call, path), databaseUrl, out);
+  let dashboard: DevDashboard | undefined;
   try {
     const ready = await Promise.race([worker.start(), place.signals.first]);
-    if (ready) out.result({ ...facts, applied: ready.applied, worker: await worker.id }, wordsOf(place, ready));
+    if (ready) {
+      // Only now: a config that cannot be loaded is told once, by the worker.
+      dashboard = startDevDashboard(placeArguments(call, path), databaseUrl);
+      const [url, id] = await Promise.all([dashboard.url, worker.id]);
+      out.result({ ...facts, applied: ready.applied, dashboard: url ?? null, worker: id }, wordsOf(place, ready, url));
+    }
     await Promise.race([place.signals.first, worker.failed]);
   } finally {
-    await worker.stop();
+    await Promise.all([worker.stop(), dashboard?.stop()]);
   }
   return worker.hasFailed ? 1 : 0;
 }
@@ -151,11 +164,15 @@ class ReloadedWorker {
   }
 }
 
+const placeArguments = ({ options }: Pick<Call<WorkerFlags, []>, "options">, path: string | undefined): string[] => [
+  ...(path === undefined ? [] : ["--config", path]),
+  ...(options.schema === undefined ? [] : ["--schema", options.schema]),
+];
+
 function processArguments({ options }: Call<WorkerFlags, []>, path: string): string[] {
-  const { concurrency, queue = [], grace, schema, json } = options;
+  const { concurrency, queue = [], grace, json } = options;
   return [
-    ...["dev-worker", "--config", path],
-    ...(schema === undefined ? [] : ["--schema", schema]),
+    ...["dev-worker", ...placeArguments({ options }, path)],
     ...(concurrency === undefined ? [] : ["--concurrency", String(concurrency)]),
     ...queue.flatMap((name) => ["--queue", name]),
     ...(grace === undefined ? [] : ["--grace", String(grace)]),
@@ -173,7 +190,11 @@ async function startPostgres(configPath: string | undefined): Promise<EmbeddedPo
   return await startEmbedded({ dataDir });
 }
 
-function wordsOf({ databaseUrl, path, postgres }: Place, facts: Pick<DevFacts, "applied"> & Partial<DevFacts>): string {
+function wordsOf(
+  { databaseUrl, path, postgres }: Place,
+  facts: Pick<DevFacts, "applied"> & Partial<DevFacts>,
+  dashboard: string | undefined,
+): string {
   const folder = relative(process.cwd(), join(path === undefined ? process.cwd() : dirname(path), EMBEDDED_FOLDER));
   const lines = [`Database  ${shownUrl(databaseUrl)}`];
   if (postgres) {
@@ -183,6 +204,7 @@ function wordsOf({ databaseUrl, path, postgres }: Place, facts: Pick<DevFacts, "
       lines.push("Note      the config's databaseUrl is not used: dev takes its own PostgreSQL or DATABASE_URL");
   }
   lines.push(`Schema    ${facts.applied.length === 0 ? "up to date" : "brought up to date"}`);
+  if (dashboard !== undefined) lines.push(`Dashboard ${dashboard}`);
   if (path === undefined) lines.push(`Worker    none: there is no ${CONFIG_NAMES[0]} here or above`);
   else if (!facts.hasHandlers) lines.push(`Worker    none: ${shownPath(path)} has no handlers`);
   lines.push("Ctrl-C stops everything.");

@@ -5,7 +5,7 @@
 //  2. These ids stay in doubt as a window, with the number of transactions below its bound that ran. That number only falls: where it is the
 //     same as at the last look, nothing can have come in.
 //  3. When all of them have ended, one more look sees everything that will ever come in there, and the window is closed. While some run for
-//     long, it is looked at again whenever others have ended, by looks that are thorough; those beside a claim are not.
+//     long, it is looked at again whenever others have ended, by looks that are thorough; those beside a claim are not, but for the last hundred ids.
 
 /** What a look says of the ids it covers. */
 export interface Look {
@@ -72,6 +72,11 @@ export class Arrivals {
   /** Whether late commits are found without a look at all lanes. */
   get isProving(): boolean {
     return this.#look?.nextXid !== undefined;
+  }
+
+  /** A transaction that ran at the last look may still bring jobs below the newest id. */
+  get isOpen(): boolean {
+    return !this.isProving || this.#windows.length > 0;
   }
 
   /** The lowest id under which a job may come in that no look has seen. */

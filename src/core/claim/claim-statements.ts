@@ -51,7 +51,10 @@ export interface ClaimAnswer {
   readonly cut: number;
   /** When the first of the late ones falls due. */
   readonly dueInMs: number | undefined;
-  readonly news: News | undefined;
+  /** Jobs of the queue may start although something of theirs is paused: see claim-exceptions. */
+  readonly hasExceptions: boolean;
+  /** Behind the claim on the same line. Undefined, or resolves to it: there are none. */
+  readonly news: Promise<News | undefined> | undefined;
 }
 
 /** Of a job that is run for the first time, as most are. */
@@ -80,18 +83,24 @@ interface NewsRow {
   still_running: number[];
 }
 
-/** The lanes of a queue with ready jobs, highest priority first, `lanesMax` at a time. */
+/** The lanes of a queue with ready jobs, highest priority first, `lanesMax` at a time; rows are `WaitingLane`. */
+export const lanesStatement = (queue: string, after: LaneName | undefined, lanesMax: number): Statement => [
+  LANES,
+  [queue, after?.priority ?? null, after?.tenant ?? null, lanesMax],
+];
+
 export function readLanes(
   db: Database,
   queue: string,
   after: LaneName | undefined,
   lanesMax: number,
 ): Promise<WaitingLane[]> {
-  return db.query<WaitingLane>(LANES, [queue, after?.priority ?? null, after?.tenant ?? null, lanesMax]);
+  const [text, values] = lanesStatement(queue, after, lanesMax);
+  return db.query<WaitingLane>(text, values);
 }
 
 /** In the order of the columns. */
-type ClaimRow = readonly [
+export type ClaimRow = readonly [
   id: string | null,
   leaseNo: string,
   priority: string | null,
@@ -116,13 +125,14 @@ interface HeldBack {
   cut?: number;
   late?: [priority: number, tenant: string, count: number][];
   due_in_ms?: number;
+  exceptions?: true;
 }
 
 /** The lane of the first probe, the worker's first kind, and what is the same for all rows. */
 type Asked = Pick<Claim, "worker" | "queue" | "priority" | "tenant" | "kind" | "listNo">;
 
 /** What a row leaves out is as it was asked for, or as usual. */
-function toClaim(row: ClaimRow, asked: Asked): Claim {
+export function toClaim(row: ClaimRow, asked: Asked): Claim {
   const [id, leaseNo, priority, tenant, kind, key, attempt, crashes, maxAttempts, payload, batch, timeoutMs, trace] =
     row;
   return {
@@ -196,7 +206,7 @@ export async function readFirstReady(
 const toFirsts = (rows: unknown[] = []): Map<number, string> =>
   new Map((rows as { n: number; id: string }[]).map(({ n, id }) => [n - 1, id]));
 
-/** Claims along the probes of one queue, and looks for news in the same round trip if there is something to ask. */
+/** Claims along the probes of one queue, and looks for news in the same round trip if there is something to ask. Resolves when the claim is answered. */
 export async function claimAlong(
   db: Database,
   worker: string,
@@ -222,9 +232,8 @@ export async function claimAlong(
     ],
     "texts",
   ];
-  const [claimed, news] = await db.pipeline(newsOf ? [claim, newsStatement(queue, kinds, newsOf, false)] : [claim]);
-  if (claimed!.status === "rejected") throw claimed!.reason;
-  const rows = claimed!.value as ClaimRow[];
+  const [claimed, news] = await db.pipelineEach(newsOf ? [claim, newsStatement(queue, kinds, newsOf, false)] : [claim]);
+  const rows = (await claimed) as ClaimRow[];
   const told = heldBackOf(rows);
   const [{ priority, tenant }] = probes as readonly [Probe];
   const asked: Asked = { worker, queue, priority, tenant, kind: kinds[0]!, listNo };
@@ -234,7 +243,11 @@ export async function claimAlong(
     late: (told.late ?? []).map(([priority, tenant, count]) => ({ priority, tenant, count })),
     cut: told.cut ?? 0,
     dueInMs: told.due_in_ms,
-    news: news?.status === "fulfilled" ? toNews(news.value as NewsRow[]) : undefined,
+    hasExceptions: told.exceptions === true,
+    news: news?.then(
+      (found) => toNews(found as NewsRow[]),
+      () => undefined,
+    ),
   };
 }
 

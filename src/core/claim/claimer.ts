@@ -10,6 +10,7 @@ import type { Database } from "../../db/database.js";
 import type { Claim } from "../job/claim.js";
 import type { Returned } from "../settle/settle-statements.js";
 import { byLane, lateOf } from "./by-lane.js";
+import { claimExceptions } from "./claim-exceptions.js";
 import { ClaimListNumbers } from "./claim-list-numbers.js";
 import {
   type ClaimAnswer,
@@ -56,6 +57,13 @@ export interface ClaimContext {
 
 /** A job that has ended: in which list it was, and which limits it may have made room in. */
 type Ended = Pick<Claim, "queue" | "tenant" | "kind" | "listNo">;
+
+/** What one claim asks of a queue. */
+interface Part {
+  readonly view: QueueView;
+  readonly jobsMax: number;
+  readonly probes: readonly Probe[];
+}
 
 /** Lanes read by one statement; a longer list is read page by page, one page a turn. */
 const PAGE_LANES = 5_000;
@@ -111,6 +119,11 @@ export class Claimer {
     return this.#views.some((view) => (queue === undefined || view.name === queue) && view.hasWork(nowMs));
   }
 
+  /** Whether a transaction that ran at the last look at a queue may still bring jobs of which no notification may come. */
+  get isInDoubt(): boolean {
+    return this.#views.some((view) => view.arrivals.isOpen);
+  }
+
   /** How long until something that limits hold back in these queues, or in any, is worth a try; infinite: unknown. */
   opensInMs(queues?: Iterable<string>): number {
     const asked = queues && new Set(queues);
@@ -141,12 +154,19 @@ export class Claimer {
       for (const view of this.#views) if (view.name === queue) view.ring.returned({ priority, tenant }, id);
   }
 
-  /** Claims up to the demand of each queue, for the worker of this name. */
-  async claim(worker: string, demand: ReadonlyMap<string, number>): Promise<Claim[]> {
+  /**
+   * Claims up to the demand of each queue, for the worker of this name. `take` is called with the claims, if there are any, as soon as they are known: news that
+   * come behind them are awaited, but not by their handlers.
+   */
+  async claim(
+    worker: string,
+    demand: ReadonlyMap<string, number>,
+    take: (claims: Claim[]) => void = () => {},
+  ): Promise<Claim[]> {
     this.#freedMeanwhile = [];
     this.#arrivedMeanwhile = [];
     try {
-      return await this.#claim(worker, demand);
+      return await this.#claim(worker, demand, take);
     } finally {
       this.#freedMeanwhile = undefined;
       const arrived = this.#arrivedMeanwhile;
@@ -155,12 +175,19 @@ export class Claimer {
     }
   }
 
-  async #claim(worker: string, demand: ReadonlyMap<string, number>): Promise<Claim[]> {
+  async #claim(worker: string, demand: ReadonlyMap<string, number>, take: (claims: Claim[]) => void): Promise<Claim[]> {
     const wanting = this.#views.filter((view) => (demand.get(view.name) ?? 0) > 0);
     const nowMs = this.#clock.monotonic();
     await Promise.all(
       wanting.filter((view) => view.needsLook(nowMs, this.#options.rescanMs)).map((view) => this.#look(view)),
     );
+
+    for (const view of wanting) {
+      const claims = await this.#claimExceptions(worker, view, demand.get(view.name)!);
+      if (claims.length === 0) continue;
+      take(claims);
+      return claims;
+    }
 
     const parts = wanting
       .filter((view) => view.closed.opensAtMs <= nowMs)
@@ -172,10 +199,10 @@ export class Claimer {
       .filter(({ probes }) => probes.length > 0);
     if (parts.length === 0) return [];
     // One statement per queue, because each stops at its own demand; together still one round trip each in parallel.
-    const claims = await Promise.all(
-      parts.map(({ view, jobsMax, probes }) => this.#claimFrom(worker, view, jobsMax, probes)),
-    );
-    return claims.length === 1 ? claims[0]! : interleave(claims);
+    if (parts.length === 1) return this.#claimFrom(worker, parts[0]!, take);
+    const claims = interleave(await Promise.all(parts.map((part) => this.#claimFrom(worker, part, () => {}))));
+    if (claims.length > 0) take(claims);
+    return claims;
   }
 
   /** Asks for news; in a round proves lanes; and looks at all lanes, a page at a time, where that is due. */
@@ -233,8 +260,9 @@ export class Claimer {
     if (news.isDue) this.#bus.tell("due", 0);
   }
 
-  /** Claims along the probes, and reports the outcome to the ring. */
-  async #claimFrom(worker: string, view: QueueView, jobsMax: number, probes: readonly Probe[]): Promise<Claim[]> {
+  /** Claims along the probes, reports the outcome to the ring, and hears the news behind the claim. */
+  async #claimFrom(worker: string, part: Part, take: (claims: Claim[]) => void): Promise<Claim[]> {
+    const { view, jobsMax, probes } = part;
     const listNo = this.#listNumbers.take();
     const answer = await claimAlong(
       this.#db,
@@ -260,10 +288,25 @@ export class Claimer {
       late,
     );
     view.hold(closings);
+    view.hasExceptions = answer.hasExceptions;
     this.#tellThrottled(worker, view.name, answer);
-    if (news) this.#hear(view, news);
     if (dueInMs !== undefined) this.#bus.tell("due", dueInMs);
-    return interleave(lanes.filter((lane) => lane.length > 0));
+    const mixed = interleave(lanes.filter((lane) => lane.length > 0));
+    if (mixed.length > 0) take(mixed);
+    const heard = await news;
+    if (heard) this.#hear(view, heard);
+    return mixed;
+  }
+
+  /** In a claim of their own: should it fail, no other job is claimed and lost. */
+  async #claimExceptions(worker: string, view: QueueView, demand: number): Promise<Claim[]> {
+    if (!view.hasExceptions) return [];
+    view.hasExceptions = false;
+    const { kinds, jobsMax } = this.#options;
+    const listNo = this.#listNumbers.take();
+    const claims = await claimExceptions(this.#db, worker, view.name, kinds, Math.min(jobsMax, demand), listNo);
+    this.#listNumbers.fill(listNo, claims.length);
+    return claims;
   }
 
   /** A pause is an operator's wish, no limit. */

@@ -1,11 +1,14 @@
 // What a limit held back from a claim, so that the worker does not ask again too early.
 
+/** What caps, rates and pauses may be set for. */
+export type LimitScope = "queue" | "kind" | "tenant";
+
 export interface ClosedLimit {
-  readonly scope: "queue" | "kind" | "tenant";
+  readonly scope: LimitScope;
   /** Of the queue, the kind or the tenant. */
   readonly name: string;
-  /** `provider`: one that the kind needs takes no calls. */
-  readonly why: "paused" | "cap" | "rate" | "provider";
+  /** `provider`: one that the kind needs takes no calls; `budget`: one of the tenant is spent, and keeps those of its kinds that call providers. */
+  readonly why: "paused" | "cap" | "rate" | "provider" | "budget";
   /** When it is worth asking again; null: unknown. */
   readonly openInMs: number | null;
 }

@@ -18,6 +18,8 @@ export interface Closing {
   readonly untilMs: number;
   /** A job that ends here may open it earlier. */
   readonly isFreeable: boolean;
+  /** Only some jobs of its lanes are held back: the others were given, from above those. */
+  readonly isPartial?: boolean;
 }
 
 /** Where it is unknown when to ask again. */
@@ -29,10 +31,17 @@ const PAUSE_MS_MIN = 5;
 const SEEN_DIVISOR = 4;
 
 export function toClosing({ scope, name, why, openInMs }: ClosedLimit, nowMs: number): Closing {
-  if (openInMs !== null) return { scope, name, untilMs: nowMs + Math.max(PAUSE_MS_MIN, openInMs), isFreeable: false };
+  if (openInMs !== null) {
+    const untilMs = nowMs + Math.max(PAUSE_MS_MIN, openInMs);
+    return { scope, name, untilMs, isFreeable: false, isPartial: isPartial({ scope, why }) };
+  }
   if (why === "paused") return { scope, name, untilMs: Number.POSITIVE_INFINITY, isFreeable: false };
   return { scope, name, untilMs: nowMs + ASK_AGAIN_MS, isFreeable: true };
 }
+
+/** Of a kind, and of a tenant whose budget is spent, lanes may hold other jobs as well. */
+export const isPartial = ({ scope, why }: Pick<ClosedLimit, "scope" | "why">): boolean =>
+  scope === "kind" || why === "budget";
 
 export class ClosedLimits {
   /** Those with parked lanes: there are never more limits than lanes. */

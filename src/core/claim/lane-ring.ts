@@ -79,7 +79,7 @@ export class LaneRing {
       // What a scan has seen may lie below the floor: the lane is looked at from the bottom.
       known.low = "0";
       this.#unproved.add(known);
-    } else if (floor !== undefined) lower(known, floor);
+    } else if (floor !== undefined) this.#cameBack(known, floor);
     if (known.hasLeft) level.enter(known);
     if (isScan && known.parkedAt) this.#limits.tryNow(known, known.parkedAt);
   }
@@ -126,6 +126,16 @@ export class LaneRing {
   /** The look did not come about. */
   stillDoubted(doubts: readonly Doubt[]): void {
     for (const { lane } of doubts) this.#unproved.add(lane);
+  }
+
+  /**
+   * The lane has a job that begins right above this floor. Of a lane that ran empty, what others have claimed meanwhile lies between its floor and that job:
+   * a claim passes it over, and a proof looks at it.
+   */
+  #cameBack(lane: Lane, floor: string): void {
+    if (!lane.hasLeft || compareIds(floor, lane.floor) <= 0) return lower(lane, floor);
+    lane.floor = floor;
+    this.#unproved.add(lane);
   }
 
   clear(): void {
@@ -184,7 +194,7 @@ export class LaneRing {
   ): void {
     const gave = (i: number) => counts[i]! + (late[i] ?? 0);
     const lastServed = isFull ? counts.findLastIndex((_, i) => gave(i) > 0) : probes.length;
-    const isKindHeld = closings.some(({ scope }) => scope === "kind");
+    const isKindHeld = closings.some(({ scope, isPartial }) => scope === "kind" || isPartial === true);
     for (const closing of closings) this.#limits.close(closing);
     // First all parts are counted, then all lanes are placed: a lane that was cut short is lifted to where the others have come.
     const asked: { level: LaneLevel; lane: Lane; isShort: boolean }[] = [];

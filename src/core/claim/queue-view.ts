@@ -14,6 +14,8 @@ export class QueueView {
   readonly ring: LaneRing;
   readonly closed = new ClosedQueue();
   readonly arrivals = new Arrivals();
+  /** Jobs may start although something of theirs is paused: a claim said so, and they were not asked for since. */
+  hasExceptions = false;
   readonly #pace = new ScanPace();
   /** Something may be waiting that the ring does not know. */
   #isStale = true;
@@ -56,7 +58,7 @@ export class QueueView {
 
   /** Whether another claim may bring something without news. */
   hasWork(nowMs: number): boolean {
-    if (this.#isStale || this.#mayScan(nowMs)) return true;
+    if (this.#isStale || this.hasExceptions || this.#mayScan(nowMs)) return true;
     if (this.closed.opensAtMs > nowMs) return false;
     return this.#cursor !== undefined || this.ring.size > 0 || this.ring.opensAtMs <= nowMs;
   }

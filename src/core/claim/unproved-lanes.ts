@@ -1,5 +1,5 @@
 // Lanes of which a claim may have stepped over jobs, because another transaction had them locked: should that one roll back, the jobs are
-// ready again below the floor, and no news tell of it. A look that heeds no lock proves such a lane, and forgets it if it is empty.
+// ready again below the floor, and no news tell of it. A look that waits for no lock proves such a lane, and forgets it if it is empty.
 import { compareIds } from "../../base/job-id.js";
 import type { LanePart } from "./claim-statements.js";
 import type { Lane } from "./lane.js";

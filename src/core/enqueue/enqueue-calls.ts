@@ -28,7 +28,7 @@ export interface EnqueueCalls {
 }
 
 export function enqueueCalls(context: ClientContext): EnqueueCalls {
-  const { codec, chain, rules } = context;
+  const { codec, chain, contents, rules } = context;
 
   async function enqueue<In, Result>(
     definition: JobDefinition<In, unknown, Result>,
@@ -37,7 +37,7 @@ export function enqueueCalls(context: ClientContext): EnqueueCalls {
   ): Promise<Enqueued<Result>> {
     context.begin();
     try {
-      const made = newJob(definition, input, options, codec, chain);
+      const made = newJob(definition, input, options, codec, chain, contents);
       const job = made instanceof Promise ? await made : made;
       const fits = context.fits();
       if (fits) await fits;
@@ -52,7 +52,7 @@ export function enqueueCalls(context: ClientContext): EnqueueCalls {
     definition: JobDefinition<In, unknown>,
     items: Iterable<EnqueueItem<In>>,
   ): Promise<Enqueued[]> {
-    const jobs = await newJobs(definition, items, codec, chain);
+    const jobs = await newJobs(definition, items, codec, chain, contents);
     await context.explained(() => rules.tell(definition));
     return context.storeMany(jobs);
   }

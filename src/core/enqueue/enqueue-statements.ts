@@ -53,6 +53,7 @@ const OWN = [
   ["tags", "tags"],
   ["trace", "trace"],
   ["uses", "uses"],
+  ["content", "content"],
 ] as const satisfies readonly (readonly [keyof NewJob, string])[];
 
 const UNIQUE = [
@@ -110,7 +111,7 @@ function alikeOf(jobs: readonly NewJob[]): AlikeJobs {
 
 /** Has nothing of its own but a payload, and nothing that the short way passes to the long one. Written out: this is asked of every job, and a loop
  * over names costs more than all the rest. */
-const isPlain = (job: NewJob) =>
+export const isPlain = (job: NewJob) =>
   job.key === undefined &&
   job.runAt === undefined &&
   job.delayMs === undefined &&
@@ -121,6 +122,7 @@ const isPlain = (job: NewJob) =>
   job.tags === undefined &&
   job.trace === undefined &&
   job.uses === undefined &&
+  job.content === undefined &&
   job.unique === undefined;
 
 /** Two jobs whose SHARED fields are the same, but for the tenant. */
@@ -233,12 +235,16 @@ function toStored(rows: readonly unknown[], count: number): Stored[] {
 const isOfLane = (job: NewJob, other: NewJob) =>
   job.tenant === other.tenant && job.queue === other.queue && job.priority === other.priority;
 
+export const wakeLaneStatement = ({ queue, priority, tenant }: NewJob): Statement => [
+  WAKE_LANE,
+  [queue, priority, tenant],
+];
+
 /** What to wake: the queues of jobs that are ready now, and the upkeep for those that are due soon. */
 function wakeStatement(jobs: JobList, nowMs: number): Statement | undefined {
   if ("payloads" in jobs) return [WAKE, [[jobs.queue], null]];
   const [first] = jobs as readonly [NewJob, ...NewJob[]];
-  if (jobs.every((job) => isPlain(job) && isOfLane(job, first)))
-    return [WAKE_LANE, [first.queue, first.priority, first.tenant]];
+  if (jobs.every((job) => isPlain(job) && isOfLane(job, first))) return wakeLaneStatement(first);
   const queues = new Set<string>();
   let dueInMs = Number.POSITIVE_INFINITY;
   for (const job of jobs) {

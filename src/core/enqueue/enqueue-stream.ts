@@ -15,7 +15,7 @@ export interface EnqueuedCount {
 const PAGE_ROWS = 2_000;
 
 export async function enqueueStream<In>(
-  { codec, chain, storeMany }: Pick<ClientContext, "codec" | "chain" | "storeMany">,
+  { codec, chain, contents, storeMany }: Pick<ClientContext, "codec" | "chain" | "contents" | "storeMany">,
   definition: JobDefinition<In, unknown>,
   items: AsyncIterable<EnqueueItem<In>>,
 ): Promise<EnqueuedCount> {
@@ -31,10 +31,11 @@ export async function enqueueStream<In>(
   };
   try {
     for await (const item of items) {
-      const job = newJobOf(definition, item, codec, chain);
+      const job = newJobOf(definition, item, codec, chain, contents);
       const ready = job instanceof Promise ? await job : job;
-      page.push(ready);
-      chars += ready.payload.length;
+      const kept = contents === undefined ? ready : await contents.keepPayload(ready);
+      page.push(kept);
+      chars += kept.payload.length;
       if (page.length < PAGE_ROWS && chars < STATEMENT_CHARS_MAX) continue;
       await sending;
       sending = send(page);

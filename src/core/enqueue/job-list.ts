@@ -6,8 +6,10 @@ import { serializePlainList } from "../../base/json-content.js";
 import { nameOf, readable } from "../../base/settings.js";
 import { showValue } from "../../base/show-value.js";
 import type { Codec } from "../job/codec.js";
+import { isStored } from "../job/content-reference.js";
 import type { AlikeJobs, JobList, NewJob } from "../job/enqueue-options.js";
 import { type JobDefinition, refuseReserved } from "../job/job-definition.js";
+import type { ContentStore } from "../job/stored-content.js";
 import { validateInput } from "../job/validate-input.js";
 import type { EnqueueChain } from "./enqueue-middleware.js";
 import { STATEMENT_CHARS_MAX, STATEMENT_ROWS_MAX } from "./enqueue-statements.js";
@@ -18,20 +20,21 @@ export async function newJobs<In>(
   items: Iterable<EnqueueItem<In>>,
   codec: Codec | undefined,
   chain?: EnqueueChain,
+  contents?: ContentStore,
 ): Promise<JobList> {
   if (!readable("jobs", "enqueueMany", () => typeof items?.[Symbol.iterator] === "function"))
     throw new ConfigError("jobs", `${showValue(items)} is no list of jobs: pass [{ input, … }, …].`);
   const list = [...items];
   checkDefinition(definition);
   const isSeen = codec !== undefined || chain !== undefined;
-  const alike = isSeen || hasOwnFields(definition) ? undefined : await alikeJobs(definition, list);
+  const alike = isSeen || hasOwnFields(definition) ? undefined : await alikeJobs(definition, list, contents);
   if (alike !== undefined) return alike;
   const jobs: NewJob[] = [];
   for (const item of list) {
-    const job = newJobOf(definition, item, codec, chain);
+    const job = newJobOf(definition, item, codec, chain, contents);
     jobs.push(job instanceof Promise ? await job : job);
   }
-  return jobs;
+  return contents === undefined ? jobs : contents.keepPayloads(jobs);
 }
 
 /** Whether each job of this kind has more to it than payload and tenant, made from its input. */
@@ -45,6 +48,7 @@ const hasOwnFields = <In>(definition: JobDefinition<In, unknown>) =>
 async function alikeJobs<In>(
   definition: JobDefinition<In, unknown>,
   items: readonly EnqueueItem<In>[],
+  contents: ContentStore | undefined,
 ): Promise<AlikeJobs | undefined> {
   if (items.length === 0 || items.length > STATEMENT_ROWS_MAX || !items.every(hasInputAndTenant)) return undefined;
   const inputs = items.map((item) => item.input);
@@ -54,7 +58,7 @@ async function alikeJobs<In>(
       if (valid instanceof Promise) await valid;
     }
   refuseReserved(definition.kind, "enqueue");
-  const payloads = serializePlainList(inputs, STATEMENT_CHARS_MAX);
+  const payloads = serializePlainList(inputs, STATEMENT_CHARS_MAX, contents?.above);
   if (payloads === undefined) return undefined;
   const { kind, queue, priority, maxAttempts: attemptsMax, expireMs } = definition;
   return { kind, queue, priority, attemptsMax, expireMs, count: items.length, tenants: tenantsOf(items), payloads };
@@ -66,7 +70,7 @@ function hasInputAndTenant(item: EnqueueItem<unknown>): boolean {
     if (typeof item !== "object" || item === null || Object.getPrototypeOf(item) !== Object.prototype) return false;
     for (const key in item) if (key !== "input" && key !== "tenant") return false;
     // Read here, where a getter that throws only means that this is none of them.
-    return item.tenant === undefined || item.input !== item;
+    return !isStored(item.input) && (item.tenant === undefined || item.input !== item);
   } catch {
     return false;
   }

@@ -1,17 +1,19 @@
 // From what the caller says to the job that is stored: validated input, checked options, defaults from the definition.
 
 import { toMs } from "../../base/duration.js";
-import { ConfigError } from "../../base/errors.js";
+import { ConfigError, InputInvalidError } from "../../base/errors.js";
 import { checkBatchId } from "../../base/job-id.js";
 import { serializeInput } from "../../base/json-content.js";
 import { nameOf, readable, refuseUnknown, wholeNumber } from "../../base/settings.js";
 import { showValue } from "../../base/show-value.js";
 import { momentOf } from "../../base/time.js";
-import { type Codec, sealJson } from "../job/codec.js";
+import { type Codec, SEALED_CHARS_MAX, sealJson } from "../job/codec.js";
+import { isStored, STORED } from "../job/content-reference.js";
 import type { EnqueueOptions, NewJob, UniqueClaim } from "../job/enqueue-options.js";
 import { priceOf } from "../job/job-credits.js";
 import { type JobDefinition, refuseReserved } from "../job/job-definition.js";
 import { type LimitUse, usesOf } from "../job/named-limit.js";
+import { type ContentStore, inputBytesMax, keepPayload } from "../job/stored-content.js";
 import { uniqueKeyOf } from "../job/unique.js";
 import { validateInput } from "../job/validate-input.js";
 import type { EnqueueChain, JobDraft } from "./enqueue-middleware.js";
@@ -36,6 +38,8 @@ export interface RuleTeller {
 export interface JobMakers {
   readonly rules: RuleTeller;
   readonly codec: Codec | undefined;
+  /** Takes payloads that are too large for a row. */
+  readonly contents: ContentStore | undefined;
   readonly chain: EnqueueChain | undefined;
 }
 
@@ -58,10 +62,25 @@ export function newJob<In>(
   options: EnqueueOptions,
   codec: Codec | undefined,
   chain?: EnqueueChain,
+  contents?: ContentStore,
+): NewJob | Promise<NewJob> {
+  const made = draftedJob(definition, input, options, codec, chain, contents);
+  if (contents === undefined) return made;
+  return made instanceof Promise ? made.then((job) => keepPayload(contents, job)) : keepPayload(contents, made);
+}
+
+/** Its payload may still be too large for the row. */
+function draftedJob<In>(
+  definition: JobDefinition<In, unknown>,
+  input: In,
+  options: EnqueueOptions,
+  codec: Codec | undefined,
+  chain: EnqueueChain | undefined,
+  contents: ContentStore | undefined,
 ): NewJob | Promise<NewJob> {
   checkDefinition(definition);
-  if (chain === undefined) return validJob(definition, input, options, codec);
-  const made = (job: JobDraft) => validJob(definition, job.input as In, job.options, codec);
+  if (chain === undefined) return validJob(definition, input, options, codec, contents);
+  const made = (job: JobDraft) => validJob(definition, job.input as In, job.options, codec, contents);
   const draft = chain({ kind: definition.kind, queue: definition.queue, input, options });
   return draft instanceof Promise ? draft.then(made) : made(draft);
 }
@@ -71,21 +90,23 @@ function validJob<In>(
   input: In,
   options: EnqueueOptions,
   codec: Codec | undefined,
+  contents: ContentStore | undefined,
   known: readonly string[] = KNOWN,
 ): NewJob | Promise<NewJob> {
   // Without a schema the input is not touched here: it may be anything.
   const valid = definition.schema === undefined ? undefined : validateInput(definition, input);
   return valid instanceof Promise
-    ? valid.then(() => build(definition, input, options, codec, known))
-    : build(definition, input, options, codec, known);
+    ? valid.then(() => build(definition, input, options, codec, contents, known))
+    : build(definition, input, options, codec, contents, known);
 }
 
-/** A job of a list. Where no middleware sees the options, they are read where they stand: a copy of each would cost more than reading it. */
+/** A job of a list, with its payload as it is: the list keeps those that are too large together. Where no middleware sees the options, they are read where they stand: a copy of each would cost more than reading it. */
 export function newJobOf<In>(
   definition: JobDefinition<In, unknown>,
   item: EnqueueItem<In>,
   codec: Codec | undefined,
   chain: EnqueueChain | undefined,
+  contents: ContentStore | undefined,
 ): NewJob | Promise<NewJob> {
   checkDefinition(definition);
   if (typeof item !== "object" || item === null)
@@ -94,12 +115,12 @@ export function newJobOf<In>(
     input: item.input,
     isPlain: Object.getPrototypeOf(item) === Object.prototype,
   }));
-  if (chain === undefined && isPlain) return validJob(definition, input, item, codec, KNOWN_OF_ITEMS);
+  if (chain === undefined && isPlain) return validJob(definition, input, item, codec, contents, KNOWN_OF_ITEMS);
   const options = readable("jobs", "a job of a list", () => {
     const { input: _, ...others } = item;
     return others;
   });
-  return newJob(definition, input, options, codec, chain);
+  return draftedJob(definition, input, options, codec, chain, contents);
 }
 
 function build<In>(
@@ -107,6 +128,7 @@ function build<In>(
   input: In,
   options: EnqueueOptions,
   codec: Codec | undefined,
+  contents: ContentStore | undefined,
   known: readonly string[],
 ): NewJob {
   refuseReserved(definition.kind, "enqueue");
@@ -131,7 +153,10 @@ function build<In>(
     throw new ConfigError(timed, `enqueue("${definition.kind}"): debounce says when the job runs; leave ${timed} out.`);
   const ownKey = key === undefined ? definition.key?.(input) : key;
   // What is stored is what was given, not what the schema made of it: the handler validates it again.
-  const json = serializeInput(definition.kind, input);
+  const json = serializeInput(definition.kind, input, inputBytesMax(contents));
+  // Asked of what is stored: the input itself may have traps.
+  if (json.includes(STORED) && isStored(JSON.parse(json)))
+    throw new InputInvalidError(definition.kind, [{ path: STORED, message: "this name is for payloads in a storage" }]);
   nameOf(tenant, "tenant");
   const price = definition.credits && priceOf(definition.credits, input);
   return {
@@ -153,9 +178,17 @@ function build<In>(
     account: price?.account,
     amount: price?.amount,
     uses: definition.uses && usesOf(definition.uses, input),
-    payload: codec === undefined ? json : sealJson(codec, json, { kind: definition.kind, tenant }, "payload"),
+    payload: codec === undefined ? json : sealedPayload(codec, json, { kind: definition.kind, tenant }, contents),
   };
 }
+
+/** Where a storage takes what is too large, the wall of the schema does not matter. */
+const sealedPayload = (
+  codec: Codec,
+  json: string,
+  of: Pick<NewJob, "kind" | "tenant">,
+  contents: ContentStore | undefined,
+): string => sealJson(codec, json, of, "payload", contents === undefined ? SEALED_CHARS_MAX : Number.POSITIVE_INFINITY);
 
 /** Each option is read once. Done for every job, so without a copy, and without a text to say whose they are. */
 function read(
@@ -225,7 +258,7 @@ export function checkTag(tag: unknown, where: string): string {
 
 const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
-function traceOf(trace: string): string {
+export function traceOf(trace: string): string {
   if (typeof trace === "string" && TRACEPARENT.test(trace)) return trace;
   throw new ConfigError(
     "trace",

@@ -13,7 +13,15 @@ import { type Database, NotSentError } from "../../db/database.js";
 import { explainFailure, isOfContent } from "../../db/explain-failure.js";
 import { isConnectionLoss, isHeldUp, isWorthRepeating, wasRolledBack } from "../../db/failures.js";
 import type { Enqueued, JobList, NewJob } from "../job/enqueue-options.js";
-import { countOf, type Stored, storeJobs, storeJobsOfSeveral } from "./enqueue-statements.js";
+import {
+  countOf,
+  isPlain,
+  type Stored,
+  storeJobs,
+  storeJobsOfSeveral,
+  wakeLaneStatement,
+} from "./enqueue-statements.js";
+import { LoneJobs } from "./lone-job.js";
 import { OUTCOME_UNKNOWN } from "./unknown-outcome.js";
 import { WaitingLines } from "./waiting-lines.js";
 
@@ -57,6 +65,7 @@ export class Sender {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #watcher: StoredWatcher | undefined;
+  readonly #loneJobs: LoneJobs;
   readonly #batcher: Batcher<NewJob, Enqueued>;
   /**
    * For jobs with a unique key, one group at a time: of those that replace each other the last call must win. Apart from the others,
@@ -70,6 +79,7 @@ export class Sender {
     this.#db = db;
     this.#watcher = watcher;
     this.#clock = clock;
+    this.#loneJobs = new LoneJobs(db);
     const send = async (jobs: readonly NewJob[]) =>
       (await this.#sendTogether(jobs)).map((answer) =>
         answer instanceof Waits ? answer.end.then(enqueuedOf) : answer,
@@ -215,7 +225,15 @@ export class Sender {
 
   /** `failsOnLock`: rejects where it would have to wait for another transaction. */
   #store(jobs: readonly NewJob[], failsOnLock: boolean): Promise<Stored[]> {
-    const store = () => storeJobsOfSeveral(this.#db, jobs, this.#clock.now(), failsOnLock);
+    const store = async () => {
+      const [first] = jobs as readonly [NewJob, ...NewJob[]];
+      const nowMs = this.#clock.now();
+      if (jobs.length === 1 && isPlain(first)) {
+        const stored = await this.#loneJobs.store(first, wakeLaneStatement(first), nowMs);
+        if (stored) return [stored];
+      }
+      return storeJobsOfSeveral(this.#db, jobs, nowMs, failsOnLock);
+    };
     return this.#repeating(jobs.every(hasIdempotencyKey), store, failsOnLock);
   }
 

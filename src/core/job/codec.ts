@@ -42,15 +42,21 @@ export function keyIdOf(stored: unknown): string | undefined {
 }
 
 /** What is stored instead of `json`. Without a codec, `json` itself. */
-export function sealJson(codec: Codec | undefined, json: string, of: Owner, what: SealContext["what"]): string {
+export function sealJson(
+  codec: Codec | undefined,
+  json: string,
+  of: Owner,
+  what: SealContext["what"],
+  charsMax = SEALED_CHARS_MAX,
+): string {
   if (codec === undefined) return json;
   const stored: unknown = codec.encode(json, { kind: of.kind, tenant: of.tenant, what });
   if (typeof stored !== "string" || stored === "")
     throw new FairmillError("FAIRMILL_CODEC", `The codec made no text of a ${what}: encode must return JSON.`);
-  if (stored.length > SEALED_CHARS_MAX)
+  if (stored.length > charsMax)
     throw new FairmillError(
       "FAIRMILL_CODEC",
-      `The codec made ${stored.length} letters of a ${what} where ${SEALED_CHARS_MAX} are kept.`,
+      `The codec made ${stored.length} letters of a ${what} where ${charsMax} are kept.`,
     );
   return stored;
 }

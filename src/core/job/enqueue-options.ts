@@ -1,6 +1,7 @@
 // What a caller says of a new job, and the value that is handed to the store: the job as it is to be written.
 import type { Duration } from "../../base/duration.js";
 import type { Moment } from "../../base/time.js";
+import type { ContentPlace } from "./content-reference.js";
 import type { StoredUse } from "./named-limit.js";
 import type { OnConflict } from "./unique.js";
 
@@ -57,6 +58,8 @@ export interface NewJob {
   readonly uses?: readonly StoredUse[] | undefined;
   /** JSON, checked. */
   readonly payload: string;
+  /** Where the payload lies, if that is a reference. */
+  readonly content?: ContentPlace | undefined;
 }
 
 /** Jobs that differ in their payload and tenant at most, as those of most lists do. */

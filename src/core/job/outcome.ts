@@ -14,6 +14,7 @@ import {
 import { isThenable } from "../../base/thenable.js";
 import { type Backoff, exponential } from "./backoff.js";
 import { KeyUnknownError, NotSealedError, SealBrokenError, SealedError } from "./codec-errors.js";
+import { ContentElsewhereError } from "./stored-content-errors.js";
 
 const MARK = Symbol.for("fairmill.outcome");
 
@@ -146,7 +147,7 @@ export function decideReturned(value: unknown): Verdict {
  * its attempt. The more often it was claimed without being tried, the longer. Everything else stays as it is, however often one looks.
  */
 function decideUnopened(job: AttemptFacts, { error, unspent }: Unopened, backoff: Backoff, random: number): Verdict {
-  if (error instanceof SealedError || error instanceof KeyUnknownError)
+  if (error instanceof SealedError || error instanceof KeyUnknownError || error instanceof ContentElsewhereError)
     return { verdict: "snooze", delayMs: keyBackoff(unspent + 1, random) };
   if (error instanceof SealBrokenError || error instanceof NotSealedError)
     return { verdict: "dead", outcome: "invalid", error: recordError(error) };

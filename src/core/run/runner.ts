@@ -5,14 +5,18 @@
 import type { Clock } from "../../base/clock.js";
 import { recordError } from "../../base/error-record.js";
 import { type FairmillError, InputInvalidError, NonRetryableError, TimeoutError } from "../../base/errors.js";
+import { serializeResult } from "../../base/json-content.js";
 import type { Logger } from "../../base/log.js";
 import { isThenable } from "../../base/thenable.js";
 import type { Claim } from "../job/claim.js";
-import { type Codec, openJson } from "../job/codec.js";
+import { type Codec, openJson, sealJson } from "../job/codec.js";
+import { type ContentReference, isStored } from "../job/content-reference.js";
 import { NotCommittedError } from "../job/effect-errors.js";
 import type { Completer, EffectMaker } from "../job/effects.js";
 import { unspentOf } from "../job/lease-no.js";
 import { decide, decideReturned, isDirective, type Outcome, type Verdict } from "../job/outcome.js";
+import { type ContentStore, fetchContent } from "../job/stored-content.js";
+import { ContentElsewhereError } from "../job/stored-content-errors.js";
 import { PayloadOutdatedError, validateInput, validateResult } from "../job/validate-input.js";
 import { type ContextMembers, type ContextTools, type JobContext, RunContext, type RunControl } from "./context.js";
 import type { Handler, JobRunner } from "./handler.js";
@@ -35,6 +39,8 @@ export interface RunnerOptions {
   readonly completer: Completer;
   /** Opens payloads that are sealed. */
   readonly codec?: Codec | undefined;
+  /** Fetches payloads that lie in a storage, and takes results that are too large for a row. */
+  readonly contents?: ContentStore | undefined;
 }
 
 /** What a worker needs of whatever runs its jobs: in this process, or in others. */
@@ -88,9 +94,39 @@ export class Runner implements RunControl {
     try {
       if (!handler) throw new NonRetryableError(`This worker has no handler for job kind "${claim.kind}".`);
       if (handler.runner) return this.#runBy(run, handler.runner);
+      if (isStored(claim.payload)) return void this.#fetch(run, handler, claim.payload);
+      this.#open(run, handler, claim.payload);
+    } catch (error) {
+      this.#over(run, { type: "threw", error, abortedBy: run.abortedBy });
+    }
+  }
+
+  /** Under the time limit of the run: a storage that does not answer must not hold it for ever. */
+  async #fetch(run: Run, handler: Handler, reference: ContentReference): Promise<void> {
+    const { claim } = run;
+    this.#limit(run);
+    let payload: unknown;
+    try {
+      payload = await fetchContent(this.#options.contents, reference, claim.tenant, "payload");
+    } catch (error) {
+      const isElsewhere = error instanceof ContentElsewhereError;
+      const unopened = { type: "unopened", error, unspent: unspentOf(claim) } as const;
+      return this.#over(run, isElsewhere ? unopened : { type: "threw", error, abortedBy: run.abortedBy });
+    }
+    // It was told to stop meanwhile.
+    if (run.abortedBy !== undefined)
+      return this.#over(run, { type: "threw", error: run.abortedBy, abortedBy: run.abortedBy });
+    // What features look for in the payload, such as what must not be logged, they find there.
+    (claim as { payload: unknown }).payload = payload;
+    this.#open(run, handler, payload);
+  }
+
+  #open(run: Run, handler: Handler, stored: unknown): void {
+    const { claim } = run;
+    try {
       let payload: unknown;
       try {
-        payload = openJson(this.#options.codec, claim.payload, claim, "payload");
+        payload = openJson(this.#options.codec, stored, claim, "payload");
       } catch (error) {
         return this.#over(run, { type: "unopened", error, unspent: unspentOf(claim) });
       }
@@ -100,7 +136,7 @@ export class Runner implements RunControl {
         ? input.then((value) => this.#call(run, handler, value))
         : this.#call(run, handler, input);
       if (!isThenable(ending)) return this.#ended(run, { type: "returned", value: ending });
-      this.#limit(run);
+      if (run.timeLimit === undefined) this.#limit(run);
       // A promise stays as it is. A thenable of another make may answer twice, and throw besides: a run ends once.
       Promise.resolve(ending).then(
         (value) => this.#ended(run, { type: "returned", value }),
@@ -164,7 +200,11 @@ export class Runner implements RunControl {
       completer,
       isOver: () => run.isDecided,
       details: () => run.details,
-      checkResult: (result) => this.#checkResult(run, result),
+      checkResult: async (result) => {
+        const checked = await this.#checkResult(run, result);
+        const json = this.#largeResult(run, checked);
+        return json === undefined ? checked : this.#putResult(run, json);
+      },
     });
   }
 
@@ -197,8 +237,38 @@ export class Runner implements RunControl {
   /** A step that is still being done, beside one that failed, say, has perhaps been paid for: its result is kept first. */
   #ended(run: Run, outcome: Outcome): void {
     const draining = run.drain();
-    if (draining === undefined) this.#over(run, outcome);
-    else void draining.then(() => this.#over(run, outcome));
+    if (draining === undefined) this.#keep(run, outcome);
+    else void draining.then(() => this.#keep(run, outcome));
+  }
+
+  /** A result that is too large for its row goes to the storage before the job is settled. */
+  #keep(run: Run, outcome: Outcome): void {
+    const json = outcome.type === "returned" && !run.isCompleted ? this.#largeResult(run, outcome.value) : undefined;
+    if (json === undefined) return this.#over(run, outcome);
+    this.#putResult(run, json).then(
+      (value) => this.#over(run, { type: "returned", value }),
+      (error: unknown) => this.#over(run, { type: "threw", error, abortedBy: run.abortedBy }),
+    );
+  }
+
+  /** Its JSON as it is stored; undefined: it fits its row, or is none. */
+  #largeResult({ claim, isDecided, fault }: Run, value: unknown): string | undefined {
+    const { contents, codec } = this.#options;
+    if (contents === undefined || value === undefined || isDecided || fault !== undefined || isDirective(value)) return;
+    const { json } = serializeResult(value, contents.bytesMax);
+    if (json === undefined || !contents.isLarge(json)) return;
+    try {
+      return sealJson(codec, json, claim, "result", Number.POSITIVE_INFINITY);
+    } catch {
+      // As it is settled it is found again that it cannot be sealed, and said.
+      return;
+    }
+  }
+
+  async #putResult(run: Run, json: string): Promise<ContentReference> {
+    const reference = await this.#options.contents!.putResult(run.claim, json);
+    run.details = { ...run.details, content: { storage: reference.storage, key: reference.key } };
+    return reference;
   }
 
   #over(run: Run, outcome: Outcome): void {

@@ -1,4 +1,4 @@
-// Settles jobs inside transactions of their handlers, and asks afterwards whether these committed.
+// Settles jobs inside transactions of their handlers. Whether these committed is asked afterwards, over a connection of the worker's own.
 
 import type { Clock } from "../../base/clock.js";
 import type { Queryable } from "../../base/queryable.js";
@@ -10,27 +10,26 @@ import type { Claim } from "../job/claim.js";
 import type { CompletedAnswer, Completer, Effects } from "../job/effects.js";
 import type { VerdictDetails } from "../job/outcome.js";
 import { completeJob, wasCompleted } from "./effect-statements.js";
-import type { ProgressKeeper } from "./progress.js";
 import { detailOfDone } from "./settle-statements.js";
 import type { SettleFormat } from "./verdict-details.js";
 
-/** What the completer needs of its worker. */
-export interface CompleterContext {
-  readonly db: Database;
-  readonly clock: Clock;
-  readonly trouble: (doing: string, error: unknown) => void;
+/** What the completer asks of the process that has the worker's connections. */
+export interface CompleterPorts {
+  /** Progress of this job that is not written yet is not worth writing any more. */
+  dismissProgress(claim: Claim): Promise<void>;
+  isSettled: Completer["isSettled"];
 }
 
 const RETRY = { firstMs: 100, maxMs: 3_000 };
 
 export class JobCompleter implements Completer {
-  readonly #context: CompleterContext;
-  readonly #progress: ProgressKeeper;
+  readonly #ports: CompleterPorts;
+  readonly #schema: string;
   readonly #format: SettleFormat;
 
-  constructor(context: CompleterContext, progress: ProgressKeeper, format: SettleFormat) {
-    this.#context = context;
-    this.#progress = progress;
+  constructor(ports: CompleterPorts, schema: string, format: SettleFormat) {
+    this.#ports = ports;
+    this.#schema = schema;
     this.#format = format;
   }
 
@@ -43,22 +42,29 @@ export class JobCompleter implements Completer {
   ): Promise<CompletedAnswer> {
     checkTransaction(tx, "ctx.complete(tx)");
     // From here on the caller's transaction holds the job: progress of other jobs must not wait behind it.
-    await this.#progress.dismiss(claim);
+    await this.#ports.dismissProgress(claim);
     return completeJob(
       tx,
-      this.#context.db.schema,
+      this.#schema,
       claim,
       detailOfDone(claim, { verdict: "done", result, ...details }, effects, this.#format),
     );
   }
 
-  /** Waits for no lock: a transaction that is still open has not committed. */
   isSettled(claim: Claim, isOver: () => boolean): Promise<boolean> {
-    const { db, clock, trouble } = this.#context;
-    return retrying(() => wasCompleted(db, claim), {
-      ...{ clock, pauses: RETRY },
-      mayRepeat: (error) => isTransient(error) && !isOver(),
-      onTrouble: (error) => trouble("asking whether a job was completed", error),
-    });
+    return this.#ports.isSettled(claim, isOver);
   }
+}
+
+/** Waits for no lock: a transaction that is still open has not committed. */
+export function isSettled(
+  { db, clock, trouble }: { db: Database; clock: Clock; trouble: (doing: string, error: unknown) => void },
+  claim: Claim,
+  isOver: () => boolean,
+): Promise<boolean> {
+  return retrying(() => wasCompleted(db, claim), {
+    ...{ clock, pauses: RETRY },
+    mayRepeat: (error) => isTransient(error) && !isOver(),
+    onTrouble: (error) => trouble("asking whether a job was completed", error),
+  });
 }

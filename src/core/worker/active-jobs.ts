@@ -10,16 +10,16 @@ import type { Verdict } from "../job/outcome.js";
 import { type DecidedRun, Run, type RunEnds } from "../run/run.js";
 import type { Completion } from "../run/run-effects.js";
 import { Runner, type RunnerOptions, type RunsJobs } from "../run/runner.js";
-import { JobCompleter } from "../settle/completer.js";
+import { isSettled, JobCompleter } from "../settle/completer.js";
 import type { ProgressKeeper } from "../settle/progress.js";
 import type { Returned } from "../settle/settle-statements.js";
 import type { SettleEnds } from "../settle/settler.js";
 import { Settlers } from "../settle/settlers.js";
 import type { SettleFormat } from "../settle/verdict-details.js";
-import { logVerdict } from "../settle/verdict-log.js";
 import { Capacity } from "./capacity.js";
 import { ContentReports } from "./content-reports.js";
 import { Reclaims } from "./reclaims.js";
+import { SettleReports } from "./settle-reports.js";
 import type { WorkerContext } from "./worker-context.js";
 
 /** Makes what runs the jobs of a worker, when that is not this process. It sees to it that suspects run alone. */
@@ -42,25 +42,24 @@ interface Settling {
   readonly durationMs: number;
 }
 
-/** After a job has gone to wait for a signal, look once more for what is due. */
-const SIGNAL_LOOK_MS = 1_000;
+/** So long jobs that were claimed ahead without a setting wait for capacity, up to twice that, before they are given back. */
+const LINE_MS_MAX = 250;
 /** Verdicts that may wait to be written, as a multiple of the capacity, before nothing more is claimed. */
 const UNSETTLED_MAX_FACTOR = 4;
 
 export class ActiveJobs implements RunEnds, SettleEnds<Settling> {
   readonly #context: WorkerContext;
-  readonly #contents: ContentReports;
+  readonly #reports: SettleReports;
   readonly #runner: RunsJobs;
   readonly #runsHere: boolean;
-  readonly #scrub: ActiveJobsOptions["scrub"];
   readonly #settlers: Settlers<Settling>;
   readonly #capacity: Capacity;
   /** Started and not yet settled. */
   readonly #runs = new Set<Run>();
   readonly #reclaims = new Reclaims();
-  readonly #counts = { claimed: 0, done: 0, failed: 0, refused: 0 };
   #undecided = 0;
   #isScheduled = false;
+  #isWatchingLine = false;
   #decided: (() => void)[] = [];
   #suspect: Claim | undefined;
   /** Releases on their way: their jobs are still ours, and would be blamed if this process died. */
@@ -69,8 +68,8 @@ export class ActiveJobs implements RunEnds, SettleEnds<Settling> {
   constructor(context: WorkerContext, { progress, format, scrub, makeRunner, ...options }: ActiveJobsOptions) {
     const { bus, clock, log, events, settings } = context;
     this.#context = context;
-    this.#contents = new ContentReports(log, events);
-    this.#scrub = scrub;
+    const contents = new ContentReports(log, events);
+    this.#reports = new SettleReports(context, contents, scrub);
     this.#capacity = new Capacity(settings.concurrency, settings.prefetch);
     const runnerOptions: RunnerOptions = {
       ...options,
@@ -78,10 +77,18 @@ export class ActiveJobs implements RunEnds, SettleEnds<Settling> {
       logger: log,
       abortGraceMs: settings.abortGraceMs,
       codec: settings.codec,
-      completer: new JobCompleter(context, progress, format),
-      onKept: (claim, what, value) => this.#contents.look(claim, what, value),
+      contents: settings.contents,
+      completer: new JobCompleter(
+        {
+          dismissProgress: (claim) => progress.dismiss(claim),
+          isSettled: (claim, isOver) => isSettled(context, claim, isOver),
+        },
+        context.db.schema,
+        format,
+      ),
+      onKept: (claim, what, value) => contents.look(claim, what, value),
       onProgress: (claim, value) => {
-        this.#contents.look(claim, "progress", value);
+        contents.look(claim, "progress", value);
         progress.report(claim, value);
       },
     };
@@ -98,13 +105,13 @@ export class ActiveJobs implements RunEnds, SettleEnds<Settling> {
   }
 
   get stats(): object {
-    return { ...this.#counts, running: this.#capacity.used };
+    return { ...this.#reports.counts, running: this.#capacity.used };
   }
 
   /** How many jobs each queue could take now. */
   demand(): Map<string, number> {
     const isFull = this.#runs.size - this.#capacity.used > this.#capacity.total * UNSETTLED_MAX_FACTOR;
-    return isFull || this.#suspect ? new Map() : this.#capacity.demand();
+    return isFull || this.#suspect ? new Map() : this.#capacity.demand(this.#context.clock.monotonic());
   }
 
   /** From now on each queue may run this many times the jobs at once that the settings say. */
@@ -124,7 +131,7 @@ export class ActiveJobs implements RunEnds, SettleEnds<Settling> {
   }
 
   take(claims: readonly Claim[]): void {
-    this.#counts.claimed += claims.length;
+    this.#reports.counts.claimed += claims.length;
     this.#dropOutdated(claims);
     for (const claim of claims) {
       const outdated = this.#reclaims.outdatedBy(claim);
@@ -250,7 +257,7 @@ export class ActiveJobs implements RunEnds, SettleEnds<Settling> {
     run.isOver = true;
     const again = this.#reclaims.over(run);
     if (again) this.#admit(again);
-    this.#capacity.give(run.claim.queue);
+    this.#capacity.give(run.claim.queue, run.durationMs, this.#context.clock.monotonic());
     if (this.#capacity.waiting > 0) this.#schedule();
   }
 
@@ -266,7 +273,20 @@ export class ActiveJobs implements RunEnds, SettleEnds<Settling> {
     this.#isScheduled = false;
     for (const claim of this.#capacity.fill()) this.#start(claim);
     this.#startSuspect();
+    if (this.#capacity.waiting > 0 && !this.#isWatchingLine) this.#watchLine();
   };
+
+  /** What was claimed ahead because jobs were short, and has waited for long because they are not any more, goes to other workers. */
+  #watchLine(): void {
+    const before = new Set(this.#capacity.unasked);
+    if (before.size === 0) return;
+    this.#isWatchingLine = true;
+    this.#context.clock.after(LINE_MS_MAX, () => {
+      this.#isWatchingLine = false;
+      for (const claim of this.#capacity.withdraw((claim) => before.has(claim))) this.#release(claim);
+      if (this.#capacity.waiting > 0) this.#watchLine();
+    });
+  }
 
   #isSuspect(claim: Claim): boolean {
     return this.#runsHere && claim.crashes > 0 && claim.crashes >= this.#context.settings.crashesMax - 1;
@@ -312,22 +332,12 @@ export class ActiveJobs implements RunEnds, SettleEnds<Settling> {
   }
 
   onSettled(worker: string, accepted: readonly Settling[], refused: readonly Settling[]): void {
-    const { bus, events, log } = this.#context;
     for (const item of accepted) {
       this.#letGo(item);
-      this.#count(item.verdict);
-      if (item.verdict.verdict === "done") this.#contents.look(item.claim, "result", item.verdict.result);
-      logVerdict(log, item.claim, item.verdict, item.durationMs, this.#scrub);
+      this.#reports.accepted(item);
     }
     for (const item of refused) this.#letGo(item);
-    if (accepted.length > 0)
-      bus.tell(
-        "freed",
-        accepted.map(({ claim }) => claim),
-      );
-    if (events.listenerCount("settled") > 0)
-      events.emit("settled", { worker, ids: accepted.map(({ claim }) => claim.id) });
-    if (refused.length > 0) this.#refused(worker, refused);
+    this.#reports.settled(worker, accepted, refused);
     this.#startSuspect();
     this.#capacity.notify();
   }
@@ -336,25 +346,5 @@ export class ActiveJobs implements RunEnds, SettleEnds<Settling> {
     if (item instanceof Run) this.#runs.delete(item);
     else this.#releasing--;
     if (this.#suspect === item.claim) this.#suspect = undefined;
-  }
-
-  #count(verdict: Verdict): void {
-    const { bus } = this.#context;
-    if (verdict.verdict === "done") this.#counts.done++;
-    if (verdict.verdict === "dead" || verdict.verdict === "retry") this.#counts.failed++;
-    if (verdict.verdict === "retry") bus.tell("due", verdict.delayMs);
-    // A signal may be on its way in a transaction: the job is due when that commits, and no notification may tell.
-    if (verdict.verdict === "snooze")
-      bus.tell("due", verdict.waits ? Math.min(verdict.delayMs, SIGNAL_LOOK_MS) : verdict.delayMs);
-  }
-
-  #refused(worker: string, refused: readonly Settling[]): void {
-    const ids = refused.map(({ claim }) => claim.id);
-    this.#counts.refused += ids.length;
-    this.#context.log.warn(
-      { worker, jobs: ids.slice(0, 20), count: ids.length },
-      "Settle refused: the lease was lost, another worker has the job",
-    );
-    this.#context.events.emit("refused", { worker, ids });
   }
 }

@@ -11,13 +11,17 @@ const clock: Clock = systemClock;
 const port = parentPort!;
 
 let lastPulseMs = clock.monotonic();
-let pulse: Pulse = { worker: settings.worker, stats: {} };
+let lastBeatMs = lastPulseMs;
+let pulse: Pulse = { worker: settings.worker, stats: {}, isIdle: false };
 let connection: SingleConnection | undefined;
 
 port.on("message", (message: Pulse | "stop") => {
   if (message === "stop") return void end();
   lastPulseMs = clock.monotonic();
+  const hasBegunToWork = pulse.isIdle && !message.isIdle;
   pulse = message;
+  // The lease now protects jobs: as much of it as usual must be left.
+  if (hasBegunToWork) loop.wake(Math.max(0, lastBeatMs + settings.beatMs - lastPulseMs));
 });
 
 const say = (report: BeatReport) => port.postMessage(report);
@@ -31,7 +35,7 @@ const beats: Service = {
     const stalledMs = clock.monotonic() - lastPulseMs;
     if (stalledMs > settings.stallMs) say({ type: "stalled", stalledMs });
     else await beat();
-    return settings.beatMs;
+    return pulse.isIdle ? settings.idleBeatMs : settings.beatMs;
   },
   failed: () => {
     connection?.close();
@@ -42,6 +46,7 @@ const beats: Service = {
 async function beat(): Promise<void> {
   const { worker, stats } = pulse;
   const sentAtMs = clock.monotonic();
+  lastBeatMs = sentAtMs;
   connection ??= await openSingle(settings.connection, "fairmill heartbeat", settings.leaseMs);
   const values = [worker, settings.leaseMs, JSON.stringify(stats)];
   const [row] = await connection.query<{ alive: boolean; cancelled: string[] }>(settings.statement, values);

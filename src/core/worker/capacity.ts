@@ -1,12 +1,18 @@
 // The capacity of a worker: how many jobs each queue may run at once, which claimed ones wait for capacity in this process, and who
 // waits for it to become free.
 import type { Claim } from "../job/claim.js";
+import { ShortJobs } from "./short-jobs.js";
+
+/** Where the settings do not say, at most this many times its places are claimed ahead of a queue. */
+const AHEAD_FACTOR = 10;
 
 interface QueueCapacity {
   /** What the settings say. */
   readonly usual: number;
   max: number;
-  readonly ahead: number;
+  /** What the settings say; undefined: as many as short jobs have ended lately. */
+  readonly ahead: number | undefined;
+  readonly short: ShortJobs;
   used: number;
   /** Claimed and not started, in their order. */
   waiting: Claim[];
@@ -22,7 +28,14 @@ export class Capacity {
   constructor(concurrency: ReadonlyMap<string, number>, prefetch: ReadonlyMap<string, number>) {
     let total = 0;
     for (const [queue, max] of concurrency) {
-      this.#queues.set(queue, { usual: max, max, ahead: prefetch.get(queue) ?? 0, used: 0, waiting: [] });
+      this.#queues.set(queue, {
+        usual: max,
+        max,
+        ahead: prefetch.get(queue),
+        short: new ShortJobs(),
+        used: 0,
+        waiting: [],
+      });
       total += max;
     }
     this.#total = total;
@@ -52,11 +65,14 @@ export class Capacity {
   }
 
   /** How many more jobs each queue could take; queues that are full are left out. */
-  demand(): Map<string, number> {
+  demand(nowMs: number): Map<string, number> {
     const demand = new Map<string, number>();
     for (const [queue, own] of this.#queues) {
-      const left = own.max - own.used + own.ahead - own.waiting.length;
-      if (left > 0) demand.set(queue, left);
+      const free = own.max - own.used - own.waiting.length;
+      const ahead = own.ahead ?? aheadOf(own, nowMs);
+      // A claim for the last few of many would be a round trip for a few jobs: it waits until half of them are gone.
+      if (own.ahead === undefined && free <= 0 && -free * 2 > ahead) continue;
+      if (free + ahead > 0) demand.set(queue, free + ahead);
     }
     return demand;
   }
@@ -87,9 +103,12 @@ export class Capacity {
     this.#used++;
   }
 
-  give(queue: string): void {
-    this.#queues.get(queue)!.used--;
+  /** A job has ended that took so long. */
+  give(queue: string, durationMs: number, nowMs: number): void {
+    const own = this.#queues.get(queue)!;
+    own.used--;
     this.#used--;
+    if (own.ahead === undefined) own.short.ended(durationMs, nowMs);
     this.notify();
   }
 
@@ -108,6 +127,11 @@ export class Capacity {
     return [...this.#queues.values()].flatMap((own) => own.waiting);
   }
 
+  /** Those that were claimed ahead although no setting says so. */
+  get unasked(): Claim[] {
+    return [...this.#queues.values()].flatMap((own) => (own.ahead === undefined ? own.waiting : []));
+  }
+
   /** Resolves at the next `give` or `notify`. */
   freed(): Promise<void> {
     return new Promise((resolve) => this.#freed.push(resolve));
@@ -118,3 +142,7 @@ export class Capacity {
     if (this.#freed.length > 0) for (const resolve of this.#freed.splice(0)) resolve();
   }
 }
+
+/** Nothing ahead of a single place: there jobs run strictly in the order in which they became ready, and a claim of several does not tell it. */
+const aheadOf = ({ max, short }: QueueCapacity, nowMs: number): number =>
+  max === 1 ? 0 : Math.min(short.lately(nowMs), max * AHEAD_FACTOR);

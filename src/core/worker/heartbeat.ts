@@ -10,6 +10,8 @@ export interface BeatSettings {
   readonly worker: string;
   readonly leaseMs: number;
   readonly beatMs: number;
+  /** The same while the worker has no job that a lease protects. */
+  readonly idleBeatMs: number;
   readonly stallMs: number;
 }
 
@@ -17,6 +19,8 @@ export interface BeatSettings {
 export interface Pulse {
   readonly worker: string;
   readonly stats: object;
+  /** The worker has no job. */
+  readonly isIdle: boolean;
 }
 
 export type BeatReport =
@@ -33,6 +37,8 @@ export type BeatReport =
 
 export interface HeartbeatOptions {
   readonly stats: () => object;
+  /** The worker has no job now. */
+  readonly isIdle: () => boolean;
   /** The database declared the worker dead: it must begin a new life. */
   readonly onDead: (worker: string) => void;
   /** The lease ran out without an answer: what runs must stop, other workers may have the jobs by now. */
@@ -60,13 +66,14 @@ export class Heartbeat implements Service {
     this.#options = options;
     this.#worker = identity.id;
     this.#renewedAtMs = clock.monotonic();
-    const { leaseMs, beatMs, stallMs } = context.settings;
+    const { leaseMs, beatMs, idleBeatMs, stallMs } = context.settings;
     const settings: BeatSettings = {
       connection: db.connectionSettings,
       statement: heartbeatStatement(db),
       worker: this.#worker,
       leaseMs,
       beatMs,
+      idleBeatMs,
       stallMs,
     };
     this.#thread = new Thread(new URL("./beat-thread.js", import.meta.url), {
@@ -107,7 +114,8 @@ export class Heartbeat implements Service {
   }
 
   #send(): void {
-    this.#thread.postMessage({ worker: this.#worker, stats: this.#options.stats() } satisfies Pulse);
+    const { stats, isIdle } = this.#options;
+    this.#thread.postMessage({ worker: this.#worker, stats: stats(), isIdle: isIdle() } satisfies Pulse);
   }
 
   /** Silence for longer than the lease means that it is over, whatever the reason; counted from when the last good beat was sent. */

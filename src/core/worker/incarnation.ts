@@ -14,7 +14,7 @@ import { cancelRequests, registerWorker, stopWorker } from "./worker-statements.
 export class Incarnation {
   readonly #context: WorkerContext;
   readonly #identity: WorkerIdentity;
-  readonly #stats: () => object;
+  readonly #told: { readonly stats: () => object; readonly isIdle: () => boolean };
   readonly #stopping = new AbortController();
   #heartbeat: Heartbeat | undefined;
   #rebirth: Promise<void> | undefined;
@@ -22,11 +22,15 @@ export class Incarnation {
   #pause: Promise<void> | undefined;
   #endPause = () => {};
 
-  /** `stats`: figures that every heartbeat carries. */
-  constructor(context: WorkerContext, identity: WorkerIdentity, stats: () => object) {
+  /** `stats`: figures that every heartbeat carries; `isIdle`: the worker has no job. */
+  constructor(
+    context: WorkerContext,
+    identity: WorkerIdentity,
+    told: { readonly stats: () => object; readonly isIdle: () => boolean },
+  ) {
     this.#context = context;
     this.#identity = identity;
-    this.#stats = stats;
+    this.#told = told;
     context.bus.on("cancelRequested", (worker) => void this.#askForCancels(worker));
   }
 
@@ -37,7 +41,7 @@ export class Incarnation {
   async start(): Promise<void> {
     await this.#register();
     this.#heartbeat = new Heartbeat(this.#context, {
-      stats: this.#stats,
+      ...this.#told,
       onDead: (worker) => this.#die(worker),
       onLeaseOver: (worker) => this.#onLeaseOver(worker),
       onRenewed: () => this.#endPause(),

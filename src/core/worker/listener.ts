@@ -17,8 +17,12 @@ const CANCEL = "!cancel ";
 const DUE = "!due ";
 const LANE = "!lane ";
 const TEST = "!test ";
+/** Then the worker that did it, and what it saw. */
+const RESTED = "!rested ";
+const ALERTS = "!alerts ";
 /** Then what became of it, for a turn the worker whose it is, and its name. */
 const PROVIDER = "!provider ";
+const BUDGET = "!budget";
 
 /** A round opens the connection where there is none, and tests whether notifications arrive. */
 export class Listener implements Service {
@@ -30,6 +34,7 @@ export class Listener implements Service {
   #connection: ListenConnection | undefined;
   #wake: () => void = () => {};
   #tests = 0;
+  #heardAtMs = Number.NEGATIVE_INFINITY;
   #isWorking = false;
   #isPoolerTold = false;
 
@@ -42,8 +47,11 @@ export class Listener implements Service {
     this.#wake = wake;
   }
 
-  async runOnce(signal: AbortSignal): Promise<number> {
+  async runOnce(signal: AbortSignal, isOnTime = false): Promise<number> {
     const { clock, trouble } = this.#context;
+    // What came in meanwhile left over another connection: the test could say no more.
+    const testInMs = this.#heardAtMs + TEST_EVERY_MS - clock.monotonic();
+    if (isOnTime && this.#isWorking && testInMs > 0) return testInMs;
     try {
       if (!this.#connection && (await this.#open()) === "pooled") return POOLED_MS * (1 + clock.random());
       if (!signal.aborted && (await this.#test(signal))) {
@@ -86,13 +94,28 @@ export class Listener implements Service {
   }
 
   #onNotification(payload: string): void {
-    const { bus } = this.#context;
+    const { bus, clock } = this.#context;
+    this.#heardAtMs = clock.monotonic();
     if (payload.startsWith(TEST)) this.#heard.get(payload)?.();
     else if (payload.startsWith(CANCEL)) bus.tell("cancelRequested", payload.slice(CANCEL.length));
     else if (payload.startsWith(DUE)) bus.tell("due", Number(payload.slice(DUE.length)) || 0);
     else if (payload.startsWith(LANE)) bus.tell("wakeLane", laneOf(payload.slice(LANE.length)));
+    else if (payload.startsWith(RESTED)) this.#onRested(payload.slice(RESTED.length));
+    else if (payload.startsWith(ALERTS)) bus.tell("alertsEvaluated", { worker: payload.slice(ALERTS.length) });
     else if (payload.startsWith(PROVIDER)) this.#onProvider(payload.slice(PROVIDER.length));
+    // One has room again: jobs that it kept may start.
+    else if (payload === BUDGET) bus.tell("wake", undefined);
     else bus.tell("wake", payload);
+  }
+
+  #onRested(news: string): void {
+    const [worker, rest] = firstWord(news);
+    const [nextInMs, emptyQueues] = firstWord(rest);
+    this.#context.bus.tell("rested", {
+      worker,
+      nextInMs: Number(nextInMs) || 0,
+      emptyQueues: queuesOf(emptyQueues),
+    });
   }
 
   #onProvider(news: string): void {
@@ -154,6 +177,15 @@ function laneOf(text: string): QueueLane | undefined {
       return { queue, priority, tenant };
   } catch {}
   return undefined;
+}
+
+/** Names of queues; none where the text is of another origin. */
+function queuesOf(text: string): readonly string[] {
+  try {
+    const names: unknown = JSON.parse(text);
+    if (Array.isArray(names)) return names.filter((name) => typeof name === "string");
+  } catch {}
+  return [];
 }
 
 function firstWord(text: string): [word: string, rest: string] {

@@ -4,6 +4,7 @@ import type { Clock } from "../../base/clock.js";
 import type { Logger } from "../../base/log.js";
 import type { Database } from "../../db/database.js";
 import type { Codec } from "../job/codec.js";
+import type { ContentStore } from "../job/stored-content.js";
 import type { WorkerEmitter } from "./worker-events.js";
 import type { WorkerNews } from "./worker-news.js";
 
@@ -15,6 +16,8 @@ export interface CoreSettings {
   readonly prefetch: ReadonlyMap<string, number>;
   readonly leaseMs: number;
   readonly beatMs: number;
+  /** Between heartbeats while the worker has no job. */
+  readonly idleBeatMs: number;
   readonly stallMs: number;
   readonly pollMs: number | undefined;
   readonly graceMs: number;
@@ -25,6 +28,7 @@ export interface CoreSettings {
   readonly crashesMax: number;
   readonly historyKeepMs: number;
   readonly codec: Codec | undefined;
+  readonly contents: ContentStore | undefined;
 }
 
 export interface WorkerContext {

@@ -2,7 +2,7 @@
 import type { Throttled } from "../claim/closed-limit.js";
 import type { Claim } from "../job/claim.js";
 import type { Returned } from "../settle/returned.js";
-import type { UpkeepReport } from "../upkeep/upkeep-statements.js";
+import type { Rested, UpkeepReport } from "../upkeep/upkeep-statements.js";
 
 /** A lane of a queue. */
 export interface QueueLane {
@@ -36,6 +36,12 @@ export interface WorkerNews {
   listening: boolean;
   /** The shared state of a provider has changed: it was opened or closed, permits are wanted, or free for this worker alone. */
   provider: { readonly name: string; readonly worker?: string };
+  /** A worker that sleeps, this one or another, has done a round of upkeep for all. */
+  rested: Rested;
+  /** A round of upkeep was left to another worker, which did it; for so many milliseconds nothing need be done. */
+  covered: number;
+  /** This worker, or another, evaluates the alerts of the fleet now. */
+  alertsEvaluated: { readonly worker: string };
   /** What a round of upkeep did. */
   upkeep: UpkeepReport;
 }

@@ -1,5 +1,5 @@
 // The statements about workers: they register, say whether they want to be woken, give back what they do not know, and leave.
-import { type Database, prepared } from "../../db/database.js";
+import { type Database, prepared, type Statement } from "../../db/database.js";
 import { qualify } from "../../db/schema-name.js";
 
 const LISTENING = prepared("select fairmill.listening_v1($1, $2)");
@@ -15,17 +15,22 @@ export interface WorkerFacts {
   readonly version: string;
 }
 
+/** To be selected, with `registerValues`. */
+export const REGISTER = "fairmill.register_v1($1, $2, $3 * interval '1 millisecond', $4, $5, $6, $7, $8)";
+
+export const registerValues = (worker: WorkerFacts): readonly unknown[] => [
+  worker.id,
+  worker.queues,
+  worker.leaseMs,
+  worker.kinds,
+  worker.concurrency,
+  worker.host,
+  worker.pid,
+  worker.version,
+];
+
 export async function registerWorker(db: Database, worker: WorkerFacts): Promise<void> {
-  await db.query("select fairmill.register_v1($1, $2, $3 * interval '1 millisecond', $4, $5, $6, $7, $8)", [
-    worker.id,
-    worker.queues,
-    worker.leaseMs,
-    worker.kinds,
-    worker.concurrency,
-    worker.host,
-    worker.pid,
-    worker.version,
-  ]);
+  await db.query(`select ${REGISTER}`, registerValues(worker));
 }
 
 /** The heartbeat, for the thread that sends it over a connection of its own: worker, lease in milliseconds, figures. */
@@ -45,9 +50,14 @@ export async function releaseUnknown(db: Database, worker: string, known: readon
   return row!.released;
 }
 
-/** Says goodbye; returns how many jobs were still held and went back. */
+/** Says goodbye; `released` is how many jobs were still held and went back. */
+export const stopStatement = (worker: string): Statement => [
+  "select fairmill.stop_worker_v1($1) as released",
+  [worker],
+];
+
 export async function stopWorker(db: Database, worker: string): Promise<number> {
-  const [row] = await db.query<{ released: number }>("select fairmill.stop_worker_v1($1) as released", [worker]);
+  const [row] = await db.query<{ released: number }>(...(stopStatement(worker) as [string, unknown[]]));
   return row!.released;
 }
 

@@ -52,7 +52,10 @@ export const doctor = defineCommand<Options>({
 /** Undefined: no config says anything of a worker, so there is nothing to compare. */
 function stopMsOf(config: Config | undefined): number | undefined {
   if (config === undefined) return undefined;
-  return toMs(config.grace ?? "25s", "grace") + toMs(config.abortGrace ?? "5s", "abortGrace") + LAST_WORDS_MS;
+  // A supervisor waits as long as the kind may that has most.
+  const graces = [config.grace ?? "25s", ...Object.values(config.worker?.graceByKind ?? {})];
+  const graceMs = Math.max(...graces.map((grace) => toMs(grace, "grace")));
+  return graceMs + toMs(config.abortGrace ?? "5s", "abortGrace") + LAST_WORDS_MS;
 }
 
 function platformGraceMs({ platformGrace }: Options): number | undefined {

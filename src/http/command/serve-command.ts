@@ -42,7 +42,9 @@ FAIRMILL_INTERNAL_SECRET signs sessions and tokens for single jobs; with it and 
     ]);
     const isGuarded = Boolean(process.env["FAIRMILL_DASHBOARD_AUTH"]);
     refuseOpenDoor({ host, isGuarded });
-    const { codec, use, jobs = [], handlers = [], channels = [], redact } = target.config?.settings ?? {};
+    const settings = target.config?.settings ?? {};
+    const { codec, offload, use, jobs = [], handlers = [], channels = [], redact } = settings;
+    const { links, creditWorth } = settings.dashboard ?? {};
     const definitions = new Map(
       [...jobs, ...[...handlers, ...channels].map(({ definition }) => definition)].map((one) => [one.kind, one]),
     );
@@ -52,7 +54,7 @@ FAIRMILL_INTERNAL_SECRET signs sessions and tokens for single jobs; with it and 
     const hasTicks = handlers.length > 0 && Boolean(process.env["FAIRMILL_INTERNAL_SECRET"]);
     const tick = hasTicks
       ? (await import("../../ticks/tick-handler.js")).createTickHandler({
-          ...takenOver(target.config?.settings ?? {}),
+          ...takenOver(settings),
           databaseUrl,
           ...given({ schema }),
           logger,
@@ -60,13 +62,16 @@ FAIRMILL_INTERNAL_SECRET signs sessions and tokens for single jobs; with it and 
       : undefined;
     const handler = createHttpHandler({
       databaseUrl,
-      ...given({ schema, codec, use }),
+      ...given({ schema, codec, offload, use }),
       ...(!isGuarded && { auth: "loopback" as const }),
       jobs: [...definitions.values()],
       logger,
-      ...given({ tick, redact: target.isConfigBroken ? hidden : redact }),
+      ...given({ tick, links, creditWorth, redact: target.isConfigBroken ? hidden : redact }),
     });
-    const signals = catchSignals(() => out.note("Stopping."));
+    // Beside `fairmill dev` it is a part of another command, which says so itself.
+    const signals = catchSignals(() => {
+      if (process.send === undefined) out.note("Stopping.");
+    });
     try {
       const server = await listen(handler, { host, port, isGuarded }).catch(async (error: unknown) => {
         await handler.close();

@@ -5,6 +5,7 @@ import * as shapes from "../shapes.js";
 import { batchRoutes } from "./batches.js";
 import { bulkRoutes } from "./bulk.js";
 import { creditRoutes } from "./credits.js";
+import { erasureRoutes } from "./erasures.js";
 import { fleetRoutes } from "./fleet.js";
 import { homeRoutes } from "./home.js";
 import { jobActionRoutes } from "./job-actions.js";
@@ -14,6 +15,7 @@ import { outboxRoutes } from "./outbox.js";
 import { scheduleRoutes } from "./schedules.js";
 import { seriesRoutes } from "./series.js";
 import { sessionRoutes } from "./session.js";
+import { spendingRoutes } from "./spending.js";
 import { troubleRoutes } from "./troubles.js";
 
 const described: Route = route("GET", "/openapi.json", {
@@ -32,11 +34,13 @@ export const ROUTES: readonly Route[] = [
   ...jobActionRoutes,
   ...bulkRoutes,
   ...seriesRoutes,
+  ...erasureRoutes,
   ...limitRoutes,
   ...fleetRoutes,
   ...batchRoutes,
   ...outboxRoutes,
   ...creditRoutes,
+  ...spendingRoutes,
   ...troubleRoutes,
   ...scheduleRoutes,
   described,

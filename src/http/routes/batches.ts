@@ -10,12 +10,8 @@ import { withoutOthers } from "./job-view.js";
 import { checkedId } from "./jobs.js";
 
 const LIVE_MAX = 10_000;
-const toBatch = <T extends { readonly live: number; readonly completedAt: Date | null }>({
-  completedAt,
-  ...batch
-}: T) => ({
+const toBatch = <T extends { readonly live: number }>(batch: T) => ({
   ...batch,
-  endedAt: completedAt,
   live: { count: batch.live, more: batch.live >= LIVE_MAX },
 });
 
@@ -31,7 +27,7 @@ async function batchFor(call: Call<unknown, unknown>, role: "batch" | "flow" | u
 export function criticalPath(nodes: readonly FlowNodeInfo[], nowMs: number): Set<string> {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const took = (node: FlowNodeInfo) =>
-    node.startedAt === null ? 0 : (node.completedAt?.getTime() ?? nowMs) - node.startedAt.getTime();
+    node.startedAt === null ? 0 : (node.endedAt?.getTime() ?? nowMs) - node.startedAt.getTime();
   const longest = new Map<string, { ms: number; before: string | undefined }>();
   // Nodes come in the order of their ids, and one that is waited for has a lower one.
   for (const node of nodes) {

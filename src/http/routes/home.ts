@@ -6,6 +6,7 @@ import { patiently } from "../page.js";
 import { readNow, readQueues, readSchedules, type TenantOverview } from "../rooms.js";
 import { type Route, route } from "../route.js";
 import * as shapes from "../shapes.js";
+import { together } from "../together.js";
 import { readChannels, readLost, readNowFigures, readOldest } from "../view-statements.js";
 import { readTenantRow } from "./limits.js";
 
@@ -157,7 +158,7 @@ export const homeRoutes: readonly Route[] = [
     role: "viewer",
     tenants: "own",
     answer: shapes.now,
-    handle: async ({ http, tenant }) => {
+    handle: together("now", async ({ http, tenant }) => {
       const figures = await readNowFigures(http.view, tenant);
       const oldest = await patiently(() => readOldest(http.lists, tenant), undefined);
       const rates = await http.metrics?.rates?.({ queue: undefined, kind: undefined, tenant });
@@ -187,6 +188,6 @@ export const homeRoutes: readonly Route[] = [
         workers: figures.workers,
         needsYou: await needsOf(http, queues, figures.dead),
       };
-    },
+    }),
   }),
 ];

@@ -2,6 +2,7 @@
 import type { Duration } from "../../base/duration.js";
 import type { Enqueued, EnqueueOptions } from "../../core/job/enqueue-options.js";
 import { defineJob, type JobDefinition } from "../../core/job/job-definition.js";
+import { JOB_STATES, LIVE_STATES } from "../../core/job/states.js";
 import { signJobToken } from "../../jobs/job-token.js";
 import { act, jobFor, tenantOf } from "../acting.js";
 import type { Backend } from "../backend.js";
@@ -99,13 +100,25 @@ export const jobActionRoutes: readonly Route[] = [
     role: "operator",
     tenants: "own",
     body: object({ fromStart: optional(boolean) }),
-    answer: shapes.answer("ready", "blocked", "scheduled", "running", "done", "no_credits", "order_busy"),
+    answer: shapes.answer(...LIVE_STATES, "done", "no_credits", "order_busy"),
     handle: async (call) => {
       const { id, tenant } = await jobFor(call);
       const { fromStart = false } = call.body;
       const retry = () => call.http.client.retry(id, { fromStart });
       const answer = await act(call, "job.retry", `job ${id}`, retry, { tenant, detail: { ...call.body } });
       return { answer };
+    },
+  }),
+  route("POST", "/jobs/{id}/run-now", {
+    summary: "Run a waiting job now although its tenant, queue or kind is paused",
+    role: "operator",
+    tenants: "own",
+    answer: shapes.answer(...JOB_STATES),
+    handle: async (call) => {
+      const { id, tenant } = await jobFor(call);
+      return {
+        answer: await act(call, "job.run-now", `job ${id}`, () => call.http.client.jobs.runNow(id), { tenant }),
+      };
     },
   }),
   route("POST", "/jobs/{id}/rerun", {

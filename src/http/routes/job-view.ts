@@ -22,46 +22,75 @@ export interface AttemptView {
 
 /** Failures, and the run that goes on or went well. */
 export function attemptsOf(job: JobDetail): AttemptView[] {
-  const failed = job.failures.map(({ dropped, completedAt, ...failure }) => ({
-    ...failure,
-    endedAt: completedAt,
-    dropped: dropped ?? 0,
-  }));
+  const failed = job.failures.map((failure) => ({ ...failure, dropped: failure.dropped ?? 0 }));
   const isKnown = failed.at(-1)?.leaseNo === job.leaseNo;
   if (job.startedAt === null || isKnown || (job.state !== "running" && job.state !== "done")) return failed;
-  const { attempt, leaseNo, worker, startedAt, completedAt } = job;
+  const { attempt, leaseNo, worker, startedAt, endedAt } = job;
   const outcome = job.state === "done" ? "done" : "running";
-  return [...failed, { attempt, leaseNo, worker, startedAt, endedAt: completedAt, outcome, error: null, dropped: 0 }];
+  return [...failed, { attempt, leaseNo, worker, startedAt, endedAt, outcome, error: null, dropped: 0 }];
 }
 
 /** What else is known about the time of a job. */
 export interface TimeFacts {
-  readonly sleptMs: number;
+  /** Its steps: what ran before it slept is in no attempt, because that attempt goes on after the sleep. */
+  readonly steps: readonly StepTime[];
   /** How often a rate put it back: then its time to run is not what the caller asked for. */
   readonly rateLimitedTimes: number;
   /** For what jobs of its tenant waited while it did, as samples of the fleet saw it; undefined: none was taken in that time. */
   readonly split: { readonly limits: number; readonly worker: number } | undefined;
 }
 
+export interface StepTime {
+  readonly kind: string;
+  readonly startedAt: Date;
+  readonly finishedAt: Date | null;
+}
+
+/** When its first run began. A job that slept in a step started anew after it: then its first step is older than what its attempts tell. */
+export function firstStartOf(job: JobDetail, steps: readonly StepTime[]): Date | null {
+  const times = [...attemptsOf(job), ...steps].map(({ startedAt }) => startedAt.getTime());
+  return times.length === 0 ? null : new Date(Math.min(...times));
+}
+
 /** When it was enqueued, and when its first run began, or its end, or now: in between it waited. */
-export const firstWaitOf = (job: JobDetail, nowMs: number): { readonly fromMs: number; readonly untilMs: number } => ({
+export const firstWaitOf = (job: JobDetail, steps: readonly StepTime[], nowMs: number) => ({
   fromMs: job.createdAt.getTime(),
-  untilMs: attemptsOf(job)[0]?.startedAt.getTime() ?? job.completedAt?.getTime() ?? nowMs,
+  untilMs: (firstStartOf(job, steps) ?? job.endedAt)?.getTime() ?? nowMs,
 });
+
+const isWithin = (at: Date, one: AttemptView): boolean =>
+  at >= one.startedAt && (one.endedAt === null || at <= one.endedAt);
+/** A step that runs, or that failed, is in an attempt; a sleep lasts until it is over. */
+const sumOf = (steps: readonly StepTime[], endMs: number): number =>
+  steps.reduce(
+    (sum, { kind, startedAt, finishedAt }) =>
+      sum + (finishedAt?.getTime() ?? (kind === "run" ? startedAt.getTime() : endMs)) - startedAt.getTime(),
+    0,
+  );
 
 /** Between enqueue and end, or now: delayed as asked, waiting for the first run, running, and the pauses between runs. */
 export function spentBy(job: JobDetail, attempts: readonly AttemptView[], nowMs: number, facts: TimeFacts) {
-  const endMs = job.completedAt?.getTime() ?? nowMs;
-  const { fromMs, untilMs } = firstWaitOf(job, nowMs);
+  const endMs = job.endedAt?.getTime() ?? nowMs;
+  const { fromMs, untilMs } = firstWaitOf(job, facts.steps, nowMs);
   const totalMs = Math.max(0, endMs - fromMs);
-  const ranMs = attempts.reduce((sum, one) => sum + ((one.endedAt?.getTime() ?? nowMs) - one.startedAt.getTime()), 0);
+  const earlier = facts.steps.filter(
+    ({ kind, startedAt }) => kind === "run" && !attempts.some((one) => isWithin(startedAt, one)),
+  );
+  const ranMs =
+    sumOf(earlier, endMs) +
+    attempts.reduce((sum, one) => sum + ((one.endedAt?.getTime() ?? nowMs) - one.startedAt.getTime()), 0);
+  const inSleep = sumOf(
+    facts.steps.filter(({ kind }) => kind !== "run"),
+    endMs,
+  );
   const beforeMs = Math.max(0, untilMs - fromMs);
   // Later attempts have a time to run of their own.
-  const isFirst = attempts.length <= 1 && facts.sleptMs === 0 && facts.rateLimitedTimes === 0;
+  const isFirst =
+    attempts.length <= 1 && facts.steps.every(({ kind }) => kind === "run") && facts.rateLimitedTimes === 0;
   const delayMs = isFirst && job.runAt !== null ? job.runAt.getTime() - fromMs : 0;
   const delayedMs = Math.min(beforeMs, Math.max(0, delayMs));
   const waitedMs = beforeMs - delayedMs;
-  const sleptMs = Math.min(facts.sleptMs, Math.max(0, totalMs - beforeMs - ranMs));
+  const sleptMs = Math.min(inSleep, Math.max(0, totalMs - beforeMs - ranMs));
   const retriedMs = Math.max(0, totalMs - beforeMs - ranMs - sleptMs);
   const part = (share: number | undefined) => (share === undefined ? null : waitedMs * share);
   return {
@@ -76,7 +105,7 @@ export function toDetail(http: Backend, stored: JobDetail, facts: TimeFacts) {
   const opened = openJob(http.context.codec, stored);
   const job = http.redactor.job(opened);
   const attempts = attemptsOf(job);
-  const { failures: _failures, timeoutMs: _timeoutMs, completedAt, credits, ...rest } = job;
+  const { failures: _failures, timeoutMs: _timeoutMs, credits, ...rest } = job;
   const shown = <T>(value: T): T => (http.redact ? (http.redact(value) as T) : value);
   const links = http.links?.({ id: job.id, kind: job.kind, tenant: job.tenant }) ?? [];
   return {
@@ -85,7 +114,7 @@ export function toDetail(http: Backend, stored: JobDetail, facts: TimeFacts) {
     progress: shown(job.progress),
     result: shown(job.result),
     error: shown(job.error),
-    endedAt: completedAt,
+    firstStartedAt: firstStartOf(job, facts.steps),
     attempts: attempts.map((one) => ({ ...one, error: shown(one.error) })),
     spent: spentBy(job, attempts, http.clock.now(), facts),
     links: links.filter(({ url }) => /^https?:\/\//i.test(url)).slice(0, 20),

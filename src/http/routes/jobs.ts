@@ -147,17 +147,10 @@ export const jobRoutes: readonly Route[] = [
     handle: async (call) => {
       const job = await jobFor(call);
       const steps = await readSteps(call.http.view, job.id);
-      const sleptMs = steps
-        .filter(({ kind }) => kind !== "run")
-        .reduce(
-          (sum, { startedAt, finishedAt }) =>
-            sum + ((finishedAt?.getTime() ?? startedAt.getTime()) - startedAt.getTime()),
-          0,
-        );
-      const { fromMs, untilMs } = firstWaitOf(job, call.http.clock.now());
+      const { fromMs, untilMs } = firstWaitOf(job, steps, call.http.clock.now());
       const splits = await readSplits(call.http.view, "tenants", new Date(fromMs), new Date(untilMs), job.tenant);
       const rateLimitedTimes = await readRateLimitedTimes(call.http.view, job.id);
-      return toDetail(call.http, job, { sleptMs, rateLimitedTimes, split: splits.get(job.tenant) });
+      return toDetail(call.http, job, { steps, rateLimitedTimes, split: splits.get(job.tenant) });
     },
   }),
   route("GET", "/jobs/{id}/why", {
@@ -230,7 +223,7 @@ export const jobRoutes: readonly Route[] = [
         error,
         createdAt,
         startedAt,
-        completedAt,
+        endedAt,
       } = call.http.redactor.job(openJob(call.http.context.codec, job));
       const said = error && { code: error.code ?? null, message: error.message };
       const shown = call.http.redact ?? ((value: unknown) => value);
@@ -242,7 +235,7 @@ export const jobRoutes: readonly Route[] = [
         error: said && shown(said),
         createdAt,
         startedAt,
-        endedAt: completedAt,
+        endedAt,
       };
     },
   }),

@@ -1,6 +1,6 @@
 // The outbox: messages, what the receiver said, resolving what needs review.
 import { act, ownOnly, tenantOf } from "../acting.js";
-import { mapPage, pageOf, patiently, TOO_SLOW } from "../page.js";
+import { pageOf, patiently, TOO_SLOW } from "../page.js";
 import { notFound } from "../problem.js";
 import { openMessage, readMessage, readMessages, readWhy } from "../rooms.js";
 import { type Call, limitIn, paging, type Route, route } from "../route.js";
@@ -9,11 +9,6 @@ import * as shapes from "../shapes.js";
 import { type ChannelFigures, readChannels, readNextAttempt } from "../view-statements.js";
 import { withoutOthers } from "./job-view.js";
 import { checkedId } from "./jobs.js";
-
-const withEnd = <T extends { readonly completedAt: Date | null }>({ completedAt, ...message }: T) => ({
-  ...message,
-  endedAt: completedAt,
-});
 
 async function messageFor(call: Call<unknown, unknown>) {
   const { id = "" } = call.params;
@@ -38,7 +33,7 @@ export const outboxRoutes: readonly Route[] = [
       const filter = { status, channel, tenant: tenantOf(call, tenant), before };
       const read = (limit: number) =>
         readMessages(call.http.lists, { ...filter, limit } as Parameters<typeof readMessages>[1]);
-      return mapPage(await pageOf(limitIn(call.query), read, ({ id }) => id), withEnd);
+      return pageOf(limitIn(call.query), read, ({ id }) => id);
     },
   }),
   route("GET", "/outbox/channels", {
@@ -62,7 +57,7 @@ export const outboxRoutes: readonly Route[] = [
       const message = http.redactor.message(openMessage(http.context.codec, await messageFor(call)));
       const shown = http.redact ?? ((value: unknown) => value);
       return {
-        ...withEnd(message),
+        ...message,
         payload: shown(message.payload),
         answer: shown(message.answer),
         nextAttemptAt: message.jobId === null ? null : await readNextAttempt(http.view, message.jobId),

@@ -2,9 +2,19 @@
 import { defineJob } from "../../core/job/job-definition.js";
 import { act, ownOnly } from "../acting.js";
 import { mapPage, pageOf } from "../page.js";
-import { Cron, readNow, readSchedule, readSchedules, type Schedule, type ScheduleOptions } from "../rooms.js";
+import {
+  Cron,
+  readNow,
+  readSchedule,
+  readScheduleJob,
+  readSchedules,
+  type Schedule,
+  type ScheduleChange,
+  type ScheduleOptions,
+} from "../rooms.js";
 import { Answered, type Call, limitIn, paging, type Route, route } from "../route.js";
-import { anyJson, boundedText, duration, integer, name, object, optional } from "../schema.js";
+import { shownInput } from "../schedule-input.js";
+import { anyJson, boolean, boundedText, duration, integer, name, object, optional, time } from "../schema.js";
 import * as shapes from "../shapes.js";
 
 const RUNS = 5;
@@ -55,6 +65,59 @@ export const scheduleRoutes: readonly Route[] = [
     tenants: "own",
     answer: shapes.scheduleRow,
     handle: shown,
+  }),
+  route("GET", "/schedules/{name}/input", {
+    summary: "The input of the jobs of a schedule, redacted as jobs are",
+    role: "viewer",
+    tenants: "own",
+    answer: shapes.scheduleInput,
+    handle: async (call) => {
+      const schedule = await scheduleFor(call);
+      const stored = await readScheduleJob(call.http.view, schedule.name);
+      return shownInput(call.http, schedule, stored?.job ?? {}, stored?.payload ?? null);
+    },
+  }),
+  route("GET", "/next-runs", {
+    summary: "When an expression would tick next, by the clock of the database: a look before it is saved",
+    role: "viewer",
+    tenants: "own",
+    query: object({ cron: boundedText(1, 500), timezone: optional(boundedText(1, 100)) }),
+    answer: shapes.nextRuns,
+    handle: async ({ http, query: { cron, timezone } }) => {
+      const runs = await http.client.schedules.next({ cron, ...(timezone !== undefined && { timezone }) }, RUNS);
+      return { timezone: timezone ?? "UTC", runs };
+    },
+  }),
+  route("POST", "/schedules/{name}/change", {
+    summary: "Change parts of a schedule; what is left out stays as it is",
+    role: "admin",
+    tenants: "own",
+    body: object({
+      cron: optional(boundedText(1, 500)),
+      timezone: optional(boundedText(1, 100)),
+      missed: optional(anyJson),
+      jitter: optional(duration),
+      input: optional(anyJson),
+      paused: optional(boolean),
+      unchangedSince: optional(time),
+    }),
+    bodyBytesMax: 1024 * 1024 + 64 * 1024,
+    answer: shapes.scheduleRow,
+    handle: async (call) => {
+      const { name: ofName, tenant, kind } = await scheduleFor(call);
+      const job = call.body.input === undefined ? undefined : call.http.definitions.get(kind);
+      const change = { ...call.body, ...(job && { job }) } as ScheduleChange;
+      const { input, unchangedSince: _since, ...detail } = call.body;
+      await act(
+        call,
+        "schedule.change",
+        `schedule ${ofName}`,
+        () => call.http.client.schedules.change(ofName, change),
+        // Inputs stay out of the record: they may hold what must not be shown.
+        { tenant, detail: { ...detail, ...(input !== undefined && { input: "changed" }) } },
+      );
+      return shown(call);
+    },
   }),
   ...(["pause", "resume"] as const).map((verb) =>
     route("POST", `/schedules/{name}/${verb}`, {

@@ -8,6 +8,7 @@ import { type Call, type Route, route } from "../route.js";
 import { integer, integerText, name, nullable, number, object, oneOf, oneOrMore, optional } from "../schema.js";
 import * as shapes from "../shapes.js";
 import { spanIn, spanQuery } from "../span.js";
+import { together } from "../together.js";
 import { rateBody } from "./limits.js";
 
 const scopeQuery = { queue: optional(name), kind: optional(name), tenant: optional(name) };
@@ -34,13 +35,14 @@ export const seriesRoutes: readonly Route[] = [
     tenants: "own",
     query: object({ ...spanQuery, ...scopeQuery, name: oneOrMore(name), by: optional(oneOf(...BY)) }),
     answer: figures.seriesAnswer,
-    handle: async (call) =>
+    handle: together("series", async (call) =>
       metricsOf(call.http, "series")(
         spanIn(call.query, call.http.clock),
         scopeIn(call),
         [call.query.name].flat() as string[],
         call.query.by ?? "none",
       ),
+    ),
   }),
   route("GET", "/backlog", {
     summary: "Why the whole backlog waits, over time",
@@ -48,7 +50,9 @@ export const seriesRoutes: readonly Route[] = [
     tenants: "own",
     query: object({ ...spanQuery, ...scopeQuery }),
     answer: figures.backlogAnswer,
-    handle: async (call) => metricsOf(call.http, "backlog")(spanIn(call.query, call.http.clock), scopeIn(call)),
+    handle: together("backlog", async (call) =>
+      metricsOf(call.http, "backlog")(spanIn(call.query, call.http.clock), scopeIn(call)),
+    ),
   }),
   route("GET", "/fairness", {
     summary: "What each tenant was given and what it was entitled to",
@@ -56,8 +60,9 @@ export const seriesRoutes: readonly Route[] = [
     tenants: "own",
     query: object({ ...spanQuery, ...scopeQuery, limit: optional(integerText(1, 50)) }),
     answer: figures.fairnessAnswer,
-    handle: async (call) =>
+    handle: together("fairness", async (call) =>
       metricsOf(call.http, "fairness")(spanIn(call.query, call.http.clock), scopeIn(call), call.query.limit ?? 20),
+    ),
   }),
   route("GET", "/time", {
     summary: "Where the time of jobs went",
@@ -65,15 +70,16 @@ export const seriesRoutes: readonly Route[] = [
     tenants: "own",
     query: object({ ...spanQuery, ...scopeQuery, by: optional(oneOf("kind", "queue", "tenant")) }),
     answer: figures.timeAnswer,
-    handle: async (call) =>
+    handle: together("time", async (call) =>
       metricsOf(call.http, "time")(spanIn(call.query, call.http.clock), scopeIn(call), call.query.by ?? "kind"),
+    ),
   }),
   route("GET", "/money", {
     summary: "Captured credits beside what providers cost",
     role: "viewer",
     tenants: "own",
     query: object({ ...spanQuery, ...scopeQuery, by: optional(oneOf("kind", "tenant")) }),
-    answer: shapes.errorRecord,
+    answer: figures.moneyAnswer,
     handle: async (call) =>
       metricsOf(call.http, "money")(spanIn(call.query, call.http.clock), scopeIn(call), call.query.by ?? "tenant"),
   }),
@@ -82,7 +88,7 @@ export const seriesRoutes: readonly Route[] = [
     role: "viewer",
     tenants: "refused",
     query: object(spanQuery),
-    answer: shapes.itemsOf(shapes.errorRecord),
+    answer: shapes.itemsOf(figures.providerRow),
     handle: async ({ http, query }) => {
       if (http.providers === undefined) throw notWired("What providers do");
       return { items: await http.providers.providers(spanIn(query, http.clock)) };

@@ -1,4 +1,5 @@
 // What many answers have: counts, notices, pages, states, roles, problems.
+import { JOB_STATES } from "../../core/job/states.js";
 import { boolean, list, named, nullable, number, object, oneOf, type Schema, text } from "../schema.js";
 
 export const maybe = nullable;
@@ -7,5 +8,5 @@ export const count = named("Count", object({ count: number, more: boolean }));
 export const notice = named("Notice", object({ code: oneOf("STATEMENT_LIMIT", "LOOKED_AT_PART"), message: text }));
 export const pageOf = <T>(item: Schema<T>) => object({ items: list(item), next: maybe(text), notice: maybe(notice) });
 export const itemsOf = <T>(item: Schema<T>) => object({ items: list(item) });
-export const jobState = oneOf("scheduled", "ready", "blocked", "running", "done", "dead", "cancelled");
+export const jobState = oneOf(...JOB_STATES);
 export const role = oneOf("enqueue", "viewer", "operator", "admin", "job");

@@ -38,6 +38,7 @@ export const jobDetail = named(
     progress: anyJson,
     result: anyJson,
     error: maybe(errorRecord),
+    firstStartedAt: maybe(time),
     attempts: list(
       object({
         attempt: number,

@@ -42,6 +42,23 @@ export const limitGauge = named(
     nextFreeAt: maybe(time),
   }),
 );
+export const namedLimit = named(
+  "NamedLimit",
+  object({
+    name: text,
+    windows: list(object({ unit: text, limit: number, perMs: number })),
+    reportedAt: time,
+    waiting: count,
+  }),
+);
+export const budget = named(
+  "Budget",
+  object({
+    ...{ tenant: text, per: oneOf("day", "month"), provider: maybe(text), kind: maybe(text), currency: text },
+    ...{ timeZone: text, soft: maybe(number), hard: maybe(number), spent: number },
+    ...{ state: oneOf("within", "soft", "spent"), periodFrom: time, periodUntil: time, softAt: maybe(time) },
+  }),
+);
 export const facets = object({ queues: list(text), kinds: list(text), tenants: list(text), channels: list(text) });
 const trialFigures = object({
   starts: number,

@@ -57,9 +57,16 @@ export const scheduleRow = named(
     pausedAt: maybe(time),
     createdAt: time,
     updatedAt: time,
+    editedAt: maybe(time),
     overdueMs: number,
   }),
 );
+/** What its jobs are made of; null where ticks start flows. */
+export const scheduleInput = named(
+  "ScheduleInput",
+  object({ input: anyJson, redacted: boolean, sealed: boolean, editable: boolean }),
+);
+export const nextRuns = named("NextRuns", object({ timezone: text, runs: list(time) }));
 export const auditEvent = named(
   "AuditEvent",
   object({
@@ -86,5 +93,23 @@ export const problem = named(
     detail: text,
     issues: optional(list(object({ path: text, message: text }))),
     retryAfterMs: optional(number),
+  }),
+);
+export const erasure = named(
+  "Erasure",
+  object({
+    id,
+    tenant: maybe(text),
+    tenantDigest: text,
+    actor: text,
+    reason: maybe(text),
+    state: oneOf("running", "done", "failed"),
+    phase: text,
+    counts: record,
+    storages: list(text),
+    error: maybe(text),
+    createdAt: time,
+    updatedAt: time,
+    endedAt: maybe(time),
   }),
 );

@@ -93,8 +93,7 @@ function detailOf(
   { nowMs, coloured, cut }: { nowMs: number; coloured: boolean; cut: Cut },
 ): string {
   const at = (moment: Date | null) => moment && `${moment.toISOString()} (${relative(moment, nowMs)})`;
-  const took =
-    job.startedAt && job.completedAt ? `, ran ${spanOf(job.completedAt.getTime() - job.startedAt.getTime())}` : "";
+  const took = job.startedAt && job.endedAt ? `, ran ${spanOf(job.endedAt.getTime() - job.startedAt.getTime())}` : "";
   const deaths = job.crashes > 0 ? `, ${job.crashes} of them ended with the death of the worker` : "";
   const facts: readonly (readonly [string, string | null])[] = [
     ["state", coloured ? colourOfState(job.state) : job.state],
@@ -108,7 +107,7 @@ function detailOf(
     ["due", isEnded(job.state) ? null : at(job.runAt)],
     ["expires", isEnded(job.state) ? null : at(job.expireAt)],
     ["started", at(job.startedAt)],
-    ["ended", job.completedAt && `${at(job.completedAt)}${took}`],
+    ["ended", job.endedAt && `${at(job.endedAt)}${took}`],
     ["batch", job.batch],
     ["repeats", job.rerunOf && `job ${job.rerunOf}`],
     ["repeated", job.reruns.length > 0 ? `by job ${job.reruns.join(", ")}` : null],
@@ -161,8 +160,8 @@ function fateOf(
   return finishedAt ? `no signal came in ${span(finishedAt)}` : `waits for a signal${until}`;
 }
 
-const headOf = ({ attempt, outcome, startedAt, completedAt, worker }: Failure) =>
-  `${attempt}  ${oneLine(outcome)} at ${completedAt.toISOString()} after ${spanOf(completedAt.getTime() - startedAt.getTime())}, worker ${oneLine(worker)}`;
+const headOf = ({ attempt, outcome, startedAt, endedAt, worker }: Failure) =>
+  `${attempt}  ${oneLine(outcome)} at ${endedAt.toISOString()} after ${spanOf(endedAt.getTime() - startedAt.getTime())}, worker ${oneLine(worker)}`;
 
 const errorOf = (error: ErrorRecord | null, cut: Cut): string[] => {
   if (error === null) return [];

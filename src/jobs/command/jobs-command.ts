@@ -103,9 +103,7 @@ function remarkOn(job: Job, nowMs: number): string {
       return lastError ? `${due}, after: ${lastError.message}` : due;
     }
     case "done":
-      return job.startedAt && job.completedAt
-        ? `took ${spanOf(job.completedAt.getTime() - job.startedAt.getTime())}`
-        : "";
+      return job.startedAt && job.endedAt ? `took ${spanOf(job.endedAt.getTime() - job.startedAt.getTime())}` : "";
     default:
       return lastError?.message ?? "";
   }

@@ -2,10 +2,11 @@
 
 import { jobIds } from "../../cli/arguments.js";
 import { defineCommand } from "../../cli/command.js";
-import type { RetryAnswer } from "../control-jobs.js";
+import { UsageError } from "../../cli/failure.js";
+import type { RetryAnswer, RunNowAnswer } from "../control-jobs.js";
 import { type Answered, eachJob } from "./each-job.js";
 
-export const retry = defineCommand<{ fromStart?: true }, [ids: readonly string[]]>({
+export const retry = defineCommand<{ fromStart?: true; despitePause?: true }, [ids: readonly string[]]>({
   name: "retry",
   summary: "run dead or cancelled jobs again, or waiting ones now",
   description:
@@ -14,20 +15,27 @@ export const retry = defineCommand<{ fromStart?: true }, [ids: readonly string[]
     ["fairmill retry 17", "one job"],
     ["fairmill retry 17 18 19", "several"],
     ["fairmill retry 17 --from-start", "all of it again, its finished steps included"],
+    ["fairmill retry 17 --despite-pause", "this one now, though its queue is paused; the others stay"],
   ],
   declare: (command) =>
     void command
       .argument("<id...>", "ids of jobs", jobIds)
-      .option("--from-start", "forget the steps that it has finished"),
-  run: ({ args: [ids], options, out }) =>
-    eachJob(
+      .option("--from-start", "forget the steps that it has finished")
+      .option("--despite-pause", "of waiting jobs: start once although tenant, queue or kind is paused"),
+  run: ({ args: [ids], options, out }) => {
+    const { fromStart = false, despitePause = false } = options;
+    if (fromStart && despitePause) throw new UsageError("Give --from-start or --despite-pause, not both.");
+    return eachJob<RetryAnswer | RunNowAnswer>(
       { ids, options, out },
-      (client, id) => client.retry(id, { fromStart: options.fromStart === true }),
+      (client, id) => (despitePause ? client.jobs.runNow(id) : client.retry(id, { fromStart })),
       (answer) => MEANING[answer],
-    ),
+    );
+  },
 });
 
-const MEANING: Record<RetryAnswer, Answered> = {
+const MEANING: Record<RetryAnswer | RunNowAnswer, Answered> = {
+  dead: { words: "has ended and waits for no pause: retry it without --despite-pause.", ok: false },
+  cancelled: { words: "has ended and waits for no pause: retry it without --despite-pause.", ok: false },
   ready: { words: "is ready to run.", ok: true },
   running: { words: "is running already.", ok: true },
   blocked: { words: "is waiting for a limit and will run when it may.", ok: true },

@@ -1,8 +1,10 @@
 // `fairmill tenants`: tenants that have jobs or settings.
+import type { CommandGroup } from "../../cli/command.js";
+import { erase, erasures } from "../../retention/command/erase-command.js";
 import type { TenantOverview } from "../overview-statements.js";
 import { limitsCommand, shownCount } from "./limits-command.js";
 
-export const tenants = limitsCommand<TenantOverview>({
+const limited = limitsCommand<TenantOverview>({
   scope: "tenant",
   summary: "tenants: list them with what waits and runs, show one, or set its weight and limits",
   lists: "Lists tenants that have settings, or jobs that are ready or running. Counts stop at a bound: 1000+.",
@@ -23,3 +25,6 @@ export const tenants = limitsCommand<TenantOverview>({
     RUNNING: ({ running }) => shownCount(running),
   },
 });
+
+/** What is kept of a tenant is more than its limits. */
+export const tenants: CommandGroup = { ...limited, verbs: [...limited.verbs, erase, erasures] };

@@ -44,7 +44,7 @@ function remote(url: string): Side {
 async function local(options: Options, logger: ReturnType<typeof stderrLogger>): Promise<Side> {
   const target = await findTarget(options, "codec");
   const { createHttpHandler } = await import("../../http/create-handler.js");
-  const { codec, use, jobs = [], handlers = [], channels = [], redact } = target.config?.settings ?? {};
+  const { codec, offload, use, jobs = [], handlers = [], channels = [], redact } = target.config?.settings ?? {};
   const definitions = new Map(
     [...jobs, ...[...handlers, ...channels].map(({ definition }) => definition)].map((one) => [one.kind, one]),
   );
@@ -52,7 +52,7 @@ async function local(options: Options, logger: ReturnType<typeof stderrLogger>):
   const { role, tenant, by } = options;
   const handler = createHttpHandler({
     databaseUrl,
-    ...given({ schema, codec, use }),
+    ...given({ schema, codec, offload, use }),
     auth: () => ({ name: `${cliActor(by).name} (mcp)`, role, ...given({ tenant }) }),
     jobs: [...definitions.values()],
     dashboard: false,

@@ -55,6 +55,7 @@ const KNOWN: Record<keyof WebhookChannelOptions<any, any, any>, true> = {
   ask: true,
   onUncertain: true,
   askAfter: true,
+  onEnd: true,
   queue: true,
   priority: true,
   timeout: true,
@@ -98,7 +99,7 @@ function declareChannel(options: WebhookChannelOptions<any, any, any>): Channel<
     ...sending,
     url: await of(url, message, context),
     secret: await of(secret, message, context),
-    ...(headers && { headers: await of(headers, message, context) }),
+    ...headersOf(context.trace, headers && (await of(headers, message, context))),
     ...(webhookLimits && { limits: webhookLimits }),
     body: body(message),
     idempotencyKey: idempotencyKey?.(message, context) ?? context.idempotencyKey,
@@ -110,6 +111,13 @@ function declareChannel(options: WebhookChannelOptions<any, any, any>): Channel<
     send: async (message: unknown, context: SendContext) =>
       sendWebhook(await prepare(message, context).catch(notSent)).catch(notTaken),
   });
+}
+
+/** The receiver goes on with the trace of the message, unless the application says otherwise. */
+function headersOf(trace: string | null, given: WebhookMessage["headers"]): Pick<WebhookMessage, "headers"> {
+  if (trace === null || Object.keys(given ?? {}).some((name) => name.toLowerCase() === "traceparent"))
+    return given ? { headers: given } : {};
+  return { headers: { traceparent: trace, ...given } };
 }
 
 const of = <Value>(given: Value | OfMessage<unknown, Value>, message: unknown, context: SendContext) =>

@@ -7,7 +7,7 @@ import type { WorkerOptions } from "../worker-port.js";
 
 type DefinitionFacts = Pick<
   JobDefinition,
-  "kind" | "queue" | "priority" | "timeoutMs" | "expireMs" | "maxAttempts" | "limits" | "redact" | "needs"
+  "kind" | "queue" | "priority" | "timeoutMs" | "expireMs" | "maxAttempts" | "limits" | "redact" | "needs" | "atEnd"
 > & { readonly uses: readonly { readonly name: string; readonly windows: readonly CheckedWindow[] }[] | undefined };
 
 export interface Offer {
@@ -22,8 +22,20 @@ export const offerOf = (
   { queues, concurrency }: Pick<WorkerOptions, "queues" | "concurrency">,
 ): Offer => ({
   definitions: definitions.map(
-    ({ kind, queue, priority, timeoutMs, expireMs, maxAttempts, limits, redact, uses, needs }): DefinitionFacts => ({
-      ...{ kind, queue, priority, timeoutMs, expireMs, maxAttempts, limits, redact },
+    ({
+      kind,
+      queue,
+      priority,
+      timeoutMs,
+      expireMs,
+      maxAttempts,
+      limits,
+      redact,
+      uses,
+      needs,
+      atEnd,
+    }): DefinitionFacts => ({
+      ...{ kind, queue, priority, timeoutMs, expireMs, maxAttempts, limits, redact, atEnd },
       // A provider is data; its fallbacks are in the chain already.
       needs: needs.map((chain) => chain.map((provider) => ({ ...provider, fallback: undefined }))),
       uses: uses?.map(({ limit: { name, windows } }) => ({ name, windows })),

@@ -1,15 +1,9 @@
 // What the runs of a child ask of the database, asked of the supervisor instead: each call is a message, each answer another one.
 
 import type { Clock } from "../../base/clock.js";
-import type { Queryable } from "../../base/queryable.js";
 import type { NodeReader } from "../../batches/flow.js";
 import type { Claim } from "../../core/job/claim.js";
-import type { CompletedAnswer, Completer, Effects } from "../../core/job/effects.js";
-import type { VerdictDetails } from "../../core/job/outcome.js";
-import { completeJob } from "../../core/settle/effect-statements.js";
-import { detailOfDone } from "../../core/settle/settle-statements.js";
-import type { SettleFormat } from "../../core/settle/verdict-details.js";
-import { checkTransaction } from "../../db/callers-transaction.js";
+import type { CompleterPorts } from "../../core/settle/completer.js";
 import type { Ruled } from "../../limits/limit-statements.js";
 import type { UsedUnits } from "../../limits/use-context.js";
 import type { Begun, SendKeeper } from "../../outbox/delivery.js";
@@ -22,7 +16,7 @@ import { receiveError } from "../border/sent-errors.js";
 /** Sends a call; the claim says of which run, if of one. */
 export type Ask = (call: number, claim: Claim | undefined, port: PortName, args: readonly unknown[]) => void;
 
-export class ChildPorts implements StepKeeper, NodeReader, SendKeeper {
+export class ChildPorts implements StepKeeper, NodeReader, SendKeeper, CompleterPorts {
   readonly stepsMax: number;
   readonly #ask: Ask;
   readonly #clock: Clock;
@@ -97,40 +91,5 @@ export class ChildPorts implements StepKeeper, NodeReader, SendKeeper {
   async begin(claim: Claim, run: string, resend: boolean): Promise<Begun> {
     const askedAtMs = this.#clock.monotonic();
     return { ...(await this.#call<Begun>(claim, "beginSend", run, resend)), askedAtMs };
-  }
-}
-
-/** Settles jobs inside transactions of their handlers, which live in this process; whether these committed, the supervisor asks. */
-export class ChildCompleter implements Completer {
-  readonly #ports: ChildPorts;
-  readonly #schema: string;
-  readonly #format: SettleFormat;
-
-  constructor(ports: ChildPorts, schema: string, format: SettleFormat) {
-    this.#ports = ports;
-    this.#schema = schema;
-    this.#format = format;
-  }
-
-  async complete(
-    claim: Claim,
-    tx: Queryable,
-    result: unknown,
-    effects: Effects | undefined,
-    details: VerdictDetails | undefined,
-  ): Promise<CompletedAnswer> {
-    checkTransaction(tx, "ctx.complete(tx)");
-    // From here on the handler's transaction holds the job: progress of others must not wait behind it.
-    await this.#ports.dismissProgress(claim);
-    return completeJob(
-      tx,
-      this.#schema,
-      claim,
-      detailOfDone(claim, { verdict: "done", result, ...details }, effects, this.#format),
-    );
-  }
-
-  isSettled(claim: Claim): Promise<boolean> {
-    return this.#ports.isSettled(claim);
   }
 }

@@ -12,6 +12,7 @@ import { type Handler, handlerTable } from "../../core/run/handler.js";
 import type { DecidedRun, Run, RunEnds } from "../../core/run/run.js";
 import type { Completion } from "../../core/run/run-effects.js";
 import { Runner } from "../../core/run/runner.js";
+import { JobCompleter } from "../../core/settle/completer.js";
 import { detailList } from "../../core/settle/verdict-details.js";
 import { ContentReports } from "../../core/worker/content-reports.js";
 import { createWorkerEmitter } from "../../core/worker/worker-events.js";
@@ -19,6 +20,9 @@ import { captureWriter } from "../../credits/capture-context.js";
 import { resultSealer } from "../../encryption/seal-result.js";
 import { redactorsOf } from "../../jobs/redact-job.js";
 import { usedWriter, usesOfKinds } from "../../limits/use-context.js";
+import type { OffloadOptions } from "../../offload/content-storage.js";
+import { checkOffload } from "../../offload/offload-options.js";
+import { contentWriter } from "../../offload/result-content.js";
 import type { Channel } from "../../outbox/channel.js";
 import { deliveryHandler } from "../../outbox/delivery-handler.js";
 import { deliveryWriter } from "../../outbox/delivery-mark.js";
@@ -31,7 +35,7 @@ import { type Offer, offerOf } from "../border/offer.js";
 import { sendEffects } from "../border/sent-effects.js";
 import { receiveReason } from "../border/sent-errors.js";
 import { ChildLogs } from "./child-logs.js";
-import { ChildCompleter, ChildPorts } from "./child-ports.js";
+import { ChildPorts } from "./child-ports.js";
 import { ChildRules } from "./child-rules.js";
 
 /** What a child runs: the part of a config that is code. */
@@ -41,6 +45,7 @@ export interface ChildWork {
   readonly channels?: readonly Channel<any, any>[] | undefined;
   readonly use?: Use | undefined;
   readonly codec?: Codec | undefined;
+  readonly offload?: OffloadOptions | undefined;
   readonly queues?: WorkerOptions["queues"] | undefined;
   readonly concurrency?: number | undefined;
 }
@@ -64,6 +69,7 @@ export class ChildRuns implements RunEnds {
 
   constructor(work: ChildWork, { settings, clock, log, say }: ChildRunsOptions) {
     const { codec } = work;
+    const contents = checkOffload(work.offload, "defineConfig");
     this.#say = say;
     this.#log = log;
     this.#contents = new ContentReports(log, createWorkerEmitter());
@@ -89,7 +95,12 @@ export class ChildRuns implements RunEnds {
     );
     const format = {
       seal: codec && resultSealer(codec, log),
-      details: detailList({ delivery: deliveryWriter, used: usedWriter, captured: captureWriter }),
+      details: detailList({
+        delivery: deliveryWriter,
+        used: usedWriter,
+        captured: captureWriter,
+        content: contentWriter,
+      }),
     };
     const handlers = handlerTable([...(work.handlers ?? []), ...deliveries], middlewares);
     const { queues, concurrency } = work;
@@ -101,6 +112,7 @@ export class ChildRuns implements RunEnds {
         logger: log,
         abortGraceMs: settings.abortGraceMs,
         codec,
+        contents,
         onProgress: (claim, value) => this.#progress(claim, value),
         onKept: (claim, what, value) => this.#contents.look(claim, what, value),
         members: contextMembers({
@@ -116,10 +128,10 @@ export class ChildRuns implements RunEnds {
           logs,
           calls: this.#ports.calls,
         }),
-        maker: new WorkerEffects(rules, { ...settings, codec }, middlewares, (claim, { kind, batch }) =>
+        maker: new WorkerEffects(rules, { ...settings, codec, contents }, middlewares, (claim, { kind, batch }) =>
           this.#registered(claim, kind, batch),
         ),
-        completer: new ChildCompleter(this.#ports, settings.schema, format),
+        completer: new JobCompleter(this.#ports, settings.schema, format),
       },
       this,
     );

@@ -23,7 +23,6 @@ export function runChild(load: () => Promise<LoadedWork>): void {
   let runs: ChildRuns | undefined;
   let isLeaving = false;
   const clock = systemClock;
-  const startedAtMs = clock.monotonic();
   const line = new Line<FromChild, ToChild>(
     (batch) => {
       // A supervisor that is gone hears nothing any more; the line says so by itself.
@@ -38,7 +37,8 @@ export function runChild(load: () => Promise<LoadedWork>): void {
   );
   const vitals = (): Vitals => {
     const { user, system } = process.cpuUsage();
-    return { cpuUs: user + system, memoryBytes: process.memoryUsage.rss(), uptimeMs: clock.monotonic() - startedAtMs };
+    // Both since the process began, loading included: else the first share would be a multiple of a core.
+    return { cpuUs: user + system, memoryBytes: process.memoryUsage.rss(), uptimeMs: process.uptime() * 1_000 };
   };
 
   const begin = async (settings: ChildSettings) => {

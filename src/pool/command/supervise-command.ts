@@ -53,6 +53,7 @@ once. SIGHUP starts new processes for all children, each ready before an old one
       );
   },
   run: async ({ options, out }) => {
+    refuseFixed(options);
     const { databaseUrl, schema, config } = await findTarget(options, "handlers");
     if (config === undefined)
       throw new UsageError(
@@ -94,6 +95,10 @@ once. SIGHUP starts new processes for all children, each ready before an old one
     process.on("SIGHUP", restart);
     let failure: Error | undefined;
     let health: { readonly url: string; close(): Promise<void> } | undefined;
+    const sayStarted = () => {
+      out.note(`Supervising pool "${supervisor.pool}" with the handlers of ${shownPath(config.path)}.`);
+      if (out.json) out.result({ supervisor: supervisor.id, worker: supervisor.worker.id }, "");
+    };
     const failed = new Promise<void>((resolve) => {
       supervisor.events.on("failed", ({ error }) => {
         failure = error;
@@ -106,10 +111,8 @@ once. SIGHUP starts new processes for all children, each ready before an old one
         health = await listenHealth(supervisor, options.listen);
         out.note(`Health is at ${health.url}/healthz.`);
       }
-      await supervisor.start();
-      const { pool } = worker;
-      out.note(`Supervising pool "${pool ?? "default"}" with the handlers of ${shownPath(config.path)}.`);
-      if (out.json) out.result({ supervisor: supervisor.id, worker: supervisor.worker.id }, "");
+      // A signal is obeyed while children still load.
+      await Promise.race([supervisor.start().then(sayStarted), signals.first]);
       await Promise.race([signals.first, failed]);
       await supervisor.stop();
     } finally {
@@ -121,3 +124,10 @@ once. SIGHUP starts new processes for all children, each ready before an old one
     return 0;
   },
 });
+
+/** A config is one for all machines, and may say both; a command line that does is a slip. */
+function refuseFixed({ inline, min, max }: Flags): void {
+  const flag = min === undefined ? "--max" : "--min";
+  if (inline && (min !== undefined || max !== undefined))
+    throw new UsageError(`${flag}: with --inline there are no processes to count. Leave one of the two out.`);
+}

@@ -62,7 +62,7 @@ function shown(found: readonly WorkerRow[], columnsMax: number, coloured: boolea
   const nowMs = systemClock.now();
   const rows = found.flatMap((worker) => [workerRow(worker, nowMs), ...worker.children.map(childRow)]);
   return tableOf(HEADINGS, rows, columnsMax, (heading, cell) =>
-    coloured && heading === "STATE" && /failed|lost/.test(cell) ? styleText("red", cell) : cell,
+    coloured && heading === "STATE" && /failed|lost|silent/.test(cell) ? styleText("red", cell) : cell,
   );
 }
 
@@ -76,8 +76,14 @@ const workerRow = (worker: WorkerRow, nowMs: number): string[] => [
   "",
   bytes(worker.memoryBytes),
   spanOf(nowMs - worker.startedAt.getTime()),
-  worker.state === "alive" ? "" : `last beat ${relative(worker.beatAt, nowMs)}`,
+  noteOf(worker, nowMs),
 ];
+
+function noteOf({ state, beatAt }: WorkerRow, nowMs: number): string {
+  if (state === "alive") return "";
+  const beat = `last beat ${relative(beatAt, nowMs)}`;
+  return state === "silent" ? `${beat}: its lease is over, and no worker has taken its jobs over yet` : beat;
+}
 
 const childRow = (child: ChildRow): string[] => [
   `  child ${child.number}`,
@@ -89,8 +95,10 @@ const childRow = (child: ChildRow): string[] => [
   `${Math.round(child.cpu * 100)} %`,
   bytes(child.memoryBytes),
   spanOf(child.uptimeMs),
-  [child.failures > 0 ? `${child.failures} failures in a row` : "", child.reason ?? ""].filter(Boolean).join(": "),
+  [failuresOf(child.failures), child.reason ?? ""].filter(Boolean).join(": "),
 ];
+
+const failuresOf = (count: number) => (count === 0 ? "" : count === 1 ? "1 failure" : `${count} failures in a row`);
 
 const bytes = (count: number | null) => (count === null || count === 0 ? "" : `${Math.round(count / 1024 / 1024)} MiB`);
 

@@ -93,10 +93,11 @@ function lowerBound({ nowMs }: ScaleInputs, { min, floors }: ScaleSettings): Bou
 }
 
 /** The tightest cap, by its name; never below the lower bound. */
-function upperBound({ memory }: ScaleInputs, { max, connections }: ScaleSettings, lower: Bound): Bound {
+function upperBound({ hosts, memory }: ScaleInputs, { max, connections }: ScaleSettings, lower: Bound): Bound {
   const caps: Bound[] = [{ count: max, name: "the maximum" }];
+  // The database is one for all hosts of the pool.
   if (connections !== undefined)
-    caps.push({ count: Math.floor(connections.max / connections.perChild), name: "connections" });
+    caps.push({ count: Math.floor(connections.max / connections.perChild / Math.max(1, hosts)), name: "connections" });
   if (memory !== undefined && memory.perChild > 0)
     caps.push({ count: Math.floor(memory.max / memory.perChild), name: "memory" });
   const tightest = caps.reduce((a, b) => (b.count < a.count ? b : a));

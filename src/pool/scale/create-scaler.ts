@@ -1,6 +1,7 @@
-// The autoscaler of a supervisor: with children of this host as what is scaled, or with the replicas of a Deployment.
+// The autoscaler of a supervisor: with children of this host as what is scaled, the replicas of a Deployment, or pods that something else starts.
 import type { Pool } from "../pool.js";
 import type { PoolSettings } from "../pool-settings.js";
+import { ExternalTarget } from "./external-target.js";
 import { KubernetesTarget } from "./kubernetes-target.js";
 import { LocalTarget } from "./local-target.js";
 import { Scaler, type ScalerOptions } from "./scaler.js";
@@ -14,14 +15,16 @@ export interface CreateScalerOptions extends Omit<ScalerOptions, "settings" | "t
 /** `capacity` is that of one child. */
 export function createScaler({ pool, hosts, ...options }: CreateScalerOptions): Scaler {
   const { db, settings, supervisor, capacity } = options;
-  const { kubernetes, memoryBytesMax } = settings;
-  if (kubernetes === undefined)
+  const { pods, memoryBytesMax, connections } = settings;
+  if (pods === undefined)
     return new Scaler({ ...options, target: new LocalTarget({ pool, capacity, hosts, memoryBytesMax }) });
-  const times = kubernetes.childrenPerPod ?? 1;
+  const { childrenPerPod: times, kubernetes } = pods;
   const ofPod = () => new Map([...capacity()].map(([queue, count]) => [queue, count * times]));
-  const target = new KubernetesTarget({
-    ...{ db, pool: settings.pool, supervisor, kubernetes, capacity: ofPod },
-    leaseMs: 3 * settings.scaleMs,
+  const shared = { db, pool: settings.pool, supervisor, leaseMs: 3 * settings.scaleMs, capacity: ofPod };
+  return new Scaler({
+    ...options,
+    capacity: ofPod,
+    settings: { ...settings, connections: connections && { ...connections, perChild: connections.perChild * times } },
+    target: kubernetes ? new KubernetesTarget({ ...shared, kubernetes }) : new ExternalTarget(shared),
   });
-  return new Scaler({ ...options, capacity: ofPod, target });
 }

@@ -11,6 +11,7 @@ import { inZone, relative } from "../../cli/times.js";
 import type { Client } from "../../client/client.js";
 import { NAMES_MAX } from "../../limits/overview-statements.js";
 import type { Schedule } from "../schedule-statements.js";
+import { change } from "./change-command.js";
 
 const COUNT_MAX = 1_000;
 
@@ -85,6 +86,7 @@ function shownSchedule(one: Schedule): string {
     ["last job", one.lastJobId],
     ["trouble", one.lastError && oneLine(`${one.lastError.code}: ${one.lastError.message}`)],
     ["changed", at(one.updatedAt)],
+    ["edited", one.editedAt && `by hand, ${at(one.editedAt)}: not as the code declares it`],
   ];
   return [
     `Schedule ${oneLine(one.name)}`,
@@ -181,7 +183,7 @@ const remove = defineCommand<object, [schedule: string]>({
 
 export const schedules: CommandGroup = {
   name: "schedules",
-  summary: "jobs by the clock: list them, show, pause, resume, run or remove one",
+  summary: "jobs by the clock: list them, show, change, pause, resume, run or remove one",
   description: "Schedules are declared in code, by client.schedules.set.",
   examples: [
     ["fairmill schedules", "what ticks when"],
@@ -189,5 +191,5 @@ export const schedules: CommandGroup = {
     ["fairmill schedules pause nightly", "no more jobs until `fairmill schedules resume nightly`"],
   ],
   usual: "list",
-  verbs: [list, get, next, pause, resume, run, remove],
+  verbs: [list, get, next, change, pause, resume, run, remove],
 };

@@ -127,20 +127,21 @@ test("the end of a queue's lanes is seen at once, whatever waits in the queue be
   await session.close();
 });
 
-test("a claim looks at as many blocks per job among 1,000,000 waiting jobs as among 20,000, within a quarter", async () => {
+test("a claim looks at as many blocks per job among 300,000 waiting jobs as among 20,000, within a quarter", async () => {
   await warm();
   await fill(20_000, 100);
   await tidy();
   const few = await claimSeveral(50, 4);
   await session.query("truncate fairmill.job");
-  await fill(1_000_000, 100);
+  // As high an index as that of a million.
+  await fill(300_000, 100);
   await tidy();
   const many = await claimSeveral(50, 4);
   await session.close();
-  console.log(`blocks per claimed job: ${few.toFixed(1)} among 20,000, ${many.toFixed(1)} among 1,000,000`);
+  console.log(`blocks per claimed job: ${few.toFixed(1)} among 20,000, ${many.toFixed(1)} among 300,000`);
   expect(many).toBeLessThanOrEqual(few * 1.25);
   expect(many).toBeGreaterThanOrEqual(few * 0.75);
-}, 120_000);
+});
 
 test("a page of lanes and a claim along it cost no more among 10,000 waiting tenants than among 200", async () => {
   await warm();
@@ -156,7 +157,7 @@ test("a page of lanes and a claim along it cost no more among 10,000 waiting ten
   // Wherever the page begins: the height of the index and a look at the row, which is spared where vacuum has marked the page.
   for (const { page, next } of [few, many]) expect(Math.max(page, next)).toBeLessThanOrEqual(5.5);
   expect(many.claim).toBeLessThanOrEqual(few.claim * 1.25);
-}, 60_000);
+});
 
 test("a lane with fewer jobs than it is asked for costs one look: the claim does not walk on along the others", async () => {
   await warm();
@@ -179,7 +180,7 @@ test("a lane with fewer jobs than it is asked for costs one look: the claim does
   }
   await session.close();
   expect(blocks / empty.length).toBeLessThanOrEqual(6);
-}, 60_000);
+});
 
 test("F12: with a long transaction open, 20,000 jobs claimed by lanes with floors and settled: the last batch looks at no more than three times the blocks of the first", async () => {
   await warm();
@@ -212,7 +213,7 @@ test("F12: with a long transaction open, 20,000 jobs claimed by lanes with floor
   await session.close();
   expect(costs.at(-1)!).toBeLessThanOrEqual(costs[0]! * 3);
   expect(Math.max(...costs)).toBeLessThanOrEqual(costs[0]! * 3);
-}, 60_000);
+});
 
 test("F8: a tenant at its cap with 100,000 waiting jobs costs the others nothing, and its lane is not touched", async () => {
   await warm();
@@ -245,7 +246,7 @@ test("F8: a tenant at its cap with 100,000 waiting jobs costs the others nothing
     expect(rows).toBe(200 + 1);
     return blocks / 200;
   });
-  // What the closed lane alone costs is a look at its gate, not at its jobs.
+  // What the closed lane alone costs is a look at its limit, not at its jobs.
   const alone = await middleOf(
     async () => (await blocksOf(CLAIM, [["default"], [0], ["capped"], ["0"], [4], 4])).blocks,
   );
@@ -257,31 +258,31 @@ test("F8: a tenant at its cap with 100,000 waiting jobs costs the others nothing
   // A longer index may have a level more, for everybody who probes it.
   expect(after).toBeLessThanOrEqual(before * 1.25);
   expect(alone).toBeLessThanOrEqual(60);
-}, 120_000);
+});
 
-test("F8: a claim along 1,000 lanes that each have a gate looks at a bounded number of blocks more for each: a gate is read, its meter locked and its list written", async () => {
+test("F8: a claim along 1,000 lanes that each have a limit looks at a bounded number of blocks more for each: a limit is read, its meter locked and its list written", async () => {
   await warm();
   await fill(80_000, 1_000);
   await tidy();
   const fast = await claimSeveral(1_000, 4);
-  const times = { fast: await millisecondsOf(lanesOf(1_000, 4)), gated: 0 };
+  const times = { fast: await millisecondsOf(lanesOf(1_000, 4)), limited: 0 };
   await session.query(
     `insert into fairmill.limit_setting (scope, name, max_running) select 'tenant', 't' || lpad(n::text, 5, '0'), 1000 from generate_series(0, 999) n`,
   );
   await session.query("select fairmill.lock_meters('start', 'tenant', array(select name from fairmill.limit_setting))");
   await session.query("vacuum analyze fairmill.limit_setting");
   await session.query("vacuum analyze fairmill.meter");
-  const gated = await claimSeveral(1_000, 4);
-  times.gated = await millisecondsOf(lanesOf(1_000, 4));
+  const limited = await claimSeveral(1_000, 4);
+  times.limited = await millisecondsOf(lanesOf(1_000, 4));
   await session.query("delete from fairmill.limit_setting; delete from fairmill.meter");
   await session.close();
   console.log(
-    `blocks per claimed job: ${fast.toFixed(1)} without gates, ${gated.toFixed(1)} with 1,000; ${times.fast.toFixed(0)} and ${times.gated.toFixed(0)} ms for 4,000 jobs`,
+    `blocks per claimed job: ${fast.toFixed(1)} without limits, ${limited.toFixed(1)} with 1,000; ${times.fast.toFixed(0)} and ${times.limited.toFixed(0)} ms for 4,000 jobs`,
   );
-  expect((gated - fast) * 4).toBeLessThanOrEqual(100);
-  // Nothing in it compares each gate with each other: measured at two to three times, quadratic it was thirteen times.
-  expect(times.gated).toBeLessThanOrEqual(times.fast * 8);
-}, 120_000);
+  expect((limited - fast) * 4).toBeLessThanOrEqual(100);
+  // Nothing in it compares each limit with each other: measured at two to three times, quadratic it was thirteen times.
+  expect(times.limited).toBeLessThanOrEqual(times.fast * 8);
+});
 
 /** The shortest of several claims. */
 async function millisecondsOf(along: Parameters<typeof claimAlong>[0]): Promise<number> {

@@ -80,7 +80,7 @@ describe("one holder", () => {
     expect(sorted(idsOf(await claim(b, "b", 10)))).toEqual(sorted(idsOf(first)));
   });
 
-  test("a job that somebody cancels, settles or claims between our look and our lock is not claimed", async () => {
+  test("a job that another session cancels, settles or claims between our look and our lock is not claimed", async () => {
     const id = await enqueueOne(db);
     const other = await open();
     await other.query("begin");
@@ -207,7 +207,7 @@ describe("lanes", () => {
     expect(idsOf(await claim(db, "w", 10))).toEqual([a]);
   });
 
-  test("B6: a job whose time to live is over is not claimed, though nobody has ended it yet", async () => {
+  test("B6: a job whose time to live is over is not claimed, though it was not ended yet", async () => {
     const [late, early] = idsOf(
       await enqueue(db, [
         { kind: "work", expire_ms: 60_000 },
@@ -384,6 +384,36 @@ describe("news", () => {
     const from = String(Number(last) - 30);
     expect(tailOf(await news(from, 29))).toMatchObject({ id: last, looked_to: String(Number(last) - 1) });
     expect(tailOf(await news(from, 30))).toMatchObject({ id: last, looked_to: last });
+  });
+
+  test("a job that was committed a moment after a look is found by the next one, though a third transaction runs on", async () => {
+    const third = await db.pool.connect();
+    const late = await db.pool.connect();
+    try {
+      await third.query("begin");
+      await third.query("select pg_current_xact_id()");
+      const tail = await enqueueOne(db);
+      await late.query("begin");
+      await late.query("select from fairmill.enqueue_v1('work', tenant => 'late')");
+      const look = tailOf(await news(tail)) as NewsRow & { next_xid: string; next_running: number };
+      expect(look).toMatchObject({ looked_to: String(Number(tail) + 1) });
+      await late.query("commit");
+      const again = (near: number) =>
+        db.query<NewsRow>("select * from fairmill.news_v1('{default}', $1, $2, $3, $4)", [
+          Number(look.looked_to) + near,
+          [tail],
+          [look.next_xid],
+          [look.next_running],
+        ]);
+      expect(lanesOf(await again(0))).toEqual(["default 0 late"]);
+      // Further away that is left to looks that are thorough.
+      expect(lanesOf(await again(100))).toEqual([]);
+    } finally {
+      await late.query("rollback");
+      await third.query("rollback");
+      late.release();
+      third.release();
+    }
   });
 
   test("the rescan marks of its queues come along, and a transaction that makes an old id ready has raised them", async () => {

@@ -96,7 +96,7 @@ describe("the list of a claim", () => {
     expect(left.flatMap(({ ids }) => ids)).not.toContain(done!.id);
   });
 
-  test("A7: outlives its worker until the last of its jobs is back: one that somebody has locked is found later", async () => {
+  test("A7: outlives its worker until the last of its jobs is back: one that another session has locked is found later", async () => {
     await register(db, "w");
     await fill(db, 3);
     const jobs = await claimInto(db, "w", 3, 1);
@@ -140,7 +140,7 @@ describe("the list of a claim", () => {
     expect(await live(db, job!.id)).toMatchObject({ state: "ready", crashes: 1, lease_no: claimNo(2) });
   });
 
-  test("is not believed: a job that somebody else runs by now is left alone", async () => {
+  test("is not believed: a job that another worker runs by now is left alone", async () => {
     await register(db, "w");
     await register(db, "other");
     await fill(db, 1);
@@ -184,7 +184,7 @@ describe("the list of a cap", () => {
     expect(await claimInto(db, "w", 2, 3)).toHaveLength(1);
   });
 
-  test("P7: who sets a cap waits for nobody's meter but its own, though jobs run that a cap of their queue does not know yet", async () => {
+  test("P7: setting a cap waits for no meter but its own, though jobs run that a cap of their queue does not know yet", async () => {
     await register(db, "w");
     await fill(db, 1);
     await claimInto(db, "w", 1, 1);
@@ -218,7 +218,7 @@ describe("the list of a cap", () => {
     expect(await claimInto(db, "w", 1, 2)).toEqual([]);
   });
 
-  test("stays while one of it runs, however long nobody used its meter", async () => {
+  test("stays while one of it runs, however long its meter was not used", async () => {
     await register(db, "w");
     await setLimits(db, "tenant", "default", { max_running: 1 });
     await fill(db, 2);

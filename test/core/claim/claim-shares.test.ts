@@ -82,7 +82,7 @@ test("B8: a lower priority is sure of its share of every claim, and of no more w
   expect(low).toBeLessThan(45);
 });
 
-test("what limits hold back is not among the claimed jobs, and a paused tenant takes nobody's part", async () => {
+test("what limits hold back is not among the claimed jobs, and a paused tenant takes no other's part", async () => {
   const session = await open();
   await register(db, "w");
   for (const tenant of ["paused", "capped", "free"]) await fill(db, 50, { tenant });

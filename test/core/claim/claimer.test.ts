@@ -33,7 +33,7 @@ test("A1 A2: a claimed job is running, belongs to the worker, and carries its fe
   expect(row).toEqual({ state: "running", worker: WORKER, lease_no: claimNo(1), attempt: 1 });
 });
 
-test("no more is claimed than wanted, and when all is gone nobody is asked any more", async () => {
+test("no more is claimed than wanted, and when all is gone no lane is asked any more", async () => {
   const { claimer, claim } = await newClaimer();
   await put(7);
   expect(await claim(5)).toHaveLength(5);
@@ -109,7 +109,7 @@ describe("ids below the floor", () => {
     expect(await claimSoon(1_000)).toContain(old);
   });
 
-  test("a scheduled job that somebody runs now is found", async () => {
+  test("a scheduled job that is run by hand is found", async () => {
     const { old, claimSoon } = await leftBehind("scheduled");
     await db.query("select fairmill.retry_v1($1)", [old]);
     // Behind those that have been due for longer.

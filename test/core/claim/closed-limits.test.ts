@@ -96,7 +96,7 @@ describe("a tenant that is held", () => {
     expect([ring.size, ring.parked]).toEqual([3, 0]);
   });
 
-  test("an answer that it opens at once does not make anybody ask without a pause", () => {
+  test("an answer that it opens at once does not make the claimer ask without a pause", () => {
     const ring = heldRing(["a"], closing({ scope: "tenant", name: "a", why: "rate", openInMs: 0 }));
     expect(ring.opensAtMs).toBeGreaterThan(0);
   });
@@ -154,7 +154,7 @@ describe("a kind that is held", () => {
     expect(tenants(ring.take(10))).toEqual(["b", "c"]);
   });
 
-  test("100,000 lanes do not all run against the closed gate: one tries, and twice as many after each success", () => {
+  test("100,000 lanes do not all run against the closed limit: one tries, and twice as many after each success", () => {
     const ring = newRing();
     for (let i = 0; i < 100_000; i++) ring.add({ priority: 0, tenant: `t${i}`, weight: 1 }, false);
     while (ring.size > 0) {
@@ -167,7 +167,7 @@ describe("a kind that is held", () => {
       ring.letOut(2_000, 1_000);
       const probes = ring.take(1_000);
       sizes.push(probes.length);
-      // Each gives all it was asked for, the gate is not closed again.
+      // Each gives all it was asked for, the limit is not closed again.
       ring.report(
         probes,
         probes.map(({ quantum }) => quantum),
@@ -189,7 +189,7 @@ describe("a kind that is held", () => {
     for (let claims = 0; ring.opensAtMs <= 0; claims++) {
       ring.letOut(0, 8);
       const probes = ring.take(8);
-      // A quarter of the claim, and the one with which the gate itself is tried.
+      // A quarter of the claim, and the one with which the limit itself is tried.
       expect(probes.length).toBeLessThanOrEqual(3);
       for (const tenant of tenants(probes)) tried.add(tenant);
       ring.report(probes, nothing(probes), none(probes), false, [
@@ -242,12 +242,12 @@ test("parked lanes count towards the limit of lanes, and make room for others", 
   // What is parked gives way to what can be served.
   add(ring, 0, "one more");
   expect([ring.size, ring.parked]).toEqual([99_001, 999]);
-  // All gates are due, but only as many lanes get a turn as the claim can need.
+  // All limits are due, but only as many lanes get a turn as the claim can need.
   ring.letOut(2_000, 10);
   expect([ring.size, ring.parked]).toEqual([99_011, 989]);
 });
 
-test("a gate that nobody stands at is forgotten", () => {
+test("a limit without parked lanes is forgotten", () => {
   const ring = heldRing(["a"], closing({ scope: "tenant", name: "a" }));
   ring.letOut(2_000, 10);
   const probes = ring.take(5);

@@ -6,6 +6,7 @@ import { dice, newSeed } from "../../support/dice.js";
 import { checkInvariants } from "../../support/invariants.js";
 import { enqueue, enqueueOne } from "../../support/sql/calls.js";
 import { type Session, useSessions } from "../../support/sql/sessions.js";
+import { waitUntil } from "../../support/wait.js";
 import { claimerRig, RESCAN_MS, WORKER } from "./rig.js";
 
 const db = useDatabase();
@@ -28,6 +29,19 @@ const nextRound = (rig: Awaited<ReturnType<typeof newRig>>, jobsMax = 5_000) => 
   rig.clock.pass(RESCAN_MS);
   return rig.claim(jobsMax);
 };
+
+/** A round after every transaction has ended that was running, in any database of the cluster: what lies below the floors is proved by then. */
+async function provedRound(rig: Awaited<ReturnType<typeof newRig>>) {
+  const [now] = await db.query<{ bound: string }>("select pg_snapshot_xmax(pg_current_snapshot()) as bound");
+  await waitUntil("every transaction of that time has ended", async () => {
+    const [later] = await db.query<{ ended: boolean }>(
+      "select pg_snapshot_xmin(pg_current_snapshot()) >= $1::xid8 as ended",
+      [now?.bound],
+    );
+    return later?.ended === true;
+  });
+  return nextRound(rig);
+}
 
 const settleAll = (state = "done") =>
   db.query(
@@ -232,6 +246,7 @@ describe("jobs that come back", () => {
     const rig = await newRig();
     const [id] = await put(1);
     expect(await nextRound(rig)).toEqual([id]);
+    expect(await provedRound(rig)).toEqual([]);
     await settleAll("release");
     rig.claimer.markStale();
     expect(await rig.claim(5)).toEqual([]);
@@ -247,7 +262,7 @@ test("a worker that is woken and finds nothing makes sure as soon as that takes 
   const rig = await newRig();
   const [id] = await put(1);
   expect(await nextRound(rig)).toEqual([id]);
-  await nextRound(rig);
+  expect(await provedRound(rig)).toEqual([]);
   // As a settle of another worker that gives the job a slot: no mark tells of it.
   await db.query("update fairmill.job set state = 'ready', worker = null, started_at = null where id = $1", [id]);
   rig.claimer.markStale();

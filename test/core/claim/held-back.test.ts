@@ -1,4 +1,4 @@
-// The claimer when limits hold jobs back: whoever is held costs nothing until it is worth asking again, and nobody is forgotten.
+// The claimer when limits hold jobs back: a lane that is held back costs nothing until it is worth asking again, and none is forgotten.
 import { describe, expect, test } from "vitest";
 import type { Claim } from "../../../src/core/job/claim.js";
 import { useDatabase } from "../../support/database.js";
@@ -74,7 +74,7 @@ describe("a tenant at its cap", () => {
     expect(await claim(5)).toEqual([ids[1]]);
   });
 
-  test("is asked at once when a job of it ended while the claim was under way: nobody says so twice", async () => {
+  test("is asked at once when a job of it ended while the claim was under way: it is told only once", async () => {
     const { claimer, clock, claim } = await newClaimer();
     await setLimits("tenant", "big", { max_running: 1 });
     await put(10, { tenant: "big" });
@@ -227,7 +227,7 @@ describe("a queue that is held", () => {
     expect(await claim(5)).toEqual([ids[1]]);
   });
 
-  test("paused it waits until somebody wakes it", async () => {
+  test("paused it waits until it is woken", async () => {
     const { claimer, clock, claim } = await newClaimer();
     await setLimits("queue", "default", { paused: true });
     const ids = await put(3);

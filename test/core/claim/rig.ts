@@ -103,7 +103,7 @@ export function limitsRig(db: TestDatabase) {
     );
   }
 
-  /** As if the hour had passed. Nobody is told. */
+  /** As if the hour had passed. No worker is told. */
   const refill = (scope: ClosedLimit["scope"], name: string) =>
     db.query(
       `update fairmill.meter set spent_at = array(select s - interval '2 hours' from unnest(spent_at) s)

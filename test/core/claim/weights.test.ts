@@ -55,7 +55,7 @@ describe("F8: lanes of one priority are served in proportion to their weights", 
     },
   );
 
-  test("weights between 0.01 and 1000 stand beside each other: nobody starves, nobody comes in bursts", () => {
+  test("weights between 0.01 and 1000 stand beside each other: none starves, none comes in bursts", () => {
     const { ring, reference, served } = backlog([1_000, 1_000, 10, 0.01], 300_000);
     for (let jobs = 0; jobs < 201_001; jobs += 10) {
       reference.claim(ring, 10);

@@ -1,4 +1,4 @@
-// P1: the connection breaks in the middle of an enqueue. Nobody knows what became of it, unless a key makes repeating safe.
+// P1: the connection breaks in the middle of an enqueue. What became of it is unknown, unless a key makes repeating safe.
 import { createClient, defineFlow, defineJob } from "fairmill";
 import { expect, test } from "vitest";
 import { useDatabase } from "../../support/database.js";
@@ -13,13 +13,13 @@ const numbers = async () =>
 test("without a key the caller is told that the outcome is unknown, and nothing is sent twice", async () => {
   const proxy = await TcpProxy.before(db.url);
   const client = createClient({ databaseUrl: proxy.url });
-  const swallowed = proxy.swallowAnswerTo("enqueue_payloads_v1");
+  const swallowed = proxy.swallowAnswerTo("enqueue_one_v1");
   await expect(client.enqueue(plain, { n: 1 })).rejects.toMatchObject({
     code: "FAIRMILL_OUTCOME_UNKNOWN",
     message: expect.stringMatching(/may be stored or not.*idempotencyKey/),
   });
   await swallowed;
-  expect(proxy.count("enqueue_payloads_v1")).toBe(1);
+  expect(proxy.count("enqueue_one_v1")).toBe(1);
   expect(await numbers()).toEqual([1]);
   // The next call has a new connection and knows nothing of the trouble.
   await client.enqueue(plain, { n: 2 });

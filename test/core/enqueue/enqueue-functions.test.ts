@@ -1,4 +1,4 @@
-// enqueue_many_v1 and enqueue_v1: what is stored, in which order, and once per idempotency key, whoever else asks at the same time.
+// enqueue_many_v1 and enqueue_v1: what is stored, in which order, and once per idempotency key, whatever other sessions ask at the same time.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database.js";
 import { claimNo } from "../../support/lease-no.js";
@@ -131,7 +131,7 @@ describe("what is stored", () => {
     expect(await db.query("select key from fairmill.idempotency")).toEqual([{ key: "kept" }]);
   });
 
-  test("a job is seen by nobody before the commit", async () => {
+  test("a job is seen by no other session before the commit", async () => {
     const session = await open();
     await register(db, "w");
     await session.query("begin");
@@ -363,8 +363,8 @@ describe("waking", () => {
     await call(db, "listening_v1($1, true)", [worker]);
   };
 
-  test("B20: nobody is told anything while nobody sleeps", async () => {
-    const ear = await listener();
+  test("B20: nothing is told while no worker sleeps", async () => {
+    const observer = await listener();
     await register(db, "busy");
     await sleeper("elsewhere", ["other"]);
     await sleeper("gone", ["default"]);
@@ -372,11 +372,11 @@ describe("waking", () => {
     await sleeper("silent", ["default"]);
     await db.query("update fairmill.worker set lease_until = now() - interval '1 second' where id = 'silent'");
     await enqueue(db, [{ kind: "work" }]);
-    expect(await sent(ear)).toEqual([]);
+    expect(await sent(observer)).toEqual([]);
   });
 
   test("B20: a sleeping worker is notified which of its queues has work, once per queue, with the commit", async () => {
-    const ear = await listener();
+    const observer = await listener();
     await sleeper("w", ["default", "mail"]);
     const session = await open();
     await session.query("begin");
@@ -386,25 +386,25 @@ describe("waking", () => {
       { kind: "c", queue: "mail" },
       { kind: "d", queue: "nobody's" },
     ]);
-    expect(await sent(ear)).toEqual([]);
+    expect(await sent(observer)).toEqual([]);
     await session.query("commit");
-    expect((await sent(ear)).toSorted()).toEqual(["fairmill default", "fairmill mail"]);
+    expect((await sent(observer)).toSorted()).toEqual(["fairmill default", "fairmill mail"]);
   });
 
   test("a job that is due within ten seconds is announced with its time, a later one is not", async () => {
-    const ear = await listener();
+    const observer = await listener();
     await sleeper("w", ["default"]);
     await enqueue(db, [
       { kind: "work", delay_ms: 3_000 },
       { kind: "work", delay_ms: 60_000 },
     ]);
-    expect(await sent(ear)).toEqual(["fairmill !due 3000"]);
+    expect(await sent(observer)).toEqual(["fairmill !due 3000"]);
     await enqueue(db, [{ kind: "work", delay_ms: 60_000 }]);
-    expect(await sent(ear)).toEqual([]);
+    expect(await sent(observer)).toEqual([]);
   });
 
   test("a job's own delay counts, not the shared one that it replaces", async () => {
-    const ear = await listener();
+    const observer = await listener();
     await sleeper("w", ["default"]);
     await enqueue(
       db,
@@ -414,15 +414,15 @@ describe("waking", () => {
       ],
       { delay_ms: 3_600_000 },
     );
-    expect((await sent(ear)).toSorted()).toEqual(["fairmill !due 2000", "fairmill default"]);
+    expect((await sent(observer)).toSorted()).toEqual(["fairmill !due 2000", "fairmill default"]);
   });
 
   test("the caller who wakes by itself says so, and nothing is sent", async () => {
-    const ear = await listener();
+    const observer = await listener();
     await sleeper("w", ["default"]);
     await db.query("select fairmill.enqueue_many_v1($1, '{}', false)", [JSON.stringify([{ kind: "work" }])]);
-    expect(await sent(ear)).toEqual([]);
+    expect(await sent(observer)).toEqual([]);
     await call(db, "wake_v1('{default,default,other}', 5)");
-    expect(await sent(ear)).toEqual(["fairmill default", "fairmill !due 5"]);
+    expect(await sent(observer)).toEqual(["fairmill default", "fairmill !due 5"]);
   });
 });

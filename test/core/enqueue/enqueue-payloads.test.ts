@@ -184,7 +184,7 @@ describe("waking", () => {
 
   test.each<[string, number, object, How, RegExp[]]>([
     ["a job that is ready tells its queue", 2, { queue: "mail" }, {}, [/^fairmill mail$/]],
-    ["one of a queue that nobody listens for tells nothing", 2, { queue: "other" }, {}, []],
+    ["one of a queue without a listener tells nothing", 2, { queue: "other" }, {}, []],
     ["one that is due soon tells when", 2, { queue: "mail", delay_ms: 5000 }, {}, [/^fairmill !due 5000$/]],
     ["one that is due later tells nothing", 2, { queue: "mail", delay_ms: 60_000 }, {}, []],
     ["no job tells nothing", 0, { queue: "mail" }, {}, []],

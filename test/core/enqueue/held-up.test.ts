@@ -1,5 +1,5 @@
 // A transaction of the caller that stays open holds what it enqueued under: a key, a rate, an account. Who needs the same waits for it;
-// nobody else does, although single calls of one process leave together.
+// no other does, although single calls of one process leave together.
 import { type Client, createClient, defineJob } from "fairmill";
 import type pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -96,7 +96,7 @@ test("the owner of the transaction may enqueue what others wait with, before it 
   await expect(client.enqueue(refusing, { on: "a" })).rejects.toMatchObject({ code: "FAIRMILL_ACTIVE_LIMIT" });
 });
 
-test("whoever comes later and needs the same is not sent before its turn", async () => {
+test("a call that comes later and needs the same is not sent before its turn", async () => {
   const proxy = await TcpProxy.before(db.url);
   const far = createClient({ databaseUrl: proxy.url });
   await far.in(tx).enqueue(refusing, { on: "a" });

@@ -125,7 +125,7 @@ const told = (error: unknown) =>
     ? `${error.name}: ${error.message} ${/\(?\S*\/(?:src|dist)\/\S+/.exec(error.stack ?? "")?.[0]}`
     : "no error";
 
-/** The settings that an argument may have: whoever is given an unknown one names the known ones. */
+/** The settings that an argument may have: the error for an unknown one names the known ones. */
 async function settingsOf(call: (argument: object) => unknown): Promise<string[]> {
   try {
     await call({ "unknown setting": 1 });

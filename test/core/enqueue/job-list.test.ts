@@ -50,7 +50,7 @@ describe("one text", () => {
     expect((await rows()).map(({ job }) => (job as { payload: unknown }).payload)).toEqual([1, 2]);
   });
 
-  test("wakes whoever sleeps beside its queue", async () => {
+  test("wakes workers that sleep beside its queue", async () => {
     await db.query(
       "select fairmill.register_v1('sleeper', '{mail}', '1 hour'), fairmill.listening_v1('sleeper', true)",
     );
@@ -134,7 +134,7 @@ describe("each by itself", () => {
     expect(await rows()).toEqual([]);
   });
 
-  test("an option that nobody knows is refused by name", async () => {
+  test("an unknown option is refused by name", async () => {
     await expect(client.enqueueMany(plain, [{ input: 1, prio: 5 } as never])).rejects.toMatchObject({
       code: "FAIRMILL_CONFIG",
     });

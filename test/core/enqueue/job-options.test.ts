@@ -83,7 +83,7 @@ describe("refused", () => {
     ["tags => array['']"],
     ["tags => array[null]::text[]"],
     ["trace => '00-short'"],
-  ])("by the schema, whoever calls: %s", async (given) => {
+  ])("by the schema, for every caller: %s", async (given) => {
     await expect(db.query(`select fairmill.enqueue_v1('slow', ${given})`)).rejects.toMatchObject({ code: "23514" });
   });
 });

@@ -36,7 +36,7 @@ test("without options a job is ready at once in the default lane", async () => {
     runAt: null,
     expireAt: null,
     startedAt: null,
-    completedAt: null,
+    endedAt: null,
     payload: { a: 1 },
     result: null,
     error: null,

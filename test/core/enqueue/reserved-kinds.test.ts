@@ -42,7 +42,7 @@ test("rerun_v1 refuses one that is in the history without a message", async () =
   expect(await errorCode(db.query("select * from fairmill.rerun_v1($1)", [id]))).toBe("FM001");
 });
 
-test("publish makes its own, and names that only look alike are anybody's", async () => {
+test("publish makes its own, and names that only look alike are free", async () => {
   await publishOne(db, {});
   await enqueueOne(db, { kind: "fairmill" });
   await enqueueOne(db, { kind: "fairmills.own" });

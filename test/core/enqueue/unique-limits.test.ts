@@ -112,20 +112,20 @@ describe("a job with a place that is replaced by one of another key", () => {
 
   test("workers that are awake hear that there is something to do, whenever the job itself is due", async () => {
     await setRule(db, { max_running: 1 });
-    const ear = await open();
-    await ear.query("listen fairmill");
+    const listener = await open();
+    await listener.query("listen fairmill");
     await db.query(
       "insert into fairmill.worker (id, queues, lease_until) values ('w', '{default}', now() + interval '1 hour')",
     );
     await placed(["ann", "a"]);
-    await ear.query("select");
-    ear.notified.length = 0;
+    await listener.query("select");
+    listener.notified.length = 0;
     await put(db, "ann", "a");
-    await ear.query("select");
-    expect(ear.notified).toEqual([]);
+    await listener.query("select");
+    expect(listener.notified).toEqual([]);
     await put(db, "bob", "a", { delay_ms: LATER });
-    await ear.query("select");
-    expect(ear.notified).toEqual(["fairmill !due 0"]);
+    await listener.query("select");
+    expect(listener.notified).toEqual(["fairmill !due 0"]);
   });
 });
 

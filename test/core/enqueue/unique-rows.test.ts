@@ -106,7 +106,12 @@ describe("what is stored", () => {
   test("a job enters the table in one place, besides the short way of lists and those that come back, and leaves it in one", async () => {
     const texts = [...(await functionTexts())];
     const thatSay = (words: RegExp) => texts.filter(([, text]) => words.test(text)).map(([name]) => name);
-    expect(thatSay(/insert into fairmill\.job /)).toEqual(["enqueue_payloads_v1", "insert_jobs", "revive"]);
+    expect(thatSay(/insert into fairmill\.job /)).toEqual([
+      "enqueue_one_v1",
+      "enqueue_payloads_v1",
+      "insert_jobs",
+      "revive",
+    ]);
     expect(thatSay(/delete from fairmill\.job /)).toEqual(["end_jobs"]);
     // What is buried was never stored.
     expect(thatSay(/insert into fairmill\.job_history /)).toEqual(["bury_jobs", "end_jobs"]);
@@ -168,7 +173,7 @@ describe("what is stored", () => {
 });
 
 describe("a job that is run again by hand", () => {
-  test("holds no key: it comes back although a newer job has its key, and keeps nobody out", async () => {
+  test("holds no key: it comes back although a newer job has its key, and keeps no job out", async () => {
     const first = await one({ unique_key: "k" });
     await call(db, "cancel_v1($1)", [first.id]);
     const second = await again({});
@@ -187,13 +192,13 @@ describe("a job that is run again by hand", () => {
 });
 
 test("a sleeping worker hears of a job that a replacement made due, and of a debounced one its time", async () => {
-  const ear = await open();
-  await ear.query("listen fairmill");
+  const listener = await open();
+  await listener.query("listen fairmill");
   await register(db, "w");
   await call(db, "listening_v1('w', true)");
   const heard = async () => {
-    await ear.query("select");
-    return ear.notified.splice(0);
+    await listener.query("select");
+    return listener.notified.splice(0);
   };
   await one({ unique_key: "k", delay_ms: 60_000 });
   expect(await heard()).toEqual([]);

@@ -204,7 +204,7 @@ describe("additions to the context", () => {
   test("a worker without a middleware that a handler needs is refused", () => {
     const handler = handle(job, (ctx) => ctx.user, { needs: [user] });
     const without = { databaseUrl: db.url, handlers: [handler] };
-    // @ts-expect-error: nobody adds what the handler needs.
+    // @ts-expect-error: no middleware adds what the handler needs.
     expect(() => createWorker(without)).toThrow('needs the middleware "user"');
     // @ts-expect-error: the same for a list that adds something else.
     expect(() => createWorker({ ...without, use: [clock] })).toThrow('needs the middleware "user"');

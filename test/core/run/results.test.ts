@@ -1,4 +1,4 @@
-// What a handler returns, what is kept of it, and what whoever waits for it gets: typed, checked, and told where it changed.
+// What a handler returns, what is kept of it, and what a caller that waits for it gets: typed, checked, and told where it changed.
 import {
   type Client,
   cancel,

@@ -34,15 +34,15 @@ test("A3 A5: a job that fails twice and succeeds keeps both failures, and who ra
   // Created, then each attempt after the one before, then completed.
   const moments = [
     job.createdAt,
-    ...job.failures.flatMap(({ startedAt, completedAt }) => [startedAt, completedAt]),
+    ...job.failures.flatMap(({ startedAt, endedAt }) => [startedAt, endedAt]),
     job.startedAt!,
-    job.completedAt!,
+    job.endedAt!,
   ].map((moment) => moment.getTime());
   expect(moments).toEqual(moments.toSorted((a, b) => a - b));
   // The wait between the attempts is kept.
   const [first, second] = job.failures;
-  expect(second!.startedAt.getTime() - first!.completedAt.getTime()).toBeGreaterThanOrEqual(28);
-  expect(job.startedAt!.getTime() - second!.completedAt.getTime()).toBeGreaterThanOrEqual(28);
+  expect(second!.startedAt.getTime() - first!.endedAt.getTime()).toBeGreaterThanOrEqual(28);
+  expect(job.startedAt!.getTime() - second!.endedAt.getTime()).toBeGreaterThanOrEqual(28);
 });
 
 test("B3: three attempts unless set, then dead, with the last error", async () => {
@@ -65,7 +65,7 @@ test("B3: three attempts unless set, then dead, with the last error", async () =
   });
   expect(job.failures.map(({ error }) => error!.message)).toEqual(["run 1", "run 2", "run 3"]);
   expect(runs).toBe(3);
-  expect(job.completedAt!.getTime()).toBeGreaterThanOrEqual(job.startedAt!.getTime());
+  expect(job.endedAt!.getTime()).toBeGreaterThanOrEqual(job.startedAt!.getTime());
 });
 
 test("B3: the wait after a failure is the one that its backoff says, by the database's clock", async () => {
@@ -84,7 +84,7 @@ test("B3: the wait after a failure is the one that its backoff says, by the data
   await settled;
   const job = (await client.job(id))!;
   expect(job).toMatchObject({ state: "scheduled", attempt: 1, worker: null, startedAt: null });
-  expect(job.runAt!.getTime() - job.failures[0]!.completedAt.getTime()).toBe(3_600_000);
+  expect(job.runAt!.getTime() - job.failures[0]!.endedAt.getTime()).toBe(3_600_000);
 });
 
 test.each<[string, Error]>([
@@ -152,7 +152,7 @@ test("a running job says who runs it since when", async () => {
   await using worker = await startWorker(db.url, [handle(held, () => mayEnd.promise)]);
   const { id } = await client.enqueue(held, {});
   const job = await inState(client, id, "running");
-  expect(job).toMatchObject({ worker: worker.id, attempt: 1, leaseNo: claimNo(1), completedAt: null });
+  expect(job).toMatchObject({ worker: worker.id, attempt: 1, leaseNo: claimNo(1), endedAt: null });
   expect(job.startedAt!.getTime()).toBeGreaterThanOrEqual(job.createdAt.getTime());
   mayEnd.open();
   const ended = await endOf(client, id);

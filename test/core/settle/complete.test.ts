@@ -75,7 +75,7 @@ describe("ctx.complete(tx)", () => {
         () => ctx.publish("late", {}),
       ];
       const promises = calls.map((call) => call());
-      // Nobody awaits this one: that must not end the process.
+      // This one is not awaited: that must not end the process.
       void ctx.complete(pool);
       told.push(...(await Promise.allSettled(promises)).map(({ status, ...rest }) => [status, rest]));
     });
@@ -237,7 +237,7 @@ describe("ctx.complete(tx)", () => {
     "in a %s transaction: a typed error, and no second try",
     async (level) => {
       const { state, attempt, failures } = await ended((ctx) =>
-        // Caught or not: who goes on has not done what he said.
+        // Caught or not: a handler that goes on has not done what it said.
         transaction((tx) => ctx.complete(tx), `begin isolation level ${level}`).catch(() => {}),
       );
       expect({ state, attempt }).toEqual({ state: "dead", attempt: 1 });

@@ -88,7 +88,7 @@ describe("effects", () => {
     expect(await children()).toHaveLength(1);
   });
 
-  test("go with a snooze that became cancelled because somebody asked for it", async () => {
+  test("go with a snooze that became cancelled by a request", async () => {
     const [job] = await running();
     await db.query("select fairmill.cancel_v1($1)", [job!.id]);
     await settle(db, "w", [job!], "snooze", [{ delay_ms: 60_000, ...asks({}) }]);
@@ -133,7 +133,7 @@ describe("effects", () => {
     expect(await children()).toMatchObject([{ payload: "kept" }]);
   });
 
-  test("P3: a settle and a recovery at the same moment: effects belong to whoever has the job first", async () => {
+  test("P3: a settle and a recovery at the same moment: effects belong to the one that has the job first", async () => {
     const [job] = await running();
     const recovering = await open();
     await endLease(db, "w");
@@ -151,11 +151,11 @@ describe("effects", () => {
     await db.query("select fairmill.register_v1('sleeper', '{stickers}', '1 hour')");
     await db.query("select fairmill.listening_v1('sleeper', true)");
     const [job] = await running();
-    const ear = await open();
-    await ear.query("listen fairmill");
+    const listener = await open();
+    await listener.query("listen fairmill");
     await settle(db, "w", [job!], "done", [asks({ queue: "stickers" })]);
-    await ear.query("select 1");
-    expect(ear.notified).toEqual(["fairmill stickers"]);
+    await listener.query("select 1");
+    expect(listener.notified).toEqual(["fairmill stickers"]);
   });
 });
 

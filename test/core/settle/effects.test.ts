@@ -21,7 +21,7 @@ import { waitUntil } from "../../support/wait.js";
 
 const db = useDatabase();
 const parent = defineJob({ kind: "parent", retry: { attempts: 3, backoff: fixed(0) } });
-/** In a queue that nobody works on, so that the children stay. */
+/** In a queue without a worker, so that the children stay. */
 const child = defineJob<{ n: number }>({ kind: "child", queue: "nursery" });
 
 type Run = (ctx: JobContext) => unknown;

@@ -103,7 +103,7 @@ describe("the fence", () => {
       expect(await traces(db)).toEqual(before);
     });
 
-    test("P3: a late settle of a job that was given back because nobody knew of it is refused and changes nothing", async () => {
+    test("P3: a late settle of a job that was given back because its worker did not know of it is refused and changes nothing", async () => {
       const job = await running(db);
       expect(await call<number>(db, "release_unknown_v1('w', '{}')")).toBe(1);
       const before = await traces(db);

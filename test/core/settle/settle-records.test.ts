@@ -204,7 +204,7 @@ describe("what is recorded", () => {
   });
 });
 
-describe("a job that somebody asked to cancel", () => {
+describe("a job with a cancel request", () => {
   test.each(WAITING)(
     "F5: does not wait again: a %s ends it as cancelled, and a repeat answers the same",
     async (verdict) => {

@@ -66,7 +66,7 @@ describe("the answer to a settle's commit is lost", () => {
     expect(await client.job(id)).toMatchObject({ state: "scheduled", attempt: 1, failures: [{ attempt: 1 }] });
   });
 
-  test("and the connection hangs instead of breaking: nobody else gets the job, and it is settled when the line is back", async () => {
+  test("and the connection hangs instead of breaking: no other worker gets the job, and it is settled when the line is back", async () => {
     const proxy = await TcpProxy.before(db.url);
     await using client = createClient({ databaseUrl: db.url });
     await using worker = await startWorker(proxy.url, [handle(job, () => "fine")]);
@@ -200,7 +200,7 @@ describe("the fence", () => {
     const began = eventOf(worker, "running");
     const { id } = await client.enqueue(job, { n: 1 });
     await began;
-    // Somebody else takes the job over: another worker, the next lease.
+    // Another worker takes the job over, with the next lease.
     await db.query("select fairmill.register_v1('thief', '{default}', '1 hour')");
     await db.query(
       "update fairmill.job set worker = 'thief', lease_no = fairmill.next_lease(lease_no), attempt = attempt + 1 where id = $1",

@@ -13,7 +13,7 @@ const options = { clock: withoutTimersOf(1_000) };
 
 describe("a scheduled job", () => {
   test.each(["before the worker starts", "while it starts", "while it sleeps"])(
-    "enqueued %s starts at its time, not before, and not only when somebody looks around",
+    "enqueued %s starts at its time, not before, and not only when a worker looks around",
     async (when) => {
       await using client = createClient({ databaseUrl: db.url });
       const enqueue = () => client.enqueue(job, {}, { delay: 300 });
@@ -65,7 +65,7 @@ describe("a scheduled job", () => {
     await asleep(worker);
     const { id } = await client.enqueue(flaky, {});
     const ended = await endOf(client, id);
-    const waitedMs = ended.startedAt!.getTime() - ended.failures[0]!.completedAt.getTime();
+    const waitedMs = ended.startedAt!.getTime() - ended.failures[0]!.endedAt.getTime();
     expect(waitedMs).toBeGreaterThanOrEqual(199);
   });
 });
@@ -73,13 +73,13 @@ describe("a scheduled job", () => {
 describe("B6: time to live", () => {
   const mortal = defineJob({ kind: "mortal", queue: "mortal", expire: 150 });
 
-  test("a job that waited too long ends as dead and says so, although nobody could run it", async () => {
+  test("a job that waited too long ends as dead and says so, although no worker could run it", async () => {
     await using client = createClient({ databaseUrl: db.url });
     const { id } = await client.enqueue(mortal, {});
     await using _ = await startWorker(db.url, [handle(job, () => 1)]);
     const ended = await endOf(client, id);
     expect(ended).toMatchObject({ state: "dead", attempt: 0, worker: null, error: { code: "FAIRMILL_EXPIRED" } });
-    expect(ended.completedAt!.getTime()).toBeGreaterThanOrEqual(ended.expireAt!.getTime());
+    expect(ended.endedAt!.getTime()).toBeGreaterThanOrEqual(ended.expireAt!.getTime());
   });
 
   test("a job that waited too long is not run any more", async () => {
@@ -192,7 +192,7 @@ describe("F5: progress", () => {
   });
 });
 
-test("a due job that somebody holds locked does not make the worker ask for it all the time", async () => {
+test("a due job that another session has locked does not make the worker ask for it all the time", async () => {
   await using client = createClient({ databaseUrl: db.url });
   const { id } = await client.enqueue(job, {}, { delay: 50 });
   const tx = await db.pool.connect();

@@ -1,4 +1,4 @@
-// The history: a partition a day, a rest that catches what has none, and retention that never stands in anybody's way.
+// The history: a partition a day, a rest that catches what has none, and retention that never stands in the way of a session.
 import { afterEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database.js";
 import {
@@ -133,7 +133,7 @@ describe("partitions", () => {
     expect(await shape(names.at(-1)!)).toEqual(first);
   });
 
-  test("somebody who reads the history for long does not make it wait: it gives up, nothing is half made, and the next call succeeds", async () => {
+  test("a session that reads the history for long does not make it wait: it gives up, nothing is half made, and the next call succeeds", async () => {
     await dropDays();
     const reader = await open();
     await reader.query("begin isolation level repeatable read");
@@ -147,7 +147,7 @@ describe("partitions", () => {
     expect(await partitionOf(db, id)).not.toBe("job_history_rest");
   });
 
-  test("somebody who makes partitions at the same time is not an error either, and does not spoil the rest of the upkeep", async () => {
+  test("a session that makes partitions at the same time is not an error either, and does not spoil the rest of the upkeep", async () => {
     await dropDays();
     const other = await open();
     await other.query("begin");
@@ -233,7 +233,7 @@ describe("retention", () => {
     ]);
   });
 
-  test("B10: somebody who reads the history for long makes it give up quickly, not block settles, and do the rest of its work", async () => {
+  test("B10: a session that reads the history for long makes it give up quickly, not block settles, and do the rest of its work", async () => {
     for (const day of ["2020-01-01", "2020-01-02", "2020-01-03"]) await makeOld(day);
     await enqueueOne(db, { idempotency_key: "k" });
     await db.query("update fairmill.idempotency set created_at = now() - interval '31 days'");
@@ -254,7 +254,7 @@ describe("retention", () => {
     expect(await retain("30 days")).toBe(3);
   });
 
-  test("B10: rows that somebody else holds are left for a later call, and the upkeep around it is not undone", async () => {
+  test("B10: rows that another session holds are left for a later call, and the upkeep around it is not undone", async () => {
     await dropDays();
     const [held, free] = [await endedAt("2020-01-01 12:00+00"), await endedAt("2020-01-01 13:00+00")];
     for (const worker of ["held", "free"]) {

@@ -80,14 +80,14 @@ describe("a dead worker's jobs", () => {
     const other = await enqueueOne(db, { queue: "other" });
     await claimLanes(db, "w", [{ tenant: "default", queue: "other" }], 1);
     await endLease(db, "w");
-    const ear = await open();
-    await ear.query("listen fairmill");
+    const listener = await open();
+    await listener.query("listen fairmill");
     await register(db, "sleeper");
     await call(db, "listening_v1('sleeper', true)");
     await recover(db);
     expect([await rescanNo(db, "default"), await rescanNo(db, "other")]).toEqual([1, 1]);
-    await ear.query("select");
-    expect(ear.notified).toEqual(["fairmill default"]);
+    await listener.query("select");
+    expect(listener.notified).toEqual(["fairmill default"]);
     expect([(await live(db, job!.id))!.state, (await live(db, other))!.state]).toEqual(["ready", "ready"]);
   });
 
@@ -255,7 +255,7 @@ describe("jobs that do not go back", () => {
     expect(await live(db, id)).toBeUndefined();
   });
 
-  test("F5: a job that somebody asked to cancel ends as cancelled instead of running again", async () => {
+  test("F5: a job with a cancel request ends as cancelled instead of running again", async () => {
     const [asked, other] = await held("w", 2);
     await call(db, "cancel_v1($1)", [asked!.id]);
     await endLease(db, "w");

@@ -23,7 +23,7 @@ export const LIMIT_CALLS: Record<string, Call> = {
     values: limitedJobs("limited"),
     ways: ["job_blocked", "job_slot"],
   },
-  "rates_at_enqueue among a thousand gates": {
+  "rates_at_enqueue among a thousand limits": {
     statement: `select fairmill.rates_at_enqueue(fairmill.parse_jobs('[{"kind": "work", "tenant": "t1"}, {"kind": "work", "queue": "other", "tenant": "t2"}]', '{}'), false)`,
     before: `${GATES}; update fairmill.limit_setting set rate_at = 'enqueue' where rate_at = 'start'`,
     ways: [],
@@ -77,10 +77,16 @@ export const LIMIT_CALLS: Record<string, Call> = {
     before: GATES,
     ways: ["job_pkey"],
   },
-  "claim_v1 among a thousand gates": {
+  "claim_v1 among a thousand limits": {
     statement: "select * from fairmill.claim_v1('w1', 'other', 100)",
     before: GATES,
     ways: ["Tid Scan", "job_lane", "job_lane backward", "job_pkey"],
+  },
+  "claim_exceptions_v1 of a few jobs": {
+    statement: "select * from fairmill.claim_exceptions_v1('w1', 'default', '{work}', 10)",
+    before: `insert into fairmill.pause_exception (job_id, lease_no, queue)
+      select id, lease_no, queue from fairmill.job where state = 'ready' and queue = 'default' and kind = 'work' limit 10`,
+    ways: ["Tid Scan", "job_pkey"],
   },
   "claim_limited with a gate for every lane": {
     statement: "select * from fairmill.claim_lanes_v1('w1', $1, $2, $3, $4, $5, '{work}', 100)",
@@ -100,7 +106,7 @@ export const LIMIT_CALLS: Record<string, Call> = {
   "rates_of_keys with jobs that are put back": {
     statement: "select * from fairmill.claim_lanes_v1('w1', '{rated}', '{0}', '{default}', '{0}', '{50}', null, 50)",
     before: RATED,
-    // Those of room_of_limits are planned, though there are no gates to count for.
+    // Those of room_of_limits are planned, though there are no limits to count for.
     ways: ["Tid Scan", "job_lane", "job_pkey", "job_rate_limited", "job_rate_limited backward"],
   },
   "lock_meters with meters, known and new": {
@@ -148,7 +154,7 @@ export const LIMIT_CALLS: Record<string, Call> = {
     // It goes along all places of the kind: those of jobs that are ready or run are looked at in vain.
     walks: ["job_slot"],
   },
-  "why_v1 of a blocked job, among a thousand gates": {
+  "why_v1 of a blocked job, among a thousand limits": {
     before: GATES,
     statement: "select * from fairmill.why_v1($1)",
     values: ({ blocked }) => [blocked],

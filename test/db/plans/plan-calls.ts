@@ -1,10 +1,13 @@
 // All calls whose plans are looked at: those of the core, and where the others stand.
 import { BATCH_CALLS } from "./batch-plans.js";
+import { BUDGET_CALLS } from "./budget-plans.js";
 import { CREDIT_CALLS, OUTBOX_CALLS, SCHEDULE_CALLS, STEP_CALLS } from "./effect-plans.js";
 import { INTERVAL_CALLS } from "./interval-plans.js";
 import { LIMIT_CALLS } from "./limit-plans.js";
+import { OFFLOAD_CALLS } from "./offload-plans.js";
 import type { Call } from "./plan-call.js";
 import { POOL_CALLS } from "./pool-plans.js";
+import { RETENTION_CALLS } from "./retention-plans.js";
 import { UNIT_CALLS } from "./unit-plans.js";
 
 const settle = (worker: string, verdicts: readonly string[]): Pick<Call, "statement" | "values"> => ({
@@ -32,7 +35,10 @@ export const CALLS: Record<string, Call> = {
   ...BATCH_CALLS,
   ...POOL_CALLS,
   ...INTERVAL_CALLS,
+  ...RETENTION_CALLS,
   ...UNIT_CALLS,
+  ...BUDGET_CALLS,
+  ...OFFLOAD_CALLS,
   "enqueue_many_v1 without keys": {
     statement: "select * from fairmill.enqueue_many_v1($1)",
     values: () => [JSON.stringify(Array.from({ length: 100 }, () => ({ kind: "work" })))],
@@ -41,6 +47,11 @@ export const CALLS: Record<string, Call> = {
   enqueue_payloads_v1: {
     statement: "select * from fairmill.enqueue_payloads_v1($1, $2)",
     values: () => [JSON.stringify(Array.from({ length: 50 }, (_, n) => ({ n }))), '{"kind": "work"}'],
+    ways: [],
+  },
+  enqueue_one_v1: {
+    statement: "select * from fairmill.enqueue_one_v1($1, $2)",
+    values: () => ["work", '{"n": 1}'],
     ways: [],
   },
   "enqueue_many_v1 with keys, known and new": {
@@ -133,7 +144,7 @@ export const CALLS: Record<string, Call> = {
   "settle_v1 of ends": { ...settle("w3", ["done", "dead", "cancelled"]), ways: ["job_pkey"] },
   "settle_v1 of jobs that wait again": { ...settle("w3", ["retry", "snooze", "release"]), ways: ["job_pkey"] },
   "settle_v1 of both": { ...settle("w3", ["done", "retry", "release"]), ways: ["job_pkey"] },
-  "settle_v1 by somebody who lost the leases": {
+  "settle_v1 by a worker that lost the leases": {
     ...settle("w4", ["done", "retry", "release"]),
     ways: ["job_pkey"],
     historyWays: "primary keys",
@@ -191,7 +202,8 @@ export const CALLS: Record<string, Call> = {
   "redrive_v1 of ids": {
     statement: "select * from fairmill.redrive_v1($1)",
     values: ({ dead }) => [JSON.stringify({ ids: [dead] })],
-    ways: [],
+    // In the plan, as it looks among live jobs for bulk actions; not asked, because no dead job is live.
+    ways: ["job_pkey"],
     historyWays: "primary keys",
   },
   "preview_redrive_v1 of the dead": {

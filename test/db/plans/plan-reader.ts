@@ -50,21 +50,33 @@ export async function explainEverything(session: Session): Promise<void> {
   await session.query(PINNED);
 }
 
-/** Runs the statement and takes it back; returns the plans of all statements in it, innermost first. What `before` does is not looked at. */
+/** Runs the statement and rolls it back; returns the plans of all statements in it, innermost first. What `before` does is not looked at. */
 export async function plansOf(
   session: Session,
   statement: string,
   values: unknown[] = [],
   before?: string,
 ): Promise<Plan[]> {
+  await runAndRollBack(session, statement, values, before);
+  const plans = session.notices.filter((notice) => notice.startsWith("duration:")).map(read);
+  if (plans.length === 0) throw new Error(`No plan was told for ${statement}.`);
+  return plans;
+}
+
+/** Runs the statement and rolls it back: the session keeps the plans that it made for it, and the notices of the statement itself. */
+export async function runAndRollBack(
+  session: Session,
+  statement: string,
+  values: unknown[] = [],
+  before?: string,
+): Promise<void> {
   await session.query("begin");
   if (before) await session.query(before);
   session.notices.length = 0;
   await session.query(statement, values);
-  const plans = session.notices.filter((notice) => notice.startsWith("duration:")).map(read);
+  const told = session.notices.length;
   await session.query("rollback");
-  if (plans.length === 0) throw new Error(`No plan was told for ${statement}.`);
-  return plans;
+  session.notices.length = told;
 }
 
 function read(notice: string): Plan {

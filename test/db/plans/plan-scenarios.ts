@@ -52,10 +52,12 @@ export const fill = (tenants: number) => `
   insert into fairmill.step (job_id, name, kind, position, started_at, finished_at, attempt, lease_no)
   select j.id, 'step ' || n, 'run', n, now(), now(), 1, 1 from fairmill.job j, generate_series(1, 3) n where j.state = 'running';
   insert into fairmill.claim_list (worker, list_no, ids) select worker, 1 + id % 4, array_agg(id) from fairmill.job where state = 'running' group by 1, 2;
+  set enable_hashjoin = on;
   update fairmill.meter m set running_ids = coalesce(run.ids, '{}')
   from (select t.name, array_agg(j.id) filter (where j.id is not null) as ids
         from fairmill.meter t left join fairmill.job j on j.tenant = t.name and j.state = 'running' and j.worker > 'w2' where t.scope = 'tenant' group by 1) run
   where m.scope = 'tenant' and m.name = run.name;
+  set enable_hashjoin = off;
   insert into fairmill.step (job_id, name, kind, position, started_at, finished_at, attempt, lease_no)
   select -n, 'gone', 'run', 0, now() - interval '40 days', now(), 1, 1 from generate_series(1, 100) n;
   insert into fairmill.queue (name) values ('default'), ('other');

@@ -3,7 +3,7 @@ import type { Call } from "./plan-call.js";
 
 /** Limits of all scopes, so that the room under each is asked for. */
 const LIMITS = `insert into fairmill.limit_setting (scope, name, max_running) select 'tenant', 't' || n, 15 from generate_series(0, 999) n;
-  insert into fairmill.limit_setting (scope, name, max_running) values ('queue', 'default', 1000000), ('kind', 'work', 1000000)`;
+  insert into fairmill.limit_setting (scope, name, max_running) values ('queue', 'other', 1000000), ('kind', 'work', 1000000)`;
 
 const POOL = `insert into fairmill.pool (name, settings)
   values ('p', '{"min": 0, "max": 9, "capacity": 10, "target_wait_ms": 1000, "mean_run_ms": 10, "queues": ["default"], "kinds": ["work"]}')`;
@@ -13,22 +13,23 @@ const BACKLOG = {
   ways: ["job_blocked", "job_lane", "job_lane backward", "job_scheduled"],
 };
 
+// A lane is a statement whose plan is told: of the queue with 300 lanes, or 3,000. All lanes are looked at where there are no limits.
 export const POOL_CALLS: Record<string, Call> = {
   "backlog_v1 without limits": { statement: "select * from fairmill.backlog_v1()", ...BACKLOG },
   "backlog_v1 among a thousand limits": {
-    statement: "select * from fairmill.backlog_v1('{default}', '{work}')",
+    statement: "select * from fairmill.backlog_v1('{other}', '{work}')",
     before: LIMITS,
     ...BACKLOG,
     ways: ["job_blocked", "job_lane", "job_lane backward", "job_pkey", "job_scheduled"],
   },
   "backlog_lanes among a thousand limits": {
-    statement: "select * from fairmill.backlog_lanes('{default}', '{work}')",
+    statement: "select * from fairmill.backlog_lanes('{other}', '{work}')",
     before: LIMITS,
     walks: ["job_lane"],
     ways: ["job_lane", "job_lane backward", "job_pkey"],
   },
   "backlog_by_v1 among a thousand limits": {
-    statement: "select * from fairmill.backlog_by_v1('{default}', '{work}')",
+    statement: "select * from fairmill.backlog_by_v1('{other}', '{work}')",
     before: LIMITS,
     ...BACKLOG,
     ways: ["job_blocked", "job_lane", "job_lane backward", "job_pkey", "job_scheduled"],

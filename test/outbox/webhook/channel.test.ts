@@ -29,7 +29,7 @@ async function delivered(channel: ReturnType<typeof hooks>) {
   const { id } = await client.publish(channel, { to: "ann" }, { idempotencyKey: "order.17", tenant: "acme" });
   return await waitUntil(`message ${id} has its end`, async () => {
     const message = await client.outbox.get(id);
-    return message && message.completedAt !== null ? message : undefined;
+    return message && message.endedAt !== null ? message : undefined;
   });
 }
 
@@ -72,7 +72,7 @@ describe("S11: a channel of webhooks", () => {
     });
   });
 
-  test("a private address has failed at once, and nobody was asked", async () => {
+  test("a private address has failed at once, and no server was asked", async () => {
     const receiver = await startReceiver((response) => response.end());
     const channel = hooks(receiver.port, { receiver: "neither", allowPrivate: false, allowHttp: true });
     expect(await delivered(channel)).toMatchObject({
@@ -114,7 +114,7 @@ describe("what can be checked at once is", () => {
   test.each<[string, Options]>([
     ["a secret", { secret: "hunter2" }],
     ["limits", { webhookLimits: { nope: 1 } as object }],
-    ["settings that nobody knows", { nope: 1 } as Options],
+    ["unknown settings", { nope: 1 } as Options],
   ])("%s", (_, options) => {
     expect(() => hooks(8080, options)).toThrow(ConfigError);
   });

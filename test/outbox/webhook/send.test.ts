@@ -28,7 +28,7 @@ async function failed(message: WebhookMessage): Promise<WebhookError> {
   );
 }
 
-/** A port on which nobody listens. */
+/** A port on which no server listens. */
 async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -98,7 +98,7 @@ describe("S11: where it may go", () => {
     expect(receiver.received[0]!.headers.host).toBe(`rebind.invalid:${receiver.port}`);
   });
 
-  test("the second address is tried when nobody listens at the first", async () => {
+  test("the second address is tried when no server listens at the first", async () => {
     const receiver = await startReceiver((response) => response.end());
     const resolve = leadsTo("127.0.0.2", "127.0.0.1");
     expect(await sendWebhook(messageTo(receiver, { resolve }))).toMatchObject({ status: 200 });
@@ -128,7 +128,7 @@ describe("TLS", () => {
     expect(await sendWebhook(secure(receiver, dotted))).toMatchObject({ text: "safe" });
   });
 
-  test("a certificate of another name, or of nobody that is trusted: nothing was sent", async () => {
+  test("a certificate of another name, or of no authority that is trusted: nothing was sent", async () => {
     const receiver = await startSecureReceiver((response) => response.end());
     const { ca: _, ...untrusted } = secure(receiver);
     for (const message of [secure(receiver, { url: `https://other.example.com:${receiver.port}/` }), untrusted]) {
@@ -251,7 +251,7 @@ describe("answers", () => {
 });
 
 describe("uncertain", () => {
-  test("nobody listens: nothing was sent", async () => {
+  test("no server listens: nothing was sent", async () => {
     const error = await failed(messageTo({ port: await freePort() }));
     expect(error).toBeInstanceOf(WebhookUnreachableError);
     expect(error).toMatchObject({
@@ -261,7 +261,7 @@ describe("uncertain", () => {
     });
   });
 
-  test("a name that nobody knows: nothing was sent", async () => {
+  test("an unknown name: nothing was sent", async () => {
     const { resolve: _, ...message } = messageTo({ port: 8080 }, { url: "http://nowhere.invalid:8080/" });
     expect(await failed(message)).toBeInstanceOf(WebhookUnreachableError);
   });

@@ -37,7 +37,7 @@ async function work(session: Session, name: string, options: CrewOptions, counts
     if (jobs.length === 0 && (await isOver(session))) return;
     for (const job of jobs) await options.run?.(session, job);
     if (random() < 0.06 && jobs.length > 0) {
-      // It dies with what it has claimed; somebody takes over, and it comes back under another name.
+      // It dies with what it has claimed; another worker takes over, and it comes back under another name.
       counts.kills++;
       await endLease(session, me);
       me = await register(session, `${name}.${++lives}`);

@@ -47,7 +47,7 @@ export function useSessions(db: Pick<TestDatabase, "url">): () => Promise<Sessio
   };
 }
 
-/** Resolves when the session stands in line for a lock that somebody else holds. */
+/** Resolves when the session stands in line for a lock that another session holds. */
 export const waitUntilBlocked = (db: Asker, session: Session): Promise<unknown> =>
   waitUntil(`session ${session.pid} waits for a lock`, async () => {
     const [row] = await db.query<{ blocked: boolean }>("select cardinality(pg_blocking_pids($1)) > 0 as blocked", [

@@ -23,7 +23,7 @@ export interface Problem {
   retryAfterMs?: number;
 }
 export type Role = "enqueue" | "viewer" | "operator" | "admin"; // viewer < operator < admin; enqueue stands beside them
-export type JobState = "scheduled" | "ready" | "blocked" | "running" | "done" | "dead" | "cancelled";
+export type { JobState } from "../job-states";
 export interface Rate {
   limit: number;
   perMs: number;

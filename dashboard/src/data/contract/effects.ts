@@ -53,6 +53,10 @@ export interface CreditEntry {
   reason: string | null;
   createdAt: string;
 }
+export interface MoneyAnswer {
+  items: MoneyRow[];
+  creditWorth: number | null /* null: not said, so there is no margin */;
+}
 export interface MoneyRow {
   key: string;
   captured: number;

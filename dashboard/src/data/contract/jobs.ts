@@ -15,7 +15,7 @@ export interface JobFilter {
   endedSince?: string;
   endedUntil?: string;
   payload?: string /* JSON text: containment, {"userId":"u1"} */;
-  tag?: string /* refused with 400 until tags exist */;
+  tag?: string;
 }
 export type JobQuery = JobFilter & { cursor?: string; limit?: number }; // repeat of state allowed: state=dead&state=cancelled
 export interface JobRow {
@@ -47,6 +47,7 @@ export interface JobDetail extends Omit<JobRow, "error"> {
   progress: unknown;
   result: unknown;
   error: ErrorRecord | null;
+  firstStartedAt: string | null /* startedAt is when its last run began */;
   attempts: Attempt[];
   reruns: string[];
   tick: { schedule: string; at: string } | null;

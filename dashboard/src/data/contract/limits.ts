@@ -38,3 +38,24 @@ export interface LimitGauge extends Limits {
   spent: number | null /* starts in the window */;
   nextFreeAt: string | null;
 }
+export interface NamedLimit {
+  name: string;
+  windows: { unit: string; limit: number; perMs: number }[];
+  reportedAt: string;
+  waiting: Count;
+}
+export interface Budget {
+  tenant: string;
+  per: "day" | "month";
+  provider: string | null;
+  kind: string | null;
+  currency: string;
+  timeZone: string;
+  soft: number | null;
+  hard: number | null;
+  spent: number;
+  state: "within" | "soft" | "spent";
+  periodFrom: string;
+  periodUntil: string;
+  softAt: string | null;
+}

@@ -34,7 +34,7 @@ export interface ScheduleRow {
   name: string;
   cron: string;
   timezone: string;
-  missed: "skip" | "once" | number;
+  missed: "skip" | "once" | { all: number };
   jitterMs: number;
   kind: string;
   startsFlows: boolean;
@@ -48,5 +48,19 @@ export interface ScheduleRow {
   pausedAt: string | null;
   createdAt: string;
   updatedAt: string;
+  editedAt: string | null;
   overdueMs: number;
+}
+
+/** What its jobs are made of; null where ticks start flows. */
+export interface ScheduleInput {
+  input: unknown;
+  redacted: boolean;
+  sealed: boolean;
+  editable: boolean;
+}
+
+export interface NextRuns {
+  timezone: string;
+  runs: string[];
 }

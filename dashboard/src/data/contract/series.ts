@@ -49,6 +49,7 @@ export type BacklogReason =
   | "key"
   | "rate"
   | "provider closed"
+  | "budget spent"
   | "paused"
   | "no handler"
   | "no worker"

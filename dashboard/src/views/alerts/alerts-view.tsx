@@ -12,7 +12,7 @@ import { Loaded } from "../../parts/loaded";
 import { Panel } from "../../parts/panel";
 import { Empty } from "../../parts/states";
 import { Clip, Table } from "../../parts/table";
-import { Ago } from "../../parts/time";
+import { Ago, Sentence } from "../../parts/time";
 import { Page } from "../../shell/page";
 import { Listing } from "../listing";
 
@@ -59,24 +59,22 @@ export function AlertsView() {
           { name: "Severity", cell: (row) => <Severity of={row.severity} /> },
           {
             name: "What",
+            rest: true,
             cell: (row) => (
-              <div class="schedule-name">
-                <span class="wrap">{row.message}</span>
-                <span class="quiet small clip">
-                  {row.rule} · {row.subject}
+              <div class="alert-what">
+                <span class="wrap">
+                  <Sentence text={row.message} />
                 </span>
+                <span class="quiet small clip">{[row.rule, row.subject].filter(Boolean).join(" · ")}</span>
               </div>
             ),
           },
           {
             name: "Value",
             num: true,
-            cell: (row) => (
-              <>
-                {measure(row.value, row.unit)} <span class="quiet">/ {measure(row.threshold, row.unit)}</span>
-              </>
-            ),
+            cell: (row) => measure(row.value, row.unit),
           },
+          { name: "Above", num: true, cell: (row) => <span class="quiet">{measure(row.threshold, row.unit)}</span> },
           { name: "Since", cell: (row) => <Ago at={row.firedAt ?? row.since} /> },
           {
             name: "Actions",

@@ -38,7 +38,7 @@ export function ApprovalsView() {
             {page.items.length === 0 ? (
               <Panel>
                 <Empty icon="approvals" title="No job waits for an answer">
-                  A handler asks with <code>ctx.waitFor("approved")</code>.
+                  A handler stops and asks: <code>await ctx.waitFor("approval")</code>
                 </Empty>
               </Panel>
             ) : (

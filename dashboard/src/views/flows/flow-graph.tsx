@@ -55,7 +55,7 @@ export function FlowGraph({
       {placed ? (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
         <div class="table-frame graph" tabIndex={0} role="region" aria-label="Graph of the flow">
-          <svg width={placed.width} height={placed.height} role="group" aria-label={`${nodes.length} nodes`}>
+          <svg {...fitted(placed, width)} role="group" aria-label={`${nodes.length} nodes`}>
             {placed.edges.map((edge) => (
               <path
                 key={`${edge.from}>${edge.to}`}
@@ -85,6 +85,16 @@ export function FlowGraph({
       )}
     </div>
   );
+}
+
+/** Drawn smaller where it is a little too wide, as long as its words can be read; scrolled otherwise. */
+function fitted(placed: Placed, width: number) {
+  const scale = Math.min(1, Math.max(0.7, width / placed.width));
+  return {
+    width: placed.width * scale,
+    height: placed.height * scale,
+    viewBox: `0 0 ${placed.width} ${placed.height}`,
+  };
 }
 
 /** Of a folded group the one that needs attention is shown. */

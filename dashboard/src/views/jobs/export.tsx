@@ -24,22 +24,22 @@ function save(text: string, type: string, name: string): void {
   URL.revokeObjectURL(url);
 }
 
-export const ExportButton = ({ rows, name }: { rows: readonly object[]; name: string }) => (
-  <select
-    class="input"
-    aria-label="Export what is shown"
-    value=""
-    disabled={rows.length === 0}
-    onChange={(event) => {
-      const format = event.currentTarget.value;
-      event.currentTarget.value = "";
-      if (format === "csv") save(csvOf(rows), "text/csv", `${name}.csv`);
-      if (format === "jsonl")
-        save(rows.map((row) => JSON.stringify(row)).join("\n"), "application/x-ndjson", `${name}.jsonl`);
-    }}
-  >
-    <option value="">Export</option>
-    <option value="csv">CSV</option>
-    <option value="jsonl">JSON lines</option>
-  </select>
-);
+export const ExportButton = ({ rows, name }: { rows: readonly object[]; name: string }) =>
+  rows.length > 0 && (
+    <select
+      class="input quiet-select"
+      aria-label="Export what is shown"
+      value=""
+      onChange={(event) => {
+        const format = event.currentTarget.value;
+        event.currentTarget.value = "";
+        if (format === "csv") save(csvOf(rows), "text/csv", `${name}.csv`);
+        if (format === "jsonl")
+          save(rows.map((row) => JSON.stringify(row)).join("\n"), "application/x-ndjson", `${name}.jsonl`);
+      }}
+    >
+      <option value="">Export</option>
+      <option value="csv">CSV</option>
+      <option value="jsonl">JSON lines</option>
+    </select>
+  );

@@ -21,8 +21,6 @@ export const JOB_FACETS = [
 ] as const;
 export type JobFacet = (typeof JOB_FACETS)[number];
 
-export const JOB_STATES = ["scheduled", "ready", "blocked", "running", "done", "dead", "cancelled"] as const;
-
 const OPTIONS: Partial<Record<JobFacet, string>> = {
   state: "state",
   queue: "queue",

@@ -49,7 +49,7 @@ export function JobTable({ rows, cursor, selected = new Set(), select, plain }: 
           cell: (job) =>
             job.startedAt ? <Since at={job.startedAt} until={job.state === "running" ? null : job.endedAt} /> : "–",
         },
-        { name: "What", rest: true, cell: (job) => <What job={job} /> },
+        { name: "What", rest: true, cell: (job) => <What job={job} plain={plain ?? false} /> },
       ]}
     />
   );
@@ -79,7 +79,7 @@ export function toggled(selected: ReadonlySet<string>, id: string): ReadonlySet<
 }
 
 /** The one thing that matters about a job in its state. */
-function What({ job }: { job: JobRow }) {
+function What({ job, plain }: { job: JobRow; plain: boolean }) {
   if (job.error) return <Clip long text={`${job.error.code || job.error.name}: ${job.error.message}`} />;
   if (job.cancelRequestedAt) return <span class="muted">asked to cancel</span>;
   if (job.state === "scheduled" && job.runAt)
@@ -89,6 +89,6 @@ function What({ job }: { job: JobRow }) {
       </span>
     );
   if (job.state === "blocked") return <Clip long text={`waits for key ${job.key ?? ""}`} />;
-  if (job.state === "running") return <Clip text={`on ${job.worker ?? "?"}`} />;
+  if (job.state === "running" && !plain) return <Clip text={`on ${job.worker ?? "?"}`} />;
   return job.key ? <Clip text={`key ${job.key}`} /> : null;
 }

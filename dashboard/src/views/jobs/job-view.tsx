@@ -1,6 +1,7 @@
 // One job: what it is, why it waits or what it did, where its time went, and what can be done about it.
 
 import type { JobDetail, Step, Why } from "../../data/contract";
+import { isLive } from "../../data/job-states";
 import { useResource } from "../../data/resource";
 import { segment } from "../../data/segment";
 import { may, me } from "../../data/session";
@@ -24,8 +25,6 @@ import { RerunButton } from "./rerun";
 import { StepsPanel } from "./steps";
 import { WhyPanel } from "./why-panel";
 
-const LIVE = ["scheduled", "ready", "blocked", "running"];
-
 export function JobView({ id }: { id: string }) {
   const path = `jobs/${segment(id)}`;
   const job = useResource<JobDetail>(path, ["jobs"]);
@@ -46,7 +45,7 @@ export function JobView({ id }: { id: string }) {
       json={path}
       cli={cli(["job", id])}
       back={{ href: "#/jobs", name: "Jobs" }}
-      actions={job.data && <JobActions job={job.data} path={path} />}
+      actions={job.data && <JobActions job={job.data} path={path} why={why.data} />}
     >
       <Loaded from={job} rows={10}>
         {(detail) => (
@@ -62,7 +61,7 @@ export function JobView({ id }: { id: string }) {
             <div class="grid wide-left">
               <div class="stack">
                 {detail.error && <ErrorPanel job={detail} />}
-                {LIVE.includes(detail.state) && (
+                {isLive(detail.state) && (
                   <WhyPanel why={why} title={detail.state === "running" ? "On its way" : "Why is it waiting?"} />
                 )}
                 {detail.attempts.length > 0 && (
@@ -70,7 +69,7 @@ export function JobView({ id }: { id: string }) {
                     title="Attempts"
                     note={`${detail.attempt} of ${detail.maxAttempts}${detail.crashes > 0 ? `, ${count(detail.crashes)} crashed` : ""}`}
                   >
-                    <AttemptsGantt job={detail} />
+                    <AttemptsGantt job={detail} steps={steps.data?.items ?? []} />
                     <Failures job={detail} />
                   </Panel>
                 )}
@@ -104,8 +103,21 @@ export function JobView({ id }: { id: string }) {
   );
 }
 
-const JobActions = ({ job, path }: { job: JobDetail; path: string }) => (
+/** A pause holds it, and no person has let it through yet. */
+const isHeldByPause = (why: Why | undefined): boolean =>
+  why?.checks.some(({ check, passed }) => check === "paused" && !passed) ?? false;
+
+const JobActions = ({ job, path, why }: { job: JobDetail; path: string; why: Why | undefined }) => (
   <>
+    {isHeldByPause(why) && (
+      <Action
+        label="Run though paused"
+        icon="play"
+        path={`${path}/run-now`}
+        confirm="It starts once although something of it is paused. Its other limits hold, and the other jobs stay."
+        done={({ answer }) => `Job ${job.id} is ${answer}`}
+      />
+    )}
     {job.state !== "done" && job.state !== "running" && (
       <Action
         label={job.state === "scheduled" ? "Run now" : "Retry"}
@@ -116,7 +128,7 @@ const JobActions = ({ job, path }: { job: JobDetail; path: string }) => (
         done={({ answer }) => `Job ${job.id} is ${answer}`}
       />
     )}
-    {LIVE.includes(job.state) && (
+    {isLive(job.state) && (
       <Action
         label="Cancel"
         icon="slash"

@@ -1,6 +1,7 @@
 // Jobs: a list by filter, newest first, cut by id and never counted. Selected ones, or all that match, are acted on together.
 import { useState } from "preact/hooks";
 import type { JobRow, Page as PageOf } from "../../data/contract";
+import { JOB_STATES } from "../../data/job-states";
 import { useResource } from "../../data/resource";
 import { may } from "../../data/session";
 import { StateBadge } from "../../parts/badge";
@@ -15,7 +16,7 @@ import { link, route, withQuery } from "../../shell/route";
 import { useFacets } from "../facets";
 import { BulkBar } from "./bulk-bar";
 import { ExportButton } from "./export";
-import { chosenFilter, JOB_FACETS, JOB_STATES, jobsCommand } from "./job-filter";
+import { chosenFilter, JOB_FACETS, jobsCommand } from "./job-filter";
 import { useJobKeys } from "./job-keys";
 import { JobTable } from "./job-table";
 
@@ -84,6 +85,8 @@ const Nothing = ({ filtered }: { filtered: boolean }) =>
 function JobFilters() {
   const facets = useFacets();
   const state = route.value.query.get("state");
+  const [open, setOpen] = useState(false);
+  const set = JOB_FACETS.filter((name) => name !== "state" && route.value.query.has(name)).length;
   return (
     <div class="stack tight">
       <nav class="chips" aria-label="State">
@@ -101,12 +104,16 @@ function JobFilters() {
           </a>
         ))}
       </nav>
-      <div class="filter-bar">
+      <div class={open ? "filter-bar" : "filter-bar folded"}>
+        <button type="button" class="button little filter-more" aria-expanded={open} onClick={() => setOpen(!open)}>
+          <Icon name="search" small /> {open ? "Fewer filters" : set > 0 ? `Filters: ${set}` : "Filters"}
+        </button>
         <FilterField name="tenant" label="Tenant" suggestions={facets.tenants} />
         <FilterField name="queue" label="Queue" suggestions={facets.queues} />
         <FilterField name="kind" label="Kind" suggestions={facets.kinds} />
         <FilterField name="key" label="Key" />
-        <FilterField name="errorText" label="Error contains" />
+        <FilterField name="tag" label="Tag" />
+        <FilterField name="errorText" label="Error text" />
         <FilterField name="payload" label={'Payload, {"userId":"u1"}'} wide />
         <SinceChoice />
         <Others />
@@ -118,7 +125,7 @@ function JobFilters() {
 /** Filters that have no field: shown as chips that can be taken off. */
 const Others = () => (
   <>
-    {(["batch", "errorCode", "createdUntil", "endedSince", "endedUntil", "tag"] as const).map((name) => {
+    {(["batch", "errorCode", "createdUntil", "endedSince", "endedUntil"] as const).map((name) => {
       const value = route.value.query.get(name);
       return (
         value && (

@@ -1,10 +1,11 @@
 // The states that a job has been through, with times, and its attempts as bars.
 import { Gantt, type GanttRow } from "../../charts/gantt";
 import { now } from "../../data/clock";
-import type { JobDetail } from "../../data/contract";
+import type { JobDetail, Step } from "../../data/contract";
 import { duration, full, moment, timeOf } from "../../format/times";
 import { iconOf, toneOf } from "../../parts/badge";
 import { Icon } from "../../parts/icon";
+import { Ago } from "../../parts/time";
 
 interface Stage {
   readonly state: string;
@@ -14,13 +15,18 @@ interface Stage {
 
 /** Passed stages with their times; the present one last. */
 function stagesOf(job: JobDetail): Stage[] {
-  const first = job.attempts[0]?.startedAt ?? job.startedAt;
+  const first = job.firstStartedAt ?? job.startedAt;
   const stages: Stage[] = [{ state: "enqueued", at: job.createdAt, label: "enqueued" }];
-  if (job.runAt && timeOf(job.runAt) > timeOf(job.createdAt) + 1000)
+  // Once it has run, its time to run is that of a later attempt.
+  if (job.runAt && !first && timeOf(job.runAt) > timeOf(job.createdAt) + 1000 && job.state !== "scheduled")
     stages.push({ state: "scheduled", at: job.runAt, label: "due" });
-  if (first) stages.push({ state: "running", at: first, label: job.attempts.length > 1 ? "first started" : "started" });
-  if (job.attempts.length > 1 && job.startedAt && job.startedAt !== first)
-    stages.push({ state: "running", at: job.startedAt, label: `attempt ${job.attempt}` });
+  if (first) stages.push({ state: "running", at: first, label: "started" });
+  if (first && job.startedAt && timeOf(job.startedAt) > timeOf(first))
+    stages.push({
+      state: "running",
+      at: job.startedAt,
+      label: job.attempts.length > 1 ? `attempt ${job.attempt}` : "went on",
+    });
   if (job.state !== "running" || !first) stages.push({ state: job.state, at: job.endedAt, label: job.state });
   return stages;
 }
@@ -65,14 +71,16 @@ export const LifeLine = ({ job }: { job: JobDetail }) => {
           </li>
         );
       })}
-      {ahead.map((state) => (
+      {ahead.map((state, index) => (
         <li key={state} class="ahead">
           <span class="life-dot">
             <Icon name={iconOf(state)} small />
           </span>
           <span class="life-gap" />
           <span>{state}</span>
-          <span class="quiet small">not yet</span>
+          <span class="quiet small">
+            {index === 0 && job.state === "scheduled" && job.runAt ? <Ago at={job.runAt} /> : "not yet"}
+          </span>
         </li>
       ))}
     </ol>
@@ -89,16 +97,30 @@ const OUTCOME_TONES: Record<string, string> = {
   snoozed: "f-scheduled",
 };
 
-export function AttemptsGantt({ job }: { job: JobDetail }) {
+/** Sleeps and waits for signals hold no worker: they lie between the bars of the runs. */
+function sleepsOf(steps: readonly Step[], end: number): GanttRow[] {
+  const bars = steps
+    .filter(({ kind, position }) => kind !== "run" && position !== null)
+    .map((step) => ({
+      from: timeOf(step.startedAt),
+      to: step.finishedAt ? timeOf(step.finishedAt) : end,
+      tone: "w-sleep",
+      label: step.name,
+    }));
+  return bars.length === 0 ? [] : [{ key: "slept", name: "slept", bars }];
+}
+
+export function AttemptsGantt({ job, steps }: { job: JobDetail; steps: readonly Step[] }) {
   const end = job.endedAt ? timeOf(job.endedAt) : now.value;
   const start = timeOf(job.createdAt);
-  const first = job.attempts[0] ? timeOf(job.attempts[0].startedAt) : end;
+  const first = job.firstStartedAt ? timeOf(job.firstStartedAt) : end;
   const rows: GanttRow[] = [
     {
       key: "wait",
       name: "waited",
       bars: first > start ? [{ from: start, to: first, tone: "w-ready", label: "waited", hatched: true }] : [],
     },
+    ...sleepsOf(steps, end),
     ...job.attempts.map((attempt) => ({
       key: `a${attempt.attempt}.${attempt.leaseNo}`,
       name: `${attempt.attempt} · ${attempt.outcome}`,

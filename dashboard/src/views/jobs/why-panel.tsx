@@ -4,6 +4,7 @@ import type { Resource } from "../../data/resource";
 import { Icon } from "../../parts/icon";
 import { Loaded } from "../../parts/loaded";
 import { Panel } from "../../parts/panel";
+import { Sentence } from "../../parts/time";
 import { link } from "../../shell/route";
 import { checkOf } from "../reasons";
 
@@ -19,7 +20,9 @@ function WhyList({ why }: { why: Why }) {
   const blocking = why.checks.findIndex((check) => !check.passed);
   return (
     <div class="stack tight">
-      <p class="why-reason wrap">{why.reason}</p>
+      <p class="why-reason wrap">
+        <Sentence text={why.reason} />
+      </p>
       <ol class="why">
         {why.checks.map((check, index) => {
           const [label, tone] = checkOf(check.check);
@@ -34,7 +37,7 @@ function WhyList({ why }: { why: Why }) {
               <span class="why-name">{label}</span>
               <span class="wrap why-text">
                 <span class="unseen">{check.passed ? "Passed: " : "Blocking: "}</span>
-                {check.reason} <JobLinks detail={check.detail} />
+                <Sentence text={check.reason} /> <JobLinks detail={check.detail} />
               </span>
             </li>
           );

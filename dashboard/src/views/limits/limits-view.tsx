@@ -16,6 +16,7 @@ import { Page } from "../../shell/page";
 import { link } from "../../shell/route";
 import { rateWords } from "../limit-words";
 import { Listing } from "../listing";
+import { NamedLimits } from "./named-limits";
 import { Providers } from "./providers";
 
 export function LimitsView() {
@@ -30,11 +31,12 @@ export function LimitsView() {
       about="Every cap and rate that holds jobs back, and the providers they protect."
     >
       <Panel title="Providers" note="the last hour: latency, breaker, cost">
-        <Loaded from={providers} rows={4} unrecorded="No provider reports to this server.">
+        <Loaded from={providers} rows={4} unrecorded="This server does not read what providers do.">
           {(answer) =>
             answer.items.length === 0 ? (
               <Empty icon="limits" title="No provider was called">
-                Calls that are made through a provider show up here with their latency, cost and breaker.
+                Calls of the services outside stand here with their breaker, latency and cost:{" "}
+                <code>ctx.call(provider, …)</code>
               </Empty>
             ) : (
               <Providers rows={answer.items} />
@@ -68,6 +70,7 @@ export function LimitsView() {
           { name: "Next free", cell: (row) => <NextFree row={row} /> },
         ]}
       />
+      <NamedLimits />
     </Page>
   );
 }

@@ -36,8 +36,10 @@ export const Providers = ({ rows }: { rows: readonly ProviderRow[] }) => (
             <>
               asked to wait, free <Ago at={row.limitedUntil} />
             </>
+          ) : row.breaker === "half" ? (
+            "one call finds out whether it is back"
           ) : (
-            "answers"
+            "takes calls"
           )}
         </p>
       </li>

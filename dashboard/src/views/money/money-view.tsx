@@ -1,7 +1,7 @@
 // Credits & money: what providers cost beside what was captured, per tenant and kind; accounts with what is free and reserved.
-import type { AccountRow, MoneyRow, Page as PageOf } from "../../data/contract";
+import type { AccountRow, MoneyAnswer, MoneyRow, Page as PageOf } from "../../data/contract";
 import { useResource } from "../../data/resource";
-import { count, money, percent } from "../../format/numbers";
+import { count, money, percent, rate } from "../../format/numbers";
 import { apiQuery } from "../../parts/filters";
 import { Loaded } from "../../parts/loaded";
 import { Meter, Panel, Stats } from "../../parts/panel";
@@ -12,13 +12,14 @@ import { Page } from "../../shell/page";
 import { link, route, withQuery } from "../../shell/route";
 import { Listing } from "../listing";
 import { SpanChoice, useSpan } from "../span";
+import { Budgets } from "./budgets";
 
 export function MoneyView() {
   const span = useSpan();
   const by = route.value.query.get("by") === "kind" ? "kind" : "tenant";
   const path = `credits${apiQuery([])}`;
   const accounts = useResource<PageOf<AccountRow>>(path, ["credits"]);
-  const margins = useResource<{ items: MoneyRow[] }>(`money?by=${by}${span.query}`, ["series", "credits"]);
+  const margins = useResource<MoneyAnswer>(`money?by=${by}${span.query}`, ["series", "credits"]);
   return (
     <Page
       title="Credits & money"
@@ -27,9 +28,9 @@ export function MoneyView() {
       about="What customers paid in credits, what providers cost, and what is left."
       actions={<SpanChoice />}
     >
-      {margins.data && margins.data.items.length > 0 && <Totals rows={margins.data.items} />}
+      {margins.data && margins.data.items.length > 0 && <Totals answer={margins.data} />}
       <Panel
-        title="Margin"
+        title="Earned and spent"
         note="captured credits beside the cost of providers"
         flush
         tools={
@@ -49,13 +50,24 @@ export function MoneyView() {
         <Loaded from={margins} rows={5} unrecorded="The cost of providers is not recorded by this server.">
           {(answer) =>
             answer.items.length === 0 ? (
-              <Empty icon="money" title="No credits were captured in this time" />
+              <Empty icon="money" title="No credits were captured in this time">
+                Jobs whose definition has credits capture them when they are done; calls of providers cost money.
+              </Empty>
             ) : (
-              <MarginTable rows={answer.items} by={by} />
+              <>
+                <MarginTable rows={answer.items} by={by} hasMargin={answer.creditWorth !== null} />
+                {answer.creditWorth === null && (
+                  <p class="pager quiet small wrap">
+                    Say what a credit is worth, and the margin stands here:{" "}
+                    <code>{"dashboard: { creditWorth: 0.04 }"}</code> in fairmill.config.ts
+                  </p>
+                )}
+              </>
             )
           }
         </Loaded>
       </Panel>
+      <Budgets />
       <Listing
         from={accounts}
         title="Accounts"
@@ -74,7 +86,7 @@ export function MoneyView() {
             cell: (row) => <span class={row.available <= 0 ? "c-dead" : undefined}>{count(row.available)}</span>,
           },
           { name: "Reserved", num: true, cell: (row) => count(row.reserved) },
-          { name: "Since", cell: (row) => <Ago at={row.createdAt} /> },
+          { name: "Opened", cell: (row) => <Ago at={row.createdAt} /> },
         ]}
       />
     </Page>
@@ -84,7 +96,7 @@ export function MoneyView() {
 const sum = (rows: readonly MoneyRow[], of: (row: MoneyRow) => number | null): number =>
   rows.reduce((total, row) => total + (of(row) ?? 0), 0);
 
-function Totals({ rows }: { rows: readonly MoneyRow[] }) {
+function Totals({ answer: { items: rows, creditWorth } }: { answer: MoneyAnswer }) {
   const captured = sum(rows, (row) => row.captured);
   const cost = sum(rows, (row) => row.providerCost);
   const margin = sum(rows, (row) => row.margin);
@@ -95,21 +107,32 @@ function Totals({ rows }: { rows: readonly MoneyRow[] }) {
       figures={[
         { label: "Captured", value: count(captured), unit: "credits" },
         { label: "Cost of providers", value: money(cost), unit },
-        { label: "Margin", value: money(margin), unit, alarm: margin < 0 },
         { label: "Jobs", value: count(sum(rows, (row) => row.jobs)) },
-        { label: "Losing", value: count(losing), note: "cost more than they brought", alarm: losing > 0 },
+        ...(creditWorth === null
+          ? []
+          : [
+              {
+                label: "Margin",
+                value: money(margin),
+                unit,
+                note: `a credit is worth ${rate(creditWorth)} ${unit}`,
+                alarm: margin < 0,
+              },
+              { label: "Losing", value: count(losing), note: "cost more than they brought", alarm: losing > 0 },
+            ]),
       ]}
     />
   );
 }
 
-function MarginTable({ rows, by }: { rows: readonly MoneyRow[]; by: "tenant" | "kind" }) {
+function MarginTable(props: { rows: readonly MoneyRow[]; by: "tenant" | "kind"; hasMargin: boolean }) {
+  const { rows, by, hasMargin } = props;
   const most = Math.max(1, ...rows.map((row) => row.captured));
   return (
     <Table
-      label="Margin"
+      label="Earned and spent"
       rows={rows}
-      keyOf={(row) => row.key}
+      keyOf={(row) => `${row.key} ${row.currency}`}
       columns={[
         {
           name: by === "tenant" ? "Tenant" : "Kind",
@@ -130,8 +153,8 @@ function MarginTable({ rows, by }: { rows: readonly MoneyRow[]; by: "tenant" | "
             </span>
           ),
         },
-        { name: "Provider cost", num: true, cell: (row) => `${money(row.providerCost)} ${row.currency ?? ""}` },
-        {
+        { name: "Provider cost", num: true, cell: (row) => `${money(row.providerCost)} ${row.currency ?? ""}`.trim() },
+        hasMargin && {
           name: "Margin",
           num: true,
           cell: (row) => (
@@ -140,7 +163,7 @@ function MarginTable({ rows, by }: { rows: readonly MoneyRow[]; by: "tenant" | "
             </span>
           ),
         },
-        {
+        hasMargin && {
           name: "of captured",
           num: true,
           cell: (row) =>

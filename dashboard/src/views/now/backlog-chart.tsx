@@ -19,25 +19,31 @@ export function BacklogChart({ backlog, height }: { backlog: Backlog; height?: n
   if (series.length === 0) return <p class="quiet">Nothing waited in this time.</p>;
   return (
     <>
+      <p class="verdict">{verdict(backlog)}</p>
       <TimeChart
         label="Jobs that wait, by reason"
         times={backlog.times}
         series={series}
         marks={marksOf(backlog.marks)}
-        height={height ?? 200}
+        height={height ?? 210}
         wholeNumbers
       />
-      <p class="verdict small">{verdict(backlog)}</p>
     </>
   );
 }
 
-/** The largest reason of the last bucket, and what would help. */
-function verdict({ reasons, atLeast }: Backlog): string {
+/** These wait because they were meant to. */
+const AS_MEANT: readonly string[] = ["scheduled", "sleeping", "retrying", "waiting for a signal"];
+
+/** What most of those wait for that are due, and what would help. */
+export function verdict({ reasons, atLeast }: Pick<Backlog, "reasons" | "atLeast">): string {
   const last = reasons.map(({ reason, values }) => ({ reason, value: values.at(-1) ?? 0 }));
-  const sum = last.reduce((total, { value }) => total + value, 0);
-  if (sum === 0) return "Nothing waits now.";
-  const top = last.reduce((a, b) => (b.value > a.value ? b : a));
+  const sum = (all: typeof last) => all.reduce((total, { value }) => total + value, 0);
+  if (sum(last) === 0) return "Nothing waits now.";
+  const due = last.filter(({ reason }) => !AS_MEANT.includes(reason));
+  if (sum(due) === 0) return "Nothing that is due waits: the others have their time still before them.";
+  const top = due.reduce((a, b) => (b.value > a.value ? b : a));
   const { label, advice } = reasonOf(top.reason);
-  return `${percent(top.value / sum)} of what waits: ${label.toLowerCase()}${advice ? ` — ${advice}` : ""}.${atLeast.at(-1) ? " Counts are lower bounds." : ""}`;
+  const part = `${percent(top.value / sum(due))} of what is due: ${label.toLowerCase()}`;
+  return `${part}${advice ? `; ${advice}` : ""}.${atLeast.at(-1) ? " Counts are lower bounds." : ""}`;
 }

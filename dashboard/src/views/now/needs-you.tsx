@@ -5,7 +5,7 @@ import { count } from "../../format/numbers";
 import { Badge } from "../../parts/badge";
 import { Icon } from "../../parts/icon";
 import { Panel } from "../../parts/panel";
-import { Ago } from "../../parts/time";
+import { Ago, Sentence } from "../../parts/time";
 import { link } from "../../shell/route";
 
 const TONES = { critical: "dead", warning: "blocked", info: "ready" } as const;
@@ -55,7 +55,7 @@ export function NeedsYou({ needs }: { needs: readonly Need[] }) {
               </Badge>
               <span class="wrap">
                 {NAMED.includes(need.subject.type) && <strong>{need.subject.name}: </strong>}
-                {need.message}
+                <Sentence text={need.message} />
               </span>
               <span class="push quiet small row">
                 {need.since && <Ago at={need.since} />}

@@ -2,7 +2,7 @@
 import type { Backlog, Now, Series, TimeRow } from "../../data/contract";
 import { useResource } from "../../data/resource";
 import { narrowed } from "../../data/session";
-import { count, rate } from "../../format/numbers";
+import { count, many, rate } from "../../format/numbers";
 import { coarse, duration } from "../../format/times";
 import { CountOf } from "../../parts/counts";
 import { Loaded } from "../../parts/loaded";
@@ -91,7 +91,7 @@ function Figures({ now }: { now: Now }) {
           note:
             narrowed.value !== null || now.workers === null
               ? "of your tenant"
-              : `${Math.round(busy * 100)}% of ${count(now.workers)} workers`,
+              : `${Math.round(busy * 100)}% of ${many(now.workers, "worker")}`,
           href: link(["jobs"], { state: "running" }),
         },
         {
@@ -121,5 +121,5 @@ function trend({ inPerSecond, outPerSecond, ready }: Now): string {
   const gain = outPerSecond - inPerSecond;
   if (ready.count === 0) return "nothing waits";
   if (gain > 0.05) return `backlog gone in ${coarse((ready.count / gain) * 1000)}`;
-  return gain < -0.05 ? `backlog grows by ${rate(-gain)}/s` : "in balance";
+  return gain < -0.05 ? "the backlog grows" : "in balance";
 }

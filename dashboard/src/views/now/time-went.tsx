@@ -1,6 +1,6 @@
 // Where the time went: one bar per kind, from enqueue to end, in the colours of the reasons.
 import type { TimeRow } from "../../data/contract";
-import { count } from "../../format/numbers";
+import { many } from "../../format/numbers";
 import { duration } from "../../format/times";
 import { Empty } from "../../parts/states";
 import { TimeBar, TimeLegend } from "../time-bar";
@@ -22,7 +22,7 @@ export function TimeWent({ rows }: { rows: readonly TimeRow[] }) {
               </span>
               <TimeBar share={sum / longest} label={row.key} parts={splitOf(row, each)} />
               <span class="num">{duration(sum)}</span>
-              <span class="num quiet small">{count(row.jobs)} jobs</span>
+              <span class="num quiet small">{many(row.jobs, "job")}</span>
             </li>
           ))}
       </ul>

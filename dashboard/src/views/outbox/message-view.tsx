@@ -80,6 +80,7 @@ export function MessageView({ id }: { id: string }) {
                       { name: "By", cell: (attempt) => <Clip text={attempt.by ?? attempt.worker} /> },
                       {
                         name: "Said",
+                        rest: true,
                         cell: (attempt) => (
                           <span class="wrap">{attempt.error?.message ?? attempt.reason ?? attempt.as ?? ""}</span>
                         ),

@@ -92,7 +92,7 @@ export function QueuesView() {
           { name: "Workers", num: true, cell: (row) => count(row.workers) },
           { name: "Cap", num: true, cell: (row) => count(row.maxRunning) },
           { name: "Rate", cell: (row) => <span class="nowrap">{rateWords(row.rate)}</span> },
-          { name: "By definition", cell: (row) => <Clip long text={definitionWords(row)} /> },
+          { name: "Limits in code", cell: (row) => <Clip long text={definitionWords(row)} /> },
           {
             name: "Actions",
             unseen: true,

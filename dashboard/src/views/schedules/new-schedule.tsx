@@ -6,7 +6,7 @@ import { may } from "../../data/session";
 import { act } from "../../parts/action";
 import { Dialog } from "../../parts/dialog";
 import { Icon } from "../../parts/icon";
-import { cronWords } from "./cron-words";
+import { NextRunsPreview } from "./next-runs";
 
 export function NewSchedule({ known }: { known: readonly string[] }) {
   const [open, setOpen] = useState(false);
@@ -62,7 +62,7 @@ function ScheduleDialog({ known, close }: { known: readonly string[]; close: () 
           {field("cron", "Cron")}
           {field("timezone", "Time zone")}
         </div>
-        <p class="quiet small">{cronWords(draft.cron)}</p>
+        <NextRunsPreview cron={draft.cron} timezone={draft.timezone} />
         <div class="row">
           {field("kind", "Kind of job")}
           {field("tenant", "Tenant (empty: default)", false)}

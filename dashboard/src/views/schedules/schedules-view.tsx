@@ -13,6 +13,7 @@ import { Page } from "../../shell/page";
 import { link } from "../../shell/route";
 import { Listing } from "../listing";
 import { cronWords, inZone } from "./cron-words";
+import { EditSchedule } from "./edit-schedule";
 import { NewSchedule } from "./new-schedule";
 
 export function SchedulesView() {
@@ -86,6 +87,14 @@ function Health({ row }: { row: ScheduleRow }) {
         overdue {duration(row.overdueMs)}
       </Badge>
     );
+  if (row.editedAt)
+    return (
+      <span title="Changed by hand since the code declared it. The same declaration leaves it alone; another one replaces it.">
+        <Badge tone="scheduled" icon="schedules">
+          edited
+        </Badge>
+      </span>
+    );
   return null;
 }
 
@@ -130,6 +139,7 @@ const Tools = ({ row }: { row: ScheduleRow }) => {
   const path = `schedules/${segment(row.name)}`;
   return (
     <span class="row">
+      <EditSchedule row={row} />
       <Action
         little
         label="Run now"
@@ -139,7 +149,7 @@ const Tools = ({ row }: { row: ScheduleRow }) => {
         done={({ id }) => `Job ${String(id)} was enqueued`}
       />
       {row.pausedAt ? (
-        <Action little label="Resume" path={`${path}/resume`} done={() => `${row.name} ticks again`} />
+        <Action little label="Resume" icon="play" path={`${path}/resume`} done={() => `${row.name} ticks again`} />
       ) : (
         <Action little label="Pause" icon="pause" path={`${path}/pause`} done={() => `${row.name} is paused`} />
       )}

@@ -29,7 +29,7 @@ export function Lanes({ fairness }: { fairness: Fairness }) {
               <span class="num">
                 <b>{percent(lane.shareGiven)}</b> <span class="quiet">of {percent(lane.shareEntitled)}</span>
               </span>
-              <span class="quiet small nowrap">p95 {duration(lane.waitP95Ms)}</span>
+              <span class="quiet small nowrap">waits p95 {duration(lane.waitP95Ms)}</span>
             </div>
           </li>
         ))}

@@ -14,11 +14,13 @@ import { link } from "../../shell/route";
 import { rateWords } from "../limit-words";
 import { LimitForm } from "../limits/limit-form";
 import { BacklogChart } from "../now/backlog-chart";
+import { SpanChoice, useSpan } from "../span";
 
 export function TenantView({ name }: { name: string }) {
   const path = `tenants/${segment(name)}`;
   const one = useResource<TenantRow>(path, ["jobs", "limits"]);
-  const backlog = useResource<Backlog>(`backlog?tenant=${segment(name)}`, ["series"]);
+  const span = useSpan();
+  const backlog = useResource<Backlog>(`backlog?tenant=${segment(name)}${span.query}`, ["series"]);
   return (
     <Page
       title={name}
@@ -55,14 +57,14 @@ export function TenantView({ name }: { name: string }) {
                 { label: "Weight", value: row.weight, note: "its part of the service" },
                 {
                   label: "Rate",
-                  value: rateWords(row.rate),
-                  note: row.rate ? (row.rate.at === "start" ? "of starts; jobs wait" : "of enqueues") : "none",
+                  value: row.rate ? rateWords(row.rate) : "none",
+                  ...(row.rate ? { note: row.rate.at === "start" ? "of starts; jobs wait" : "of enqueues" } : {}),
                 },
               ]}
             />
             <PausedBadge of={row} />
             <div class="grid wide-left">
-              <Panel title="Why its jobs wait">
+              <Panel title="Why its jobs wait" tools={<SpanChoice />}>
                 <Loaded from={backlog} unrecorded="There are no interval records to draw it from.">
                   {(answer) => <BacklogChart backlog={answer} height={240} />}
                 </Loaded>

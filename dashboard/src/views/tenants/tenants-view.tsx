@@ -73,6 +73,7 @@ export function TenantsView() {
           <TimeChart
             label="Jain index"
             height={130}
+            top={1}
             times={fairness.data.times}
             series={[{ key: "jain", label: "Jain index", tone: "c-accent", as: "line", values: fairness.data.jain }]}
             write={(value) => (value === null || value === undefined ? "–" : value.toFixed(2))}
@@ -117,7 +118,7 @@ function TenantTable({ rows, lanes }: { rows: readonly TenantRow[]; lanes: Fairn
           },
         },
         { name: "Wait p95", num: true, cell: (row) => duration(laneOf(row.tenant)?.waitP95Ms) },
-        { name: "Rate-limited", num: true, cell: (row) => percent(laneOf(row.tenant)?.limitedRatio) },
+        { name: "Held by limits", num: true, cell: (row) => percent(laneOf(row.tenant)?.limitedRatio) },
         {
           name: "Running",
           num: true,

@@ -4,7 +4,7 @@ import { areaPath, stepLine } from "../../charts/paths";
 import { linear, timeTicks, valueTicks } from "../../charts/scale";
 import { useWidth } from "../../charts/width";
 import type { ScalingDecision } from "../../data/contract";
-import { bytes, compact, count, rate } from "../../format/numbers";
+import { bytes, compact, count, many, rate } from "../../format/numbers";
 import { clock, duration, timeOf } from "../../format/times";
 import { Badge } from "../../parts/badge";
 import { Facts } from "../../parts/panel";
@@ -12,12 +12,29 @@ import { Empty } from "../../parts/states";
 import type { SeriesAnswer } from "../now/now-view";
 import { reasonOf } from "../reasons";
 
-/** meanRunMs → mean run; arrivalsPerS → arrivals per s. */
-const wordsOf = (name: string): string =>
-  name
+/** What the decision was made from, in the order in which it is read: the work, then the workers. */
+const INPUTS: Readonly<Record<string, string>> = {
+  runnable: "Jobs that could start now",
+  arrivalsPerS: "Came in each second",
+  meanRunMs: "Mean run",
+  busy: "Jobs running now",
+  capacity: "Jobs at once, each worker",
+  waves: "Rounds to start them all",
+  current: "Workers",
+  ready: "Workers ready",
+  hosts: "Hosts that share the work",
+};
+const ORDER = Object.keys(INPUTS);
+const rankOf = (name: string): number => (ORDER.indexOf(name) + ORDER.length + 1) % (ORDER.length + 1);
+
+/** meanRunMs → Mean run; arrivalsPerS → Arrivals per s. */
+const wordsOf = (name: string): string => {
+  const words = name
     .replace(/Ms$/, "")
     .replaceAll(/([A-Z])/g, " $1")
     .toLowerCase();
+  return INPUTS[name] ?? words.charAt(0).toUpperCase() + words.slice(1);
+};
 const amount = (name: string, value: number): string =>
   name.endsWith("Ms") ? duration(value) : /memory/i.test(name) ? bytes(value) : rate(value);
 
@@ -140,7 +157,10 @@ function Ribbon(props: {
         <span class="row">
           <i class="swatch w-ready faint" /> ready jobs, right axis
         </span>
-        <span class="quiet">▲ more ▼ fewer ● as it was ○ suppressed</span>
+        <span class="quiet row wraps">
+          <span class="nowrap">▲ more</span> <span class="nowrap">▼ fewer</span> <span class="nowrap">● as many</span>{" "}
+          <span class="nowrap">○ not done yet</span>
+        </span>
       </figcaption>
     </figure>
   );
@@ -190,7 +210,7 @@ const DecisionDetail = ({ decision }: { decision: ScalingDecision }) => (
     <div class="row wraps">
       <strong>{clock(timeOf(decision.at))}</strong>
       <span class="num">
-        {count(decision.actual)} → {count(decision.wanted)}
+        {count(decision.actual)} → {many(decision.wanted, "worker")}
       </span>
       <Badge>{decision.pool}</Badge>
       {decision.cappedBy && (
@@ -200,15 +220,16 @@ const DecisionDetail = ({ decision }: { decision: ScalingDecision }) => (
       )}
       {decision.suppressed && (
         <Badge tone="cancelled" icon="pause">
-          suppressed
+          not done yet
         </Badge>
       )}
       <span class="muted wrap">{decision.reason}</span>
     </div>
-    <div class="grid two">
+    <div class="decision-inputs">
       <Facts
         facts={Object.entries(decision.inputs)
           .filter(([name]) => name !== "nowMs")
+          .sort(([a], [b]) => rankOf(a) - rankOf(b))
           .map(([name, value]) => [wordsOf(name), typeof value === "number" ? amount(name, value) : (value ?? "–")])}
       />
       {decision.leftOut.length > 0 && (

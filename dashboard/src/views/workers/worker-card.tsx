@@ -43,21 +43,21 @@ export const WorkerCard = ({ worker }: { worker: WorkerRow }) => {
       </div>
       <dl class="worker-facts">
         <div>
-          <dt>beat</dt>
+          <dt>Last beat</dt>
           <dd class={late ? "c-dead" : undefined}>{duration(worker.beatAgeMs)}</dd>
         </div>
         <div>
-          <dt>up</dt>
+          <dt>Up for</dt>
           <dd>
             <Since at={worker.startedAt} until={worker.endedAt} />
           </dd>
         </div>
         <div>
-          <dt>cpu</dt>
+          <dt>CPU</dt>
           <dd>{percent(cpu)}</dd>
         </div>
         <div>
-          <dt>memory</dt>
+          <dt>Memory</dt>
           <dd>{bytes(memory)}</dd>
         </div>
       </dl>

@@ -12,11 +12,33 @@ import { Page } from "../../shell/page";
 import { JobTable } from "../jobs/job-table";
 import { lifeOf } from "./worker-card";
 
+/** Figures that the worker tells with each beat, in words. What is said elsewhere on the screen is left out. */
+const STATS: Readonly<Record<string, string | null>> = {
+  cpu: "CPU",
+  rssBytes: "Memory",
+  claimed: "Jobs claimed",
+  done: "Jobs done",
+  failed: "Runs failed",
+  refused: "Results refused",
+  deployment: "Deployment",
+  state: null,
+  running: null,
+};
+const statName = (name: string): string | null => (Object.hasOwn(STATS, name) ? STATS[name]! : name);
+
 function statWords(name: string, value: unknown): string {
   if (typeof value !== "number") return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
   if (/memory|bytes|rss|heap/i.test(name)) return bytes(value);
   return name === "cpu" ? percent(value) : decimal(Math.round(value * 1000) / 1000);
 }
+
+const Names = ({ of }: { of: readonly string[] }) => (
+  <ul class="names">
+    {of.map((name) => (
+      <li key={name}>{name}</li>
+    ))}
+  </ul>
+);
 
 /** One incarnation of a worker, and what it runs. */
 export function WorkerView({ id }: { id: string }) {
@@ -51,15 +73,18 @@ export function WorkerView({ id }: { id: string }) {
                   ["Host", worker.host ?? "–"],
                   ["Process", worker.pid === null ? "–" : String(worker.pid)],
                   ["Version", worker.version ?? "–"],
-                  ["Queues", worker.queues.join(", ")],
-                  ["Kinds", worker.kinds === null ? "all" : worker.kinds.join(", ")],
-                  ["Wake-up", worker.listening ? "listens" : "polls"],
+                  ["Queues", <Names key="q" of={worker.queues} />],
+                  ["Kinds", worker.kinds === null ? "all" : <Names key="k" of={worker.kinds} />],
+                  ["Wake-up", worker.listening ? "listens for jobs" : "polls for jobs"],
                   ["Started", <Ago key="s" at={worker.startedAt} />],
-                  ["Last beat", duration(worker.beatAgeMs)],
+                  ["Last beat", `${duration(worker.beatAgeMs)} ago`],
                   ["Lease until", <Ago key="l" at={worker.leaseUntil} />],
                   ...(worker.endedAt ? ([["Ended", <Ago key="e" at={worker.endedAt} />]] as const) : []),
                   ...(worker.pool ? ([["Pool", worker.pool]] as const) : []),
-                  ...Object.entries(worker.stats).map(([name, value]) => [name, statWords(name, value)] as const),
+                  ...Object.entries(worker.stats).flatMap(([name, value]) => {
+                    const label = statName(name);
+                    return label === null ? [] : [[label, statWords(name, value)] as const];
+                  }),
                 ]}
               />
             </Panel>

@@ -2,7 +2,7 @@
 import { TimeChart } from "../../charts/time-chart";
 import type { Page as PageOf, PoolRow, ScalingDecision, WorkerRow } from "../../data/contract";
 import { useResource } from "../../data/resource";
-import { bytes, count, percent, rate } from "../../format/numbers";
+import { bytes, count, many, percent, rate } from "../../format/numbers";
 import { apiQuery, Choice } from "../../parts/filters";
 import { Loaded } from "../../parts/loaded";
 import { ListNotice, Pager } from "../../parts/pager";
@@ -125,10 +125,10 @@ function Fleet({ rows }: { rows: readonly WorkerRow[] }) {
         {
           label: "Alive",
           value: count(alive.length),
-          note: `${count(new Set(alive.map((row) => row.host)).size)} hosts`,
+          note: `on ${many(new Set(alive.map((row) => row.host)).size, "host")}`,
         },
         { label: "Capacity", value: count(capacity), unit: "jobs at once" },
-        { label: "Busy", value: capacity > 0 ? percent(running / capacity) : "–", note: `${count(running)} jobs run` },
+        { label: "Busy", value: capacity > 0 ? percent(running / capacity) : "–", note: `${many(running, "job")} now` },
         { label: "Lost", value: count(lost), note: "did not beat in time", alarm: lost > 0 },
         { label: "Versions", value: count(versions.size), note: [...versions].slice(0, 3).join(", ") },
       ]}
