@@ -1,9 +1,6 @@
 // Erasing a tenant: nothing of it is left anywhere, other tenants keep theirs, the books still add up, and the record has no name.
 import { fork } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createClient, createWorker, defineJob, handle, silentLogger } from "fairmill";
 import { defineStorage, folderStorage } from "fairmill/storage";
 import { beforeEach, expect, test } from "vitest";
@@ -11,6 +8,7 @@ import { useDatabase } from "../support/database.js";
 import { endAfterTest } from "../support/leftovers.js";
 import { call } from "../support/sql/calls.js";
 import { useSessions } from "../support/sql/sessions.js";
+import { temporaryFolder } from "../support/temporary-folder.js";
 import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
@@ -141,7 +139,7 @@ test("nothing of the tenant is left in any table, the other tenant keeps everyth
   expect((await tablesWith("acme")).length).toBeGreaterThan(20);
   const storage = defineStorage({
     name: "files",
-    driver: folderStorage({ path: await mkdtemp(join(tmpdir(), "erase-")) }),
+    driver: folderStorage({ path: await temporaryFolder("erase") }),
   });
   for (const key of ["acme/1.txt", "acme/2.txt", "acmeville/3.txt", "zeta/4.txt"]) await storage.put(key, key);
 
@@ -239,7 +237,7 @@ test("a process that is killed in the middle leaves the rest to the next call", 
 test("while files are left in a storage that was not given, it is not done; and a client in a transaction refuses", async () => {
   const storage = defineStorage({
     name: "files",
-    driver: folderStorage({ path: await mkdtemp(join(tmpdir(), "erase-")) }),
+    driver: folderStorage({ path: await temporaryFolder("erase") }),
   });
   await storage.put("acme/1.txt", "x");
   const id = await call<string>(db, "start_erasure_v1('acme', 'ann', file_prefix => 'acme/', storages => '{files}')");
