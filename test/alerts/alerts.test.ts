@@ -1,11 +1,11 @@
-// Alerts in the database: one process of the fleet evaluates, each change is stored and sent once, silences hold it back, and nothing is missed.
+// Alerts in the database: one process of the fleet evaluates, each change is stored and sent once, and nothing is missed.
 import { spawnSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createClient, defineChannel, defineJob, handle } from "fairmill";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { AlertKeeper, type ToldChange } from "../../src/alerts/alert-keeper.js";
-import { type AlertRules, rulesInForce } from "../../src/alerts/rule.js";
+import { rulesInForce } from "../../src/alerts/rule.js";
 import { systemClock } from "../../src/base/clock.js";
 import { silentLogger } from "../../src/base/log.js";
 import { Database } from "../../src/db/database.js";
@@ -14,33 +14,10 @@ import { record } from "../metrics/rows.js";
 import { useDatabase } from "../support/database.js";
 import { keepingLogger, startWorker } from "../support/jobs.js";
 import { waitUntil } from "../support/wait.js";
+import { AT_ONCE, alertsRig, briefly } from "./rig.js";
 
 const db = useDatabase();
-const open: Database[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0)) await one.close();
-});
-
-/** Rounds follow each other at once. */
-function keeper(rules: AlertRules = {}, channels: string[] = [], logger = silentLogger): AlertKeeper {
-  const database = new Database({ databaseUrl: db.url }, { connectionsMax: 2, applicationName: "alerts" });
-  open.push(database);
-  return new AlertKeeper(
-    { db: database, log: logger, identity: { id: "w" } },
-    { rules: rulesInForce(rules), channels, everyMs: 0 },
-  );
-}
-
-const AT_ONCE = { "queue-depth-10": { for: 0, clearFor: 0 }, "queue-depth-50": { for: 0, clearFor: 0 } };
-const fill = (count: number) =>
-  db.query(
-    "insert into fairmill.job (kind, queue, tenant, state, payload) select 'k', 'mails', 't', 'ready', '{}' from generate_series(1, $1)",
-    [count],
-  );
-const serve = () =>
-  db.query("select fairmill.register_v1('w', '{mails}', interval '1 hour', null, 5, 'host', 1, '0.1.0')");
-const briefly = (changes: readonly ToldChange[] | undefined) =>
-  changes?.map(({ rule, subject, change }) => [rule, subject, change]);
+const { open, keeper, fill, serve } = alertsRig(db);
 
 test("a quiet database has no alert, and the rules are on record", async () => {
   const watch = keeper();
@@ -253,48 +230,6 @@ test("the list shows what is not over, however many others have been since", asy
     await cli(["alerts", "--state", "resolved", "--before", over.next, "--json"], { env }),
   );
   expect(rest.alerts.length).toBe(10);
-});
-
-describe("silences", () => {
-  test("keep changes from being sent, not from being stored; what still fires afterwards is told then", async () => {
-    await serve();
-    await fill(60);
-    await using client = createClient({ databaseUrl: db.url });
-    const silence = await client.alerts.silence({
-      rule: "queue-depth-50",
-      subject: "mails",
-      for: "1h",
-      reason: "deploy",
-      actor: "ann",
-    });
-    const watch = keeper({ ...AT_ONCE, "queue-depth-10": false });
-    expect(await watch.evaluate(0)).toEqual([]);
-    expect(await client.alerts.list()).toMatchObject([{ state: "firing", silencedBy: "ann" }]);
-    expect(await watch.evaluate(0)).toEqual([]);
-    expect(await client.alerts.unsilence(silence.id)).toBe(true);
-    expect(await client.alerts.unsilence(silence.id)).toBe(false);
-    expect(briefly(await watch.evaluate(0))).toEqual([["queue-depth-50", "mails", "fired"]]);
-    expect(await watch.evaluate(0)).toEqual([]);
-  });
-
-  test("by the command: of an alert, of a rule; listed and ended", async () => {
-    await serve();
-    await fill(60);
-    await keeper(AT_ONCE).evaluate(0);
-    const env = { DATABASE_URL: db.url };
-    const [alert] = jsonOf<{ alerts: { id: string; rule: string }[] }>(await cli(["alerts", "--json"], { env })).alerts;
-    const made = jsonOf<{ id: string }>(
-      await cli(["alerts", "silence", alert!.id, "--for", "2h", "--reason", "deploying", "--json"], { env }),
-    );
-    expect(made).toMatchObject({ rule: alert!.rule, subject: "mails", reason: "deploying" });
-    expect((await cli(["alerts", "silences"], { env })).stdout).toContain("deploying");
-    expect((await cli(["alerts", "unsilence", made.id], { env })).stdout).toBe(`Silence ${made.id} is over.\n`);
-    for (const bad of [["silence"], ["silence", "--for", "1h"], ["nope"], ["export"]])
-      expect((await cli(["alerts", ...bad], { env })).code).toBe(2);
-    expect((await cli(["alerts", "silence", "999999", "--for", "1h"], { env })).stderr).toContain(
-      "There is no alert 999999",
-    );
-  });
 });
 
 describe("export", () => {

@@ -1,24 +1,14 @@
-// Steps in real workers: what is kept, what is done again, what ends a run, and how changed code is noticed.
-import { type Client, createClient, defineJob, fixed, handle, type JobContext, LeaseLostError } from "fairmill";
+// Steps in real workers: what is kept, what is done again, and what ends a run.
+import { createClient, handle, LeaseLostError } from "fairmill";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import { claimsOf } from "../../src/core/job/lease-no.js";
 import { useDatabase } from "../support/database.js";
-import { dice, newSeed } from "../support/dice.js";
-import { endOf, eventOf, gate, inState, startWorker } from "../support/jobs.js";
+import { endOf, eventOf, gate, startWorker } from "../support/jobs.js";
 import { openSession } from "../support/sql/sessions.js";
 import { waitUntil } from "../support/wait.js";
-import { job, type Run, runOne } from "./step-runs.js";
+import { job, runOne } from "./step-runs.js";
 
 const db = useDatabase();
-
-/** Works with this handler until the job is in the state. */
-async function work(client: Client, id: string, run: Run, state: Parameters<typeof inState>[2]) {
-  await using _ = await startWorker(db.url, [handle(job, run)]);
-  return await inState(client, id, state);
-}
-
-const later = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 const sum = (counts: Map<string, number>, name: string) => counts.set(name, (counts.get(name) ?? 0) + 1);
 
 describe("a step", () => {
@@ -273,150 +263,4 @@ describe("a step", () => {
     expect(calls).toEqual(["a"]);
     expect(await client.jobs.steps(id)).toMatchObject([{ name: "a" }]);
   });
-});
-
-describe("steps side by side", () => {
-  test("are kept each by itself: what one of them failed at does not cost the others", async () => {
-    const counts = new Map<string, number>();
-    const { result } = await runOne(db, async (ctx) =>
-      Promise.all(
-        ["a", "b", "c"].map((name) =>
-          ctx.step(name, async () => {
-            sum(counts, name);
-            if (name === "b" && ctx.attempt === 1) {
-              await waitUntil("the others are kept", async () => (await steps(ctx.id)) === 2);
-              throw new Error("not yet");
-            }
-            return name;
-          }),
-        ),
-      ),
-    );
-    expect(result).toEqual(["a", "b", "c"]);
-    expect(Object.fromEntries(counts)).toEqual({ a: 1, b: 2, c: 1 });
-  });
-
-  const steps = async (id: string) =>
-    Number((await db.query<{ n: string }>("select count(*) as n from fairmill.step where job_id = $1", [id]))[0]!.n);
-
-  test("branches of any speed that stop anywhere are never taken for changed code, and every step succeeds once, whatever fails beside it", async () => {
-    const random = dice(newSeed());
-    await using client = createClient({ databaseUrl: db.url });
-    const many = defineJob<{ n: number }>({ kind: "branches", retry: { attempts: 200, backoff: fixed(0) } });
-    const counts = new Map<string, number>();
-    const run = async (ctx: JobContext<{ n: number }>) => {
-      const one = (name: string) =>
-        ctx.step(name, async () => {
-          if (random() < 0.7) await later(random() * 6);
-          if (random() < 0.2) throw new Error("not yet");
-          sum(counts, `${ctx.input.n} ${name}`);
-          return name;
-        });
-      const branch = async (name: string, length: number) => {
-        for (let n = 0; n < length; n++) await one(`${name}${n}`);
-      };
-      await one("first");
-      await Promise.all([branch("a", 4), branch("b", 2), branch("c", 6)]);
-      await one("middle");
-      await Promise.all([branch("d", 3), branch("e", 3)]);
-      await one("last");
-    };
-    await using _ = await startWorker(db.url, [handle(many, run)], { concurrency: 20 });
-    const jobs = await client.enqueueMany(
-      many,
-      Array.from({ length: 60 }, (_, n) => ({ input: { n } })),
-    );
-    for (const { id } of jobs) {
-      const { state, error, failures } = await endOf(client, id, 60_000);
-      expect({ state, error }).toEqual({ state: "done", error: null });
-      expect(failures.map((failure) => failure.error?.message).filter((message) => message !== "not yet")).toEqual([]);
-    }
-    expect(counts.size).toBe(60 * 21);
-    expect([...counts.values()].filter((count) => count !== 1)).toEqual([]);
-  });
-});
-
-describe("changed code", () => {
-  const paid: string[] = [];
-  const pay = (ctx: JobContext, ...names: string[]) =>
-    names.reduce<Promise<unknown>>(
-      (before, name) => before.then(() => ctx.step(name, () => paid.push(name))),
-      Promise.resolve(),
-    );
-  /** Runs a job over these steps, lets it fail behind them, and goes on with other code. */
-  async function changed(before: Run, after: Run) {
-    await using client = createClient({ databaseUrl: db.url });
-    const { id } = await client.enqueue(job, {});
-    const first = await startWorker(db.url, [
-      handle(job, async (ctx) => {
-        await before(ctx);
-        if (claimsOf(ctx.leaseNo) === 1) throw Object.assign(new Error("deploy"), { retryable: false });
-      }),
-    ]);
-    await inState(client, id, "dead");
-    await first.stop();
-    paid.length = 0;
-    await client.retry(id);
-    await using second = await startWorker(db.url, [handle(job, after)]);
-    const { verdict } = await eventOf(second, "ended");
-    return verdict;
-  }
-
-  test.each<[string, Run, Run, RegExp]>([
-    ["a step left out", (c) => pay(c, "a", "b"), (c) => pay(c, "b", "c"), /Step "b": as number 1 .* came to "a"/],
-    ["a step left out behind others", (c) => pay(c, "a", "b"), (c) => pay(c, "a", "c"), /as number 2 .* came to "b"/],
-    ["a step put in between", (c) => pay(c, "a", "b"), (c) => pay(c, "a", "x", "b"), /as number 2 .* came to "b"/],
-    ["steps in another order", (c) => pay(c, "a", "b"), (c) => pay(c, "b", "a"), /as number 1 .* came to "a"/],
-    ["a step that became a sleep", (c) => pay(c, "a"), (c) => c.sleep("a", 1), /it was a run and is a sleep now/],
-    ["a step that became a wait", (c) => pay(c, "a"), (c) => c.waitFor("a"), /it was a run and is a wait now/],
-    ["a name that comes twice", (c) => pay(c, "a"), (c) => pay(c, "a", "a"), /this run came to it twice/],
-    [
-      "old code behind a new version",
-      (c) => pay(c, "a", "b@2"),
-      (c) => pay(c, "a", "b"),
-      /as number 2 .* came to "b@2"/,
-    ],
-    [
-      "a handler that catches everything",
-      (c) => pay(c, "a", "b"),
-      async (c) => {
-        await c.step("b", () => paid.push("b")).catch(() => {});
-        await c.step("c", () => paid.push("c")).catch(() => {});
-        return "fine";
-      },
-      /as number 1 .* came to "a"/,
-    ],
-  ])(
-    "%s is noticed before anything is paid, and tried again when the right code may be there",
-    async (_, before, after, message) => {
-      const verdict = await changed(before, after);
-      expect(verdict).toMatchObject({ verdict: "retry", error: { code: "FAIRMILL_STEP_CHANGED" } });
-      expect(verdict).toMatchObject({ error: { message: expect.stringMatching(message) } });
-      expect((verdict as { delayMs: number }).delayMs).toBeGreaterThanOrEqual(60_000);
-      expect(paid).toEqual([]);
-    },
-  );
-
-  test.each<[string, Run, Run, string[]]>([
-    ["more steps at the end", (c) => pay(c, "a"), (c) => pay(c, "a", "b"), ["b"]],
-    ["a new version of a step", (c) => pay(c, "a", "b"), (c) => pay(c, "a", "b@2", "c"), ["b@2", "c"]],
-    ["a later version", (c) => pay(c, "a@9"), (c) => pay(c, "a@10"), ["a@10"]],
-  ])("%s is allowed", async (_, before, after, expected) => {
-    expect(await changed(before, after)).toMatchObject({ verdict: "done" });
-    expect(paid).toEqual(expected);
-  });
-
-  test("from the start: everything is forgotten, and a job that is done keeps its steps", async () => {
-    await using client = createClient({ databaseUrl: db.url });
-    const { id } = await client.enqueue(job, {});
-    const bad = await work(client, id, (ctx) => pay(ctx, "a").then(() => Promise.reject(hopeless())), "dead");
-    expect(bad.state).toBe("dead");
-    expect(await client.retry(id, { fromStart: true })).toBe("ready");
-    expect(await client.jobs.steps(id)).toEqual([]);
-    await work(client, id, (ctx) => pay(ctx, "x", "y"), "done");
-    expect(await client.retry(id, { fromStart: true })).toBe("done");
-    expect((await client.jobs.steps(id)).map(({ name }) => name)).toEqual(["x", "y"]);
-  });
-
-  const hopeless = () => Object.assign(new Error("no"), { retryable: false });
 });
