@@ -9,6 +9,7 @@ import type { TestProject } from "vitest/node";
 import { startEmbedded } from "../../dist/embedded/index.js";
 import { installEmptying } from "./empty-tables.js";
 import { installInvariants } from "./invariants.js";
+import { memoryFolder } from "./memory-folder.js";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -19,6 +20,9 @@ declare module "vitest" {
 export const TEMPLATE = "fairmill_template";
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // The processes of the run inherit it: whatever they keep in a temporary folder is in memory, too.
+  const inMemory = process.env["TMPDIR"] ? undefined : memoryFolder();
+  if (inMemory) process.env["TMPDIR"] = inMemory;
   const folder = await mkdtemp(join(tmpdir(), "fairmill-test-"));
   // As root the server runs as another user, who must be able to enter.
   await chmod(folder, 0o711);
@@ -28,12 +32,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
     : await startEmbedded({
         dataDir: join(folder, "postgres"),
         durable: false,
-        settings: { max_connections: "300", max_wal_size: "4GB", max_prepared_transactions: "10" },
+        settings: { max_connections: "300", max_wal_size: "1GB", max_prepared_transactions: "10" },
       });
   const serverUrl = given ?? server!.url;
 
   const admin = new pg.Client(serverUrl);
   await admin.connect();
+  if (server) await cheapenPassword(admin, serverUrl);
   await admin.query(`drop database if exists ${TEMPLATE} with (force)`);
   await admin.query(`create database ${TEMPLATE} encoding 'UTF8' lc_collate 'C' lc_ctype 'C' template template0`);
   await admin.end();
@@ -51,6 +56,16 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await server?.stop();
     await rm(folder, { recursive: true, force: true });
   };
+}
+
+/** The password is random: to hash it thousands of times at each of the run's many thousand connections protects nothing. */
+async function cheapenPassword(admin: pg.Client, serverUrl: string): Promise<void> {
+  const { username, password } = new URL(serverUrl);
+  // Before PostgreSQL 16 the number is fixed.
+  await admin.query("select set_config('scram_iterations', '1', false) from pg_settings where name = 'scram_iterations'");
+  await admin.query(
+    `alter role ${pg.escapeIdentifier(decodeURIComponent(username))} password ${pg.escapeLiteral(decodeURIComponent(password))}`,
+  );
 }
 
 export function databaseAt(serverUrl: string, name: string): string {
