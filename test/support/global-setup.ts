@@ -62,7 +62,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
 async function cheapenPassword(admin: pg.Client, serverUrl: string): Promise<void> {
   const { username, password } = new URL(serverUrl);
   // Before PostgreSQL 16 the number is fixed.
-  await admin.query("select set_config('scram_iterations', '1', false) from pg_settings where name = 'scram_iterations'");
+  await admin.query(
+    "select set_config('scram_iterations', '1', false) from pg_settings where name = 'scram_iterations'",
+  );
   await admin.query(
     `alter role ${pg.escapeIdentifier(decodeURIComponent(username))} password ${pg.escapeLiteral(decodeURIComponent(password))}`,
   );
