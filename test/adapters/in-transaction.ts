@@ -1,26 +1,13 @@
 // What `client.in(tx)` promises, asked of each library's transactions: the same tests for all of them.
-import { type Client, ConfigError, createClient, defineJob, fixed, handle, type Queryable } from "fairmill";
+import { type Client, createClient, defineJob, fixed, handle, type Queryable } from "fairmill";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { freshDatabase, useDatabase } from "../support/database.js";
+import { useDatabase } from "../support/database.js";
 import { endOf, eventOf, startWorker } from "../support/jobs.js";
 import { waitUntil } from "../support/wait.js";
+import { type Connected, failed, plain } from "./adapted.js";
+import { describeFailures } from "./in-transaction-failures.js";
 
 /** A transaction of a library, with the adapter around it. */
-export interface AdaptedTransaction {
-  readonly tx: Queryable;
-  /** Runs a statement without parameters in the transaction, by the library itself. */
-  run(text: string): Promise<unknown>;
-}
-
-/** A library that is connected to a database. */
-export interface Connected {
-  transaction<T>(work: (adapted: AdaptedTransaction) => Promise<T>): Promise<T>;
-  /** Gives the adapter what is no transaction: the library's pool. */
-  adaptPool(): Queryable;
-  close(): Promise<unknown>;
-}
-
-const plain = defineJob<Record<string, unknown>>({ kind: "plain" });
 const refusing = defineJob<{ user: string }>({
   kind: "refusing",
   key: (input) => input.user,
@@ -56,14 +43,6 @@ const AWKWARD = {
   booleans: [true, false],
   nested: { camelCase: { snake_case: [{ $type: "x" }, []] } },
 };
-
-const failed = (call: Promise<unknown>): Promise<unknown> =>
-  call.then(
-    () => {
-      throw new Error("It did not fail.");
-    },
-    (error: unknown) => error,
-  );
 
 export function describeAdapter(library: string, connect: (url: string) => Connected): void {
   describe(`F2: client.in(tx) with a transaction of ${library}`, () => {
@@ -277,21 +256,6 @@ export function describeAdapter(library: string, connect: (url: string) => Conne
       }
     });
 
-    test("explains a schema that is missing", async () => {
-      const empty = await freshDatabase({ empty: true });
-      const elsewhere = connect(empty.url);
-      try {
-        const error = await failed(elsewhere.transaction(({ tx }) => client.in(tx).enqueue(plain, { n: 1 })));
-        expect(error).toMatchObject({ name: "DatabaseError", code: "FAIRMILL_NOT_MIGRATED" });
-        expect((error as Error).message).toContain('schema "fairmill" does not exist');
-        // A payload does not belong in a log.
-        expect((error as Error).message).not.toContain("payload");
-      } finally {
-        await elsewhere.close();
-        await empty.drop();
-      }
-    });
-
     test("ctx.complete(tx): the end of the job and what its handler wrote commit together, or neither does", async () => {
       await db.query("create table if not exists public.person (email text primary key)");
       const booked = defineJob({ kind: "booked", retry: { attempts: 2, backoff: fixed(0) } });
@@ -329,59 +293,6 @@ export function describeAdapter(library: string, connect: (url: string) => Conne
       expect(failures[0]?.error).toMatchObject({ code: "FAIRMILL_CREDITS_EXHAUSTED" });
       expect(await client.credits.balance("poor")).toEqual({ available: 1, reserved: 0 });
     });
-
-    test("explains a schema that is older", async () => {
-      const error = await failed(
-        connected.transaction(async ({ tx, run }) => {
-          await run("alter table fairmill.job rename to not_yet");
-          await client.in(tx).enqueue(plain, { n: 1 });
-        }),
-      );
-      expect(error).toMatchObject({ name: "DatabaseError", code: "FAIRMILL_NOT_MIGRATED" });
-      expect((error as Error).message).toContain('relation "fairmill.job" does not exist');
-    });
-
-    test("explains a right that is missing", async () => {
-      const error = await failed(
-        connected.transaction(async ({ tx, run }) => {
-          await run("set local role pg_monitor");
-          await client.in(tx).enqueue(plain, { n: 1 });
-        }),
-      );
-      expect(error).toMatchObject({ name: "DatabaseError", code: "FAIRMILL_PERMISSION_DENIED" });
-      expect((error as Error).message).toContain("permission denied for schema fairmill");
-    });
-
-    test("explains a server that shuts down", async () => {
-      await db.query(`create function public.shut_down() returns trigger language plpgsql as
-        $$ begin raise exception 'terminating connection' using errcode = '57P01'; end $$`);
-      await db.query("create trigger shut_down before insert on fairmill.job execute function public.shut_down()");
-      try {
-        const error = await failed(connected.transaction(({ tx }) => client.in(tx).enqueue(plain, { n: 1 })));
-        expect(error).toMatchObject({ name: "DatabaseError", code: "FAIRMILL_DATABASE_UNREACHABLE" });
-      } finally {
-        await db.query("drop function public.shut_down() cascade");
-      }
-    });
-
-    test("says that the transaction is broken, with the library's error as the cause", async () => {
-      let own: unknown;
-      let ours: unknown;
-      await failed(
-        connected.transaction(async ({ tx, run }) => {
-          own = await failed(run("select 1/0"));
-          ours = await failed(client.in(tx).enqueue(plain, { n: 1 }));
-          throw ours;
-        }),
-      );
-      expect(ours).toMatchObject({ code: "FAIRMILL_TRANSACTION_ABORTED", sqlState: "25P02" });
-      expect((ours as { cause: Error }).cause.constructor).toBe((own as Error).constructor);
-      expect(await count()).toBe(0);
-    });
-
-    test("refuses what is no transaction", () => {
-      expect(() => connected.adaptPool()).toThrow(ConfigError);
-      expect(() => connected.adaptPool()).toThrow(/tx must be .+ transaction/);
-    });
+    describeFailures({ db, client: () => client, connected: () => connected, connect });
   });
 }

@@ -3,7 +3,8 @@ import { fromPostgresJs } from "fairmill/adapters/postgres-js";
 import postgres from "postgres";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { type AdaptedTransaction, describeAdapter } from "./in-transaction.js";
+import type { AdaptedTransaction } from "./adapted.js";
+import { describeAdapter } from "./in-transaction.js";
 
 // With the transformation that renames columns, and members of JSON in them.
 describeAdapter("postgres.js", (url) => {

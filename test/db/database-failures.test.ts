@@ -1,45 +1,25 @@
 // Whatever a database does to a call, the caller gets an error of this library: a code, what happened, what to do, and the driver's error as its cause.
-import { type Client, createClient, createWorker, FairmillError, handle, silentLogger } from "fairmill";
+import { createClient, createWorker, type FairmillError, handle, silentLogger } from "fairmill";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cli } from "../cli/cli.js";
 import { freshDatabase } from "../support/database.js";
 import { IN_TRANSACTION, job, knock, limited, missingDoors, ON_CLIENT, ON_OPEN_BATCH } from "../support/doors.js";
-
-/** In place of every function, and in front of every table: raises the SQL state that the setting test.state names. */
-const STAND_IN = `
-  create function fairmill.fail() returns boolean stable language plpgsql as $$
-  begin
-    if current_setting('test.state', true) is null then return true; end if;
-    raise exception 'stands in' using errcode = current_setting('test.state');
-  end $$;
-  do $$
-  declare it record;
-  begin
-    for it in select proname, pg_get_function_arguments(oid) as arguments, pg_get_function_result(oid) as result from pg_proc
-      where pronamespace = 'fairmill'::regnamespace and proname like '%\\_v_' loop
-      execute format('create or replace function fairmill.%I(%s) returns %s language plpgsql as %L',
-        it.proname, it.arguments, it.result, 'begin perform fairmill.fail(); end');
-    end loop;
-    for it in select relname from pg_class where relnamespace = 'fairmill'::regnamespace and relkind in ('r', 'p') and not relispartition loop
-      execute format('alter table fairmill.%1$I rename to %2$I', it.relname, it.relname || '_behind');
-      execute format('create view fairmill.%1$I as select * from fairmill.%2$I where fairmill.fail()', it.relname, it.relname || '_behind');
-    end loop;
-  end $$`;
+import {
+  ANSWERS,
+  as,
+  ask,
+  codesOf,
+  failuresOf,
+  foreign,
+  knockEverywhere,
+  STAND_IN,
+  withSettings,
+} from "./failing-doors.js";
 
 let failing: Awaited<ReturnType<typeof freshDatabase>>;
 let healthy: Awaited<ReturnType<typeof freshDatabase>>;
 const role = `nobody_${process.pid}`;
-
-const ask = async (url: string, ...statements: string[]) => {
-  const connection = new pg.Client(url);
-  await connection.connect();
-  try {
-    for (const statement of statements) await connection.query(statement);
-  } finally {
-    await connection.end();
-  }
-};
 
 beforeAll(async () => {
   healthy = await freshDatabase();
@@ -53,67 +33,6 @@ afterAll(async () => {
   await failing.drop();
   await healthy.drop();
 });
-
-/** The address with settings of its sessions. */
-function withSettings(url: string, settings: Record<string, string>): string {
-  const changed = new URL(url);
-  const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
-  changed.searchParams.set("options", options.join(" "));
-  return changed.href;
-}
-
-function as(url: string, user: string, password: string): string {
-  const changed = new URL(url);
-  changed.username = user;
-  changed.password = password;
-  return changed.href;
-}
-
-interface Failed {
-  readonly door: string;
-  readonly error: unknown;
-}
-
-/** Calls everything, and returns what failed. A call that throws instead of rejecting is told as such. */
-async function knockEverywhere(client: Client): Promise<Failed[]> {
-  const doors = [...Object.entries(ON_CLIENT).map(([name, args]) => [name, () => knock(client, name, args)] as const)];
-  return failuresOf(doors);
-}
-
-async function failuresOf(doors: readonly (readonly [string, () => unknown])[]): Promise<Failed[]> {
-  const failed: Failed[] = [];
-  await Promise.all(
-    doors.map(async ([door, call]) => {
-      let called: unknown;
-      try {
-        called = call();
-      } catch (error) {
-        failed.push({ door, error: `threw before it returned a promise: ${error}` });
-      }
-      await Promise.resolve(called).catch((error: unknown) => void failed.push({ door, error }));
-    }),
-  );
-  return failed;
-}
-
-/** What became of calls that is no error of ours. */
-const foreign = (failed: readonly Failed[]) =>
-  failed
-    .filter(({ error }) => !(error instanceof FairmillError) || !/^FAIRMILL_[A-Z_]+$/.test(error.code))
-    .map(({ door, error }) => `${door}: ${error}`);
-
-const codesOf = (failed: readonly Failed[]) => [...new Set(failed.map(({ error }) => (error as FairmillError).code))];
-
-/** Codes that say that the call itself was answered. */
-const ANSWERS = [
-  "FAIRMILL_JOB_NOT_FOUND",
-  "FAIRMILL_REFUND",
-  "FAIRMILL_BATCH_NOT_FOUND",
-  "FAIRMILL_BATCH_ENDED",
-  "FAIRMILL_SCHEDULE_NOT_FOUND",
-  "FAIRMILL_MESSAGE_NOT_FOUND",
-  "FAIRMILL_ALERT_NOT_FOUND",
-];
 
 test("the list of doors leaves none out", async () => {
   const client = createClient({ databaseUrl: healthy.url });

@@ -1,92 +1,17 @@
-// F10: `doctor` finds each planted fault, with what mends it, and nothing in a healthy database. A cluster of its own, durable, because some of the
-// faults are the server's.
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createClient } from "fairmill";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { type EmbeddedPostgres, startEmbedded } from "../../dist/embedded/index.js";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
 import { VERSION } from "../../src/base/version.js";
 import { Database } from "../../src/db/database.js";
-import { CHECK_NAMES, type DoctorOptions, examine } from "../../src/doctor/examine.js";
+import { CHECK_NAMES, examine } from "../../src/doctor/examine.js";
 import { cli, jsonOf, scratchFolder } from "../cli/cli.js";
-import { databaseAt } from "../support/global-setup.js";
 import { pgbouncer, startPooler, WHY_SKIPPED } from "../support/pgbouncer.js";
 import { waitUntil } from "../support/wait.js";
+import { only, patients } from "./patient.js";
+import { workerFaults } from "./worker-faults.js";
 
-let folder: string;
-let server: EmbeddedPostgres;
-let admin: pg.Client;
-let count = 0;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "fairmill-doctor-"));
-  await chmod(folder, 0o711);
-  server = await startEmbedded({
-    dataDir: join(folder, "postgres"),
-    durable: true,
-    settings: { max_prepared_transactions: "5", wal_level: "logical", autovacuum_naptime: "1h" },
-  });
-  admin = new pg.Client(server.url);
-  await admin.connect();
-  await admin.query("create database healthy encoding 'UTF8' lc_collate 'C' lc_ctype 'C' template template0");
-  const client = createClient({ databaseUrl: databaseAt(server.url, "healthy") });
-  await client.migrate();
-  await client.close();
-});
-afterAll(async () => {
-  await admin.end();
-  await server.stop();
-  await rm(folder, { recursive: true, force: true });
-});
-
-interface Patient {
-  readonly url: string;
-  readonly sql: pg.Client;
-  examine(options?: Partial<DoctorOptions>): Promise<{ check: string; level: string; what: string; fix: string }[]>;
-}
-
-async function patient(from = "template healthy"): Promise<Patient> {
-  const name = `patient_${count++}`;
-  await admin.query(`create database ${name} ${from}`);
-  const url = databaseAt(server.url, name);
-  const sql = new pg.Client(url);
-  sql.on("error", () => {});
-  await sql.connect();
-  onTestFinished(async () => {
-    await sql.end();
-    await admin.query(`drop database ${name} with (force)`);
-  });
-  return {
-    url,
-    sql,
-    examine: async (options = {}) => {
-      const db = new Database({ databaseUrl: url }, { connectionsMax: 2, applicationName: "doctor" });
-      try {
-        return (await examine(db, { clock: systemClock, ...options })).map(({ check, level, what, fix }) => ({
-          check,
-          level,
-          what,
-          fix,
-        }));
-      } finally {
-        await db.close();
-      }
-    },
-  };
-}
-
-/** The one fault and nothing besides it. */
-const only = (check: string, level: string, what: string | RegExp, fix: string) => [
-  {
-    check,
-    level,
-    what: typeof what === "string" ? what : expect.stringMatching(what),
-    fix: expect.stringContaining(fix),
-  },
-];
+const { patient, admin } = patients();
 
 test("finds nothing in a healthy database, empty or at work", async () => {
   const { sql, examine } = await patient();
@@ -136,11 +61,11 @@ describe("planted faults", () => {
   test("6 autovacuum switched off for the server", async () => {
     const { examine } = await patient();
     const set = async (value: string) => {
-      await admin.query(`alter system set autovacuum = ${value}`);
-      await admin.query("select pg_reload_conf()");
+      await admin().query(`alter system set autovacuum = ${value}`);
+      await admin().query("select pg_reload_conf()");
       await waitUntil(
         "the server has read it",
-        async () => (await admin.query("show autovacuum")).rows[0].autovacuum === value,
+        async () => (await admin().query("show autovacuum")).rows[0].autovacuum === value,
       );
     };
     onTestFinished(() => set("on"));
@@ -203,8 +128,8 @@ describe("planted faults", () => {
 
   test("10 a replication slot that is not read", async () => {
     const { examine } = await patient();
-    await admin.query("select pg_create_physical_replication_slot('forgotten', true)");
-    onTestFinished(async () => void (await admin.query("select pg_drop_replication_slot('forgotten')")));
+    await admin().query("select pg_create_physical_replication_slot('forgotten', true)");
+    onTestFinished(async () => void (await admin().query("select pg_drop_replication_slot('forgotten')")));
     expect(await examine()).toEqual(
       only("replication-slots", "warning", /"forgotten" has no reader/, "pg_drop_replication_slot('forgotten')"),
     );
@@ -236,7 +161,12 @@ describe("planted faults", () => {
     await sql.query(
       "create role poor login password 'poor'; grant usage on schema fairmill to poor; grant select on fairmill.migration, fairmill.schema_state to poor",
     );
-    onTestFinished(async () => void (await admin.query("drop owned by poor; drop role poor").catch(() => {})));
+    onTestFinished(
+      async () =>
+        void (await admin()
+          .query("drop owned by poor; drop role poor")
+          .catch(() => {})),
+    );
     const poor = new URL(url);
     poor.username = "poor";
     poor.password = "poor";
@@ -250,100 +180,7 @@ describe("planted faults", () => {
     expect(found.find(({ check }) => check === "unserved")?.what).toContain('The check "unserved" could not be made');
   });
 
-  test("14 days without a partition", async () => {
-    const { sql, examine } = await patient();
-    const { rows } = await sql.query(
-      "select 'fairmill.job_history_' || to_char(now() at time zone 'UTC', 'YYYYMMDD') as today",
-    );
-    await sql.query(`drop table ${rows[0].today}`);
-    const found = await examine();
-    expect(found).toEqual(
-      only(
-        "partitions",
-        "warning",
-        /^The history has no partition for \d{4}-\d\d-\d\d\.$/,
-        "select fairmill.history_partitions_v1();",
-      ),
-    );
-    await sql.query(found[0]!.fix);
-    expect(await examine()).toEqual([]);
-  });
-
-  test("15 a queue that no worker serves, and a kind that none handles", async () => {
-    const { sql, examine } = await patient();
-    // One that serves another queue, with handlers for everything, is no help.
-    await sql.query("select fairmill.register_v1('o', '{other}', interval '1 minute', null, 5, 'host', 1, $1)", [
-      VERSION,
-    ]);
-    await sql.query("select fairmill.enqueue_v1('k', '{}', queue => 'lonely')");
-    expect(await examine()).toEqual(
-      only("unserved", "error", /queue "lonely", and no living worker serves it/, "fairmill work --queue lonely"),
-    );
-    await sql.query("select fairmill.register_v1('w', '{lonely}', interval '1 minute', '{other}', 5, 'host', 1, $1)", [
-      VERSION,
-    ]);
-    expect(await examine()).toEqual(
-      only("unserved", "error", /kind "k" are ready in the queue "lonely"/, 'handle(…) of "k"'),
-    );
-  });
-
-  test("16 a worker of another version", async () => {
-    const { sql, examine } = await patient();
-    await sql.query("select fairmill.register_v1('w', '{q}', interval '1 minute', null, 5, 'host', 1, '0.0.1')");
-    expect(await examine()).toEqual(
-      only(
-        "worker-versions",
-        "warning",
-        `1 living worker runs Fairmill 0.0.1; this is ${VERSION}.`,
-        `Deploy Fairmill ${VERSION}`,
-      ),
-    );
-  });
-
-  test("17 upkeep that no worker does", async () => {
-    const { sql, examine } = await patient();
-    await sql.query("select fairmill.register_v1('w', '{q}', interval '-2 minutes', null, 5, 'host', 1, $1)", [
-      VERSION,
-    ]);
-    await sql.query("select fairmill.enqueue_v1('k', '{}', run_at => now() + interval '1 hour')");
-    await sql.query("update fairmill.job set run_at = now() - interval '2 minutes'");
-    expect(await examine()).toEqual(
-      only(
-        "upkeep",
-        "error",
-        "1 worker is dead and not declared lost, and 1 scheduled jobs are overdue.",
-        "fairmill.tick_upkeep_v1()",
-      ),
-    );
-  });
-
-  test("18 a schedule that no worker ticks", async () => {
-    const { sql, examine } = await patient();
-    await sql.query(`insert into fairmill.schedule (name, cron, timezone, job, fingerprint, next_at)
-      values ('nightly', '0 3 * * *', 'UTC', '{"kind": "k"}', '', now() - interval '2 minutes')`);
-    expect(await examine()).toEqual(
-      only("schedules", "error", /^The schedule "nightly" should have ticked at /, "fairmill work"),
-    );
-  });
-
-  test("19 a clock that is wrong", async () => {
-    const { examine } = await patient();
-    const clock = { ...systemClock, now: () => systemClock.now() - 60_000 };
-    expect(await examine({ clock })).toEqual(
-      only("clock", "warning", /^The clock of the database is (59\.9|60\.\d) s ahead/, "NTP"),
-    );
-    const ahead = { ...systemClock, now: () => systemClock.now() + 60_000 };
-    expect(await examine({ clock: ahead })).toEqual(
-      only("clock", "warning", /^The clock of the database is (59\.\d|60\.\d) s behind/, "NTP"),
-    );
-  });
-
-  test("20 a platform that does not wait for a stop", async () => {
-    const { examine } = await patient();
-    expect(await examine({ stopMs: 40_000, platformGraceMs: 30_000 })).toEqual(
-      only("grace", "warning", /may take 40 s .* kills after 30 s/, "terminationGracePeriodSeconds: 40"),
-    );
-  });
+  workerFaults(patient);
 
   test("21 statements that are given too little time", async () => {
     const { sql, examine } = await patient();

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { freshDatabase } from "../../support/database.js";
 import { type Lane, settle } from "../../support/sql/calls.js";
 import { openSession, type Session } from "../../support/sql/sessions.js";
+import { CLAIM, lanesOf, middleOf } from "./claim-costs.js";
 
 interface Explained {
   readonly "QUERY PLAN": readonly { readonly Plan: { readonly [figure: string]: number } }[];
@@ -43,17 +44,6 @@ const fill = (jobs: number, tenants: number) =>
 
 const tidy = () => session.query("vacuum (analyze) fairmill.job");
 
-const lanesOf = (
-  tenants: number,
-  quantum: number,
-  floors: readonly string[] = [],
-): Required<Omit<Lane, "queue" | "priority">>[] =>
-  Array.from({ length: tenants }, (_, n) => ({
-    tenant: `t${String(n).padStart(5, "0")}`,
-    quantum,
-    floor: floors[n] ?? "0",
-  }));
-
 async function blocksOf(statement: string, values: unknown[]): Promise<{ blocks: number; rows: number }> {
   const [row] = (await session.query(
     `explain (analyze, buffers, timing off, format json) ${statement}`,
@@ -62,9 +52,6 @@ async function blocksOf(statement: string, values: unknown[]): Promise<{ blocks:
   const plan = row!["QUERY PLAN"][0]!.Plan;
   return { blocks: plan["Shared Hit Blocks"]! + plan["Shared Read Blocks"]!, rows: plan["Actual Rows"]! };
 }
-
-const CLAIM =
-  "select * from fairmill.claim_lanes_v1('w', $1, $2, $3, $4, $5, null, $6, list_no => (extract(epoch from clock_timestamp()) * 1e6)::bigint)";
 
 /** Claims from the lanes; returns blocks per claimed job. */
 async function claimAlong(along: readonly Required<Omit<Lane, "queue" | "priority">>[]): Promise<number> {
@@ -79,13 +66,6 @@ async function claimAlong(along: readonly Required<Omit<Lane, "queue" | "priorit
   ]);
   expect(rows).toBe(jobsMax);
   return blocks / rows;
-}
-
-/** The middle of several: the first call after a vacuum plans anew, and a page is split here or there. */
-async function middleOf(measure: () => Promise<number>): Promise<number> {
-  const figures: number[] = [];
-  for (let n = 0; n < 9; n++) figures.push(await measure());
-  return figures.toSorted((a, b) => a - b)[4]!;
 }
 
 /**

@@ -1,65 +1,14 @@
 // A job that is settled inside a transaction of its handler: what the handler wrote and the end of the job commit together.
-import {
-  createClient,
-  createCodec,
-  defineJob,
-  fixed,
-  handle,
-  type JobContext,
-  LeaseLostError,
-  type Queryable,
-  type WorkerOptions,
-} from "fairmill";
+import { createClient, createCodec, defineJob, handle } from "fairmill";
 import { JobCompletedError } from "fairmill/errors";
-import pg from "pg";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { claimsOf } from "../../../src/core/job/lease-no.js";
+import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database.js";
-import { endOf, eventOf, gate, inState, keepingLogger, startWorker } from "../../support/jobs.js";
+import { endOf, eventOf, gate, startWorker } from "../../support/jobs.js";
 import { waitUntil } from "../../support/wait.js";
+import { book, child, completeRig, job } from "./complete-rig.js";
 
 const db = useDatabase();
-const job = defineJob({ kind: "booked", retry: { attempts: 2, backoff: fixed(0) } });
-const child = defineJob<{ n: number }>({ kind: "child", queue: "nursery" });
-
-let pool: pg.Pool;
-beforeEach(async () => {
-  await db.query("create table public.booking (job bigint not null, attempt integer not null)");
-  pool = new pg.Pool({ connectionString: db.url, application_name: "application" });
-});
-afterEach(async () => {
-  await pool.end();
-  await db.query("drop table public.booking");
-});
-
-type Options = Omit<WorkerOptions, "handlers" | "databaseUrl">;
-
-async function ended(run: (ctx: JobContext) => unknown, options: Options = {}, definition = job) {
-  await using client = createClient({ databaseUrl: db.url });
-  await using _ = await startWorker(db.url, [handle(definition, run)], options);
-  const { id } = await client.enqueue(definition, {});
-  return await endOf(client, id);
-}
-
-/** A transaction of the application. */
-async function transaction(work: (tx: pg.PoolClient) => Promise<unknown>, begin = "begin"): Promise<void> {
-  const tx = await pool.connect();
-  try {
-    await tx.query(begin);
-    await work(tx);
-    await tx.query("commit");
-  } catch (error) {
-    await tx.query("rollback");
-    throw error;
-  } finally {
-    tx.release();
-  }
-}
-
-const book = (tx: Queryable, ctx: JobContext) =>
-  tx.query("insert into public.booking (job, attempt) values ($1, $2)", [ctx.id, ctx.attempt]);
-const bookings = () => db.query("select job, attempt from public.booking order by attempt");
-const children = async () => (await db.query("select from fairmill.job where kind = 'child'")).length;
+const { application, ended, transaction, bookings, children } = completeRig(db);
 
 describe("ctx.complete(tx)", () => {
   test("whatever comes after it rejects, and does not throw where a promise was promised", async () => {
@@ -67,7 +16,7 @@ describe("ctx.complete(tx)", () => {
     const { state } = await ended(async (ctx) => {
       await transaction((tx) => ctx.complete(tx));
       const calls = [
-        () => ctx.complete(pool),
+        () => ctx.complete(application()),
         () => ctx.step("late", () => 1),
         () => ctx.sleep("late", 1),
         () => ctx.waitFor("late"),
@@ -76,7 +25,7 @@ describe("ctx.complete(tx)", () => {
       ];
       const promises = calls.map((call) => call());
       // This one is not awaited: that must not end the process.
-      void ctx.complete(pool);
+      void ctx.complete(application());
       told.push(...(await Promise.allSettled(promises)).map(({ status, ...rest }) => [status, rest]));
     });
     expect(state).toBe("done");
@@ -112,91 +61,6 @@ describe("ctx.complete(tx)", () => {
     expect(await client.credits.balance("u1")).toEqual({ available: 3, reserved: 0 });
   });
 
-  test("a transaction that was rolled back, or never committed, fails the attempt; the next one books", async () => {
-    for (const end of ["rollback", "nothing"]) {
-      const { id, state, failures } = await ended(async (ctx) => {
-        const tx = await pool.connect();
-        await tx.query("begin");
-        await book(tx, ctx);
-        await ctx.enqueue(child, { n: 1 });
-        await ctx.complete(tx);
-        if (ctx.attempt === 2) await tx.query("commit");
-        else if (end === "rollback") await tx.query("rollback");
-        else void ctxOver(ctx).then(() => tx.query("rollback").then(() => tx.release()));
-        if (end === "rollback" || ctx.attempt === 2) tx.release();
-      });
-      expect(state).toBe("done");
-      expect(failures.map(({ error }) => error?.code)).toEqual(["FAIRMILL_NOT_COMMITTED"]);
-      expect(await bookings()).toContainEqual({ job: id, attempt: 2 });
-    }
-    expect(await bookings()).toHaveLength(2);
-    expect(await children()).toBe(2);
-  });
-
-  test("a handler that throws after the commit: the job is done, and a warning says so", async () => {
-    const logger = keepingLogger();
-    const { id, state, failures } = await ended(
-      async (ctx) => {
-        await transaction(async (tx) => {
-          await book(tx, ctx);
-          await ctx.complete(tx);
-        });
-        throw new Error("too late");
-      },
-      { logger },
-    );
-    expect({ state, failures }).toEqual({ state: "done", failures: [] });
-    expect(await bookings()).toEqual([{ job: id, attempt: 1 }]);
-    expect(logger.lines).toContainEqual(
-      expect.objectContaining({ level: "warn", facts: expect.objectContaining({ job: id, error: "too late" }) }),
-    );
-  });
-
-  test("a handler that throws before the commit has failed with its own error", async () => {
-    const { state, failures } = await ended((ctx) =>
-      transaction(async (tx) => {
-        await book(tx, ctx);
-        await ctx.complete(tx);
-        if (ctx.attempt === 1) throw new Error("second thoughts");
-      }),
-    );
-    expect(state).toBe("done");
-    expect(failures.map(({ error }) => error?.message)).toEqual(["second thoughts"]);
-    expect(await bookings()).toMatchObject([{ attempt: 2 }]);
-  });
-
-  test("P3: with a lost lease it throws LeaseLostError, and nothing is booked", async () => {
-    await using client = createClient({ databaseUrl: db.url });
-    const stuck = gate();
-    const thrown: unknown[] = [];
-    await using worker = await startWorker(db.url, [
-      handle(job, async (ctx) => {
-        if (claimsOf(ctx.leaseNo) === 1) await stuck.promise;
-        await transaction(async (tx) => {
-          await book(tx, ctx);
-          await ctx.complete(tx);
-        }).catch((error: unknown) => {
-          thrown.push(error);
-          throw error;
-        });
-      }),
-    ]);
-    const { id } = await client.enqueue(job, {});
-    await inState(client, id, "running");
-    const refused = eventOf(worker, "refused");
-    await db.query(
-      "update fairmill.job set lease_no = lease_no + 1, worker = null, started_at = null, state = 'scheduled', aside = 'scheduled', run_at = now() + interval '1 hour' where id = $1",
-      [id],
-    );
-    stuck.open();
-    await refused;
-    expect(thrown).toEqual([expect.any(LeaseLostError)]);
-    expect(await bookings()).toEqual([]);
-    await client.retry(id);
-    expect((await endOf(client, id)).state).toBe("done");
-    expect(await bookings()).toHaveLength(1);
-  });
-
   test("afterwards nothing more can be said of the job", async () => {
     const errors: unknown[] = [];
     const { state } = await ended(async (ctx) => {
@@ -207,7 +71,7 @@ describe("ctx.complete(tx)", () => {
         () => ctx.sleep("b", 1),
         () => ctx.waitFor("c"),
         () => ctx.progress(1),
-        () => ctx.complete(pool),
+        () => ctx.complete(application()),
       ];
       await transaction(async (tx) => {
         await ctx.complete(tx);
@@ -219,59 +83,15 @@ describe("ctx.complete(tx)", () => {
     expect(await children()).toBe(0);
   });
 
-  test("effects that are refused: a typed error, the transaction rolls back, the attempt has failed whatever is caught", async () => {
-    const paid = defineJob({ kind: "child", credits: { account: () => "poor", amount: 1 } });
-    const { state, failures } = await ended(async (ctx) => {
-      await ctx.enqueue(paid, {});
-      await transaction(async (tx) => {
-        await book(tx, ctx);
-        await ctx.complete(tx);
-      }).catch(() => {});
-    });
-    expect(state).toBe("dead");
-    expect(failures.map(({ error }) => error?.code)).toEqual(Array(2).fill("FAIRMILL_CREDITS_EXHAUSTED"));
-    expect(await bookings()).toEqual([]);
-  });
-
-  test.each(["repeatable read", "serializable"])(
-    "in a %s transaction: a typed error, and no second try",
-    async (level) => {
-      const { state, attempt, failures } = await ended((ctx) =>
-        // Caught or not: a handler that goes on has not done what it said.
-        transaction((tx) => ctx.complete(tx), `begin isolation level ${level}`).catch(() => {}),
-      );
-      expect({ state, attempt }).toEqual({ state: "dead", attempt: 1 });
-      expect(failures[0]?.error?.code).toBe("FAIRMILL_ISOLATION");
-    },
-  );
-
-  test("may be tried again in another transaction where it failed", async () => {
-    const { id, state, attempt } = await ended(async (ctx) => {
-      const tries = ["begin isolation level serializable", "begin"];
-      for (const begin of tries)
-        await transaction(async (tx) => {
-          await book(tx, ctx);
-          await ctx.complete(tx);
-        }, begin).catch(() => {});
-    });
-    expect({ state, attempt }).toEqual({ state: "done", attempt: 1 });
-    expect(await bookings()).toEqual([{ job: id, attempt: 1 }]);
-  });
-
   test("without a transaction of its own it counts at once", async () => {
-    const { state, result } = await ended((ctx) => ctx.complete(pool, 7));
+    const { state, result } = await ended((ctx) => ctx.complete(application(), 7));
     expect({ state, result }).toEqual({ state: "done", result: 7 });
-  });
-
-  test("something that is no transaction is refused with the names of the adapters", async () => {
-    const { failures } = await ended((ctx) => ctx.complete({} as Queryable));
-    expect(failures[0]?.error).toMatchObject({ code: "FAIRMILL_CONFIG", message: expect.stringContaining("adapters") });
   });
 
   test("S14: seals the result", async () => {
     const codec = createCodec({ keys: { a: Buffer.alloc(32).toString("base64") }, current: "a" });
     await using client = createClient({ databaseUrl: db.url, codec });
-    await using _ = await startWorker(db.url, [handle(job, (ctx) => ctx.complete(pool, "hidden"))], { codec });
+    await using _ = await startWorker(db.url, [handle(job, (ctx) => ctx.complete(application(), "hidden"))], { codec });
     const { id } = await client.enqueue(job, {});
     expect(await client.result(id)).toBe("hidden");
     const rows = await db.query("select result from fairmill.job_history");
@@ -334,13 +154,3 @@ describe("ctx.complete(tx)", () => {
     expect(await client.result(row!.id)).toBe("found");
   });
 });
-
-/** Resolves when the run of this context was given up or has ended: its attempt failed, says the database, or waits to say so. */
-async function ctxOver(ctx: JobContext): Promise<void> {
-  await waitUntil("the settle waits for the open transaction", async () => {
-    const rows = await db.query(
-      "select from pg_stat_activity where wait_event_type = 'Lock' and query like '%settle_v1%'",
-    );
-    return rows.length > 0 || ctx.signal.aborted;
-  });
-}
