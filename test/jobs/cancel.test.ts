@@ -38,12 +38,6 @@ test("F5: a running job is told by notification, before the next heartbeat, and 
   await using client = createClient({ databaseUrl: db.url });
   await using worker = await startWorker(db.url, [handle(job, run)], { lease: "1m" });
   await listens(worker);
-  await waitUntil("the first heartbeat is over, and the next one far away", async () => {
-    const [row] = await db.query("select beat_at > started_at as beats from fairmill.worker where id = $1", [
-      worker.id,
-    ]);
-    return row!["beats"];
-  });
   const id = await begun(client, worker, job, {});
   const asked = performance.now();
   expect(await client.cancel(id)).toBe("requested");

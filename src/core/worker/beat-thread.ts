@@ -3,7 +3,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { type Clock, systemClock } from "../../base/clock.js";
 import { type Service, ServiceLoop } from "../../base/service.js";
-import { openSingle, type SingleConnection } from "../../db/single-connection.js";
+import type { SingleConnection } from "../../db/single-connection.js";
 import type { BeatReport, BeatSettings, Pulse } from "./heartbeat.js";
 
 const settings = workerData as BeatSettings;
@@ -14,6 +14,8 @@ let lastPulseMs = clock.monotonic();
 let lastBeatMs = lastPulseMs;
 let pulse: Pulse = { worker: settings.worker, stats: {}, isIdle: false };
 let connection: SingleConnection | undefined;
+/** The registration was the first beat. */
+let hasBegun = false;
 
 port.on("message", (message: Pulse | "stop") => {
   if (message === "stop") return void end();
@@ -32,6 +34,10 @@ const beats: Service = {
   // After a failure the next try comes sooner: the lease is running out, or it is over and work stands still until a beat comes through.
   retry: { firstMs: Math.min(settings.beatMs, 250), maxMs: Math.min(settings.beatMs, 2_000) },
   runOnce: async () => {
+    if (!hasBegun) {
+      hasBegun = true;
+      return settings.beatMs;
+    }
     const stalledMs = clock.monotonic() - lastPulseMs;
     if (stalledMs > settings.stallMs) say({ type: "stalled", stalledMs });
     else await beat();
@@ -47,10 +53,16 @@ async function beat(): Promise<void> {
   const { worker, stats } = pulse;
   const sentAtMs = clock.monotonic();
   lastBeatMs = sentAtMs;
-  connection ??= await openSingle(settings.connection, "fairmill heartbeat", settings.leaseMs);
+  connection ??= await open();
   const values = [worker, settings.leaseMs, JSON.stringify(stats)];
   const [row] = await connection.query<{ alive: boolean; cancelled: string[] }>(settings.statement, values);
   say({ type: "beat", worker, sentAtMs, tookMs: clock.monotonic() - sentAtMs, ...row! });
+}
+
+/** The driver is loaded for the first beat: a worker that ends before it does not pay for that. */
+async function open(): Promise<SingleConnection> {
+  const { openSingle } = await import("../../db/single-connection.js");
+  return openSingle(settings.connection, "fairmill heartbeat", settings.leaseMs);
 }
 
 const loop = new ServiceLoop(clock, beats, (_, error) =>
