@@ -88,6 +88,7 @@ export class Claiming {
   async stop(graceMs: number | undefined): Promise<void> {
     const { pool, clock } = this.#options;
     const { runs } = this;
+    pool?.yieldAll();
     const longest = runs.map(({ claim }) => pool!.graceOf(claim.kind));
     const wholeMs = graceMs ?? Math.max(this.#settings.checked.graceMs, ...longest);
     const forget = runs.map((run) =>

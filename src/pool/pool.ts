@@ -118,7 +118,7 @@ export class Pool {
     return true;
   }
 
-  /** No more jobs; what runs ends within the grace of its kind, is told to stop after that, and the process ends. */
+  /** No more jobs; what runs ends at its next step or within the grace of its kind, is told to stop after that, and the process ends. */
   drain(child: Child, exit: Exit): void {
     if (child.isDraining) return;
     child.isDraining = true;
@@ -128,6 +128,7 @@ export class Pool {
       { child: child.number, pid: child.pid, running: child.running, reason: exit.reason },
       "Child draining",
     );
+    child.say({ type: "yield" });
     for (const run of child.runs.values())
       this.#later(this.graceOf(run.claim.kind), () => this.onGraceOver(child, run.number));
     this.#settleDrain(child, exit);
@@ -139,6 +140,11 @@ export class Pool {
 
   graceOf(kind: string): number {
     return this.#options.settings.graceMsByKind.get(kind) ?? this.#options.graceMs;
+  }
+
+  /** All will end: jobs with steps stop at their next one. */
+  yieldAll(): void {
+    for (const child of this.#children) child.say({ type: "yield" });
   }
 
   /** A run of the child has its verdict, or has ended. */

@@ -18,6 +18,9 @@ export interface WaitOptions {
   readonly timeout?: Duration;
 }
 
+/** Whether a run that has done so many steps itself ends before its next new one: its process ends soon. */
+export type MustYield = (stepsDone: number) => boolean;
+
 /** What the steps need of their run. */
 export interface StepsOfRun {
   readonly claim: Claim;
@@ -28,9 +31,8 @@ export interface StepsOfRun {
   readonly isOver: () => boolean;
   readonly onLost: (reason: LeaseLostError) => void;
   readonly onPaused: (delayMs: number, waits: readonly string[]) => void;
-  /** Whether the worker's time is up: then the run ends before its next new step. */
-  readonly isTimeUp?: (() => boolean) | undefined;
-  /** The run has ended at a step because the time was up: it goes on from there in another one. */
+  readonly mustYield?: MustYield | undefined;
+  /** The run has ended at a step because its process ends: it goes on from there in another one. */
   readonly onYielded: () => void;
   /** A value is kept as JSON. */
   readonly onKept: (what: string, value: unknown) => void;
@@ -158,8 +160,7 @@ export class Steps implements RunAttachment {
     run: () => T | Promise<T>,
   ): Promise<Jsonify<T>> {
     if (known) return this.#hand(name, () => known.result as Jsonify<T>);
-    // One step at least: otherwise a job whose time is always up would come again for ever.
-    if (this.#done > 0 && this.#run.isTimeUp?.() === true) {
+    if (this.#run.mustYield?.(this.#done) === true) {
       this.#isYielding = true;
       return this.#stop();
     }

@@ -5,7 +5,7 @@ import type { Jsonify } from "../base/jsonify.js";
 import type { ContextMembers, RunControl } from "../core/run/context.js";
 import type { Run } from "../core/run/run.js";
 import { rejected } from "../core/run/run-effects.js";
-import { Steps, type WaitOptions } from "./run-steps.js";
+import { type MustYield, Steps, type WaitOptions } from "./run-steps.js";
 import type { StepKeeper } from "./step.js";
 import { JobPausedError } from "./step-errors.js";
 
@@ -13,8 +13,8 @@ import { JobPausedError } from "./step-errors.js";
 export interface StepTools {
   readonly keeper: StepKeeper;
   readonly clock: Clock;
-  /** Whether the worker's time is up: runs then end before their next new step, and go on in another one. */
-  readonly isTimeUp?: (() => boolean) | undefined;
+  /** Whether a run that has done so many steps itself ends before its next new one, and goes on in another run. */
+  readonly mustYield?: MustYield | undefined;
 }
 
 export interface StepContext {

@@ -246,7 +246,8 @@ export class TickRunner {
       onContended: () => figures.now.counts.contended++,
     });
     const { jobs, progress, logs, providers } = assembleWork(context, this.#options, {
-      isTimeUp: () => clock.monotonic() >= times.closeMs,
+      // One step at least: otherwise a job whose time is always up would come again for ever.
+      mustYield: (stepsDone) => stepsDone > 0 && clock.monotonic() >= times.closeMs,
     });
     const services = new TickServices(context, progress, logs, providers);
     const life = { context, claimer, jobs, services, times };

@@ -27,6 +27,7 @@ import { deliveryWriter } from "../outbox/delivery-mark.js";
 import { SendStore } from "../outbox/send-store.js";
 import { Desks } from "../providers/desks.js";
 import { type TickReader, tickReader } from "../schedules/tick-context.js";
+import type { MustYield } from "../steps/run-steps.js";
 import type { StepKeeper } from "../steps/step.js";
 import { StepStore } from "../steps/step-store.js";
 import "../client/refusals.js";
@@ -82,15 +83,15 @@ function explainedRules(db: Database): RuleTeller {
 
 /** What differs from an ordinary worker. */
 export interface WorkVariant {
-  /** Of a process that ends soon: jobs with steps then go on in another run. */
-  readonly isTimeUp?: (() => boolean) | undefined;
+  /** Of a process that ends soon: jobs with steps go on in another one. */
+  readonly mustYield?: MustYield | undefined;
   readonly makeRunner?: MakeWorkRunner | undefined;
 }
 
 export function assembleWork(
   context: FeatureContext,
   options: WorkerOptions,
-  { isTimeUp, makeRunner }: WorkVariant = {},
+  { mustYield, makeRunner }: WorkVariant = {},
 ): Work {
   const { clock, db, log, settings } = context;
   const { leaseMs, codec, contents } = settings;
@@ -123,7 +124,7 @@ export function assembleWork(
   const jobs = new ActiveJobs(context, {
     handlers: handlerTable([...(options.handlers ?? []), ...deliveries], middlewares),
     members: contextMembers({
-      ...{ clock, codec, steps: { keeper, isTimeUp }, nodes, tickOf, use, uses, tell, log, logs },
+      ...{ clock, codec, steps: { keeper, mustYield }, nodes, tickOf, use, uses, tell, log, logs },
       calls: providers,
     }),
     maker: effects,

@@ -66,7 +66,8 @@ export class Worker {
     const kinds = this.#definitions.map(({ kind }) => kind);
     const context = createContext(options, settings, kinds, this.events);
     this.#context = context;
-    const { jobs, progress, logs, providers } = assembleWork(context, options, { makeRunner });
+    const mustYield = () => this.#stopped !== undefined;
+    const { jobs, progress, logs, providers } = assembleWork(context, options, { mustYield, makeRunner });
     const claimer = newClaimer(context);
     const used = new ProcessFigures(context.clock);
     const { deployment } = context.settings;

@@ -4,7 +4,6 @@ import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { asleep, begun, endOf, gate, inState, listens, startWorker, untilAborted } from "../support/jobs.js";
 import { TcpProxy } from "../support/tcp-proxy.js";
-import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
 const job = defineJob({ kind: "job", retry: { attempts: 3, backoff: fixed(0) } });

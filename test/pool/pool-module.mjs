@@ -89,6 +89,15 @@ const jobs = {
     ctx.log.info({}, "effects");
     return { first, by: process.pid, tick: (await ctx.tick()) ?? null, at: new Date(0) };
   },
+  /** Its first step waits for the word; who did each of the two is its result. */
+  stepping: async (ctx) => {
+    const first = await ctx.step("first", async () => {
+      await say(ctx, "runs");
+      await word(ctx);
+      return process.pid;
+    });
+    return { first, second: await ctx.step("second", () => process.pid) };
+  },
   pausing: async (ctx) => {
     const before = await ctx.step("before", () => process.pid);
     await ctx.sleep("nap", 50);

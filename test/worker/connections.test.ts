@@ -61,9 +61,13 @@ describe("the listener", () => {
 
   test("that has gone silent without a word is noticed by its own test", async () => {
     const proxy = await TcpProxy.before(db.url);
-    // The half minute between two tests passes in a second and a half.
-    const hurried: Clock = { ...systemClock, after: (ms, then) => systemClock.after(ms / 20, then) };
-    await using worker = await startWorker(proxy.url, [handle(job, () => "ran")], { clock: hurried });
+    // The half minute between two tests passes in a second and a half; the lease does not end meanwhile.
+    const hurried: Clock = {
+      ...systemClock,
+      monotonic: () => systemClock.monotonic() * 20,
+      after: (ms, then) => systemClock.after(ms / 20, then),
+    };
+    await using worker = await startWorker(proxy.url, [handle(job, () => "ran")], { clock: hurried, lease: "10h" });
     await listens(worker);
     const unheard = eventOf(worker, "listening", ({ working }) => !working);
     const again = eventOf(worker, "listening", ({ working }) => working);

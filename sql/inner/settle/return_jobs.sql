@@ -5,7 +5,7 @@
 -- A release puts the job back at once; but one that is released again and again within seconds waits longer each time,
 -- from the fourth on:
 -- 0.1 s, doubled up to a minute. released says how often, and why the last time (reason in the details): why_v1 tells
--- it. One that yields (in the details) has got on by a step at least, so it is not counted.
+-- it. One that yields (in the details) leaves a process that ends, and goes on at its next step: it is not counted.
 -- Locks: 8 job, 9 step (those that are free).
 create or replace function fairmill.return_jobs(worker_id text, ids bigint[], leases bigint[], verdicts text[],
   details jsonb,

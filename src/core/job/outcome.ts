@@ -48,7 +48,7 @@ export type Outcome =
   | { readonly type: "returned"; readonly value: unknown }
   /** It came to a sleep or a wait. `waits` are the signals that end it before the time. */
   | { readonly type: "paused"; readonly delayMs: number; readonly waits: readonly string[] }
-  /** The worker's time was up when it came to a step: it has done at least one, and goes on in another run. */
+  /** Its process was about to end when it came to a step: it goes on from there in another run. */
   | { readonly type: "yielded" }
   | { readonly type: "threw"; readonly error: unknown; readonly abortedBy?: unknown }
   /** The payload could not be opened, so the handler was never called. `unspent` claims before this one did not spend their attempt. */
@@ -77,7 +77,7 @@ type Decision =
       readonly delayMs: number;
     }
   | { readonly verdict: "snooze"; readonly delayMs: number; readonly waits?: readonly string[] }
-  /** `yields`: it has got on, and goes on from where it is; to come again and again is no fault. */
+  /** `yields`: its process ends, and it goes on from where it is; to come again and again is no fault. */
   | { readonly verdict: "release"; readonly reason?: string; readonly yields?: true }
   /** The process that ran it died, and its supervisor lives: as recovery does it, without waiting for a lease. */
   | { readonly verdict: "crashed"; readonly reason: string; readonly crashesMax: number };

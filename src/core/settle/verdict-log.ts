@@ -44,6 +44,9 @@ export function logVerdict(
     case "crashed":
       return log.warn({ ...facts, crashes: claim.crashes + 1, reason: verdict.reason }, "Job's process died");
     case "release":
-      return log.info(facts, verdict.yields ? "Job goes on in another run: the time was up" : "Job released");
+      return log.info(
+        facts,
+        verdict.yields ? "Job goes on in another run, at its next step: this process ends" : "Job released",
+      );
   }
 }

@@ -30,6 +30,8 @@ export type ToChild =
   | { readonly type: "begin"; readonly settings: ChildSettings }
   | { readonly type: "run"; readonly run: number; readonly claim: Claim }
   | { readonly type: "abort"; readonly run: number; readonly reason: AbortReason }
+  /** The process ends soon: runs with steps end before their next new one, and go on elsewhere. */
+  | { readonly type: "yield" }
   | { readonly type: "answer"; readonly call: number; readonly value?: unknown; readonly error?: SentError }
   | { readonly type: "ping"; readonly ping: number }
   /** Ends the process; the supervisor has seen to it that nothing runs any more. */

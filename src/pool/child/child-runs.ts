@@ -66,6 +66,7 @@ export class ChildRuns implements RunEnds {
   readonly #log: Logger;
   readonly #runs = new Map<number, Run>();
   readonly #numbers = new Map<Claim, number>();
+  #mustYield = false;
 
   constructor(work: ChildWork, { settings, clock, log, say }: ChildRunsOptions) {
     const { codec } = work;
@@ -118,7 +119,7 @@ export class ChildRuns implements RunEnds {
         members: contextMembers({
           clock,
           codec,
-          steps: { keeper: this.#ports },
+          steps: { keeper: this.#ports, mustYield: () => this.#mustYield },
           nodes: this.#ports,
           tickOf: (claim) => this.#ports.tick(claim),
           use: (claim, used) => this.#ports.use(claim, used),
@@ -144,6 +145,10 @@ export class ChildRuns implements RunEnds {
   hear(message: ToChild): void {
     if (message.type === "run") return this.#begin(message.run, message.claim);
     if (message.type === "answer") return this.#ports.answer(message.call, message.value, message.error);
+    if (message.type === "yield") {
+      this.#mustYield = true;
+      return;
+    }
     if (message.type !== "abort") return;
     const run = this.#runs.get(message.run);
     if (run !== undefined) this.#runner.abort(run, receiveReason(message.reason));
