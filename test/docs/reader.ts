@@ -3,8 +3,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { expect } from "vitest";
-import { cli, type LiveProcess, start, startCli } from "../cli/cli.js";
+import { cli, type LiveProcess, startCli } from "../cli/cli.js";
 import type { Block, Document } from "./documents.js";
+import { runProgram } from "./program-host.js";
 import { compiledFile, fileOf, folderOf } from "./sample-project.js";
 import { commandsIn } from "./shell.js";
 
@@ -65,7 +66,7 @@ export class Reader {
 
   async #runProgram(block: Block): Promise<Printed> {
     const script = join(this.#project, compiledFile(fileOf(this.#document, block)));
-    const { code, stdout, stderr } = await start(script, [], { cwd: this.#folder, env: this.#environment(true) }).ended;
+    const { code, stdout, stderr } = await runProgram(script, this.#folder, this.#environment(true));
     expect({ code, stderr }, `${block.place}\n${stdout}`).toEqual({ code: 0, stderr: "" });
     return async (expected) => expectLines(stdout, expected);
   }
