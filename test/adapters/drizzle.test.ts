@@ -2,13 +2,13 @@ import { sql } from "drizzle-orm";
 import { drizzle as overNodePostgres } from "drizzle-orm/node-postgres";
 import { drizzle as overPostgresJs } from "drizzle-orm/postgres-js";
 import { fromDrizzle } from "fairmill/adapters/drizzle";
-import pg from "pg";
 import postgres from "postgres";
+import { openPool } from "../support/open-pool.js";
 import { describeAdapter } from "./in-transaction.js";
 
 describeAdapter("Drizzle over node-postgres", (url) => {
   // A connection that is being closed may still be told that its database is gone, which does no harm.
-  const pool = new pg.Pool({ connectionString: url, max: 2 }).on("error", () => {});
+  const pool = openPool({ connectionString: url, max: 2 });
   const db = overNodePostgres({ client: pool });
   return {
     transaction: (work) =>

@@ -1,10 +1,10 @@
 import { fromKysely } from "fairmill/adapters/kysely";
 import { CamelCasePlugin, CompiledQuery, Kysely, PostgresDialect } from "kysely";
-import pg from "pg";
+import { openPool } from "../support/open-pool.js";
 import { describeAdapter } from "./in-transaction.js";
 
 /** A connection that is being closed may still be told that its database is gone, which does no harm. */
-const poolOf = (url: string) => new pg.Pool({ connectionString: url, max: 2 }).on("error", () => {});
+const poolOf = (url: string) => openPool({ connectionString: url, max: 2 });
 
 // With the plugin that renames columns, and members of JSON in them.
 describeAdapter("Kysely", (url) => {

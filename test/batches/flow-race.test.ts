@@ -1,9 +1,9 @@
 // E3 P8: the paper's race. Hundreds of flows at once, with delays, deaths and last children that end together; and the same run with guards
 // taken away, which must be caught.
-import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { freshDatabase, useDatabase } from "../support/database.js";
 import { dice, newSeed } from "../support/dice.js";
+import { openPool } from "../support/open-pool.js";
 import type { Asker } from "../support/sql/calls.js";
 import { functionTexts } from "../support/sql/function-texts.js";
 import { runRace } from "./flow-race.js";
@@ -44,7 +44,7 @@ describe("the same run catches the naive versions", () => {
   ];
   test.each(MUTANTS)("%s", async (_, name, guard, naive, caught) => {
     const fresh = await freshDatabase();
-    const pool = new pg.Pool({ connectionString: fresh.url, max: 2 }).on("error", () => {});
+    const pool = openPool({ connectionString: fresh.url, max: 2 });
     try {
       const text = (await functionTexts()).get(name)!;
       const mutant = text.replace(guard, naive);

@@ -8,11 +8,11 @@ import {
   handle,
   type TransactionClient,
 } from "fairmill";
-import pg from "pg";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { IN_TRANSACTION, knock } from "../support/doors.js";
 import { startWorker } from "../support/jobs.js";
+import { openPool } from "../support/open-pool.js";
 import { call, setRule, tick } from "../support/sql/calls.js";
 import { useSessions } from "../support/sql/sessions.js";
 import { waitUntil } from "../support/wait.js";
@@ -96,7 +96,7 @@ test.each([1, 3])(
   "F2: %i transactions that fill the pool enqueue at once what the database knows no limits of",
   async (max) => {
     // The time-out is what a failure comes to: without it the calls would hang for ever.
-    const pool = new pg.Pool({ connectionString: db.url, max, connectionTimeoutMillis: 10_000 });
+    const pool = openPool({ connectionString: db.url, max, connectionTimeoutMillis: 10_000 });
     const client = createClient({ db: pool });
     onTestFinished(async () => {
       await client.close();

@@ -4,12 +4,13 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CreditsExhaustedError, createClient, DatabaseError, defineJob } from "fairmill";
-import pg from "pg";
+import type pg from "pg";
 import { expect, test } from "vitest";
 import { startEmbedded } from "../../dist/embedded/index.js";
 import { useDatabase } from "../support/database.js";
 import { dice, newSeed } from "../support/dice.js";
 import { ACCOUNTS, checkInvariants } from "../support/invariants.js";
+import { openPool } from "../support/open-pool.js";
 import { startWorkerProcess, type WorkerProcess } from "../support/processes.js";
 import { waitUntil } from "../support/wait.js";
 
@@ -149,8 +150,7 @@ test("P1 P4 I3: the same while PostgreSQL crashes: nothing that was acknowledged
   const folder = await mkdtemp(join(tmpdir(), "fairmill-credits-"));
   await chmod(folder, 0o711);
   const server = await startEmbedded({ dataDir: join(folder, "postgres"), durable: true });
-  const pool = new pg.Pool({ connectionString: server.url });
-  pool.on("error", () => {});
+  const pool = openPool({ connectionString: server.url });
   try {
     await using client = createClient({ databaseUrl: server.url });
     await client.migrate();

@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { freshDatabase } from "../support/database.js";
 import { checkInvariants } from "../support/invariants.js";
 import { endOf } from "../support/jobs.js";
+import { openPool } from "../support/open-pool.js";
 
 const plain = defineJob<{ n: number }>({ kind: "plain" });
 const limited = defineJob<{ n: number }>({ kind: "limited", limits: { active: 2 } });
@@ -20,7 +21,7 @@ async function database(level: string, of: "database" | "pool") {
     await admin.query(
       `alter database ${new URL(fresh.url).pathname.slice(1)} set default_transaction_isolation = '${level}'`,
     );
-  const pool = new pg.Pool({
+  const pool = openPool({
     connectionString: fresh.url,
     ...(of === "pool" && { options: `-c default_transaction_isolation=${level.replace(" ", "\\ ")}` }),
   });

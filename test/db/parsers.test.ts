@@ -6,6 +6,7 @@ import { Database } from "../../src/db/database.js";
 import { PARSED } from "../../src/db/parsers.js";
 import { useDatabase } from "../support/database.js";
 import { endOf, eventOf } from "../support/jobs.js";
+import { openPool } from "../support/open-pool.js";
 
 const db = useDatabase();
 
@@ -63,8 +64,7 @@ describe("an application that has changed the parsers of the driver", () => {
 
   test.each(["databaseUrl", "db"])("gets the same from a client and a worker (%s)", async (how) => {
     for (const oid of OIDS) pg.types.setTypeParser(oid, () => 17 as never);
-    const pool = new pg.Pool({ connectionString: db.url, max: 8 });
-    pool.on("error", () => {});
+    const pool = openPool({ connectionString: db.url, max: 8 });
     const connection = how === "db" ? { db: pool } : { databaseUrl: db.url };
     const job = defineJob<{ n: number }>({ kind: "job", key: ({ n }) => `k${n % 2}`, limits: { active: 1 } });
     await using client = createClient(connection);

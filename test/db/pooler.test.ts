@@ -1,10 +1,10 @@
 // F13: behind a real PgBouncer in transaction mode, where two statements of one connection may reach two sessions: with a way around it for
 // notifications, and without.
 import { createClient, defineJob, handle } from "fairmill";
-import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { begun, endOf, keepingLogger, listens, startWorker, untilAborted } from "../support/jobs.js";
+import { openPool } from "../support/open-pool.js";
 import { type Pooler, pgbouncer, startPooler, WHY_SKIPPED } from "../support/pgbouncer.js";
 import { waitUntil } from "../support/wait.js";
 
@@ -63,7 +63,7 @@ describe.skipIf(!pgbouncer).each([
   });
 
   test("a job enqueued in a caller's transaction is there if it commits, and not if it does not", async () => {
-    const pool = new pg.Pool({ connectionString: pooler.url, application_name: "test" });
+    const pool = openPool({ connectionString: pooler.url, application_name: "test" });
     await using client = createClient({ db: pool });
     const inTransaction = async (end: "commit" | "rollback") => {
       const tx = await pool.connect();

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { Database, prepared, type Statement } from "../../src/db/database.js";
 import { NAMES_MAX } from "../../src/db/prepared-statements.js";
 import { useDatabase } from "../support/database.js";
+import { openPool } from "../support/open-pool.js";
 import { pgbouncer, startPooler, WHY_SKIPPED } from "../support/pgbouncer.js";
 
 const db = useDatabase();
@@ -18,7 +19,7 @@ function open(options: { db?: pg.Pool; databaseUrl?: string } = { databaseUrl: d
 }
 
 function callersPool(config: pg.PoolConfig = {}): pg.Pool {
-  const pool = new pg.Pool({ connectionString: db.url, max: 1, application_name: "prepared", ...config });
+  const pool = openPool({ connectionString: db.url, max: 1, application_name: "prepared", ...config });
   onTestFinished(() => pool.end());
   return pool;
 }

@@ -1,6 +1,6 @@
 // Which library works with which schema: the rule, and who is told when.
 import { createClient, createWorker, defineJob, handle, silentLogger } from "fairmill";
-import pg from "pg";
+import type pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { compareVersions } from "../../src/base/version.js";
 import { migrate } from "../../src/db/migrate/migrate.js";
@@ -8,6 +8,7 @@ import { misfit, type SchemaState } from "../../src/db/migrate/schema-state.js";
 import { readShipped, shippedOf } from "../../src/db/migrate/shipped.js";
 import { useDatabase } from "../support/database.js";
 import { endOf, eventOf } from "../support/jobs.js";
+import { openPool } from "../support/open-pool.js";
 import { waitUntil } from "../support/wait.js";
 import { database, open, session } from "./databases.js";
 import { olderSchema } from "./older-schema.js";
@@ -129,7 +130,7 @@ describe("on a newer schema", () => {
 
   test("inside a transaction of the caller nothing waits for another connection: it is asked beside", async () => {
     await isNow(before.generation + 1);
-    const pool = new pg.Pool({ connectionString: db.url, max: 1 });
+    const pool = openPool({ connectionString: db.url, max: 1 });
     await using client = createClient({ db: pool });
     const tx = await pool.connect();
     await tx.query("begin");
@@ -181,7 +182,7 @@ describe("the question", () => {
 
   test("is asked once: after the first call none pays for it", async () => {
     const statements: string[] = [];
-    const pool = new pg.Pool({ connectionString: db.url, max: 1 });
+    const pool = openPool({ connectionString: db.url, max: 1 });
     pool.on("connect", (client) => {
       const { query } = client;
       client.query = ((...args: unknown[]) => {

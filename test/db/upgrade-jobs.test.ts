@@ -1,9 +1,9 @@
 // An upgrade of a schema with jobs in every state, and what belongs to them, by a later release: each lives on, in a worker that begins then.
 import { createClient, createWorker, defineChannel, defineJob, handle, silentLogger } from "fairmill";
-import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { migrate, pendingMigrations } from "../../src/db/migrate/migrate.js";
 import { checkInvariants } from "../support/invariants.js";
+import { openPool } from "../support/open-pool.js";
 import { settle } from "../support/sql/calls.js";
 import { waitUntil } from "../support/wait.js";
 import { readCatalog } from "./catalog.js";
@@ -53,7 +53,7 @@ test("jobs in every state live on", async () => {
   );
 
   await migrate(open(url), { shipped: await laterRelease() });
-  const pool = new pg.Pool({ connectionString: url, max: 1 });
+  const pool = openPool({ connectionString: url, max: 1 });
   onTestFinished(() => pool.end());
   await checkInvariants(pool);
   for (const { as, state } of stored) expect([as, await stateOf(as)]).toEqual([as, state]);

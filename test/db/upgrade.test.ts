@@ -1,10 +1,11 @@
 // Upgrading a schema that is full of jobs: whatever state they are in, the new version goes on with them.
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
-import pg from "pg";
+import type pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { migrate } from "../../src/db/migrate/migrate.js";
 import { checkInvariants } from "../support/invariants.js";
+import { openPool } from "../support/open-pool.js";
 import { claim, endLease, enqueueOne, recover, register, settle, statesOf } from "../support/sql/calls.js";
 import { database as newDatabase, open, session } from "./databases.js";
 import { NOVELTIES, olderSchema } from "./older-schema.js";
@@ -47,9 +48,8 @@ test("a function that takes more than it did replaces the one that took less", a
 test.each(Object.entries(NOVELTIES))("jobs in every state go on after %s", async (_, novelty) => {
   const { url } = await newDatabase({});
   const database = open(url);
-  const pool = new pg.Pool({ connectionString: url, max: 1 });
+  const pool = openPool({ connectionString: url, max: 1 });
   // The database is dropped while the connection is still saying goodbye.
-  pool.on("error", () => {});
   onTestFinished(() => pool.end());
   const db = {
     query: async <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) =>

@@ -11,6 +11,7 @@ import { type EmbeddedPostgres, startEmbedded } from "../../dist/embedded/index.
 import { dice, newSeed } from "../support/dice.js";
 import { DUPLICATES, duplicatesIn } from "../support/duplicates.js";
 import { checkInvariants } from "../support/invariants.js";
+import { openPool } from "../support/open-pool.js";
 import { startWorkerProcess, type WorkerProcess } from "../support/processes.js";
 import { startReceiver } from "../support/receiver.js";
 import { waitUntil } from "../support/wait.js";
@@ -89,8 +90,7 @@ test("C7 C8 P5 I4: four workers killed at random and PostgreSQL crashed while me
   const fleet: Promise<WorkerProcess>[] = Array.from({ length: WORKERS }, start);
   await Promise.all(fleet);
   const observing = watchForDuplicates();
-  const pool = new pg.Pool({ connectionString: server.url, max: 2 });
-  pool.on("error", () => {});
+  const pool = openPool({ connectionString: server.url, max: 2 });
   const count = async (where: string) =>
     Number((await pool.query<{ n: string }>(`select count(*) as n from fairmill.outbox where ${where}`)).rows[0]!.n);
 

@@ -4,6 +4,7 @@ import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { endOf, eventOf, gate, startWorker } from "../support/jobs.js";
+import { openPool } from "../support/open-pool.js";
 import { openSession } from "../support/sql/sessions.js";
 import { waitUntil } from "../support/wait.js";
 import { job, runOne } from "./step-runs.js";
@@ -145,7 +146,7 @@ describe("a step", () => {
         return (super.query as (...args: unknown[]) => never).apply(this, args);
       }
     }
-    const pool = new pg.Pool({ connectionString: db.url, application_name: "fairmill spied", Client: Spied });
+    const pool = openPool({ connectionString: db.url, application_name: "fairmill spied", Client: Spied });
     const client = createClient({ databaseUrl: db.url });
     const counts: number[] = [];
     const { createWorker, silentLogger } = await import("fairmill");

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PLANTS } from "../verify/plants.js";
 import { freshDatabase, useDatabase } from "./database.js";
 import { installEmptying } from "./empty-tables.js";
+import { openPool } from "./open-pool.js";
 import { checkQuiet } from "./quiet.js";
 
 describe("between tests", () => {
@@ -12,7 +13,7 @@ describe("between tests", () => {
   let pool: pg.Pool;
   beforeAll(async () => {
     fresh = await freshDatabase();
-    pool = new pg.Pool({ connectionString: fresh.url, max: 2 });
+    pool = openPool({ connectionString: fresh.url, max: 2 });
   });
   afterAll(async () => {
     await pool.end();

@@ -5,6 +5,7 @@ import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, inject } from "vitest";
 import { databaseAt, TEMPLATE } from "./global-setup.js";
 import { endLeftovers } from "./leftovers.js";
+import { openPool } from "./open-pool.js";
 import { checkQuiet } from "./quiet.js";
 
 export interface TestDatabase {
@@ -46,8 +47,7 @@ export function useDatabase(): TestDatabase {
   let pool: pg.Pool;
   beforeAll(async () => {
     fresh = await freshDatabase();
-    pool = new pg.Pool({ connectionString: fresh.url, max: 4, application_name: "test" });
-    pool.on("error", () => {});
+    pool = openPool({ connectionString: fresh.url, max: 4, application_name: "test" });
   });
   beforeEach(async () => {
     await pool.query("select public.empty_tables()");

@@ -1,6 +1,6 @@
 // F10: `verify` finds each planted violation of each invariant, and nothing else, while others work.
 import { createClient, createWorker, defineJob, handle } from "fairmill";
-import pg from "pg";
+import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
 import { Database } from "../../src/db/database.js";
@@ -8,6 +8,7 @@ import { INVARIANTS } from "../../src/verify/invariants.js";
 import { type VerifyOptions, verify } from "../../src/verify/verify.js";
 import { cli, jsonOf } from "../cli/cli.js";
 import { freshDatabase, useDatabase } from "../support/database.js";
+import { openPool } from "../support/open-pool.js";
 import { checkQuiet } from "../support/quiet.js";
 import { PLANTS } from "./plants.js";
 
@@ -36,7 +37,7 @@ describe("planted violations", () => {
   let db: Database;
   beforeAll(async () => {
     fresh = await freshDatabase();
-    pool = new pg.Pool({ connectionString: fresh.url, max: 2 });
+    pool = openPool({ connectionString: fresh.url, max: 2 });
     db = new Database({ databaseUrl: fresh.url }, { connectionsMax: 2, applicationName: "verify" });
     await pool.query(WITHOUT_GUARDS);
   });

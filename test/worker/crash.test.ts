@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createClient, defineJob } from "fairmill";
-import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type EmbeddedPostgres, startEmbedded } from "../../dist/embedded/index.js";
 import { checkInvariants } from "../support/invariants.js";
+import { openPool } from "../support/open-pool.js";
 import { startWorkerProcess } from "../support/processes.js";
 import { waitUntil } from "../support/wait.js";
 
@@ -61,7 +61,7 @@ test("P1: PostgreSQL crashed three times under load loses no acknowledged job, a
   isFeeding = false;
   await feeding;
 
-  const pool = new pg.Pool({ connectionString: server.url });
+  const pool = openPool({ connectionString: server.url });
   const count = async (text: string) => Number((await pool.query<{ n: string }>(text)).rows[0]!.n);
   await waitUntil(
     "everything is done",

@@ -6,12 +6,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { createClient, defineJob, handle, LeaseLostError, type WorkerEvents } from "fairmill";
-import pg from "pg";
+import type pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type EmbeddedPostgres, startEmbedded } from "../../dist/embedded/index.js";
 import { claimsOf } from "../../src/core/job/lease-no.js";
 import { checkInvariants } from "../support/invariants.js";
 import { asleep, endOf, eventOf, gate, keepingLogger, startWorker, untilAborted } from "../support/jobs.js";
+import { openPool } from "../support/open-pool.js";
 import { waitUntil } from "../support/wait.js";
 
 const run = promisify(execFile);
@@ -23,8 +24,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "fairmill-lost-"));
   await chmod(folder, 0o711);
   server = await startEmbedded({ dataDir: join(folder, "postgres"), durable: true });
-  pool = new pg.Pool({ connectionString: server.url, max: 2 });
-  pool.on("error", () => {});
+  pool = openPool({ connectionString: server.url, max: 2 });
   await using client = createClient({ databaseUrl: server.url });
   await client.migrate();
 });

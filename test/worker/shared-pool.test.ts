@@ -1,9 +1,9 @@
 // A worker and a client on the caller's own pool: they take turns with the caller's statements, and leave the connections as they were.
 import { createClient, createWorker, defineJob, handle, silentLogger } from "fairmill";
-import pg from "pg";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { eventOf } from "../support/jobs.js";
+import { openPool } from "../support/open-pool.js";
 import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
@@ -12,7 +12,7 @@ test("the driver has nothing to warn of, and no connection of the pool is left l
   const warnings: string[] = [];
   const note = (warning: Error) => warnings.push(`${warning.name}: ${warning.message}`);
   process.on("warning", note);
-  const pool = new pg.Pool({ connectionString: db.url, max: 5, application_name: "test" });
+  const pool = openPool({ connectionString: db.url, max: 5, application_name: "test" });
   const work = defineJob<{ n: number }>({ kind: "work", key: ({ n }) => `user ${n % 7}`, limits: { active: 2 } });
   const client = createClient({ db: pool });
   const worker = createWorker({

@@ -1,9 +1,10 @@
 // A job whose handler books in a transaction of its own.
 import { createClient, defineJob, fixed, handle, type JobContext, type Queryable, type WorkerOptions } from "fairmill";
-import pg from "pg";
+import type pg from "pg";
 import { afterEach, beforeEach } from "vitest";
 import type { TestDatabase } from "../../support/database.js";
 import { endOf, startWorker } from "../../support/jobs.js";
+import { openPool } from "../../support/open-pool.js";
 import { waitUntil } from "../../support/wait.js";
 
 export const job = defineJob({ kind: "booked", retry: { attempts: 2, backoff: fixed(0) } });
@@ -18,7 +19,7 @@ export function completeRig(db: TestDatabase) {
   let pool: pg.Pool;
   beforeEach(async () => {
     await db.query("create table public.booking (job bigint not null, attempt integer not null)");
-    pool = new pg.Pool({ connectionString: db.url, application_name: "application" });
+    pool = openPool({ connectionString: db.url, application_name: "application" });
   });
   afterEach(async () => {
     await pool.end();

@@ -1,0 +1,5 @@
+// Pools for tests. PostgreSQL may still tell a connection that its database is dropped after `end()` has resolved: a pool without a listener for
+// errors turns that into an uncaught exception, which fails the whole run.
+import pg from "pg";
+
+export const openPool = (config: pg.PoolConfig): pg.Pool => new pg.Pool(config).on("error", () => {});
