@@ -2,13 +2,10 @@
 import { createClient, defineJob } from "fairmill";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { cli, cliProcess, type Ended } from "./cli.js";
+import { cli, cliProcess } from "./cli.js";
 
 const db = useDatabase();
 const greet = defineJob({ kind: "greet" });
-
-/** How long ago a job was made is another time. */
-const withoutAges = (ended: Ended): Ended => ({ ...ended, stdout: ended.stdout.replaceAll(/\d+m?s ago/g, "just now") });
 
 describe("a command in the shared process ends as in one of its own", () => {
   for (const args of [
@@ -28,11 +25,13 @@ describe("a command in the shared process ends as in one of its own", () => {
       const client = createClient({ databaseUrl: db.url });
       await client.enqueue(greet, {}, { tenant: "acme" });
       await client.close();
+      // The age of a young job, and so the width of its column, would be another one in each process.
+      await db.query("update fairmill.job set created_at = created_at - interval '3 hours'");
       // Twice: what a command leaves in its process would show.
       const env = { DATABASE_URL: db.url };
-      const ended = withoutAges(await cliProcess(args, { env }));
-      expect(withoutAges(await cli(args, { env }))).toEqual(ended);
-      expect(withoutAges(await cli(args, { env }))).toEqual(ended);
+      const ended = await cliProcess(args, { env });
+      expect(await cli(args, { env })).toEqual(ended);
+      expect(await cli(args, { env })).toEqual(ended);
     });
 });
 
