@@ -17,15 +17,15 @@ begin
   if v_state in ('waiting', 'pending') then
     v_all := fairmill.batches_within_v1(array[batch_id]);
     update fairmill.batch b
-    set cancel_requested_at = coalesce(b.cancel_requested_at, clock_timestamp()), state = case when b.state = 'waiting'
-      then 'cancelled' else b.state end,
-        ended_at = case when b.state = 'waiting' then clock_timestamp() end
+    set cancel_requested_at = coalesce(b.cancel_requested_at, clock_timestamp()),
+      state = case when b.state = 'waiting' then 'cancelled' else b.state end,
+      ended_at = case when b.state = 'waiting' then clock_timestamp() end
     where b.id = any (v_all) and b.state in ('waiting', 'pending');
     delete from fairmill.batch_hold h where h.batch = any (v_all);
     -- From the inside out: ids are given from the outside in.
-    perform fairmill.advance_batches(array(select b.id from fairmill.batch b where b.id = any (v_all)
-      and b.state = 'pending' order by b.id desc), '{}',
-      case when v_state = 'waiting' then array[batch_id] else '{}' end);
+    perform fairmill.advance_batches(
+      array(select b.id from fairmill.batch b where b.id = any (v_all) and b.state = 'pending' order by b.id desc),
+      '{}', case when v_state = 'waiting' then array[batch_id] else '{}' end);
   end if;
   return (select b.state from fairmill.batch b where b.id = batch_id);
 end

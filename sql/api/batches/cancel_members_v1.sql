@@ -16,21 +16,25 @@ declare
   v_members jsonb;
 begin
   with held as (
-    select j.id, j.state from fairmill.job j where j.batch = any (v_all)
-      and j.cancel_requested_at is null limit jobs_max for update skip locked)
+    select j.id, j.state from fairmill.job j
+    where j.batch = any (v_all) and j.cancel_requested_at is null
+    limit jobs_max for update skip locked)
   select coalesce(array_agg(h.id order by h.id) filter (where h.state <> 'running'), '{}'),
     coalesce(array_agg(h.id) filter (where h.state = 'running'), '{}')
-    into v_waiting, v_running from held h;
+    into v_waiting, v_running
+  from held h;
   with told as (
     update fairmill.job j set cancel_requested_at = clock_timestamp() where j.id = any (v_running) returning j.worker)
-  select null into v_freed from (select distinct told.worker from told) w
-    cross join lateral pg_notify('fairmill', '!cancel ' || w.worker);
+  select null into v_freed
+  from (select distinct told.worker from told) w
+  cross join lateral pg_notify('fairmill', '!cancel ' || w.worker);
   select e.freed, e.members into v_freed, v_members
-    from fairmill.end_jobs(v_waiting, array_fill('cancelled'::text, array[cardinality(v_waiting)])) e;
+  from fairmill.end_jobs(v_waiting, array_fill('cancelled'::text, array[cardinality(v_waiting)])) e;
   cancelled := cardinality(v_waiting) + cardinality(v_running);
-  is_more := exists (select from unnest(v_all) as b (id)
-    cross join lateral (select j.id from fairmill.job j where j.batch = b.id
-      and j.cancel_requested_at is null limit 1) j);
+  is_more := exists (
+    select from unnest(v_all) as b (id)
+    cross join lateral (
+      select j.id from fairmill.job j where j.batch = b.id and j.cancel_requested_at is null limit 1) j);
   perform fairmill.finish_transitions(null, v_freed, v_members);
 end
 $$;

@@ -1,5 +1,4 @@
--- Holds a batch open for a while, so that a caller that is not a member can add to it; with an existing hold, for
--- longer.
+-- Holds a batch open for a while, so that a caller that is not a member can add to it. An existing hold is prolonged.
 -- Result: the hold, or null: the batch is over, or there is none.
 -- Locks: 13 batch.
 create or replace function fairmill.hold_batch_v1(batch_id bigint, hold_ms float8, hold_id bigint default null)
@@ -19,7 +18,7 @@ begin
     insert into fairmill.batch_hold (batch, until) values (batch_id, v_until) returning id into v_hold;
   else
     update fairmill.batch_hold h set until = v_until where h.id = hold_id and h.batch = batch_id
-      returning h.id into v_hold;
+    returning h.id into v_hold;
   end if;
   return v_hold;
 end

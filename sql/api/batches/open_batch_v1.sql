@@ -1,7 +1,7 @@
 -- Makes a batch, with its first members.
---   spec    name, tenant, parent (the batch around it), callbacks {success, complete, death}, hold_ms (held open for so
---           long, until release_batch_v1), window_ms, max_wait_ms, poll_ms, idempotency_key (of the tenant's batches: a
---           second call answers with the first one's batch)
+--   spec    name, tenant, parent (the batch around it), callbacks {success, complete, death}, hold_ms (held open for
+--           this time, or until release_batch_v1), window_ms, max_wait_ms, poll_ms, idempotency_key (among the
+--           tenant's batches: a second call with the same key answers with the first one's batch)
 --   jobs    as enqueue_many_v1 takes them, or null;  shared, wake, alone: as there
 -- Result: the batch, the hold if one was asked for, and how many jobs were stored; null: the key was known, and nothing
 -- was stored. refused: why nothing was stored, neither jobs nor batch.
@@ -36,13 +36,13 @@ begin
     idempotency_key, started_at)
   overriding system value
   values (id, coalesce(v_root, id), v_parent, 'pending', coalesce(spec ->> 'tenant', 'default'), spec ->> 'name',
-    spec -> 'callbacks',
-    (spec ->> 'window_ms')::integer, (spec ->> 'max_wait_ms')::integer, (spec ->> 'poll_ms')::integer,
-      spec ->> 'idempotency_key', clock_timestamp())
+    spec -> 'callbacks', (spec ->> 'window_ms')::integer, (spec ->> 'max_wait_ms')::integer,
+    (spec ->> 'poll_ms')::integer, spec ->> 'idempotency_key', clock_timestamp())
   on conflict (tenant, role, idempotency_key) where idempotency_key is not null do nothing;
   if not found then
-    select b.id into id from fairmill.batch b where b.tenant = coalesce(spec ->> 'tenant', 'default')
-      and b.role = 'batch' and b.idempotency_key = spec ->> 'idempotency_key';
+    select b.id into id from fairmill.batch b
+    where b.tenant = coalesce(spec ->> 'tenant', 'default') and b.role = 'batch'
+      and b.idempotency_key = spec ->> 'idempotency_key';
     stored := null;
     return;
   end if;
@@ -50,8 +50,8 @@ begin
     select count(*) filter (where j.id is not null and j.conflict is null),
       (array_agg(j.refusal) filter (where j.refusal is not null))[1]
       into stored, refused
-    from unnest(fairmill.store_jobs(fairmill.parse_jobs(jobs, shared || jsonb_build_object('batch', open_batch_v1.id)),
-      wake, alone, 'none')) as j;
+    from unnest(fairmill.store_jobs(
+      fairmill.parse_jobs(jobs, shared || jsonb_build_object('batch', open_batch_v1.id)), wake, alone, 'none')) as j;
     if refused is not null then
       delete from fairmill.batch b where b.id = open_batch_v1.id;
       id := null;
@@ -61,12 +61,13 @@ begin
   if spec ? 'hold_ms' then
     insert into fairmill.batch_hold (batch, until)
     values (open_batch_v1.id, clock_timestamp() + (spec ->> 'hold_ms')::float8 * interval '1 millisecond')
-      returning batch_hold.id into hold;
+    returning batch_hold.id into hold;
   end if;
   if hold is not null or stored = 0 then
     update fairmill.batch b
-    set check_at = coalesce((select h.until from fairmill.batch_hold h where h.id = open_batch_v1.hold),
-      clock_timestamp()) where b.id = open_batch_v1.id;
+    set check_at = coalesce(
+      (select h.until from fairmill.batch_hold h where h.id = open_batch_v1.hold), clock_timestamp())
+    where b.id = open_batch_v1.id;
     perform pg_notify('fairmill', '!due 0')
     where hold is null and exists (select from fairmill.worker w where w.state = 'alive' and w.lease_until > now());
   end if;

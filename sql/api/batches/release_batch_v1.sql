@@ -1,5 +1,5 @@
--- Ends a hold: its holder has added everything. Result: the state of the batch, which may be over now; null: there
--- is no such hold, because it was released before or its time was up.
+-- Ends a hold: its holder has added everything. Result: the state of the batch, which may be over now; null: there is
+-- no such hold, because it was released before or its time was up.
 -- Locks: 11 tree, then as advance_batches.
 create or replace function fairmill.release_batch_v1(hold_id bigint)
 returns text

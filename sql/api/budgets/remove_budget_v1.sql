@@ -9,7 +9,8 @@ language plpgsql
 as $$
 #variable_conflict use_column
 begin
-  delete from fairmill.budget b where b.tenant = remove_budget_v1.tenant and b.per = remove_budget_v1.per
+  delete from fairmill.budget b
+  where b.tenant = remove_budget_v1.tenant and b.per = remove_budget_v1.per
     and b.provider = remove_budget_v1.provider and b.kind = remove_budget_v1.kind
     and b.currency = remove_budget_v1.currency;
   if not found then

@@ -1,8 +1,9 @@
 -- Sets what the calls of a tenant may cost in a day or a month, or changes it.
 --   tenant, per, provider, kind, currency  which budget: per is day or month; provider and kind: '', all of them; only
 --              costs in this currency count
---   soft       from here on an alert is raised, and calls prefer the cheaper providers of their chains; null: never
---   hard       no call begins that would lead beyond it, and jobs that need a provider are refused or wait; null: never
+--   soft       from this amount on an alert is raised, and calls prefer the cheaper providers of their chains; null:
+--              never
+--   hard       no call begins that would exceed it, and jobs that need a provider are refused or wait; null: never
 --   time_zone  whose calendar says when a day or a month begins
 -- Result: nothing. A budget that is new, or has another time zone, begins with what is on record of its period
 -- (cost_between). Raising one wakes the jobs that it kept.
@@ -31,14 +32,15 @@ begin
   end if;
   begin
     select p.period_from, p.period_until into v_from, v_until
-      from fairmill.budget_period(per, time_zone, now()) p;
+    from fairmill.budget_period(per, time_zone, now()) p;
   exception when invalid_parameter_value then
     raise exception 'time_zone: "%" is not known', time_zone using errcode = 'FM001', hint = 'Say Europe/Zurich.';
   end;
   lock table fairmill.provider_cost in share row exclusive mode;
-  select * into v_was from fairmill.budget b where b.tenant = set_budget_v1.tenant and b.per = set_budget_v1.per
-    and b.provider = set_budget_v1.provider and b.kind = set_budget_v1.kind and b.currency = set_budget_v1.currency
-    for update;
+  select * into v_was from fairmill.budget b
+  where b.tenant = set_budget_v1.tenant and b.per = set_budget_v1.per and b.provider = set_budget_v1.provider
+    and b.kind = set_budget_v1.kind and b.currency = set_budget_v1.currency
+  for update;
   v_spent := case when found and v_was.time_zone = time_zone and v_was.period_from >= v_from then v_was.spent
     else fairmill.cost_between(tenant, provider, kind, currency, v_from, v_until) end;
   insert into fairmill.budget as b (tenant, per, provider, kind, currency, time_zone, soft, hard, period_from,

@@ -1,4 +1,4 @@
--- Ends a bulk action before its end, or lets one that was ended go on behind its cursor. What was done stays.
+-- Ends a bulk action early, or lets one that was ended go on behind its cursor. What was done stays.
 --   state  stopped | failed (with error) | running: it goes on
 -- Result: the state that it has now; not_found.
 -- Locks: 0 bulk action: waits for a step that is under way.

@@ -20,20 +20,21 @@ begin
   loop
     v_over := fairmill.idle_batches(v_check);
     update fairmill.batch b
-    set state = case when b.cancel_requested_at is not null then 'cancelled' when greatest(b.dead, b.failed, b.lost) > 0
-      then 'failed'
-                     when b.cancelled > 0 then 'cancelled' else 'succeeded' end,
-        ended_at = clock_timestamp(), check_at = null
+    set state = case when b.cancel_requested_at is not null then 'cancelled'
+        when greatest(b.dead, b.failed, b.lost) > 0 then 'failed'
+        when b.cancelled > 0 then 'cancelled' else 'succeeded' end,
+      ended_at = clock_timestamp(), check_at = null
     where b.id = any (v_over);
     perform fairmill.enqueue_callbacks(v_over, v_died);
     v_over := v_over || v_skipped;
     exit when cardinality(v_over) = 0;
 
     select n.skipped, n.started, n.died into v_skipped, v_started, v_died
-      from fairmill.start_nodes(fairmill.notify_dependents(v_over)) n;
-    v_check := v_started || array(select distinct b.parent from unnest(v_over) as given (id)
+    from fairmill.start_nodes(fairmill.notify_dependents(v_over)) n;
+    v_check := v_started || array(
+      select distinct b.parent from unnest(v_over) as given (id)
       cross join lateral (select x.parent from fairmill.batch x where x.id = given.id offset 0) b
-        where b.parent is not null);
+      where b.parent is not null);
   end loop;
 end
 $$;

@@ -1,9 +1,9 @@
--- Looks at the batches whose check_at has come: with a hold whose time is up, waiting for more members, or
--- locked by another session at the last check. Part of upkeep. Result: how many were looked at, and which are over.
+-- Looks at the batches whose check_at has come: with a hold whose time is up, waiting for more members, or locked by
+-- another session at the last check. Part of upkeep. Result: how many were looked at, and which are over.
 -- Locks: 11 tree (those that are free), then as advance_batches.
 -- Plan expected: a range of batch_to_check, then the primary key of batch.
-create or replace function fairmill.check_batches(batches_max integer default 1000, out checked integer,
-  out over bigint[])
+create or replace function fairmill.check_batches(batches_max integer default 1000,
+  out checked integer, out over bigint[])
 language plpgsql
 as $$
 #variable_conflict use_column
@@ -12,7 +12,9 @@ declare
   v_due   bigint[];
   v_roots bigint[];
 begin
-  v_due := array(select b.id from fairmill.batch b where b.check_at is not null and b.check_at <= v_now
+  v_due := array(
+    select b.id from fairmill.batch b
+    where b.check_at is not null and b.check_at <= v_now
     order by b.check_at limit batches_max);
   checked := 0;
   over := '{}';
@@ -22,15 +24,16 @@ begin
   -- As lock_trees, whose locks are taken here without waiting.
   if current_setting('transaction_isolation') <> 'read committed' then
     raise exception 'batches need the isolation level READ COMMITTED, this transaction has %',
-      current_setting('transaction_isolation')
-      using errcode = 'FM003', hint =
+      current_setting('transaction_isolation') using errcode = 'FM003', hint =
         'Call upkeep outside of transactions of a higher level, or set default_transaction_isolation for this role.';
   end if;
-  v_roots := array(select r.id from fairmill.batch r
+  v_roots := array(
+    select r.id from fairmill.batch r
     where r.id = any (array(select b.root from fairmill.batch b where b.id = any (v_due)))
-      order by r.id for no key update skip locked);
-  v_due := array(select b.id from fairmill.batch b where b.id = any (v_due) and b.root = any (v_roots)
-    and b.check_at <= v_now);
+    order by r.id for no key update skip locked);
+  v_due := array(
+    select b.id from fairmill.batch b
+    where b.id = any (v_due) and b.root = any (v_roots) and b.check_at <= v_now);
   update fairmill.batch b set check_at = null where b.id = any (v_due);
   perform fairmill.advance_batches(v_due);
   checked := cardinality(v_due);

@@ -19,14 +19,15 @@ begin
     coalesce(array_agg(e.batch) filter (where e.dead > 0), '{}')
     into v_counts, died
   from (
-    select (m.one ->> 0)::bigint as batch, count(*) filter (where m.one ->> 1 = 'done') as done, count(*)
-      filter (where m.one ->> 1 = 'dead') as dead,
+    select (m.one ->> 0)::bigint as batch, count(*) filter (where m.one ->> 1 = 'done') as done,
+      count(*) filter (where m.one ->> 1 = 'dead') as dead,
       count(*) filter (where m.one ->> 1 = 'cancelled') as cancelled, max((m.one ->> 2)::timestamptz) as newest
-    from jsonb_array_elements(members) as m (one) group by 1) e;
+    from jsonb_array_elements(members) as m (one)
+    group by 1) e;
   update fairmill.batch b
   set done = b.done + (v_counts -> b.id::text ->> 0)::integer, dead = b.dead + (v_counts -> b.id::text ->> 1)::integer,
-      cancelled = b.cancelled + (v_counts -> b.id::text ->> 2)::integer,
-      registered_at = greatest(b.registered_at, (v_counts -> b.id::text ->> 3)::timestamptz)
+    cancelled = b.cancelled + (v_counts -> b.id::text ->> 2)::integer,
+    registered_at = greatest(b.registered_at, (v_counts -> b.id::text ->> 3)::timestamptz)
   where b.id = any (batches);
 end
 $$;

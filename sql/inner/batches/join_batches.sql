@@ -6,8 +6,8 @@ language plpgsql
 as $$
 #variable_conflict use_column
 declare
-  v_open bigint[] := fairmill.open_batches(array(select distinct j.batch from unnest(jobs) as j
-    where j.batch is not null));
+  v_open bigint[] := fairmill.open_batches(
+    array(select distinct j.batch from unnest(jobs) as j where j.batch is not null));
   v_job  record;
 begin
   for v_job in select j.n, j.batch from unnest(jobs) as j where j.batch is not null and j.batch <> all (v_open) loop

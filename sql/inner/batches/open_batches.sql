@@ -9,6 +9,8 @@ language sql
 as $$
   with locked as (
     select b.id, b.state, b.cancel_requested_at from fairmill.batch b where b.id = any (batches)
-      order by b.id for key share)
-  select coalesce(array_agg(l.id), '{}') from locked l where l.state = 'pending' and l.cancel_requested_at is null
+    order by b.id for key share)
+  select coalesce(array_agg(l.id), '{}')
+  from locked l
+  where l.state = 'pending' and l.cancel_requested_at is null
 $$;

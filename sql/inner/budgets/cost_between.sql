@@ -10,20 +10,20 @@ as $$
 #variable_conflict use_variable
 declare
   v_days_until constant date := (until at time zone 'UTC')::date;
-  v_days_from  constant date := least(v_days_until, ((since at time zone 'UTC') + interval '1 day'
-    - interval '1 microsecond')::date);
+  v_days_from  constant date := least(v_days_until,
+    ((since at time zone 'UTC') + interval '1 day' - interval '1 microsecond')::date);
 begin
   return coalesce((
-    select sum(c.cost) from fairmill.provider_cost c
-    where c.day >= v_days_from and c.day < v_days_until and c.tenant = cost_between.tenant
-      and c.currency = cost_between.currency and cost_between.provider in ('', c.provider)
-      and cost_between.kind in ('', c.kind)), 0)
+      select sum(c.cost) from fairmill.provider_cost c
+      where c.day >= v_days_from and c.day < v_days_until and c.tenant = cost_between.tenant
+        and c.currency = cost_between.currency and cost_between.provider in ('', c.provider)
+        and cost_between.kind in ('', c.kind)), 0)
     + coalesce((
-    select sum(c.cost) from fairmill.provider_charge c
-    where c.begun_at >= since and c.begun_at < until
-      and (c.begun_at < v_days_from::timestamp at time zone 'UTC'
-        or c.begun_at >= v_days_until::timestamp at time zone 'UTC')
-      and c.tenant = cost_between.tenant and c.currency = cost_between.currency
-      and cost_between.provider in ('', c.provider) and cost_between.kind in ('', c.kind)), 0);
+      select sum(c.cost) from fairmill.provider_charge c
+      where c.begun_at >= since and c.begun_at < until
+        and (c.begun_at < v_days_from::timestamp at time zone 'UTC'
+          or c.begun_at >= v_days_until::timestamp at time zone 'UTC')
+        and c.tenant = cost_between.tenant and c.currency = cost_between.currency
+        and cost_between.provider in ('', c.provider) and cost_between.kind in ('', c.kind)), 0);
 end
 $$;

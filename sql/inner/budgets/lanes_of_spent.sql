@@ -1,7 +1,7 @@
--- Which tenants a claim leaves jobs of, because a budget is spent: those with such a job in a lane that was asked. Part
--- of claim_limited.
+-- The tenants of which a claim leaves jobs alone, because a budget is spent: those with such a job in one of the lanes.
+-- Part of claim_limited.
 --   spent  tenant → kinds;  queues, priorities, tenants: the lanes
--- Result: as closed_limits says them. Other kinds of these tenants may start, so the lanes are asked again soon.
+-- Result: in the form of closed_limits. Other kinds of these tenants may start, so the lanes are asked again soon.
 -- Plan expected: of each such lane a walk along job_lane to the first job of such a kind.
 create or replace function fairmill.lanes_of_spent(spent jsonb, queues text[], priorities smallint[], tenants text[])
 returns jsonb
@@ -10,8 +10,8 @@ as $$
 #variable_conflict use_column
 begin
   return coalesce((
-    select jsonb_agg(distinct jsonb_build_object('scope', 'tenant', 'name', lane.tenant, 'why', 'budget',
-      'open_in_ms', 2000))
+    select jsonb_agg(distinct
+      jsonb_build_object('scope', 'tenant', 'name', lane.tenant, 'why', 'budget', 'open_in_ms', 2000))
     from unnest(queues, priorities, tenants) as lane (queue, priority, tenant)
     where spent ? lane.tenant and exists (
       select from fairmill.job r

@@ -7,7 +7,7 @@
 --  2. Ends first: they may make room. A charge counts in the period in which its call began.
 --  3. A new call that one of its budgets has no room for counts under none.
 --  4. A budget is spent when nothing is left, or less than the cheapest call needs that found no room. Workers are told
---  when one has room again.
+--     when one has room again.
 -- Result: by id: {"spent": facts of the budget, "is_parked": claims leave its kind alone from now on} of a call that
 -- must not begin; {"soft": true} of one that is beyond a soft threshold. Nothing of the others.
 -- Locks: 35 budget (by their key).
@@ -53,7 +53,8 @@ begin
       select u.n from unnest(v_budgets) with ordinality as u (tenant, per, provider, kind, currency, time_zone, soft,
         hard, period_from, period_until, spent, need, refused_kinds, soft_at, closed_until, changed_at, n)
       where u.tenant = v_change.tenant and u.currency = v_change.currency and u.provider in ('', v_change.provider)
-        and u.kind in ('', v_change.kind) and u.period_from <= v_change.begun_at order by u.n);
+        and u.kind in ('', v_change.kind) and u.period_from <= v_change.begun_at
+      order by u.n);
     v_short := null;
     if enforce and v_change.is_new and v_change.cost > 0 then
       for i in 1 .. cardinality(v_mine) loop
@@ -89,18 +90,21 @@ begin
   end loop;
 
   for i in 1 .. cardinality(v_budgets) loop
-    v_budgets[i].closed_until := case when v_budgets[i].spent >= v_budgets[i].hard
-      or v_budgets[i].spent + v_budgets[i].need > v_budgets[i].hard then v_budgets[i].period_until end;
-    v_budgets[i].soft_at := case when v_budgets[i].spent >= v_budgets[i].soft
-      then coalesce(v_budgets[i].soft_at, v_at) end;
+    v_budgets[i].closed_until := case
+      when v_budgets[i].spent >= v_budgets[i].hard
+        or v_budgets[i].spent + v_budgets[i].need > v_budgets[i].hard then v_budgets[i].period_until end;
+    v_budgets[i].soft_at := case
+      when v_budgets[i].spent >= v_budgets[i].soft then coalesce(v_budgets[i].soft_at, v_at) end;
   end loop;
-  update fairmill.budget b set period_from = n.period_from, period_until = n.period_until, spent = n.spent,
-    need = n.need, refused_kinds = n.refused_kinds, soft_at = n.soft_at, closed_until = n.closed_until
+  update fairmill.budget b
+  set period_from = n.period_from, period_until = n.period_until, spent = n.spent, need = n.need,
+    refused_kinds = n.refused_kinds, soft_at = n.soft_at, closed_until = n.closed_until
   from unnest(v_budgets) as n
   where b.tenant = n.tenant and b.per = n.per and b.provider = n.provider and b.kind = n.kind
     and b.currency = n.currency and b is distinct from n;
-  if exists (select from generate_subscripts(v_was, 1) as i
-             where v_was[i].closed_until is not null and v_budgets[i].closed_until is null) then
+  if exists (
+    select from generate_subscripts(v_was, 1) as i
+    where v_was[i].closed_until is not null and v_budgets[i].closed_until is null) then
     perform pg_notify('fairmill', '!budget');
   end if;
   return v_answer;

@@ -12,7 +12,8 @@ declare
 begin
   changed := 0;
   if ends[1] is null then
-    select array_agg(held.id) into v_ids from (
+    select array_agg(held.id) into v_ids
+    from (
       select j.id from fairmill.job j where j.id = any (ids) and j.state = 'scheduled' order by j.id for update) held;
     if v_ids is null then
       return;
@@ -22,13 +23,15 @@ begin
     changed := cardinality(v_ids);
     return;
   end if;
-  select array_agg(held.id), array_agg(held.ended_at) into v_ids, v_ends from (
+  select array_agg(held.id), array_agg(held.ended_at) into v_ids, v_ends
+  from (
     select h.id, h.ended_at from unnest(ids, ends) as picked (id, ended_at)
-    join fairmill.job_history h on h.id = picked.id and h.ended_at = picked.ended_at for update of h skip locked) held;
+    join fairmill.job_history h on h.id = picked.id and h.ended_at = picked.ended_at
+    for update of h skip locked) held;
   if v_ids is null then
     return;
   end if;
   select r.queues, r.keys, r.members, cardinality(r.brought) into queues, keys, revived, changed
-    from fairmill.revive(v_ids, v_ends) r;
+  from fairmill.revive(v_ids, v_ends) r;
 end
 $$;

@@ -12,11 +12,11 @@ declare
   v_jobs jsonb;
   v_new  bigint[];
 begin
-  select array_agg(h.id order by h.id), jsonb_agg(jsonb_strip_nulls(jsonb_build_object('kind', h.kind,
-      'tenant', h.tenant, 'queue', h.queue, 'priority', h.priority, 'max_attempts', h.max_attempts, 'key', h.key,
-      'timeout_ms', h.timeout_ms, 'tags', h.tags, 'uses', fairmill.uses_again(h.uses),
-      'account', e.account, 'amount', e.amount,
-      'idempotency_key', 'bulk ' || bulk_id || ', job ' || h.id))
+  select array_agg(h.id order by h.id), jsonb_agg(
+      jsonb_strip_nulls(jsonb_build_object('kind', h.kind, 'tenant', h.tenant, 'queue', h.queue,
+        'priority', h.priority, 'max_attempts', h.max_attempts, 'key', h.key, 'timeout_ms', h.timeout_ms,
+        'tags', h.tags, 'uses', fairmill.uses_again(h.uses), 'account', e.account, 'amount', e.amount,
+        'idempotency_key', 'bulk ' || bulk_id || ', job ' || h.id))
       || jsonb_build_object('payload', h.payload) || fairmill.content_of(h.payload) order by h.id)
     into v_old, v_jobs
   from unnest(ids, ends) as picked (id, ended_at)
@@ -29,7 +29,9 @@ begin
   select array_agg(case when m.created then m.id end order by m.n) into v_new
   from fairmill.enqueue_many_v1(v_jobs, alone => true, partial => true) with ordinality
     as m (id, created, conflict, refused, n);
-  update fairmill.job j set rerun_of = made.old from unnest(v_old, v_new) as made (old, id) where j.id = made.id;
+  update fairmill.job j set rerun_of = made.old
+  from unnest(v_old, v_new) as made (old, id)
+  where j.id = made.id;
   return (select count(*) from unnest(v_new) as made (id) where made.id is not null);
 end
 $$;
