@@ -15,10 +15,10 @@ begin
     update fairmill.cache_entry e set loader = null, loading_until = null
     where e.name = forget_cached_v1.name and e.key = forget_cached_v1.key and e.loader = forget_cached_v1.loader;
   else
-    delete from fairmill.cache_entry e where e.name = forget_cached_v1.name and e.key = any (array(
+    delete from fairmill.cache_entry e
+    where e.name = forget_cached_v1.name and e.key = any (array(
       select x.key from fairmill.cache_entry x
-      where x.name = forget_cached_v1.name
-        and (forget_cached_v1.key is null or x.key = forget_cached_v1.key)
+      where x.name = forget_cached_v1.name and (forget_cached_v1.key is null or x.key = forget_cached_v1.key)
       order by x.key limit 1000 for update));
   end if;
   get diagnostics v_count = row_count;

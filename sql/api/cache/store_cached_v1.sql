@@ -1,5 +1,5 @@
--- Stores what was loaded after take_cached_v1 answered 'load'. Entries beyond entries_max are removed, those that are
--- stale first first, a hundred a call.
+-- Stores what was loaded after take_cached_v1 answered 'load'. Entries beyond entries_max are removed, stale ones
+-- first, a hundred a call.
 -- Result: false when the entry was forgotten meanwhile or another call loads it now: then the value may be outdated,
 -- and is not kept.
 -- Locks: 31 cache entry (one, then those that are free).
@@ -12,8 +12,8 @@ as $$
 #variable_conflict use_column
 begin
   update fairmill.cache_entry e
-  set value = store_cached_v1.value, fresh_until = clock_timestamp() + ttl_ms * interval '1 ms', loader = null,
-    loading_until = null
+  set value = store_cached_v1.value, fresh_until = clock_timestamp() + ttl_ms * interval '1 ms',
+    loader = null, loading_until = null
   where e.name = store_cached_v1.name and e.key = store_cached_v1.key and e.loader = store_cached_v1.loader;
   if not found then
     return false;

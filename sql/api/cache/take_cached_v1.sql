@@ -37,7 +37,7 @@ begin
   from fairmill.cache_entry e where e.name = take_cached_v1.name and e.key = take_cached_v1.key;
   answer := case when v_entry.fresh_until > clock_timestamp() then 'hit' else 'wait' end;
   value := case when answer = 'hit' then v_entry.value end;
-  in_ms := greatest(0, extract(epoch from case answer when 'hit' then v_entry.fresh_until
-    else v_entry.loading_until end - clock_timestamp()) * 1000);
+  in_ms := greatest(0, extract(epoch from
+    case answer when 'hit' then v_entry.fresh_until else v_entry.loading_until end - clock_timestamp()) * 1000);
 end
 $$;

@@ -7,8 +7,9 @@ as $$
 #variable_conflict use_column
 begin
   select coalesce(sum(x.balance), 0)::bigint, coalesce(sum(x.reserved), 0)::bigint into available, reserved
-  from (select a.balance, a.reserved from fairmill.account a where a.name = balance_v1.account
-        union all
-        select p.released, -p.ended from fairmill.credit_pending p where p.account = balance_v1.account) x;
+  from (
+    select a.balance, a.reserved from fairmill.account a where a.name = balance_v1.account
+    union all
+    select p.released, -p.ended from fairmill.credit_pending p where p.account = balance_v1.account) x;
 end
 $$;

@@ -18,11 +18,13 @@ begin
   insert into fairmill.account (name) values (grant_v1.account) on conflict do nothing;
   perform fairmill.lock_accounts(array[grant_v1.account]);
   insert into fairmill.credit_entry (account, kind, amount, key, reason)
-    values (grant_v1.account, 'grant', grant_v1.amount, grant_v1.key, grant_v1.reason)
+  values (grant_v1.account, 'grant', grant_v1.amount, grant_v1.key, grant_v1.reason)
   on conflict (account, key) where key is not null do nothing;
   granted := found;
   if granted then
-    update fairmill.account a set balance = a.balance + grant_v1.amount where a.name = grant_v1.account
+    update fairmill.account a
+    set balance = a.balance + grant_v1.amount
+    where a.name = grant_v1.account
       -- As far as every language counts without rounding.
       and a.balance + a.reserved + grant_v1.amount <= 9007199254740991;
     if not found then

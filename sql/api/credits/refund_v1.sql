@@ -20,8 +20,9 @@ begin
     answer := 'not_found';
     return;
   end if;
-  select e.account, e.amount - coalesce(e.returned, 0) into account, v_captured from fairmill.credit_entry e
-    where e.reservation_id = v_reservation and e.kind = 'capture';
+  select e.account, e.amount - coalesce(e.returned, 0) into account, v_captured
+  from fairmill.credit_entry e
+  where e.reservation_id = v_reservation and e.kind = 'capture';
   if coalesce(v_captured, 0) = 0 then
     answer := 'not_captured';
     return;
@@ -34,8 +35,8 @@ begin
   v_key := 'fairmill.refund ' || v_reservation;
   perform fairmill.lock_accounts(array[refund_v1.account]);
   insert into fairmill.credit_entry (account, kind, amount, job_id, key, reason)
-    values (refund_v1.account, 'refund', coalesce(refund_v1.amount, v_captured), refund_v1.job_id, v_key,
-      refund_v1.reason)
+  values (refund_v1.account, 'refund', coalesce(refund_v1.amount, v_captured), refund_v1.job_id, v_key,
+    refund_v1.reason)
   on conflict (account, key) where key is not null do nothing;
   answer := case when found then 'refunded' else 'known' end;
   select e.amount into refunded from fairmill.credit_entry e where e.account = refund_v1.account and e.key = v_key;

@@ -8,10 +8,10 @@ language plpgsql
 as $$
 #variable_conflict use_column
 begin
-  update fairmill.schedule s set
-    paused_at = case when pause_schedule_v1.paused then now() end, not_before = null, revision = s.revision + 1,
+  update fairmill.schedule s
+  set paused_at = case when pause_schedule_v1.paused then now() end, not_before = null, revision = s.revision + 1,
     next_at = case when pause_schedule_v1.paused then s.next_at else greatest(s.next_at, pause_schedule_v1.next_at) end,
-    -- One that lies ahead may have been computed by a clock that was.
+    -- A next tick that lies further ahead may have been computed by a clock that was ahead.
     moved_at = case when pause_schedule_v1.paused or s.next_at > pause_schedule_v1.next_at then s.moved_at
       else clock_timestamp() end
   where s.name = pause_schedule_v1.name and (s.paused_at is not null) <> pause_schedule_v1.paused;

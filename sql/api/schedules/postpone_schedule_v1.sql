@@ -7,7 +7,7 @@ create or replace function fairmill.postpone_schedule_v1(name text, revision big
 returns void
 language sql
 as $$
-  update fairmill.schedule s set not_before = now() + pause, moved_at = greatest(s.moved_at, clock_timestamp()),
-    last_error = error
+  update fairmill.schedule s
+  set not_before = now() + pause, moved_at = greatest(s.moved_at, clock_timestamp()), last_error = error
   where s.name = postpone_schedule_v1.name and s.revision = postpone_schedule_v1.revision
 $$;

@@ -1,4 +1,4 @@
--- Enqueues the job of a schedule now, or starts its flow, on request: no tick, and the next one stays as it is.
+-- Enqueues the job of a schedule now, or starts its flow, on request. This is no tick: the next one stays as it is.
 --   alone   the transaction ends with this, as for enqueue_many_v1
 -- Result: as enqueue_many_v1 with partial; of a flow its id. No row when there is no such schedule.
 -- Locks: as enqueue_many_v1.

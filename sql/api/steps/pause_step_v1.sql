@@ -1,12 +1,11 @@
 -- A running job has come to a sleep, or to a wait for a signal: remembers it when it is the first time, and says
--- whether it is over.
--- Fenced like a settle.
+-- whether it is over. Fenced like a settle.
 --   name, position  as in store_step_v1;  kind: sleep | wait
 --   wait_ms         how long, from the first time on, by the database's clock; null, for a wait: without end
 -- Result: answer, one of
 --   over      the time is over or the signal is there: the handler goes on. signalled, and kept: the value of the
 --             signal. A wait that is over without a signal has ended by its time; a signal that comes later is refused
---   waiting   not yet; in_ms: so much longer, null: without end. The caller settles the job as a snooze that names its
+--   waiting   not yet; in_ms: how much longer, null: without end. The caller settles the job as a snooze that names its
 --             waits
 --   busy      a transaction that sends this very signal has not ended: call again
 --   known     the name belongs to a step of another kind, which kind says
@@ -15,8 +14,7 @@
 -- Locks: 8 job, 9 step (not for longer than a second).
 -- Plan expected: the job and its steps by their primary keys.
 create or replace function fairmill.pause_step_v1(worker_id text, job_id bigint, lease bigint, name text,
-  "position" integer, kind text,
-  wait_ms float8 default null, steps_max integer default 1000,
+  "position" integer, kind text, wait_ms float8 default null, steps_max integer default 1000,
   out answer text, out in_ms float8, out signalled boolean, out kept jsonb, out stored_kind text)
 language plpgsql
 set lock_timeout = '400ms'
@@ -47,9 +45,9 @@ begin
       v_at + wait_ms * interval '1 millisecond', v_at, v_attempt, lease)
     on conflict (job_id, name) do update
       -- Reached again, or signalled before it was reached.
-      set position = coalesce(s.position, excluded.position), wake_at = case when s.position is null
-        then excluded.wake_at else s.wake_at end, lease_no = lease
-      where s.kind = excluded.kind and s.finished_at is null
+      set position = coalesce(s.position, excluded.position),
+        wake_at = case when s.position is null then excluded.wake_at else s.wake_at end, lease_no = lease
+    where s.kind = excluded.kind and s.finished_at is null
     returning s.* into v_step;
   exception when lock_not_available then
     answer := 'busy';

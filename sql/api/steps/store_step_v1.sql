@@ -1,5 +1,5 @@
--- Keeps the result of a step of a running job. Fenced like a settle: only the worker with this lease may write.
---   name      of the step, one per job;  position: the how-manieth call of its run it is
+-- Stores the result of a step of a running job. Fenced like a settle: only the worker with this lease may write.
+--   name      of the step, one per job;  position: its number among the step calls of this run
 --   result    what it came to; null: nothing
 --   took_ms   how long it took, for people
 --   steps_max, bytes_max  of the job: at most this many steps, with this many bytes of JSON text in all
@@ -10,14 +10,12 @@
 --   full      the job has as many steps as it may; nothing was written
 --   large     its steps would be larger than they may; nothing was written
 -- Repeating a call is safe: the first write wins.
--- Locks: 8 job, 9 step (neither for longer than a second). Waits for neither longer than a second (then it fails with
--- 55P03 and may be repeated): a transaction that cancels the job may be long, and others wait behind this
--- call.
+-- Locks: 8 job, 9 step (neither for longer than a second). A call that waits longer fails with 55P03 and may be
+-- repeated: a transaction that cancels the job may be long, and other calls wait behind this one.
 -- Plan expected: the job and its steps by their primary keys.
 create or replace function fairmill.store_step_v1(worker_id text, job_id bigint, lease bigint, name text,
-  "position" integer, result jsonb default null,
-  took_ms float8 default 0, steps_max integer default 1000, bytes_max bigint default 16777216,
-  out answer text, out kind text, out kept jsonb)
+  "position" integer, result jsonb default null, took_ms float8 default 0, steps_max integer default 1000,
+  bytes_max bigint default 16777216, out answer text, out kind text, out kept jsonb)
 language plpgsql
 set lock_timeout = '1s'
 as $$
@@ -36,13 +34,13 @@ begin
     answer := 'lost';
     return;
   end if;
-  select 'known', s.kind, s.result into answer, kind, kept from fairmill.step s where s.job_id = store_step_v1.job_id
-    and s.name = store_step_v1.name;
+  select 'known', s.kind, s.result into answer, kind, kept from fairmill.step s
+  where s.job_id = store_step_v1.job_id and s.name = store_step_v1.name;
   if found then
     return;
   end if;
   select count(*), coalesce(sum(s.bytes), 0) into v_count, v_sum from fairmill.step s
-    where s.job_id = store_step_v1.job_id;
+  where s.job_id = store_step_v1.job_id;
   if v_count >= steps_max then
     answer := 'full';
     return;
@@ -60,7 +58,7 @@ begin
     return;
   end if;
   -- A signal of that name came meanwhile.
-  select 'known', s.kind, s.result into answer, kind, kept from fairmill.step s where s.job_id = store_step_v1.job_id
-    and s.name = store_step_v1.name;
+  select 'known', s.kind, s.result into answer, kind, kept from fairmill.step s
+  where s.job_id = store_step_v1.job_id and s.name = store_step_v1.name;
 end
 $$;

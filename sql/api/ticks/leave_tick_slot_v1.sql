@@ -1,4 +1,4 @@
--- A tick gives its place back. One whose lease was over may belong to another tick by now: that one keeps it.
+-- A tick gives its slot back. One whose lease was over may belong to another tick by now: that one keeps it.
 -- Result: whether it was still the caller's.
 -- Locks: 32 tick slot.
 create or replace function fairmill.leave_tick_slot_v1(handler text, worker_id text)

@@ -1,9 +1,9 @@
--- Takes one of the places of a handler's ticks for as long as the lease, if one is free: a place is free that no tick
+-- Takes one of the slots of a handler's ticks for as long as the lease, if one is free: a slot is free that no tick
 -- has, or whose lease is over. In a transaction of its own, before anything else of the tick.
---   handler    names the handler; places of others are others
+--   handler    names the handler: each handler has slots of its own
 --   worker_id  the tick
---   slots      how many places there are, 1 to 1000
--- Result: the number of the place; null: all are taken.
+--   slots      how many slots there are, 1 to 1000
+-- Result: the number of the slot; null: all are taken.
 -- Locks: 32 tick slot.
 -- Plan expected: the handler's rows by the primary key.
 create or replace function fairmill.take_tick_slot_v1(handler text, worker_id text, slots integer, lease interval)
@@ -20,7 +20,7 @@ begin
     insert into fairmill.tick_slot (handler, slot)
     select take_tick_slot_v1.handler, s from generate_series(1, slots) s
     on conflict do nothing;
-    -- Handlers change their kinds, and have other rows then: those that no tick asked for in a week are forgotten.
+    -- A handler that changes its kinds has other rows from then on: those that no tick asked for in a week are removed.
     delete from fairmill.tick_slot t where t.ctid = any (array(
       select x.ctid from fairmill.tick_slot x where x.used_at < v_at - interval '7 days' and x.lease_until < v_at
       for update skip locked));

@@ -17,11 +17,12 @@ begin
     select (select p.account from fairmill.credit_pending p where p.account > l.account order by p.account limit 1)
     from pending l where l.account is not null)
   select array_agg(l.account) into v_names
-    from (select x.account from pending x where x.account is not null limit accounts_max) l;
+  from (select x.account from pending x where x.account is not null limit accounts_max) l;
   if v_names is null then
     return 0;
   end if;
-  v_names := array(select locked.name from unnest(v_names) as given (name)
+  v_names := array(
+    select locked.name from unnest(v_names) as given (name)
     cross join lateral (select a.name from fairmill.account a where a.name = given.name for update skip locked) locked);
   perform fairmill.lock_accounts(v_names);
   return cardinality(v_names);

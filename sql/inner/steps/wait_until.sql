@@ -1,4 +1,4 @@
--- Until when does a job wait that has come to these waits? Part of return_jobs, in the transaction in which the job is
+-- Until when a job waits that has come to these waits. Part of return_jobs, in the transaction in which the job is
 -- returned, so that no signal is lost between "not there yet" and "returned": the steps are locked here, and a session
 -- that sends a signal writes to the step first and looks at the job afterwards.
 --   lease   under which the job came to them;  due_at: unless something else is known
@@ -20,7 +20,7 @@ begin
     select s.name, s.signalled_at from fairmill.step s
     where s.job_id = wait_until.job_id and s.name = any (names) for update skip locked)
   select coalesce(array_agg(h.name), '{}'), coalesce(bool_or(h.signalled_at is not null), false) into v_held, v_came
-    from held h;
+  from held h;
   -- Written, not only locked: a sender whose transaction has an old snapshot then fails instead of believing that the
   -- job still runs.
   update fairmill.step s set lease_no = lease where s.job_id = wait_until.job_id and s.name = any (v_held);
