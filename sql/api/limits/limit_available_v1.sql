@@ -18,10 +18,11 @@ begin
   end if;
   return query
     select u.unit, u.max_units, u.per_ms, r.used, r.left_owed, r.room, case when r.room < 1 then r.open_at end
-    from fairmill.meters_of_uses(jsonb_build_array(jsonb_build_object('limit', limit_available_v1.name, 'key',
-      coalesce(limit_available_v1.key, '')))) u
-    left join lateral (select x.spent_at, x.spent, x.owed from fairmill.meter x where x.use = 'start'
-      and x.scope = 'limit' and x.name = u.meter offset 0) m on true
+    from fairmill.meters_of_uses(jsonb_build_array(
+      jsonb_build_object('limit', limit_available_v1.name, 'key', coalesce(limit_available_v1.key, '')))) u
+    left join lateral (
+      select x.spent_at, x.spent, x.owed from fairmill.meter x
+      where x.use = 'start' and x.scope = 'limit' and x.name = u.meter offset 0) m on true
     cross join lateral fairmill.unit_room(m.spent_at, m.spent, m.owed, u.max_units, u.per_ms, v_at, 1) r;
 end
 $$;

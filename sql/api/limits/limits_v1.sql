@@ -10,12 +10,20 @@ as $$
 #variable_conflict use_column
 begin
   return query
-    select l.name, (select jsonb_agg(w.own - 'n' order by w.n) from jsonb_array_elements(l.windows) with ordinality
-        as w (own, n)), l.reported_at, c.count::integer, c.count >= 1000
-    from (select distinct on (x.name) x.* from fairmill.named_limit x where x.name > limits_v1.after collate "C"
-          order by x.name, x.reported_at desc, x.id desc limit limits_max) l
-    cross join lateral (select count(*) as count from (select from fairmill.job w where w.aside = 'scheduled'
-      and w.waits_for >= '[' || to_jsonb(l.name)::text || ',' and w.waits_for < '[' || to_jsonb(l.name)::text || '-'
-      limit 1000) few) c;
+    select l.name,
+      (select jsonb_agg(w.own - 'n' order by w.n) from jsonb_array_elements(l.windows) with ordinality as w (own, n)),
+      l.reported_at, c.count::integer, c.count >= 1000
+    from (
+      select distinct on (x.name) x.* from fairmill.named_limit x
+      where x.name > limits_v1.after collate "C"
+      order by x.name, x.reported_at desc, x.id desc
+      limit limits_max) l
+    cross join lateral (
+      select count(*) as count
+      from (
+        select from fairmill.job w
+        where w.aside = 'scheduled' and w.waits_for >= '[' || to_jsonb(l.name)::text || ','
+          and w.waits_for < '[' || to_jsonb(l.name)::text || '-'
+        limit 1000) few) c;
 end
 $$;

@@ -8,8 +8,9 @@ language plpgsql
 as $$
 #variable_conflict use_column
 declare
-  v_meters text[] := array(select u.meter from fairmill.meters_of_uses(jsonb_build_array(jsonb_build_object('limit',
-    reset_limit_v1.name, 'key', coalesce(reset_limit_v1.key, '')))) u);
+  v_meters text[] := array(
+    select u.meter from fairmill.meters_of_uses(jsonb_build_array(
+      jsonb_build_object('limit', reset_limit_v1.name, 'key', coalesce(reset_limit_v1.key, '')))) u);
 begin
   if v_meters = '{}' then
     raise exception 'no limit is called "%"', reset_limit_v1.name using errcode = 'FM001',

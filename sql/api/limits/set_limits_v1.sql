@@ -2,15 +2,13 @@
 -- away.
 --   scope     queue | kind | tenant;  name: of it
 --   settings  weight (tenants), max_running, rate: {limit, per_ms, how: window | uniform, at: start | enqueue}, paused:
---             boolean; with paused: true its end, as paused_until (a time) or paused_for_ms (from now), otherwise it
---             has none. Of set_key_limits_v1 alone: defined_max_running, what the definition of a kind says. The
+--             boolean; with paused: true its end, as paused_until (a time) or paused_for_ms (from now); without either
+--             it has none. Of set_key_limits_v1 alone: defined_max_running, what the definition of a kind says. The
 --             lower cap holds
--- In effect with the commit for every claim that begins afterwards; running jobs go on. All workers look again. What
--- was spent of a rate counts on, so that a rate which is set again and again does not start over each time; but only as
--- far as it is still known: uniform keeps no more than the last start, and a shorter period forgets what is older than
--- it.
--- A cap counts the jobs that run already, except those of claims that are under way now: these count from
--- the next upkeep on.
+-- In effect with the commit, for every claim that begins afterwards; running jobs go on. All workers look again. What
+-- was spent of a rate counts on, so that setting a rate again does not start it over; but only as far as it is still
+-- known: uniform keeps no more than the last start, and a shorter period forgets what is older than it.
+-- A cap counts the jobs that run already. Those of claims that are under way now count from the next upkeep on.
 -- Locks: 5 limit meter (so that no claim is counting meanwhile), 6 limit setting, 20 queue mark.
 create or replace function fairmill.set_limits_v1(scope text, name text, settings jsonb)
 returns void
@@ -24,8 +22,8 @@ declare
   v_unknown text;
 begin
   select k into v_unknown from jsonb_object_keys(settings) k
-    where k not in ('weight', 'max_running', 'defined_max_running', 'rate', 'paused', 'paused_until',
-      'paused_for_ms') limit 1;
+  where k not in ('weight', 'max_running', 'defined_max_running', 'rate', 'paused', 'paused_until', 'paused_for_ms')
+  limit 1;
   if v_unknown is not null then
     raise exception 'unknown setting "%"', v_unknown using errcode = 'FM001',
       hint = 'Known: weight, max_running, rate, paused, paused_until, paused_for_ms.';
@@ -75,14 +73,15 @@ begin
   else
     update fairmill.limit_setting g
     set weight = v_setting.weight, max_running = v_setting.max_running, set_max_running = v_setting.set_max_running,
-        defined_max_running = v_setting.defined_max_running, rate_limit = v_setting.rate_limit,
-          rate_per_ms = v_setting.rate_per_ms,
-        rate_how = v_setting.rate_how, rate_at = v_setting.rate_at, paused_at = v_setting.paused_at,
-          paused_until = v_setting.paused_until, changed_at = clock_timestamp()
+      defined_max_running = v_setting.defined_max_running, rate_limit = v_setting.rate_limit,
+      rate_per_ms = v_setting.rate_per_ms, rate_how = v_setting.rate_how, rate_at = v_setting.rate_at,
+      paused_at = v_setting.paused_at, paused_until = v_setting.paused_until, changed_at = clock_timestamp()
     where g.scope = set_limits_v1.scope and g.name = set_limits_v1.name;
     perform fairmill.count_running(set_limits_v1.scope, set_limits_v1.name);
   end if;
   perform fairmill.raise_rescan_marks(array(
-    select q.name from fairmill.queue q union select unnest(w.queues) from fairmill.worker w where w.state = 'alive'));
+    select q.name from fairmill.queue q
+    union
+    select unnest(w.queues) from fairmill.worker w where w.state = 'alive'));
 end
 $$;

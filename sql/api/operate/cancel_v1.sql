@@ -14,13 +14,14 @@ begin
     return case when exists (select from fairmill.job_history h where h.id = job_id) then 'ended' else 'not_found' end;
   end if;
   if v_job.state = 'running' then
-    update fairmill.job j set cancel_requested_at = coalesce(j.cancel_requested_at, clock_timestamp())
-      where j.id = job_id;
+    update fairmill.job j
+    set cancel_requested_at = coalesce(j.cancel_requested_at, clock_timestamp())
+    where j.id = job_id;
     perform pg_notify('fairmill', '!cancel ' || v_job.worker);
     return 'requested';
   end if;
   perform fairmill.finish_transitions(null, e.freed, e.members)
-    from fairmill.end_jobs(array[job_id], array['cancelled']) e;
+  from fairmill.end_jobs(array[job_id], array['cancelled']) e;
   return 'cancelled';
 end
 $$;

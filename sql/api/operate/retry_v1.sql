@@ -26,8 +26,9 @@ begin
   end if;
 
   -- Another session that revives it has it locked: then this waits, and finds nothing.
-  select h.ended_at, h.outbox into v_ended_at, v_outbox from fairmill.job_history h where h.id = job_id
-    and h.state in ('dead', 'cancelled') for update;
+  select h.ended_at, h.outbox into v_ended_at, v_outbox from fairmill.job_history h
+  where h.id = job_id and h.state in ('dead', 'cancelled')
+  for update;
   if found then
     select * into v_back from fairmill.revive(array[job_id], array[v_ended_at]);
     if cardinality(v_back.brought) = 0 then

@@ -28,17 +28,18 @@ begin
   end if;
   if exists (
     select from (values ('tenant', v_job.tenant), ('queue', v_job.queue), ('kind', v_job.kind)) as own (scope, name)
-    cross join lateral (select x.paused_at from fairmill.limit_in_force x where x.scope = own.scope
-      and x.name = own.name and x.paused_at is not null offset 0) g) then
+    cross join lateral (
+      select x.paused_at from fairmill.limit_in_force x
+      where x.scope = own.scope and x.name = own.name and x.paused_at is not null offset 0) g) then
     insert into fairmill.pause_exception as e (job_id, lease_no, queue) values (v_job.id, v_job.lease_no, v_job.queue)
-    on conflict on constraint pause_exception_pkey
-      do update set lease_no = excluded.lease_no, requested_at = excluded.requested_at
-      where e.lease_no <> excluded.lease_no;
+    on conflict on constraint pause_exception_pkey do update
+    set lease_no = excluded.lease_no, requested_at = excluded.requested_at
+    where e.lease_no <> excluded.lease_no;
     -- Wishes of jobs that have started since, or have ended: a few each time, so they never pile up.
     delete from fairmill.pause_exception e where e.ctid = any (array(
       select o.ctid from fairmill.pause_exception o
-      where not exists (select from fairmill.job j where j.id = o.job_id and j.lease_no = o.lease_no
-        and j.state <> 'running')
+      where not exists (
+        select from fairmill.job j where j.id = o.job_id and j.lease_no = o.lease_no and j.state <> 'running')
       limit 100 for update skip locked));
   end if;
   -- Workers that hold its lane back look again. One that became ready now has told them.

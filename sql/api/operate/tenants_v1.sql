@@ -1,7 +1,7 @@
 -- A page of tenants by name: those that have settings, ready jobs or running ones, each with what waits and what runs.
 --   after_tenant  only names behind this one: the last of the page before; tenants_max: at most this many
--- Result: its settings (rate: {limit, per_ms, how, at} or null); ready, counted to 1000; running, of the 10,000 running
--- jobs that are looked at; what the column beside a count calls full may be more. A tenant all of whose jobs are
+-- Result: its settings (rate: {limit, per_ms, how, at} or null); ready, counted to 1000; running, among the first
+-- 10,000 running jobs. Where the column beside a count says full, there may be more. A tenant all of whose jobs are
 -- scheduled or blocked is not found: no index leads to it.
 -- Plan: per tenant and pair of queue and priority a probe of job_lane and a count in it; one bounded walk along the
 -- jobs that workers run.
@@ -21,8 +21,8 @@ declare
 begin
   select array_agg(l.queue), array_agg(l.priority) into v_queues, v_priorities from fairmill.levels() l;
   select jsonb_object_agg(r.tenant, r.count), coalesce(sum(r.count), 0) into v_running, v_looked
-  from (select held.tenant, count(*) as count from fairmill.claimed_jobs(jobs_max => 10000) held
-    group by held.tenant) r;
+  from (
+    select held.tenant, count(*) as count from fairmill.claimed_jobs(jobs_max => 10000) held group by held.tenant) r;
 
   for i in 1 .. tenants_max loop
     select min(next.name) into v_name from (
@@ -45,14 +45,14 @@ begin
         select from fairmill.job j
         where j.aside is null and j.state = 'ready'
           and fairmill.level_v1(j.queue, j.priority) = fairmill.level_v1(level.queue, level.priority)
-          and j.queue = level.queue and j.tenant = v_name limit 1000) waits
+          and j.queue = level.queue and j.tenant = v_name
+        limit 1000) waits
       limit 1000) counted;
     tenant := v_name;
     weight := coalesce(v_setting.weight, 1);
     max_running := v_setting.max_running;
-    rate := case when v_setting.rate_limit is not null
-      then jsonb_build_object('limit', v_setting.rate_limit, 'per_ms', v_setting.rate_per_ms, 'how', v_setting.rate_how,
-        'at', v_setting.rate_at) end;
+    rate := case when v_setting.rate_limit is not null then jsonb_build_object('limit', v_setting.rate_limit,
+      'per_ms', v_setting.rate_per_ms, 'how', v_setting.rate_how, 'at', v_setting.rate_at) end;
     paused_at := v_setting.paused_at;
     paused_until := v_setting.paused_until;
     ready_full := ready >= 1000;

@@ -1,7 +1,6 @@
--- How many children a pool should have, over all hosts: for KEDA, an HPA or a script. What its autoscaler decided last;
--- when none of its supervisors lives to decide, what its settings and its runnable jobs say: none when there is nothing
--- to do and the minimum is 0.
--- Null: there is no such pool.
+-- How many children a pool should have, over all hosts: for KEDA, an HPA or a script. It is what the autoscaler of the
+-- pool decided last; when none of its supervisors lives to decide, it is derived from the settings and the runnable
+-- jobs: none when there is nothing to do and the minimum is 0. Null: there is no such pool.
 -- Plan expected: the pool by its primary key, then as backlog_v1.
 create or replace function fairmill.desired_workers_v1(pool_name text default 'default')
 returns integer

@@ -1,5 +1,5 @@
--- Records what the autoscaler of a supervisor decided, or would have decided if nothing had stood against it. The same
--- again and again is one row, with the last time. Of each pool the last 1000 rows are kept, at most 30 days.
+-- Records what the autoscaler of a supervisor decided, or would have decided if nothing had stood against it. A
+-- decision that repeats is one row, with the last time. Of each pool the last 1000 rows are kept, at most 30 days.
 --   decision  {action, current, wanted, target, reason, inputs, desired, decide_every_ms}; null action: nothing to
 --             record, only what is desired
 -- Locks: 24 pool, 27 scale decision.
@@ -14,7 +14,8 @@ declare
   v_last record;
   v_edge bigint;
 begin
-  update fairmill.pool p set desired = (decision ->> 'desired')::integer, decided_at = v_at,
+  update fairmill.pool p
+  set desired = (decision ->> 'desired')::integer, decided_at = v_at,
     decide_every = (decision ->> 'decide_every_ms')::float8 * interval '1 millisecond'
   where p.name = pool_name;
   if decision ->> 'action' is null then
@@ -23,8 +24,8 @@ begin
   select d.id, d.supervisor, d.action, d.current, d.wanted, d.target, d.reason into v_last
   from fairmill.scale_decision d where d.pool = pool_name order by d.id desc limit 1;
   if v_last.supervisor = supervisor_id and v_last.action = 'suppressed' and v_last.action = decision ->> 'action'
-     and v_last.current = (decision ->> 'current')::integer and v_last.wanted = (decision ->> 'wanted')::integer
-     and v_last.reason = decision ->> 'reason' then
+    and v_last.current = (decision ->> 'current')::integer and v_last.wanted = (decision ->> 'wanted')::integer
+    and v_last.reason = decision ->> 'reason' then
     update fairmill.scale_decision d set last_at = v_at, times = d.times + 1, inputs = decision -> 'inputs'
     where d.id = v_last.id;
     return;
@@ -37,6 +38,7 @@ begin
     select d.id from fairmill.scale_decision d where d.pool = pool_name order by d.id desc offset 1000 limit 1);
   delete from fairmill.scale_decision d where d.id = any (array(
     select o.id from fairmill.scale_decision o
-    where o.pool = pool_name and (o.id <= v_edge or o.last_at < v_at - interval '30 days') order by o.id limit 10));
+    where o.pool = pool_name and (o.id <= v_edge or o.last_at < v_at - interval '30 days')
+    order by o.id limit 10));
 end
 $$;

@@ -13,8 +13,8 @@ language plpgsql
 as $$
 #variable_conflict use_column
 declare
-  v_at timestamptz := clock_timestamp();
-  v_id text := supervisor ->> 'id';
+  v_at    timestamptz := clock_timestamp();
+  v_id    text := supervisor ->> 'id';
   v_epoch constant timestamptz := timestamptz 'epoch';
 begin
   insert into fairmill.pool as p (name, settings) values (pool_name, report_pool_v1.settings)
@@ -40,7 +40,8 @@ begin
     jobs_processed = excluded.jobs_processed, cpu = excluded.cpu, memory_bytes = excluded.memory_bytes,
     uptime = excluded.uptime,
     changed_at = case when c.state = excluded.state then c.changed_at else excluded.changed_at end;
-  delete from fairmill.child c where c.supervisor = v_id
+  delete from fairmill.child c
+  where c.supervisor = v_id
     and c.number <> all (array(select (g ->> 'number')::integer from jsonb_array_elements(children) g));
 
   delete from fairmill.supervisor s where s.id = any (array(

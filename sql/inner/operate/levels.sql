@@ -11,8 +11,9 @@ begin
   return query
     with recursive level (queue, priority) as (
       -- Backwards, as in lanes_v1: the newest entries of a lane are alive, its oldest may be dead ones.
-      (select j.queue, j.priority from fairmill.job j where j.aside is null and j.state = 'ready'
-       order by fairmill.level_v1(j.queue, j.priority) desc limit 1)
+      (select j.queue, j.priority from fairmill.job j
+      where j.aside is null and j.state = 'ready'
+      order by fairmill.level_v1(j.queue, j.priority) desc limit 1)
       union all
       select next.queue, next.priority from level
       cross join lateral (

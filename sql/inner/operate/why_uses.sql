@@ -1,6 +1,6 @@
--- The line of why_v1 about each named limit that a job uses: how much of its windows is used, and when the job fits.
+-- The rows of why_v1 about the named limits that a job uses: how much of their windows is used, and when the job fits.
 --   uses  of the job;  at: the time
--- Result: as why_v1. Of a limit the window that lets the job in last.
+-- Result: as why_v1, a row per limit: of its windows the one that lets the job in last.
 -- Plan expected: probes of named_limit_order and meter.
 create or replace function fairmill.why_uses(uses jsonb, at timestamptz)
 returns table (check_name text, passed boolean, reason text, detail jsonb)
@@ -20,8 +20,9 @@ begin
     from (
       select distinct on (u.line) u.*, r.used, r.left_owed, r.open_at, r.room >= least(u.units, u.max_units) as fits
       from fairmill.meters_of_uses(uses) u
-      left join lateral (select x.spent_at, x.spent, x.owed from fairmill.meter x where x.use = 'start'
-        and x.scope = 'limit' and x.name = u.meter offset 0) m on true
+      left join lateral (
+        select x.spent_at, x.spent, x.owed from fairmill.meter x
+        where x.use = 'start' and x.scope = 'limit' and x.name = u.meter offset 0) m on true
       cross join lateral fairmill.unit_room(m.spent_at, m.spent, m.owed, u.max_units, u.per_ms, at, u.units) r
       order by u.line, r.room >= least(u.units, u.max_units), r.open_at desc, r.used::float8 / u.max_units desc) w;
 end

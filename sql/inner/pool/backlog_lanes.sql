@@ -4,7 +4,7 @@
 --   reason   runnable; no handler; paused, rate: by the settings of its tenant, queue or kind; tenant cap, queue cap,
 --            kind cap; provider closed: one that its kind needs takes no calls; budget spent: one of its tenant. Under
 --            a cap or a rate as many as have room are runnable
---   is_more  at least so many
+--   is_more  at least this many
 -- and, where lanes were left out because there are too many, one more row with the reason null.
 -- 1000 jobs of a lane, 2000 lanes and 20,000 jobs in all lanes are looked at.
 -- Plan expected: lanes by probes of job_lane, each with a bounded walk along it; limits by their primary keys.
@@ -20,10 +20,13 @@ declare
   v_limits boolean := exists (select from fairmill.limit_setting)
     or exists (select from fairmill.provider p where p.closed_until is not null or p.crowded_until is not null);
   -- tenant → kinds that a spent budget keeps from starting
-  v_spent  jsonb := (select jsonb_object_agg(c.tenant, c.kinds) from (
-    select x.tenant, jsonb_agg(x.kind) as kinds from fairmill.closed_budgets(null, null, clock_timestamp()) x
-    group by x.tenant) c);
-  v_rooms  jsonb := '{}';    -- by scope and name: {room, why}, what is left of it; only what has a limit is kept
+  v_spent  jsonb := (
+    select jsonb_object_agg(c.tenant, c.kinds)
+    from (
+      select x.tenant, jsonb_agg(x.kind) as kinds
+      from fairmill.closed_budgets(null, null, clock_timestamp()) x
+      group by x.tenant) c);
+  v_rooms  jsonb := '{}';   -- by scope and name: {room, why}, what is left of it; only what has a limit is kept
   v_lanes  integer := 0;
   v_looked integer := 0;
   v_level  record;
@@ -52,9 +55,11 @@ begin
       v_lanes := v_lanes + 1;
       for v_lane in
         select seen.kind, count(*)::integer as count, sum(count(*)) over () >= c_lane as is_full
-        from (select j.kind from fairmill.job j
-              where j.aside is null and j.state = 'ready' and fairmill.level_v1(j.queue, j.priority) = v_level.number
-                and j.queue = v_level.queue and j.tenant = v_tenant limit c_lane) seen
+        from (
+          select j.kind from fairmill.job j
+          where j.aside is null and j.state = 'ready' and fairmill.level_v1(j.queue, j.priority) = v_level.number
+            and j.queue = v_level.queue and j.tenant = v_tenant
+          limit c_lane) seen
         group by seen.kind
       loop
         v_looked := v_looked + v_lane.count;

@@ -1,5 +1,5 @@
--- Children of supervisors whose worker is not alive any more: their processes ended with it, and no process is left to
--- say so. A supervisor that was only away for a while reports them again as they are.
+-- Ends children of supervisors whose worker is no longer alive: their processes ended with it, and no process is left
+-- to report it. A supervisor that was only away for a while reports them again as they are.
 -- Locks: 26 child (those that are free).
 -- Plan expected: all supervisors, of which there are few; worker and child by their primary keys.
 create or replace function fairmill.end_lost_children()
@@ -8,7 +8,8 @@ language plpgsql
 as $$
 #variable_conflict use_column
 begin
-  update fairmill.child c set state = 'terminated', running = 0, draining = false, cpu = 0, memory_bytes = 0,
+  update fairmill.child c
+  set state = 'terminated', running = 0, draining = false, cpu = 0, memory_bytes = 0,
     reason = 'its supervisor was lost', changed_at = clock_timestamp()
   where (c.supervisor, c.number) in (
     select x.supervisor, x.number from fairmill.child x

@@ -1,5 +1,5 @@
--- The kinds that have a handler somewhere: of living workers, and of pools, whose last child may have ended for want of
--- work. Null: every kind, because a living worker takes any. Part of backlog_v1.
+-- The kinds that have a handler somewhere: of living workers, and of pools, whose last child may have ended because
+-- there was no work. Null: every kind, because a living worker takes any. Part of backlog_v1.
 create or replace function fairmill.handled_kinds()
 returns text[]
 language plpgsql stable
@@ -12,10 +12,12 @@ begin
     return null;
   end if;
   return array(
-    select kind from fairmill.worker w cross join lateral unnest(w.kinds) as k (kind)
+    select kind from fairmill.worker w
+    cross join lateral unnest(w.kinds) as k (kind)
     where w.state = 'alive' and w.lease_until > v_at
     union
-    select k.kind from fairmill.pool p cross join lateral jsonb_array_elements_text(p.settings -> 'kinds') as k (kind)
+    select k.kind from fairmill.pool p
+    cross join lateral jsonb_array_elements_text(p.settings -> 'kinds') as k (kind)
     where jsonb_typeof(p.settings -> 'kinds') = 'array');
 end
 $$;

@@ -21,7 +21,7 @@ begin
   end if;
   select * into v_limit from fairmill.limit_in_force s where s.scope = limit_scope and s.name = limit_name;
   if not found
-     or v_limit.paused_at is null and v_limit.max_running is null and v_limit.rate_at is distinct from 'start' then
+    or v_limit.paused_at is null and v_limit.max_running is null and v_limit.rate_at is distinct from 'start' then
     return null;
   end if;
   if v_limit.paused_at is not null then
@@ -34,8 +34,9 @@ begin
   end if;
   if v_limit.rate_at = 'start' then
     v_rate := (
-      select r.room from fairmill.rate_room(v_meter.spent_at, v_meter.spent, v_limit.rate_limit, v_limit.rate_per_ms,
-        v_limit.rate_how, clock_timestamp()) r);
+      select r.room from fairmill.rate_room(
+        v_meter.spent_at, v_meter.spent, v_limit.rate_limit, v_limit.rate_per_ms, v_limit.rate_how,
+        clock_timestamp()) r);
   end if;
   return jsonb_build_object('room', least(v_cap, v_rate),
     'why', case when v_rate is null or v_cap <= v_rate then 'capped' else 'rate-limited' end);
