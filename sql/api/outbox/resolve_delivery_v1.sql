@@ -40,12 +40,12 @@ begin
   end if;
   update fairmill.outbox o
   set status = case when verdict = 'sent' then 'sent' else 'failed' end,
-      attempts = fairmill.add_attempt(o.attempts, jsonb_strip_nulls(jsonb_build_object(
-        'at', clock_timestamp(), 'outcome', 'resolved', 'as', verdict, 'by', coalesce(by, session_user::text), 'reason',
-          reason)))
+    attempts = fairmill.add_attempt(o.attempts, jsonb_strip_nulls(jsonb_build_object(
+      'at', clock_timestamp(), 'outcome', 'resolved', 'as', verdict, 'by', coalesce(by, session_user::text),
+      'reason', reason)))
   where o.id = message_id;
   if verdict <> 'resend' then
-    -- A message that was skipped has failed already, for those who are told.
+    -- A message that was skipped has failed already for the jobs that its channel enqueues at an end.
     if v_row.status <> 'skipped' or verdict = 'sent' then
       perform fairmill.enqueue_ends(array[message_id]);
     end if;
@@ -55,8 +55,9 @@ begin
   if v_ended_at is null then
     -- Retention has removed the job; the message is still there.
     if cardinality(fairmill.reopen_messages(array[message_id])) > 0 then
-      select m.* into v_made from fairmill.enqueue_many_v1(jsonb_build_array(fairmill.delivery_job(jsonb_build_object(
-        'channel', v_row.channel, 'tenant', v_row.tenant)) || jsonb_build_object('outbox', message_id))) m;
+      select m.* into v_made from fairmill.enqueue_many_v1(jsonb_build_array(
+        fairmill.delivery_job(jsonb_build_object('channel', v_row.channel, 'tenant', v_row.tenant))
+        || jsonb_build_object('outbox', message_id))) m;
       if v_made.id is null then
         raise exception 'a limit of channel "%" does not let the message in now', v_row.channel using errcode = 'FM010',
           detail = v_made.refused::text;

@@ -1,4 +1,4 @@
--- Closes a provider by hand: no call begins, and claims leave the jobs of kinds alone that need it.
+-- Closes a provider by hand: no call begins, and claims leave alone the jobs of kinds that need it.
 --   until  null: until open_provider_v1;  note: why, for people
 -- Result: false: there is no such provider.
 -- Locks: 28 provider (one).

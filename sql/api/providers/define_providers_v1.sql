@@ -1,5 +1,5 @@
--- Says what providers there are, and which of them kinds need. The definition that was reported last is right. State is
--- left alone.
+-- Says what providers there are, and which of them kinds need. The definition that was reported last is in force. State
+-- is left alone.
 --   providers  [{"name", "per_second", "in_flight", "timeout_ms", "breaker_rate", "breaker_calls",
 --              "breaker_window_ms", "breaker_open_ms", "currency"}, …]
 --   needs      {"kind": [["gemini", "second"], ["pixian"]], "other": null}: null takes away what was said before
@@ -28,12 +28,14 @@ begin
     currency = excluded.currency, defined_at = now()
   where (p.per_second, p.in_flight, p.timeout_ms, p.breaker_rate, p.breaker_calls, p.breaker_window_ms,
       p.breaker_open_ms, p.currency)
-    is distinct from (excluded.per_second, excluded.in_flight, excluded.timeout_ms, excluded.breaker_rate,
-      excluded.breaker_calls, excluded.breaker_window_ms, excluded.breaker_open_ms, excluded.currency);
+    is distinct from
+    (excluded.per_second, excluded.in_flight, excluded.timeout_ms, excluded.breaker_rate, excluded.breaker_calls,
+      excluded.breaker_window_ms, excluded.breaker_open_ms, excluded.currency);
   insert into fairmill.provider_need as n (kind, chains)
   select e.key, e.value from jsonb_each(needs) e where jsonb_typeof(e.value) = 'array' order by e.key
   on conflict (kind) do update set chains = excluded.chains where n.chains <> excluded.chains;
   delete from fairmill.provider_need n
-  using jsonb_each(needs) e where e.value = 'null' and n.kind = e.key;
+  using jsonb_each(needs) e
+  where e.value = 'null' and n.kind = e.key;
 end
 $$;

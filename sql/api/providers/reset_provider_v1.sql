@@ -14,9 +14,10 @@ begin
     return false;
   end if;
   perform fairmill.open_provider_v1(reset_provider_v1.provider);
-  delete from fairmill.provider_share s where s.provider = reset_provider_v1.provider
-    and not exists (select from fairmill.worker w where w.id = s.worker and w.state = 'alive'
-                      and w.lease_until > clock_timestamp());
+  delete from fairmill.provider_share s
+  where s.provider = reset_provider_v1.provider and not exists (
+    select from fairmill.worker w
+    where w.id = s.worker and w.state = 'alive' and w.lease_until > clock_timestamp());
   insert into fairmill.provider_event (provider, event) values (reset_provider_v1.provider, 'reset');
   return true;
 end

@@ -1,17 +1,17 @@
--- A worker's word with a provider's shared state: reports what its calls came to, and asks for calls that it may
+-- A worker and a provider's shared state: the worker reports what its calls came to, and asks for calls that it may
 -- begin.
 --   facts  held: calls in flight;  waiting: calls that wait for their turn;  wanted: how many may begin if there is
 --          room;  lead_ms: how long an answer takes to reach the worker, at most 50;  late: [{"of", "ms"}, …], calls
 --          that came later to their times (of, as starts has them) than the pace allows for, and by how much;
---          ok, failed: results since the last word;  limited_ms: the provider said that it takes no call for so long,
---          limited_by: how it said so;  probe, probe_no: what the probe came to (ok | failed | cut);
+--          ok, failed: results since the last report;  limited_ms: the provider said that it takes no call for this
+--          long, limited_by: how it said so;  probe, probe_no: what the probe came to (ok | failed | cut);
 --          minute: {calls, failures, limited, sum_ms, max_ms, buckets}, for the record
 -- Result: at: the time of the answer in milliseconds since 1970;  permits: how many calls the worker may have in
 --   flight, null: any number;  starts: times in milliseconds since 1970 at which a call may begin, one call each, null:
 --   at once, as far as permits go;  keep_ms: for how long permits may be used again without asking;  closed_in_ms,
 --   closed_why: no call may begin, and for how long, null: until it is opened;  probe_no: the one call that may begin
 --   is a probe;  others_wait: other workers wait;  unknown: there is no such provider, see define_providers_v1.
--- Starts have four per cent more between them than the limit allows, so that the receiver sees no more than it allows
+-- Starts are four per cent further apart than the limit asks for, so that the receiver sees no more than it allows
 -- although calls take different times to reach it.
 -- Locks: 28 provider (one), 29 provider share (after their provider), then as record_provider_minute.
 -- Plan expected: the provider and its shares by their primary keys, each share's worker by its own.
@@ -50,9 +50,8 @@ begin
   v_new := fairmill.provider_after_results(v_old, worker_id, facts, v_at);
 
   delete from fairmill.provider_share s
-  where s.provider = v_new.name and s.worker <> worker_id
-    and not exists (select from fairmill.worker w where w.id = s.worker and w.state = 'alive'
-                      and w.lease_until > v_at);
+  where s.provider = v_new.name and s.worker <> worker_id and not exists (
+    select from fairmill.worker w where w.id = s.worker and w.state = 'alive' and w.lease_until > v_at);
   select * into v_share from fairmill.provider_share s where s.provider = v_new.name and s.worker = worker_id;
   if not found then
     v_share := row(v_new.name, worker_id, 0, 0, '-infinity', '-infinity')::fairmill.provider_share;
@@ -67,8 +66,8 @@ begin
     v_probes := true;
     v_wanted := 1;
   end if;
-  select * into v_allowed from fairmill.provider_permits(v_new, v_share, v_held,
-    case when v_closed then 0 else v_wanted end, v_at);
+  select * into v_allowed from fairmill.provider_permits(
+    v_new, v_share, v_held, case when v_closed then 0 else v_wanted end, v_at);
   v_count := v_allowed.permits - v_held;
   if v_probes and v_count > 0 then
     v_new.breaker := 'half-open';
@@ -90,7 +89,8 @@ begin
     v_first := greatest(v_new.next_start_at,
       v_at + least(50, coalesce((facts ->> 'lead_ms')::float8, 0)) * interval '1 millisecond');
     -- No further ahead than this, so that what becomes known meanwhile holds for all but a few calls.
-    v_count := least(v_count, greatest(case when v_first < v_at + c_ahead then 1 else 0 end,
+    v_count := least(v_count, greatest(
+      case when v_first < v_at + c_ahead then 1 else 0 end,
       ceil(extract(epoch from v_at + c_ahead - v_first) / extract(epoch from v_gap))))::integer;
     select coalesce(jsonb_agg(extract(epoch from v_first + v_gap * n)::float8 * 1000), '[]') into v_starts
     from generate_series(0, v_count - 1) as n;
@@ -112,8 +112,9 @@ begin
   else
     insert into fairmill.provider_share as s (provider, worker, permits, waiting, turn_until, served_at)
     values (v_new.name, worker_id, v_held + v_count, v_waiting, v_share.turn_until, v_share.served_at)
-    on conflict on constraint provider_share_pkey do update set permits = excluded.permits,
-      waiting = excluded.waiting, turn_until = excluded.turn_until, served_at = excluded.served_at;
+    on conflict on constraint provider_share_pkey do update
+    set permits = excluded.permits, waiting = excluded.waiting, turn_until = excluded.turn_until,
+      served_at = excluded.served_at;
   end if;
   v_new := fairmill.provider_crowd(v_new, v_at);
   if v_new is distinct from v_old then
@@ -141,9 +142,10 @@ begin
   elsif v_allowed.others_wait and v_permits > v_held + v_count then
     -- Permits have become free here: workers that wait for them, and were served longest ago, are told by name.
     perform pg_notify('fairmill', '!provider turn ' || s.worker || ' ' || v_new.name)
-    from (select x.worker from fairmill.provider_share x
-          where x.provider = v_new.name and x.worker <> worker_id and x.waiting > 0
-          order by x.permits, x.served_at limit v_permits - v_held - v_count) s;
+    from (
+      select x.worker from fairmill.provider_share x
+      where x.provider = v_new.name and x.worker <> worker_id and x.waiting > 0
+      order by x.permits, x.served_at limit v_permits - v_held - v_count) s;
   elsif v_waiting > 0 and v_waited = 0 and v_new.in_flight is not null and v_new.per_second is null then
     -- Calls begin to wait here: another worker may have permits that it does not use.
     perform pg_notify('fairmill', '!provider wanted ' || v_new.name);

@@ -5,7 +5,7 @@ create or replace function fairmill.close_attempt(attempts jsonb, said jsonb)
 returns jsonb
 language sql immutable
 as $$
-  select case when said is null or jsonb_array_length(attempts) = 0 or attempts -> -1 ? 'outcome' then attempts else
-    jsonb_set(attempts, '{-1}', (attempts -> -1)
+  select case when said is null or jsonb_array_length(attempts) = 0 or attempts -> -1 ? 'outcome' then attempts
+    else jsonb_set(attempts, '{-1}', (attempts -> -1)
       || jsonb_strip_nulls(jsonb_build_object('outcome', said -> 'outcome', 'error', said -> 'error'))) end
 $$;

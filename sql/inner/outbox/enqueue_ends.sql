@@ -1,8 +1,8 @@
--- Enqueues what the channels of messages want to be run at their ends, in the transaction that ends them: so it is
--- enqueued once for each end, whichever session comes to write it.
+-- Enqueues the jobs that the channels of messages define for their ends, in the transaction that writes the ends: one
+-- for each end, whichever session writes it.
 --   messages  ids; the caller has just written their ends
--- Like the jobs of messages in order it passes no check at enqueue: the transaction that ends a message can do nothing
--- about a refusal, and waits for no caller.
+-- These jobs, like those of messages in order, pass no check at enqueue: the transaction that ends a message can do
+-- nothing about a refusal, and waits for no caller.
 -- Locks: none: the caller has 10 message.
 -- Plan expected: probes of the primary keys of outbox and channel_end.
 create or replace function fairmill.enqueue_ends(messages bigint[])

@@ -15,7 +15,8 @@ declare
 begin
   for v_turn in select t.tenant, t.channel, t.key from unnest(tenants, channels, keys) as t (tenant, channel, key) loop
     select o.id into v_next from fairmill.outbox o
-    where o.tenant = v_turn.tenant and o.channel = v_turn.channel and o.order_key = v_turn.key and o.waiting is not null
+    where o.tenant = v_turn.tenant and o.channel = v_turn.channel and o.order_key = v_turn.key
+      and o.waiting is not null
     order by o.id limit 1;
     continue when not found;
     select o.id into v_next from fairmill.outbox o where o.id = v_next and o.waiting is not null for update skip locked;

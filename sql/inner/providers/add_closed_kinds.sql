@@ -1,5 +1,5 @@
 -- Adds to the limits of a claim those kinds whose providers are closed or crowded. Part of claim_limited.
---   limits  as room_of_limits said;  kinds: of the claim, null: any
+--   limits  the result of room_of_limits;  kinds: of the claim, null: any
 -- Result: the same, in which such kinds have room 0, or 1 where one job may find out whether a provider is back
 --   (tries: which), why "provider", and open_in_ms.
 create or replace function fairmill.add_closed_kinds(limits jsonb, kinds text[], at timestamptz)

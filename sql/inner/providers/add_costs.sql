@@ -1,4 +1,4 @@
--- Adds what calls cost to the sums of their days, or takes it off again. Part of charge_calls_v1.
+-- Adds what calls cost to the sums of their days, or subtracts it again. Part of charge_calls_v1.
 --   changes  [{"day", "tenant", "provider", "kind", "currency", "calls", "cost"}, …];  sign: 1 or -1
 -- Locks: 30 call record (sums by their key).
 create or replace function fairmill.add_costs(changes jsonb, sign integer)
@@ -14,7 +14,7 @@ begin
   group by c.day, c.tenant, c.provider, c.kind, c.currency
   having sum(c.calls) <> 0 or sum(c.cost) <> 0
   order by c.day, c.tenant collate "C", c.provider collate "C", c.kind collate "C", c.currency collate "C"
-  on conflict on constraint provider_cost_pkey do update set calls = s.calls + excluded.calls,
-    cost = s.cost + excluded.cost;
+  on conflict on constraint provider_cost_pkey do update
+  set calls = s.calls + excluded.calls, cost = s.cost + excluded.cost;
 end
 $$;

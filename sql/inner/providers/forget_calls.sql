@@ -1,5 +1,5 @@
 -- Removes what is old of calls: figures by minute after two days, events of providers with the history, charges of
--- calls that the history no longer tells of, sums of costs after 400 days. Part of retention, in bounded portions.
+-- calls whose jobs the history no longer has, sums of costs after 400 days. Part of retention, in bounded portions.
 -- Locks: 30 call record (those that are free).
 -- Plan expected: the oldest rows by their index.
 create or replace function fairmill.forget_calls(before timestamptz, rows_max integer)

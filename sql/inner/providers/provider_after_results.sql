@@ -29,7 +29,7 @@ begin
   end if;
 
   if p.breaker = 'half-open' and p.probe_worker = worker and p.probe_no = (facts ->> 'probe_no')::bigint
-     and v_probe is not null then
+    and v_probe is not null then
     p.probe_worker := null;
     p.probe_until := null;
     p.try_until := null;
@@ -47,8 +47,8 @@ begin
       p.breaker := 'open';
       if p.closed_why = 'breaker' then
         -- A probe that was cut says nothing: another one may begin at once.
-        p.closed_until := case when v_probe = 'failed'
-          then at + p.breaker_open_ms * interval '1 millisecond' else at end;
+        p.closed_until := case
+          when v_probe = 'failed' then at + p.breaker_open_ms * interval '1 millisecond' else at end;
       end if;
     end if;
     p.breaker_at := at;
@@ -57,7 +57,7 @@ begin
   end if;
 
   if v_limited is not null and p.closed_why is distinct from 'hand'
-     and at + v_limited > coalesce(p.closed_until, '-infinity') then
+    and at + v_limited > coalesce(p.closed_until, '-infinity') then
     -- Workers whose calls were under way hear the same: that is no second event.
     if p.closed_why is distinct from 'rate-limit' or at >= p.closed_until then
       insert into fairmill.provider_event (provider, event, until, worker, detail)
@@ -69,7 +69,7 @@ begin
   end if;
 
   if p.breaker = 'closed' and p.calls + p.calls_before >= p.breaker_calls
-     and p.failures + p.failures_before >= p.breaker_rate * (p.calls + p.calls_before) then
+    and p.failures + p.failures_before >= p.breaker_rate * (p.calls + p.calls_before) then
     p.breaker := 'open';
     p.breaker_at := at;
     if p.closed_why is distinct from 'hand' then
@@ -78,8 +78,8 @@ begin
       p.closed_note := null;
     end if;
     insert into fairmill.provider_event (provider, event, until, worker, detail)
-    values (p.name, 'tripped', p.closed_until, worker, jsonb_build_object('calls', p.calls + p.calls_before,
-      'failures', p.failures + p.failures_before));
+    values (p.name, 'tripped', p.closed_until, worker,
+      jsonb_build_object('calls', p.calls + p.calls_before, 'failures', p.failures + p.failures_before));
     p.calls := 0;
     p.failures := 0;
     p.calls_before := 0;

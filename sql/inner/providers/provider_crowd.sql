@@ -15,13 +15,14 @@ begin
     return p;
   end if;
   select coalesce(sum(s.waiting), 0) as waiting, coalesce(sum(s.permits), 0) as permits into v_sums
-  from fairmill.provider_share s where s.provider = p.name;
+  from fairmill.provider_share s
+  where s.provider = p.name;
   if v_sums.permits <= p.in_flight then
     p.in_flight_before := null;
   end if;
   -- Calls that were given a time to begin wait as well.
   if v_sums.waiting + coalesce(extract(epoch from p.next_start_at - at) * p.per_second, 0)
-     > greatest(p.in_flight, ceil(p.per_second), 2) then
+    > greatest(p.in_flight, ceil(p.per_second), 2) then
     if p.crowded_until is null or p.crowded_until < at + c_time / 2 then
       p.crowded_until := at + c_time;
     end if;

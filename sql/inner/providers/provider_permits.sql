@@ -9,14 +9,15 @@ language plpgsql
 as $$
 #variable_conflict use_variable
 declare
-  v_others   record;
-  v_free     integer;
-  v_part     integer;
+  v_others record;
+  v_free   integer;
+  v_part   integer;
 begin
   select coalesce(sum(s.permits), 0)::integer as permits, count(*) filter (where s.waiting > 0) as waiting,
-      count(*) filter (where s.waiting > 0 and s.permits = 0 and s.served_at < share.served_at) as hungry
+    count(*) filter (where s.waiting > 0 and s.permits = 0 and s.served_at < share.served_at) as hungry
     into v_others
-  from fairmill.provider_share s where s.provider = p.name and s.worker <> share.worker;
+  from fairmill.provider_share s
+  where s.provider = p.name and s.worker <> share.worker;
   others_wait := v_others.waiting > 0;
   if p.in_flight is null then
     permits := held + wanted;

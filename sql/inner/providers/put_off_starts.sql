@@ -1,9 +1,9 @@
 -- By how much the next starts of a provider are put off because calls came late to theirs. Part of sync_provider_v1.
 --   late  [{"of": the start in milliseconds since 1970, "ms": how much later than the pace allows for}, …]
 --   next  the next start that is given out;  gap: between two starts
--- Calls that were given their starts together and come late together are put right by one put-off: what was put off
--- since a start was given out is what its distance to the next one is more than a multiple of the gap. That is never
--- more than was put off, so that never too little is put off now.
+-- Calls that were given their starts together and come late together are put right by one put-off. What was put off
+-- since a start was given out is the distance from it to the next one, modulo the gap. That is never more than was put
+-- off, so that never too little is put off now.
 create or replace function fairmill.put_off_starts(late jsonb, next timestamptz, gap interval)
 returns interval
 language sql immutable
