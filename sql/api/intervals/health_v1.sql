@@ -2,15 +2,14 @@
 -- beside each figure, and the worst of them.
 --   thresholds  {"tick_duration_ms": [warning, critical], "lock_contentions": […], "jobs_per_tick": […],
 --               "queue_depth": […]};
---               what is left out has the defaults 30000 and 50000, 1 and 5, 50 and 100, 100 and 500
+--               the defaults of what is left out: 30000 and 50000, 1 and 5, 50 and 100, 100 and 500
 -- Result: good below the warning, critical above the critical threshold, warning between them; contentions are a
--- warning from the first threshold on. Jobs per tick are judged of ticks alone: an interval of a busy worker has any
--- number.
+-- warning from the first threshold on. Jobs per tick are judged in the mode tick alone: an interval of a busy worker
+-- has any number.
 create or replace function fairmill.health_v1(thresholds jsonb default null)
 returns table (worker_id text, mode text, level text, tick_count bigint, avg_tick_duration_ms numeric,
   tick_duration_level text, total_lock_contentions bigint, lock_contention_level text, avg_jobs_per_tick numeric,
-  jobs_per_tick_level text,
-  queue_depth integer, queue_depth_level text, last_tick_at timestamptz)
+  jobs_per_tick_level text, queue_depth integer, queue_depth_level text, last_tick_at timestamptz)
 language plpgsql stable
 as $$
 #variable_conflict use_column
@@ -38,11 +37,11 @@ begin
       s.avg_jobs_per_tick, (array['good', 'warning', 'critical'])[1 + l.jobs],
       s.queue_depth, (array['good', 'warning', 'critical'])[1 + l.depth], s.last_tick_at
     from fairmill.worker_health_summary s
-    cross join lateral (select
-      fairmill.level_of(s.avg_tick_duration_ms, v_limits -> 'tick_duration_ms') as duration,
-      fairmill.level_of(s.total_lock_contentions, v_limits -> 'lock_contentions') as contention,
-      case when s.mode = 'tick' then fairmill.level_of(s.avg_jobs_per_tick, v_limits -> 'jobs_per_tick') end as jobs,
-      fairmill.level_of(s.queue_depth, v_limits -> 'queue_depth') as depth) l
+    cross join lateral (
+      select fairmill.level_of(s.avg_tick_duration_ms, v_limits -> 'tick_duration_ms') as duration,
+        fairmill.level_of(s.total_lock_contentions, v_limits -> 'lock_contentions') as contention,
+        case when s.mode = 'tick' then fairmill.level_of(s.avg_jobs_per_tick, v_limits -> 'jobs_per_tick') end as jobs,
+        fairmill.level_of(s.queue_depth, v_limits -> 'queue_depth') as depth) l
     order by s.worker_id;
 end
 $$;

@@ -32,7 +32,9 @@ begin
         where l.queue = q.name
         limit v_max) r),
     counted as materialized (
-      select w.name, count(*)::integer as ready, min(w.due) as oldest from waiting w group by w.name)
+      select w.name, count(*)::integer as ready, min(w.due) as oldest
+      from waiting w
+      group by w.name)
     select q.name, coalesce(c.ready, 0), coalesce(c.ready >= v_max, false),
       greatest(0, coalesce(extract(epoch from v_at - least(c.oldest, case when c.ready >= v_max then (
         select min(first.due)
@@ -43,9 +45,13 @@ begin
             and fairmill.level_v1(j.queue, j.priority) = fairmill.level_v1(q.name, l.priority) and j.queue = q.name
             and j.tenant = l.tenant
           order by j.tenant, coalesce(j.turn_no, j.id) limit 1) first) end)) * 1000, 0))::float8,
-      array(select (select count(*)::integer from waiting w where w.name = q.name and k.one ->> 'name' =
-                      case k.one ->> 'scope' when 'tenant' then w.tenant when 'kind' then w.kind else w.name end)
-            from jsonb_array_elements(coalesce(closed, '[]')) with ordinality as k (one, n) order by k.n)
+      array(
+        select (
+          select count(*)::integer from waiting w
+          where w.name = q.name and k.one ->> 'name' =
+            case k.one ->> 'scope' when 'tenant' then w.tenant when 'kind' then w.kind else w.name end)
+        from jsonb_array_elements(coalesce(closed, '[]')) with ordinality as k (one, n)
+        order by k.n)
     from unnest(v_names) as q (name) left join counted c on c.name = q.name;
 end
 $$;

@@ -35,13 +35,16 @@ begin
   end if;
   if v_depth is null or v_closed <> '[]' or look_every <= interval '0' then
     with looked as materialized (select * from fairmill.queue_depths_v1(v_names, v_closed))
-    select jsonb_object_agg(d.queue, jsonb_build_object(
+    select
+      jsonb_object_agg(d.queue, jsonb_build_object(
         'ready', d.ready, 'ready_full', d.is_full, 'oldest_ms', round(d.oldest_ms::numeric, 1))),
-      sum(d.ready),
-      (select jsonb_agg(b.jobs order by b.n) from (
-         select u.n, sum(u.jobs) as jobs
-         from looked l cross join lateral unnest(l.behind) with ordinality as u (jobs, n)
-         group by u.n) b)
+      sum(d.ready), (
+        select jsonb_agg(b.jobs order by b.n)
+        from (
+          select u.n, sum(u.jobs) as jobs
+          from looked l
+          cross join lateral unnest(l.behind) with ordinality as u (jobs, n)
+          group by u.n) b)
       into v_queues, ready, v_behind
     from looked d;
     v_depth := coalesce(v_depth, ready);
@@ -49,8 +52,8 @@ begin
   v_waits := fairmill.waits_of(
     array(select jsonb_array_elements_text(facts -> 'sample')::bigint),
     array(select jsonb_object_keys(facts -> 'kinds')), array(select jsonb_object_keys(facts -> 'tenants')),
-    array(select b.ms::float8 from jsonb_array_elements(facts -> 'buckets_ms') with ordinality as b (ms, n)
-          order by b.n));
+    array(
+      select b.ms::float8 from jsonb_array_elements(facts -> 'buckets_ms') with ordinality as b (ms, n) order by b.n));
   v_row := jsonb_populate_record(v_row, facts);
   insert into fairmill.worker_tick_metrics as m (
     worker_id, mode, tick_started_at, interval_ms, tick_duration_ms, budget_ms, jobs_claimed, jobs_processed,

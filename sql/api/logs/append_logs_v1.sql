@@ -1,5 +1,5 @@
--- Keeps lines of jobs' logs. Of a job at most lines_max and bytes_max are kept, the first ones; a last line says that
--- more were written.
+-- Stores lines of jobs' logs. Of each job the first lines are kept, at most lines_max and bytes_max; a last line says
+-- that more were written.
 --   lines  in order: [{"job": 17, "at": "2026-11-18T04:00:00Z", "level": "info", "attempt": 1,
 --          "line": {"message": "…", "fields": {}}}]
 -- Result: how many were kept. Not fenced: a line says what happened, also where the lease is lost.
@@ -31,7 +31,8 @@ begin
   kept as (
     insert into fairmill.job_log (job_id, at, level, attempt, bytes, line)
     select c.job_id, c.at, c.level, c.attempt, c.bytes, c.line from counted c
-    where c.lines_by_then < lines_max and c.bytes_by_then <= bytes_max order by c.no
+    where c.lines_by_then < lines_max and c.bytes_by_then <= bytes_max
+    order by c.no
     returning 1),
   cut as (
     insert into fairmill.job_log (job_id, at, level, attempt, bytes, line, cut)

@@ -27,25 +27,34 @@ begin
     select l.queue, l.tenant, l.kind,
       case when l.reason = 'runnable' and l.queue <> all (v_served) then 'no worker' else l.reason end,
       sum(l.jobs)::integer, bool_or(l.is_more) or exists (select from lane x where x.reason is null)
-    from lane l where l.reason is not null group by 1, 2, 3, 4
+    from lane l
+    where l.reason is not null
+    group by 1, 2, 3, 4
     union all
-    select later.queue, later.tenant, later.kind, case when later.rate_limited then 'key rate'
-        when step.kind = 'wait' then 'waiting for a signal' when step.kind = 'sleep' then 'sleeping'
-        when later.has_failed then 'retrying' else 'scheduled' end,
+    select later.queue, later.tenant, later.kind,
+      case when later.rate_limited then 'key rate' when step.kind = 'wait' then 'waiting for a signal'
+        when step.kind = 'sleep' then 'sleeping' when later.has_failed then 'retrying' else 'scheduled' end,
       count(*)::integer, sum(count(*)) over () >= c_aside
-    from (select j.id, j.queue, j.tenant, j.kind, j.rate_limited, j.lease_no > 0 as has_run,
-            coalesce((j.failures -> -1 ->> 'lease_no')::bigint = j.lease_no, false) as has_failed
-          from fairmill.job j where j.aside = 'scheduled' order by j.run_at, j.id limit c_aside) later
+    from (
+      select j.id, j.queue, j.tenant, j.kind, j.rate_limited, j.lease_no > 0 as has_run,
+        coalesce((j.failures -> -1 ->> 'lease_no')::bigint = j.lease_no, false) as has_failed
+      from fairmill.job j
+      where j.aside = 'scheduled'
+      order by j.run_at, j.id limit c_aside) later
     left join lateral (
       select s.kind from fairmill.step s
       where s.job_id = later.id and s.finished_at is null and s.signalled_at is null and s.position is not null
         and s.kind in ('sleep', 'wait') and later.has_run and not later.has_failed
       limit 1) step on true
-    where queues_wanted is null or later.queue = any (queues_wanted) group by 1, 2, 3, 4
+    where queues_wanted is null or later.queue = any (queues_wanted)
+    group by 1, 2, 3, 4
     union all
     select kept.queue, kept.tenant, kept.kind, 'key', count(*)::integer, sum(count(*)) over () >= c_aside
-    from (select j.queue, j.tenant, j.kind from fairmill.job j where j.aside = 'blocked'
-          order by j.limit_key limit c_aside) kept
-    where queues_wanted is null or kept.queue = any (queues_wanted) group by 1, 2, 3;
+    from (
+      select j.queue, j.tenant, j.kind from fairmill.job j
+      where j.aside = 'blocked'
+      order by j.limit_key limit c_aside) kept
+    where queues_wanted is null or kept.queue = any (queues_wanted)
+    group by 1, 2, 3;
 end
 $$;

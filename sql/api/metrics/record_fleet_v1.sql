@@ -1,5 +1,5 @@
--- Keeps what the fleet looks like now: one row of fleet_sample. Called once a round by the worker that evaluates
--- alerts.
+-- Records what the fleet looks like now: one row of fleet_sample. The worker that evaluates alerts calls it once a
+-- round.
 -- Result: the row's id.
 -- Locks: none but the new row's. Plan expected: backlog_by_v1; living workers by a walk of the small table.
 create or replace function fairmill.record_fleet_v1()
@@ -21,14 +21,15 @@ begin
     from worker w group by 1)
   insert into fairmill.fleet_sample as s (is_more, queues, kinds, tenants, workers)
   values (coalesce((select bool_or(w.is_more) from waiting w), false),
-    fairmill.waiting_by_name((select jsonb_agg(jsonb_build_object('name', w.queue, 'reason', w.reason, 'jobs', w.jobs))
-      from waiting w)),
-    fairmill.waiting_by_name((select jsonb_agg(jsonb_build_object('name', w.kind, 'reason', w.reason, 'jobs', w.jobs))
-      from waiting w)),
-    fairmill.waiting_by_name((select jsonb_agg(jsonb_build_object('name', w.tenant, 'reason', w.reason, 'jobs', w.jobs))
-      from waiting w)),
-    coalesce((select jsonb_object_agg(u.name,
-        jsonb_strip_nulls(jsonb_build_object('cpu', round(u.cpu::numeric, 4), 'memory', u.memory::bigint)))
+    fairmill.waiting_by_name((
+      select jsonb_agg(jsonb_build_object('name', w.queue, 'reason', w.reason, 'jobs', w.jobs)) from waiting w)),
+    fairmill.waiting_by_name((
+      select jsonb_agg(jsonb_build_object('name', w.kind, 'reason', w.reason, 'jobs', w.jobs)) from waiting w)),
+    fairmill.waiting_by_name((
+      select jsonb_agg(jsonb_build_object('name', w.tenant, 'reason', w.reason, 'jobs', w.jobs)) from waiting w)),
+    coalesce((
+      select jsonb_object_agg(u.name, jsonb_strip_nulls(
+        jsonb_build_object('cpu', round(u.cpu::numeric, 4), 'memory', u.memory::bigint)))
       from used u), '{}'))
   returning s.id into v_id;
   return v_id;

@@ -1,5 +1,5 @@
 -- Makes these the rules of retention that configs of workers declare, instead of those that were declared before. Rules
--- that were set by hand stay, and come first. The worker that starts last is right.
+-- that were set by hand stay, and come first. The rules of the worker that starts last are in force.
 --   rules  [{"kind", "state", "tenant", "keep_ms"}, …], each as set_retention_v1 takes it
 -- Result: whether something changed.
 -- Locks: none of the list: its own table, alone in its transaction.

@@ -1,9 +1,8 @@
--- What retention would remove of one partition of the history now, by rule, and removes nothing. Reads the whole
--- partition; call it for one after the other.
+-- What retention would remove of one partition of the history now, by rule; it removes nothing. Reads the whole
+-- partition: call it for one after the other.
 --   part          the partition, or null: answers with their names alone, oldest first
 --   history_keep  the general age
---   rules         other rules to try, as declare_retention_v1 takes them, instead of those that are in force; null:
---                 these
+--   rules         other rules to try, as declare_retention_v1 takes them; null: those that are in force
 -- Result: a row for each rule that jobs go by (all names null: the general age), with how many go and how many stay.
 -- Locks: none.
 create or replace function fairmill.preview_retention_v1(part text, history_keep interval default '30 days',
@@ -17,7 +16,8 @@ declare
   v_general bigint := (extract(epoch from history_keep) * 1000)::bigint;
 begin
   if part is null then
-    return query select d.part, null::text, null::text, null::text, null::bigint, null::bigint, null::bigint
+    return query
+      select d.part, null::text, null::text, null::text, null::bigint, null::bigint, null::bigint
       from fairmill.history_days() d;
     return;
   end if;

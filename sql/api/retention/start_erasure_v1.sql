@@ -1,10 +1,10 @@
--- Begins to erase what is kept of a tenant; step_erasure_v1 carries it out. Where this tenant is being erased already,
--- that goes on, and a failed one is taken up again.
+-- Begins to erase what is kept of a tenant; step_erasure_v1 carries it out. An erasure of this tenant that is under way
+-- goes on, and a failed one is taken up again.
 --   actor, reason  for the record: the reason stays, so it should name no person
 --   account        whose credits lose their name; null: none
---   cache_prefix   entries of caches whose keys begin so; null: those whose key is the tenant's name alone
---   file_prefix, storages  files whose keys begin so, in these storages: removed by the caller, who then says so with
---                  erased_files_v1
+--   cache_prefix   entries of caches whose keys begin with it; null: those whose key is the tenant's name alone
+--   file_prefix, storages  files whose keys begin with it, in these storages: removed by the caller, which then says so
+--                  with erased_files_v1
 -- The caller has the rights of the schema's owner.
 -- Result: the id of the record.
 -- Locks: 33 erasure.
@@ -23,8 +23,8 @@ begin
   end if;
   -- With the caller's rights alone: a role that may call functions must not remove what it may not touch. Asked
   -- before anything is done, because a step would fail in the middle.
-  if not pg_has_role(current_user, (select c.relowner from pg_class c
-      where c.oid = 'fairmill.credit_entry'::regclass), 'USAGE') then
+  if not pg_has_role(current_user,
+      (select c.relowner from pg_class c where c.oid = 'fairmill.credit_entry'::regclass), 'USAGE') then
     raise exception 'only the owner of the schema "fairmill" erases tenants' using errcode = '42501',
       hint = 'Connect as the role that migrates, or as a member of it.';
   end if;

@@ -1,6 +1,6 @@
--- The next step of erasing a tenant: a bounded number of blocks of one table, and the cursor, in one transaction. So a
--- step that is repeated goes on, and the process that calls it may die at any time. Two that call it at once: the
--- second is told busy.
+-- The next step of erasing a tenant: a bounded number of blocks of one table, and the cursor, in one transaction. A
+-- step that is repeated goes on from there, and the process that calls it may die at any time. Of two callers at once
+-- the second is told busy.
 -- In this order: live jobs are cancelled, those that still run after ten seconds are fenced off, then every table of
 -- erased_tables; all of it again until a whole round finds nothing. Then come the files, which the caller removes.
 -- Result: state: running (call again), waiting (call again in a while: handlers may end), files (remove them, then
@@ -28,10 +28,10 @@ begin
     raise exception 'a step looks at 1 to 100000 blocks' using errcode = 'FM001';
   end if;
   select * into v_row from fairmill.tenant_erasure e where e.id = erasure_id and e.state = 'running'
-    for update skip locked;
+  for update skip locked;
   if not found then
     select case when e.state = 'running' then 'busy' else e.state end, e.phase into state, phase
-      from fairmill.tenant_erasure e where e.id = erasure_id;
+    from fairmill.tenant_erasure e where e.id = erasure_id;
     state := coalesce(state, 'not_found');
     return;
   end if;
@@ -45,8 +45,8 @@ begin
       state := 'waiting';
       return;
     end if;
-    select * into v_step from fairmill.tenant_jobs(v_row.tenant, phase = 'fence',
-      coalesce((v_cursor ->> 'block')::bigint, 0), blocks_max);
+    select * into v_step from fairmill.tenant_jobs(
+      v_row.tenant, phase = 'fence', coalesce((v_cursor ->> 'block')::bigint, 0), blocks_max);
     begin
       if phase = 'jobs' then
         select c.changed, c.keys, c.members into v_done from fairmill.cancel_jobs(v_step.ids) c;
@@ -54,7 +54,7 @@ begin
         -- Its worker's lease is worth nothing from here on: whatever it still writes is refused.
         v_ids := array(select j.id from fairmill.job j where j.id = any (v_step.ids) order by j.id for update);
         select e.ended as changed, e.freed as keys, e.members into v_done
-          from fairmill.end_jobs(v_ids, array_fill('cancelled'::text, array[cardinality(v_ids)])) e;
+        from fairmill.end_jobs(v_ids, array_fill('cancelled'::text, array[cardinality(v_ids)])) e;
       end if;
       perform fairmill.finish_transitions(null, v_done.keys, v_done.members);
     exception when lock_not_available then
@@ -63,7 +63,8 @@ begin
     end;
     erased := v_done.changed;
     v_name := case when phase = 'jobs' then 'job' else 'job_fenced' end;
-    v_cursor := v_cursor || jsonb_build_object('found', coalesce((v_cursor ->> 'found')::bigint, 0) + erased,
+    v_cursor := v_cursor || jsonb_build_object(
+      'found', coalesce((v_cursor ->> 'found')::bigint, 0) + erased,
       'told', case when phase = 'jobs' then coalesce((v_cursor ->> 'told')::bigint, 0) + erased else 0 end,
       'block', case when v_step.is_end then 0 else coalesce((v_cursor ->> 'block')::bigint, 0) + blocks_max end);
     if v_step.is_end then
@@ -82,16 +83,17 @@ begin
       phase := 'files';
     else
       -- A day of the history may have been dropped since: then the block is not of this table.
-      v_cursor := v_cursor || jsonb_build_object('block', case when v_cursor ->> 'open' = v_table.part
-        then (v_cursor ->> 'block')::bigint else 0 end);
-      select * into v_step from fairmill.erase_blocks(v_row, v_table.part, v_table.condition, v_table.change,
-        (v_cursor ->> 'block')::bigint, blocks_max);
+      v_cursor := v_cursor || jsonb_build_object('block',
+        case when v_cursor ->> 'open' = v_table.part then (v_cursor ->> 'block')::bigint else 0 end);
+      select * into v_step from fairmill.erase_blocks(
+        v_row, v_table.part, v_table.condition, v_table.change, (v_cursor ->> 'block')::bigint, blocks_max);
       erased := v_step.erased;
       v_name := regexp_replace(v_table.part, '^job_history_.*', 'job_history');
       v_counts := v_counts || jsonb_strip_nulls(jsonb_build_object(
         'step', nullif(coalesce((v_counts ->> 'step')::bigint, 0) + v_step.steps, 0),
         'job_log', nullif(coalesce((v_counts ->> 'job_log')::bigint, 0) + v_step.lines, 0)));
-      v_cursor := v_cursor || jsonb_build_object('found', coalesce((v_cursor ->> 'found')::bigint, 0) + erased,
+      v_cursor := v_cursor || jsonb_build_object(
+        'found', coalesce((v_cursor ->> 'found')::bigint, 0) + erased,
         'table', case when v_step.is_end then v_table.part else v_cursor ->> 'table' end,
         'open', case when v_step.is_end then null else v_table.part end,
         'block', (v_cursor ->> 'block')::bigint + blocks_max);

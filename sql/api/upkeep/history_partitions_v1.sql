@@ -1,6 +1,5 @@
 -- Makes the daily partitions of the history, from today on. Rows of that day which fell into the rest partition move
--- along.
--- Runs with its owner's rights, so that workers need none to create tables.
+-- along. Runs with its owner's rights, so that workers need none to create tables.
 -- Locks: 22 partition.
 create or replace function fairmill.history_partitions_v1(days_ahead integer default 3)
 returns integer
@@ -21,7 +20,7 @@ begin
       continue when to_regclass('fairmill.' || v_name) is not null;
       execute format('create table fairmill.%I (like fairmill.job_history including defaults including constraints)',
         v_name);
-      -- Whatever the database grants by default: the way to the history is its parent table.
+      -- Takes away what the database grants by default: the way to the history is its parent table.
       execute format('revoke all on fairmill.%I from public', v_name);
       -- No row may enter the rest partition between the move and the attach.
       lock table fairmill.job_history_rest in access exclusive mode;

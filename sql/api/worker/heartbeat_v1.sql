@@ -3,8 +3,7 @@
 -- cancelled, the ids of its running jobs with a cancel request.
 -- Locks: 4 worker (the caller's own).
 create or replace function fairmill.heartbeat_v1(worker_id text, lease interval default '15 seconds',
-  stats jsonb default null,
-  out alive boolean, out cancelled bigint[])
+  stats jsonb default null, out alive boolean, out cancelled bigint[])
 language plpgsql
 as $$
 #variable_conflict use_column
@@ -14,7 +13,7 @@ begin
     stats = coalesce(heartbeat_v1.stats, w.stats)
   where w.id = worker_id and w.state = 'alive';
   alive := found;
-  cancelled := array(select j.id from fairmill.job j
-                     where j.cancel_requested_at is not null and j.worker = worker_id);
+  cancelled := array(
+    select j.id from fairmill.job j where j.cancel_requested_at is not null and j.worker = worker_id);
 end
 $$;

@@ -1,7 +1,7 @@
 -- Registers a worker incarnation. A name is used once: a second registration under the same name is refused.
 create or replace function fairmill.register_v1(worker_id text, queues text[], lease interval default '15 seconds',
-  kinds text[] default null,
-  concurrency integer default 1, host text default null, pid integer default null, version text default null)
+  kinds text[] default null, concurrency integer default 1, host text default null, pid integer default null,
+  version text default null)
 returns void
 language sql
 as $$

@@ -22,17 +22,19 @@ begin
       where j.id = i.id and j.started_at is not null
       union all
       (select h.kind, h.tenant, h.started_at, coalesce(h.run_at, h.created_at) from fairmill.job_history h
-       where h.id = i.id and h.ended_at > now() - interval '2 hours' and h.started_at is not null limit 1)) s),
+      where h.id = i.id and h.ended_at > now() - interval '2 hours' and h.started_at is not null limit 1)) s),
   bucketed as (
     select n.scope, n.name, width_bucket(w.ms, buckets_ms) as bucket, count(*)::integer as count, sum(w.ms) as ms
-    from waited w cross join lateral (values ('kinds', w.kind), ('tenants', w.tenant)) as n (scope, name)
+    from waited w
+    cross join lateral (values ('kinds', w.kind), ('tenants', w.tenant)) as n (scope, name)
     group by 1, 2, 3),
   named as (
     select b.scope, b.name, jsonb_build_object('waits', sum(b.count), 'wait_ms', round(sum(b.ms)::numeric, 1),
       'wait_hist', (
         select jsonb_agg(coalesce(x.count, 0) order by n.bucket) from generate_series(0, max(b.bucket)) as n (bucket)
         left join bucketed x on x.scope = b.scope and x.name = b.name and x.bucket = n.bucket)) as figures
-    from bucketed b group by b.scope, b.name)
+    from bucketed b
+    group by b.scope, b.name)
   select jsonb_build_object(
     'kinds', (select coalesce(jsonb_object_agg(n.name, n.figures), '{}') from named n where n.scope = 'kinds'),
     'tenants', (select coalesce(jsonb_object_agg(n.name, n.figures), '{}') from named n where n.scope = 'tenants'))

@@ -7,10 +7,12 @@ language sql immutable
 as $$
   with summed as (
     select x.name, x.reason, sum(x.jobs) as jobs, sum(sum(x.jobs)) over (partition by x.name) as sum
-    from jsonb_to_recordset(waiting) as x (name text, reason text, jobs integer) group by 1, 2),
+    from jsonb_to_recordset(waiting) as x (name text, reason text, jobs integer)
+    group by 1, 2),
   ranked as (select s.name, s.reason, s.jobs, dense_rank() over (order by s.sum desc, s.name) as no from summed s),
   listed as (
-    select case when r.no <= 50 then r.name else '' end as name, r.reason, sum(r.jobs) as jobs from ranked r
+    select case when r.no <= 50 then r.name else '' end as name, r.reason, sum(r.jobs) as jobs
+    from ranked r
     group by 1, 2),
   named as (select l.name, jsonb_object_agg(l.reason, l.jobs) as reasons from listed l group by l.name)
   select coalesce(jsonb_object_agg(n.name, n.reasons), '{}') from named n

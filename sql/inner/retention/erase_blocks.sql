@@ -5,8 +5,8 @@
 -- Locks: as remove_ended, or 10 message, or 11 tree, or those of the one table (those that are free).
 -- Plan expected: a range of ctids.
 create or replace function fairmill.erase_blocks(erasure fairmill.tenant_erasure, part text, condition text,
-  change text, from_block bigint, blocks_max integer, out erased integer, out steps integer, out lines integer,
-  out is_end boolean)
+  change text, from_block bigint, blocks_max integer,
+  out erased integer, out steps integer, out lines integer, out is_end boolean)
 language plpgsql
 as $$
 #variable_conflict use_column
@@ -16,16 +16,16 @@ declare
 begin
   steps := 0;
   lines := 0;
-  is_end := from_block + blocks_max >= pg_relation_size(format('fairmill.%I', part)::regclass)
-    / current_setting('block_size')::bigint;
+  is_end := from_block + blocks_max
+    >= pg_relation_size(format('fairmill.%I', part)::regclass) / current_setting('block_size')::bigint;
   -- Each statement names all four values, whichever it needs.
   execute format('select coalesce(array_agg(f.tid), ''{}'') from (
       select x.ctid as tid from fairmill.%I x where x.ctid >= %L::tid and x.ctid < %L::tid and (%s)
         and ($1::text, $2::text, $3::text, $4::text) is not null for update skip locked) f', part,
     format('(%s,0)', from_block), format('(%s,0)', from_block + blocks_max),
     replace(replace(replace(condition, '$1', '$1::text'), '$2', '$2::text'), '$3', '$3::text'))
-  into v_ctids using erasure.tenant, coalesce(erasure.account, ''), coalesce(erasure.cache_prefix, erasure.tenant),
-    v_name;
+  into v_ctids
+  using erasure.tenant, coalesce(erasure.account, ''), coalesce(erasure.cache_prefix, erasure.tenant), v_name;
   erased := cardinality(v_ctids);
   if erased = 0 then
     return;

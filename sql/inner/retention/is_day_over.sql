@@ -7,7 +7,8 @@ language plpgsql stable
 as $$
 #variable_conflict use_column
 begin
-  return not exists (select from fairmill.retention_rule r
+  return not exists (
+      select from fairmill.retention_rule r
       where coalesce(is_day_over.until + r.keep_ms * interval '1 millisecond' > now(), true))
     or exists (select from fairmill.retention_walk w where w.part = is_day_over.part and w.is_last and w.remaining = 0);
 end

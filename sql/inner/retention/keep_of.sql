@@ -1,6 +1,6 @@
 -- For how long ended jobs of this sort are kept: as the most specific rule says that fits; where none does, the general
--- age. Null: for ever. One that names the tenant comes before one that names the kind, that before one that names the
--- state, and one that was set by hand before one that a config declares.
+-- age. Null: for ever. A rule that names the tenant comes before one that names the kind, that before one that names
+-- the state, and one that was set by hand before one that a config declares.
 -- Locks: none.
 -- Plan expected: the few rules, by their primary key.
 create or replace function fairmill.keep_of(tenant text, kind text, state text, general_ms bigint)

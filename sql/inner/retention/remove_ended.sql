@@ -2,8 +2,8 @@
 -- another session has locked stay. Result: how many rows of the history went, and how many steps and lines with them.
 -- Locks: 7 ended job (those that are free), 9 step, 23 observation.
 -- Plan expected: the rows by their ctids; steps and lines by their primary keys.
-create or replace function fairmill.remove_ended(part text, ctids tid[], out jobs integer, out steps integer,
-  out lines integer)
+create or replace function fairmill.remove_ended(part text, ctids tid[],
+  out jobs integer, out steps integer, out lines integer)
 language plpgsql
 as $$
 #variable_conflict use_column

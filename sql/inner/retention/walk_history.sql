@@ -1,9 +1,9 @@
 -- The next step of retention by rules: looks at a few blocks of one partition of the history and removes the jobs in
--- them that were kept for long enough, with what hangs on them. Part of retention; without rules it is not called.
+-- them that were kept for long enough, with what belongs to them. Part of retention; without rules it is not called.
 -- A partition is walked once for each length of time that a rule names, from its first block to its last, when the
--- first of its jobs are that old; again after an eighth of that time while more of them become so; and a last time when
--- all have. Where a step ended is in retention_walk, so a process that dies loses nothing but the step.
---   history_keep  the general age: jobs that no rule fits. They are walked for where a rule keeps others for longer
+-- first of its jobs are that old; again after an eighth of that time while more of them reach that age; and a last time
+-- when all have. Where a step ended is in retention_walk, so a process that dies loses nothing but the step.
+--   history_keep  the general age: for jobs that no rule fits. They are walked for where a rule keeps others for longer
 -- Locks: as remove_ended. The caller has the advisory lock of upkeep: walks are changed by one session at a time.
 -- Plan expected: a range of ctids, then the rows by their ctids.
 create or replace function fairmill.walk_history(history_keep interval, blocks_max integer default 128)
@@ -23,14 +23,17 @@ declare
 begin
   with keeps as (
     select distinct r.keep_ms from fairmill.retention_rule r where r.keep_ms is not null
-    union select v_general),
-  is_long as (select exists (select from fairmill.retention_rule r
-    where coalesce(r.keep_ms > v_general, true)) as yes)
+    union
+    select v_general),
+  is_long as (
+    select exists (
+      select from fairmill.retention_rule r where coalesce(r.keep_ms > v_general, true)) as yes)
   select d.part, d.until, k.keep_ms, w.next_block, w.ended_at is null and w.part is not null as is_begun,
     coalesce(w.removed, 0) as removed, w.begun_at
-  into v_walk
+    into v_walk
   from fairmill.history_days() d
-  cross join keeps k cross join is_long l
+  cross join keeps k
+  cross join is_long l
   left join fairmill.retention_walk w on w.part = d.part and w.keep_ms = k.keep_ms
   where d.since + k.keep_ms * interval '1 millisecond' <= now()
     -- Days that are older than the general age are dropped whole where no rule keeps anything for longer.
@@ -62,8 +65,8 @@ begin
   insert into fairmill.retention_walk as w (part, keep_ms, next_block, ended_at, removed, remaining, busy, is_last)
   values (v_walk.part, v_walk.keep_ms, v_from + blocks_max, case when v_over then now() end, v_gone.jobs,
     v_seen - v_gone.jobs, cardinality(v_ctids) - v_gone.jobs, false)
-  on conflict (part, keep_ms) do update set next_block = excluded.next_block, ended_at = excluded.ended_at,
-    moved_at = now(),
+  on conflict (part, keep_ms) do update
+  set next_block = excluded.next_block, ended_at = excluded.ended_at, moved_at = now(),
     begun_at = case when v_walk.is_begun then w.begun_at else now() end,
     removed = excluded.removed + case when v_walk.is_begun then w.removed else 0 end,
     remaining = excluded.remaining + case when v_walk.is_begun then w.remaining else 0 end,

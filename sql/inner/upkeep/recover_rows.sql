@@ -8,20 +8,22 @@ language plpgsql
 as $$
 #variable_conflict use_column
 declare
-  v_at     timestamptz := clock_timestamp();
-  v_list   record;
-  v_held   bigint[] := '{}';
-  v_crash  record;
+  v_at    timestamptz := clock_timestamp();
+  v_list  record;
+  v_held  bigint[] := '{}';
+  v_crash record;
 begin
   recovered := 0;
   ended := 0;
   update fairmill.worker w set state = 'lost', ended_at = v_at, listening = false
-  where w.id = any (array(select x.id from fairmill.worker x where x.state = 'alive'
-    and x.lease_until < v_at for update skip locked));
+  where w.id = any (array(
+    select x.id from fairmill.worker x
+    where x.state = 'alive' and x.lease_until < v_at
+    for update skip locked));
 
   for v_list in
     select h.worker, h.ids from fairmill.claim_list h
-      where not exists (select from fairmill.worker w where w.id = h.worker and w.state = 'alive')
+    where not exists (select from fairmill.worker w where w.id = h.worker and w.state = 'alive')
   loop
     v_held := v_held || array(
       select j.id from fairmill.job j where j.id = any (v_list.ids) and j.worker is not distinct from v_list.worker
@@ -35,6 +37,6 @@ begin
   recovered := v_crash.recovered;
   queues := v_crash.queues;
   select e.ended, e.freed, e.members into ended, keys, members
-    from fairmill.end_jobs(v_crash.ended_ids, v_crash.states, v_crash.details, crashed => true) e;
+  from fairmill.end_jobs(v_crash.ended_ids, v_crash.states, v_crash.details, crashed => true) e;
 end
 $$;

@@ -1,8 +1,8 @@
--- Removes what is old: whole days of history by dropping their partition, rows of the rest partition, idempotency keys
--- of jobs that ended, ticks of schedules, steps of jobs that are gone, messages that were sent or given up, batches
--- that are over, unique keys whose period is over, unused meters, figures of workers, logs, entries of caches, alerts
--- that are over, and workers that are gone, in bounded portions. Never waits long for a lock: what is busy now is
--- removed by a later call. Where rules keep some jobs for another time, a step of theirs is done as well, and a day is
+-- Removes what is old, in bounded portions: whole days of history by dropping their partition, rows of the rest
+-- partition, idempotency keys of jobs that ended, ticks of schedules, steps of jobs that are gone, messages that were
+-- sent or given up, batches that are over, unique keys whose period is over, unused meters, figures of workers, logs,
+-- entries of caches, alerts that are over, and workers that are gone. Never waits long for a lock: what is locked now
+-- is removed by a later call. Where rules keep some jobs for another time, it also makes a step of theirs, and a day is
 -- dropped when no rule keeps a job of it (walk_history, is_day_over).
 -- Locks: 4 worker, 7 ended job, 9 step, 10 message, 11 tree, 14 idempotency key, 16 enqueue meter, 17 key meter, 18
 -- unique key, 23 observation, 30 call record, 31 cache entry (of each those that are free).
@@ -31,14 +31,16 @@ begin
     exception when lock_not_available then
       null;
     end;
-    if exists (select from fairmill.retention_walk w where w.ended_at is null
-        and w.moved_at > now() - interval '1 minute') then
+    if exists (
+        select from fairmill.retention_walk w
+        where w.ended_at is null and w.moved_at > now() - interval '1 minute') then
       perform set_config('fairmill.walking', 'yes', true);
     end if;
     delete from fairmill.retention_walk w where to_regclass('fairmill.' || quote_ident(w.part)) is null;
   end if;
   for v_name in
-    select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    select c.relname from pg_inherits i
+    join pg_class c on c.oid = i.inhrelid
     where i.inhparent = 'fairmill.job_history'::regclass and c.relname ~ '^job_history_\d{8}$'
       and to_date(right(c.relname, 8), 'YYYYMMDD') + 1 <= v_before
       and (not v_ruled or fairmill.is_day_over(c.relname, to_date(right(c.relname, 8), 'YYYYMMDD') + 1))
@@ -52,12 +54,12 @@ begin
     end;
   end loop;
 
-  -- An error here would undo the upkeep around it: a locked row is left out, and so is all of it while
-  -- another session makes partitions of the rest.
+  -- An error here would undo the upkeep around it: a locked row is left out, and so is all of it while another session
+  -- makes partitions of the rest.
   begin
     delete from fairmill.job_history_rest r where r.ctid = any (array(
       select x.ctid from fairmill.job_history_rest x where not v_ruled and x.ended_at < v_before
-        order by x.ended_at limit rows_max for update skip locked));
+      order by x.ended_at limit rows_max for update skip locked));
     get diagnostics v_count = row_count;
     v_removed := v_removed + v_count;
   exception when lock_not_available then
@@ -103,7 +105,7 @@ begin
     null;
   end;
 
-  -- A batch goes with everything inside it, when the outermost one was over for so long.
+  -- A batch goes with everything inside it, when the outermost one has been over for that long.
   v_removed := v_removed + fairmill.forget_batches(v_before, rows_max);
 
   -- Their keys are free from then on. A message that needs review stays until it is resolved.
@@ -115,7 +117,7 @@ begin
 
   delete from fairmill.unique_period p where p.ctid = any (array(
     select x.ctid from fairmill.unique_period x where x.expires_at <= now()
-      order by x.expires_at limit rows_max for update skip locked));
+    order by x.expires_at limit rows_max for update skip locked));
   get diagnostics v_count = row_count;
   v_removed := v_removed + v_count;
 
@@ -132,14 +134,16 @@ begin
 
   -- Entries of caches that were not asked for since.
   delete from fairmill.cache_entry e where e.ctid = any (array(
-    select x.ctid from fairmill.cache_entry x where x.fresh_until < now() - interval '1 hour'
+    select x.ctid from fairmill.cache_entry x
+    where x.fresh_until < now() - interval '1 hour'
       and coalesce(x.loading_until, '-infinity') < now() - interval '1 hour'
     order by x.fresh_until limit rows_max for update skip locked));
   get diagnostics v_count = row_count;
   v_removed := v_removed + v_count;
 
   delete from fairmill.worker w where w.id = any (array(
-    select x.id from fairmill.worker x where x.state <> 'alive' and x.ended_at < now() - interval '1 day'
+    select x.id from fairmill.worker x
+    where x.state <> 'alive' and x.ended_at < now() - interval '1 day'
       and not exists (select from fairmill.claim_list h where h.worker = x.id)
     for update skip locked));
   get diagnostics v_count = row_count;
