@@ -27,6 +27,7 @@ import { deliveryWriter } from "../outbox/delivery-mark.js";
 import { SendStore } from "../outbox/send-store.js";
 import { Desks } from "../providers/desks.js";
 import { type TickReader, tickReader } from "../schedules/tick-context.js";
+import { progressFirst } from "../steps/progress-first.js";
 import type { MustYield } from "../steps/run-steps.js";
 import type { StepKeeper } from "../steps/step.js";
 import { StepStore } from "../steps/step-store.js";
@@ -118,7 +119,7 @@ export function assembleWork(
   const progress = new ProgressKeeper(context);
   const logs = new LogKeeper(context, redactorsOf(settings.redact, definitionsOf(options)));
   const providers = new Desks(context);
-  const keeper = watchSteps(steps, context.bus);
+  const keeper = progressFirst(watchSteps(steps, context.bus), progress);
   const stores = { context, steps: keeper, nodes, tickOf, use, sends, rules, progress, logs, providers };
   const { tell } = rules;
   const jobs = new ActiveJobs(context, {

@@ -104,6 +104,18 @@ describe("a wait", () => {
     expect(await client.job(id)).toMatchObject({ attempt: 1, failures: [] });
   });
 
+  test("keeps what was reported right before it: that is what the job asks", async () => {
+    await using client = createClient({ databaseUrl: db.url });
+    const asking: Run = async (ctx) => {
+      ctx.progress({ question: "Go?" });
+      return ctx.waitFor("go");
+    };
+    await using _ = await startWorker(db.url, [handle(job, asking)]);
+    const { id } = await client.enqueue(job, {});
+    await inState(client, id, "scheduled");
+    expect((await client.job(id))?.progress).toEqual({ question: "Go?" });
+  });
+
   test("whose signal came before is over at once", async () => {
     await using client = createClient({ databaseUrl: db.url });
     const { id } = await client.enqueue(job, {});

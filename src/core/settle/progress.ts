@@ -50,6 +50,13 @@ export class ProgressKeeper implements Service {
     return this.#writing;
   }
 
+  /** Writes at once what was reported of this job, if it is not written yet. Never fails. */
+  flush({ id }: Claim): Promise<void> {
+    if (!this.#latest.has(id)) return this.#writing;
+    this.#writing = Promise.all([this.#writing, this.#write()]).then(() => {});
+    return this.#writing;
+  }
+
   /** Called once more when the loop has stopped, before jobs are settled for the last time. */
   async runOnce(): Promise<number> {
     this.#writing = this.#write();
