@@ -13,9 +13,6 @@ import {
 } from "../metrics/shares.js";
 import type { MetricsReader } from "./readers.js";
 
-/** A tenant whose jobs waited longer than this on average wanted more than it was given. */
-const WAITED_MS = 1_000;
-
 /** A question about one tenant is answered from its own figures alone: shares of others could be worked out from any sum. */
 export const fairnessReader =
   (view: Session): NonNullable<MetricsReader["fairness"]> =>
@@ -28,9 +25,9 @@ export const fairnessReader =
     const { rows: wanted, looked } = isRecorded
       ? await readDemand(view, since, until, stepMs, tenant)
       : { rows: [], looked: new Set<number>() };
-    const steps = times.map((_, step) => rows.filter((row) => row.step === step));
-    const jain = steps.map(jainOf);
-    const lanes = lanesOf(rows, wanted, times.length, looked).slice(0, tenantsMax);
+    const all = lanesOf(rows, wanted, times.length, looked);
+    const jain = times.map((_, step) => (looked.has(step) ? jainOf(all, step) : null));
+    const lanes = all.slice(0, tenantsMax);
     const waits =
       lanes.length > 0
         ? await readWaitHistograms(
@@ -43,15 +40,37 @@ export const fairnessReader =
     return {
       ...{ since: since.toISOString(), until: until.toISOString(), stepMs, times, jain },
       jainNow: jain.findLast((value) => value !== null) ?? null,
-      lanes: lanes.map((lane) => ({ ...lane, waitP95Ms: quantile(waits.get(lane.tenant) ?? null, 0.95) })),
+      lanes: lanes.map(({ runnable: _, ...lane }) => ({
+        ...lane,
+        waitP95Ms: quantile(waits.get(lane.tenant) ?? null, 0.95),
+      })),
     };
   };
 
-/** Of the tenants that waited, by weight; null where fewer than two did: then nothing was shared. */
-function jainOf(rows: readonly ServedStep[]): number | null {
-  const given = rows.filter(({ waitMs }) => (waitMs ?? 0) > WAITED_MS).map(({ served, weight }) => served / weight);
-  const squares = sum(given.map((value) => value ** 2));
-  return given.length < 2 || squares === 0 ? null : sum(given) ** 2 / (given.length * squares);
+/** A tenant had jobs left where samples of the step saw this many on average: one job at half of them. */
+const LEFT_MIN = 0.5;
+/** What is more than a share by less than this is its rounding. */
+const ROUNDING = 1e-6;
+
+interface Lane {
+  readonly served: readonly (number | null)[];
+  readonly fair: readonly (number | null)[];
+  /** Jobs that could have started, on average over the samples of each step. */
+  readonly runnable: readonly number[];
+}
+
+/**
+ * How even it was among the tenants that competed: each one's part is what it was given of its fair share, which leaves out what its own limits held back. A tenant
+ * competed that had jobs left which could have started, or was given more than its share. null: fewer than two did, so nothing was shared.
+ */
+export function jainOf(lanes: readonly Lane[], step: number): number | null {
+  const parts = lanes.flatMap(({ served, fair, runnable }) => {
+    const [given, entitled, left] = [served[step] ?? 0, fair[step] ?? 0, runnable[step] ?? 0];
+    const competed = left >= LEFT_MIN || given > entitled + ROUNDING;
+    return competed && entitled > 0 ? [given / entitled] : [];
+  });
+  const squares = sum(parts.map((value) => value ** 2));
+  return parts.length < 2 || squares === 0 ? null : sum(parts) ** 2 / (parts.length * squares);
 }
 
 interface Cell {
@@ -91,6 +110,7 @@ export function lanesOf(
         const cell = own.get(step);
         return looked.has(step) ? (cell?.runnable ?? 0) + (cell?.limited ?? 0) : null;
       }),
+      runnable: each((step) => own.get(step)?.runnable ?? 0),
       shareGiven: all > 0 ? sum(given) / all : 0,
       shareEntitled: all > 0 ? sum(entitled) / all : 0,
       limitedRatio: waited > 0 ? sum(values.map(({ limited }) => limited)) / waited : null,

@@ -69,7 +69,10 @@ export function TenantsView() {
       </Panel>
       {/* With fewer than two tenants that had to wait there is nothing to compare, and no line to draw. */}
       {fairness.data && fairness.data.times.length > 1 && fairness.data.jain.some((value) => value !== null) && (
-        <Panel title="Jain index" note="1 is perfectly fair; of tenants that had unmet demand">
+        <Panel
+          title="Jain index"
+          note="1 is perfectly fair; of tenants that competed for workers. What a tenant's own limits hold back is not counted against it."
+        >
           <TimeChart
             label="Jain index"
             height={130}
