@@ -159,3 +159,26 @@ const DEPLOYMENTS = `with started as materialized (
   where f.at >= $1 and f.at < $2 and exists (select from first other where other.at < f.at) order by f.at limit 50`;
 export const readDeployments = (db: Session, since: Date, until: Date) =>
   db.query<{ name: string; atMs: number; workers: number }>(DEPLOYMENTS, [since, until]);
+const FIRST_RECORD = `select extract(epoch from least((select min(m.tick_started_at) from fairmill.worker_tick_metrics m),
+    (select min(s.at) from fairmill.fleet_sample s)))::float8 * 1000 as ms`;
+/** A minute late, or ten where ticks may be rarer: every worker that lives, and every tick that comes in time, would have done it. */
+const OVERDUE = `select
+    exists (select from fairmill.schedule s where s.paused_at is null and s.next_at < now() - interval '1 minute') as schedules,
+    exists (select from fairmill.job j where j.aside = 'scheduled' and j.run_at < now() - interval '1 minute') as due,
+    exists (select from fairmill.worker w where w.state = 'alive' and w.lease_until < now() - interval '1 minute') as leases,
+    exists (select from fairmill.levels()) and not exists (select from fairmill.worker w where w.state = 'alive' and w.lease_until > now())
+      and not exists (select from fairmill.worker_tick_metrics m where m.tick_started_at > now() - interval '10 minutes') as waiting`;
+
+export interface Overdue {
+  readonly schedules: boolean;
+  readonly due: boolean;
+  readonly leases: boolean;
+  readonly waiting: boolean;
+}
+
+export const readOverdue = async (db: Session): Promise<Overdue> => (await db.query<Overdue>(OVERDUE))[0]!;
+
+/** When the first record was made that is kept; null: there is none. */
+export const readFirstRecord = async (db: Session): Promise<number | null> =>
+  (await db.query<{ ms: number | null }>(FIRST_RECORD))[0]!.ms;
+

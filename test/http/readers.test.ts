@@ -179,3 +179,30 @@ test("what leaves a second is counted by the time that records cover, not by the
   await db.query("update fairmill.worker_tick_metrics set tick_started_at = tick_started_at - interval '140 seconds'");
   expect(await out()).toBeCloseTo(80 / 160, 1);
 });
+
+test("the usual span is the last hour, and of a younger fleet the time since its first record, at least two minutes", async () => {
+  type Span = { since: string; until: string };
+  const minutes = async (path = "/series?name=jobs.out") => {
+    const { ask } = serverFor(db);
+    const { body } = await ask<{ items: Span[] } & Span>("viewer", "GET", path);
+    const { since, until } = body.items?.[0] ?? body;
+    return Math.round((Date.parse(until) - Date.parse(since)) / 6_000) / 10;
+  };
+  const recordedSince = (minutesAgo: number) =>
+    db.query(
+      `insert into fairmill.worker_tick_metrics (worker_id, mode, tick_started_at, interval_ms, tick_duration_ms)
+       values ('w', 'interval', now() - $1 * interval '1 minute', 10000, 10)`,
+      [minutesAgo],
+    );
+  expect(await minutes()).toBe(60);
+  await recordedSince(0.2);
+  expect(await minutes()).toBe(2);
+  await recordedSince(6.5);
+  for (const path of ["/series?name=jobs.out", "/backlog", "/time", "/fairness"]) expect(await minutes(path)).toBe(7);
+  // What is asked for is answered.
+  const since = new Date(Date.now() - 30 * 60_000).toISOString();
+  expect(await minutes(`/series?name=jobs.out&since=${since}`)).toBe(30);
+  expect(await minutes(`/series?name=jobs.out&until=${new Date().toISOString()}`)).toBe(60);
+  await recordedSince(300);
+  expect(await minutes()).toBe(60);
+});

@@ -4,29 +4,40 @@ import { now } from "../data/clock";
 import { segment } from "../data/segment";
 import { route, withQuery } from "../shell/route";
 
-const SPANS = { "5m": 300_000, "1h": 3_600_000, "6h": 21_600_000, "24h": 86_400_000, "7d": 604_800_000 } as const;
+const SPANS = {
+  "5m": 300_000,
+  "1h": 3_600_000,
+  "6h": 21_600_000,
+  "24h": 86_400_000,
+  "7d": 604_800_000,
+} as const;
 type Span = keyof typeof SPANS;
 
-/** `query` begins with & and is empty for the server's own default; since moves by whole minutes, so that answers can be kept. */
-export function useSpan(): { readonly name: Span; readonly query: string; readonly hours: number } {
+/** The server's own: an hour, or all that there is where that is less. */
+const USUAL = "auto";
+const USUAL_TITLE = "The last hour; of a younger fleet, all since its first record";
+
+/** `query` begins with & and is empty for the usual span; since moves by whole minutes, so that answers can be kept. */
+export function useSpan(): { readonly name: Span | typeof USUAL; readonly query: string } {
   const wanted = route.value.query.get("span") as Span | null;
-  const name: Span = wanted !== null && Object.hasOwn(SPANS, wanted) ? wanted : "1h";
-  if (name === "1h") return { name, query: "", hours: 1 };
-  const since = new Date(Math.floor((now.value - SPANS[name]) / MOVES_MS) * MOVES_MS).toISOString();
-  return { name, query: `&since=${segment(since)}`, hours: SPANS[name] / 3_600_000 };
+  if (wanted === null || !Object.hasOwn(SPANS, wanted)) return { name: USUAL, query: "" };
+  const since = new Date(Math.floor((now.value - SPANS[wanted]) / MOVES_MS) * MOVES_MS).toISOString();
+  return { name: wanted, query: `&since=${segment(since)}` };
 }
 
 const MOVES_MS = 60_000;
 
 export const SpanChoice = () => {
   const { name } = useSpan();
+  const choices = [USUAL, ...(Object.keys(SPANS) as Span[])] as const;
   return (
     <nav class="tabs" aria-label="Span of time">
-      {(Object.keys(SPANS) as Span[]).map((span) => (
+      {choices.map((span) => (
         <a
           key={span}
-          href={withQuery({ span: span === "1h" ? null : span })}
+          href={withQuery({ span: span === USUAL ? null : span })}
           aria-current={span === name ? "true" : undefined}
+          title={span === USUAL ? USUAL_TITLE : undefined}
         >
           {span}
         </a>

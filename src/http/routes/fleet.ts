@@ -51,7 +51,7 @@ export const fleetRoutes: readonly Route[] = [
       if (http.scaling === undefined) throw notWired("What the supervisor decides");
       const { pool, cursor } = query;
       const page = { pool, cursor, limit: limitIn(query) };
-      return { ...(await http.scaling.decisions(spanIn(query, http.clock), page)), notice: null };
+      return { ...(await http.scaling.decisions(await spanIn(query, http), page)), notice: null };
     },
   }),
   route("GET", "/scaling/pools", {

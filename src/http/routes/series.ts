@@ -37,7 +37,7 @@ export const seriesRoutes: readonly Route[] = [
     answer: figures.seriesAnswer,
     handle: together("series", async (call) =>
       metricsOf(call.http, "series")(
-        spanIn(call.query, call.http.clock),
+        await spanIn(call.query, call.http),
         scopeIn(call),
         [call.query.name].flat() as string[],
         call.query.by ?? "none",
@@ -51,7 +51,7 @@ export const seriesRoutes: readonly Route[] = [
     query: object({ ...spanQuery, ...scopeQuery }),
     answer: figures.backlogAnswer,
     handle: together("backlog", async (call) =>
-      metricsOf(call.http, "backlog")(spanIn(call.query, call.http.clock), scopeIn(call)),
+      metricsOf(call.http, "backlog")(await spanIn(call.query, call.http), scopeIn(call)),
     ),
   }),
   route("GET", "/fairness", {
@@ -61,7 +61,7 @@ export const seriesRoutes: readonly Route[] = [
     query: object({ ...spanQuery, ...scopeQuery, limit: optional(integerText(1, 50)) }),
     answer: figures.fairnessAnswer,
     handle: together("fairness", async (call) =>
-      metricsOf(call.http, "fairness")(spanIn(call.query, call.http.clock), scopeIn(call), call.query.limit ?? 20),
+      metricsOf(call.http, "fairness")(await spanIn(call.query, call.http), scopeIn(call), call.query.limit ?? 20),
     ),
   }),
   route("GET", "/time", {
@@ -71,7 +71,7 @@ export const seriesRoutes: readonly Route[] = [
     query: object({ ...spanQuery, ...scopeQuery, by: optional(oneOf("kind", "queue", "tenant")) }),
     answer: figures.timeAnswer,
     handle: together("time", async (call) =>
-      metricsOf(call.http, "time")(spanIn(call.query, call.http.clock), scopeIn(call), call.query.by ?? "kind"),
+      metricsOf(call.http, "time")(await spanIn(call.query, call.http), scopeIn(call), call.query.by ?? "kind"),
     ),
   }),
   route("GET", "/money", {
@@ -81,7 +81,7 @@ export const seriesRoutes: readonly Route[] = [
     query: object({ ...spanQuery, ...scopeQuery, by: optional(oneOf("kind", "tenant")) }),
     answer: figures.moneyAnswer,
     handle: async (call) =>
-      metricsOf(call.http, "money")(spanIn(call.query, call.http.clock), scopeIn(call), call.query.by ?? "tenant"),
+      metricsOf(call.http, "money")(await spanIn(call.query, call.http), scopeIn(call), call.query.by ?? "tenant"),
   }),
   route("GET", "/providers", {
     summary: "Providers: breakers, latency, cost",
@@ -91,7 +91,7 @@ export const seriesRoutes: readonly Route[] = [
     answer: shapes.itemsOf(figures.providerRow),
     handle: async ({ http, query }) => {
       if (http.providers === undefined) throw notWired("What providers do");
-      return { items: await http.providers.providers(spanIn(query, http.clock)) };
+      return { items: await http.providers.providers(await spanIn(query, http)) };
     },
   }),
   route("POST", "/limits/try", {
