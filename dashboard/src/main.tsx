@@ -13,12 +13,22 @@ import "./style/fleet-views.css";
 import { startLive } from "./data/live";
 import { loadSession, me, sessionProblem } from "./data/session";
 import { Failed } from "./parts/states";
+import { route } from "./shell/route";
 import { Shell } from "./shell/shell";
 import { SignIn } from "./shell/sign-in";
+import { AnswerPage } from "./views/approvals/answer-page";
 
 let live = false;
+let asked = false;
 
 function App() {
+  const [screen, token] = route.value.parts;
+  // Its token is all that it needs: the holder of a link has no session.
+  if (screen === "answer") return <AnswerPage key={token} token={token ?? ""} />;
+  if (!asked) {
+    asked = true;
+    loadSession();
+  }
   if (me.value) {
     if (!live) {
       live = true;
@@ -37,5 +47,4 @@ function App() {
   );
 }
 
-loadSession();
 render(<App />, document.getElementById("app")!);

@@ -1,9 +1,9 @@
-// Texts that only this server can have written: session cookies and tokens for one job. Signed by keys that are derived from the internal secret,
+// Texts that only this server can have written: session cookies, and tokens for one job or one question. Signed by keys that are derived from the internal secret,
 // a key for each purpose; while secrets rotate, every one of them is accepted and the first signs.
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
 import { ConfigError } from "../base/errors.js";
 
-export type Purpose = "session" | "job";
+export type Purpose = "session" | "job" | "answer";
 
 const SECRET_BYTES_MIN = 32;
 

@@ -32,6 +32,8 @@ export interface Backend extends Readers {
   readonly lists: Session;
   readonly definitions: ReadonlyMap<string, JobDefinition>;
   readonly tokens: Signer | undefined;
+  /** Signs links that answer a question. */
+  readonly answers: Signer | undefined;
   readonly links: ((job: { id: string; kind: string; tenant: string }) => readonly JobLink[]) | undefined;
   /** Takes out what must not be read; the same value where there is nothing. */
   /** What definitions and the project say must not be shown. */

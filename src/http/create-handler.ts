@@ -13,7 +13,8 @@ import { type Backend, type JobLink, LIST_MS_MAX, limited, VIEW_MS_MAX } from ".
 import { alertReader, logReader, metricsReader } from "./client-readers.js";
 import { type Credential, checkCredentials, parseCredentials, ROLES, type Role } from "./credentials.js";
 import { EventHub } from "./event-hub.js";
-import { type Caller, Gatekeeper } from "./gatekeeper.js";
+import { fleetTroubles, kept } from "./fleet-health.js";
+import { bringsToken, type Caller, Gatekeeper } from "./gatekeeper.js";
 import { createApp } from "./handler.js";
 import { providerReader } from "./provider-readers.js";
 import type { AlertReader, LogReader, MetricsReader, ProviderReader, ScalingReader } from "./readers.js";
@@ -117,11 +118,12 @@ export function createHttpHandler(options: HttpOptions = {}): HttpHandler {
     : auth === "loopback"
       ? undefined
       : [];
-  const gatekeeper = new Gatekeeper({ credentials, sessions: new Signer(secrets, "session"), tokens, clock });
+  const gatekeeper = new Gatekeeper({ credentials, sessions: new Signer(secrets, "session"), tokens, answers, clock });
   const { databaseUrl, db: pool, schema, connectionsMax, codec, offload, use } = options;
   const settings = Object.entries({ databaseUrl, db: pool, schema, connectionsMax, codec, offload, use, clock });
   const { client, context, db } = openClient(Object.fromEntries(settings.filter(([, value]) => value !== undefined)));
   const view = limited(db, VIEW_MS_MAX);
+  const answers = secrets && new Signer(secrets, "answer");
   const ending = new AbortController();
   const driving = new Map<string, Promise<unknown>>();
   const drive = (name: string, run: () => Promise<unknown>, sentence: string) => {
@@ -158,6 +160,7 @@ export function createHttpHandler(options: HttpOptions = {}): HttpHandler {
     metrics: options.metrics ?? metricsReader(view, () => clock.now(), options.creditWorth),
     alerts: options.alerts ?? alertReader(client),
     logs: options.logs ?? logReader(client),
+    answers,
     scaling: options.scaling ?? scalingReader(view),
     providers: options.providers ?? providerReader(view),
   };
@@ -166,7 +169,9 @@ export function createHttpHandler(options: HttpOptions = {}): HttpHandler {
     base,
     files: options.dashboard === false ? undefined : new StaticFiles(options.dashboard ?? DASHBOARD_FOLDER),
     authorize: async (request) =>
-      typeof auth === "function" ? visitorOf(await auth(request), gatekeeper, request) : gatekeeper.callerOf(request),
+      typeof auth === "function" && !bringsToken(request)
+        ? visitorOf(await auth(request), gatekeeper, request)
+        : gatekeeper.callerOf(request),
     // One client for all scrapes: totals count in it.
     metricsText: options.metricsText ?? (() => client.metrics.prometheus()),
     tick: options.tick,
@@ -214,7 +219,7 @@ function authOf(given: HttpOptions["auth"]): NonNullable<HttpOptions["auth"]> {
 }
 
 function visitorOf(visitor: Visitor | null, gatekeeper: Gatekeeper, request: Request): Caller | undefined {
-  // A job token is ours, even where the application knows its visitors.
+  // A job token in the address is ours, even where the application knows its visitors.
   if (visitor === null) return gatekeeper.callerOf(request);
   const { name, role, tenant } = visitor;
   const isFit = readable("auth", "auth", () => typeof name === "string" && name !== "" && ROLES.includes(role));

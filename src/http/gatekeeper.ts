@@ -1,19 +1,22 @@
 // Who asks: by bearer token, basic, session cookie or job token. Writes must come from the same origin: a cookie goes wherever the browser goes.
 import type { Clock } from "../base/clock.js";
 import type { Signer } from "../base/signing.js";
-import { readJobToken } from "../jobs/job-token.js";
+import { ANSWER_TOKEN, type AnswerGrant, readAnswerToken } from "../jobs/answer-token.js";
+import { JOB_TOKEN, readJobToken } from "../jobs/job-token.js";
 import { findCredential, type Role, type StoredCredential } from "./credentials.js";
 import { HttpProblem } from "./problem.js";
 
 /** The caller, with what it may do. */
 export interface Caller {
   readonly actor: string;
-  readonly role: Role | "job";
+  readonly role: Role | "job" | "answer";
   /** Narrowed to this tenant. */
   readonly tenant: string | undefined;
   readonly via: "none" | "cookie" | "bearer" | "basic" | "token";
   /** Of a job token: the one job. */
   readonly job?: string;
+  /** Of the link to a question: what it may answer. */
+  readonly answer?: AnswerGrant;
 }
 
 export interface GatekeeperOptions {
@@ -21,6 +24,7 @@ export interface GatekeeperOptions {
   readonly credentials: readonly StoredCredential[] | undefined;
   readonly sessions: Signer;
   readonly tokens: Signer | undefined;
+  readonly answers: Signer | undefined;
   readonly clock: Clock;
 }
 
@@ -49,7 +53,8 @@ export class Gatekeeper {
   callerOf(request: Request): Caller | undefined {
     const authorization = request.headers.get("authorization") ?? "";
     const bearer = /^bearer\s+(\S+)$/i.exec(authorization)?.[1];
-    const token = bearer?.startsWith("fmj_") ? bearer : tokenInQuery(request);
+    if (bearer?.startsWith(ANSWER_TOKEN)) return this.#byAnswerToken(bearer);
+    const token = bearer?.startsWith(JOB_TOKEN) ? bearer : tokenInQuery(request);
     if (token !== undefined) return this.#byJobToken(token);
     if (this.isOpen) return LOCAL;
     if (bearer !== undefined) return this.#bySecret(undefined, bearer, "bearer");
@@ -65,6 +70,14 @@ export class Gatekeeper {
     const { tokens, clock } = this.#options;
     const job = tokens && readJobToken(tokens, clock, token);
     return job === undefined ? undefined : { actor: "job token", role: "job", tenant: undefined, via: "token", job };
+  }
+
+  /** Only as a header: a token that may write must not stand in an address, which servers and browsers keep. */
+  #byAnswerToken(token: string): Caller | undefined {
+    const { answers, clock } = this.#options;
+    const answer = answers && readAnswerToken(answers, clock, token);
+    const actor = answer?.by === undefined ? "answer link" : `answer link of ${answer.by}`;
+    return answer && { actor, role: "answer", tenant: undefined, via: "token", answer };
   }
 
   #bySecret(name: string | undefined, secret: string, via: "bearer" | "basic" | "cookie"): Caller | undefined {
@@ -117,6 +130,10 @@ export class Gatekeeper {
     this.#failures.set(name, [...recent, nowMs].slice(-FAILURES_MAX));
   }
 }
+
+/** The request brings a token of ours: then that says who asks, whoever the application knows by its session. */
+export const bringsToken = (request: Request): boolean =>
+  new RegExp(`^bearer\\s+(${JOB_TOKEN}|${ANSWER_TOKEN})`, "i").test(request.headers.get("authorization") ?? "");
 
 const tokenInQuery = (request: Request): string | undefined =>
   new URL(request.url).searchParams.get("token") ?? undefined;

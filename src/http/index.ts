@@ -1,5 +1,6 @@
 // What an application needs of the HTTP API: `fairmill/http`.
 
+export { type AnswerToken, type AnswerTokenOptions, createAnswerToken } from "../jobs/answer-token.js";
 export { createJobToken, type JobToken, type JobTokenOptions } from "../jobs/job-token.js";
 export type { JobLink } from "./backend.js";
 export { createHttpHandler, type HttpHandler, type HttpOptions, type Visitor } from "./create-handler.js";

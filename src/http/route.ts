@@ -24,8 +24,8 @@ export interface Route {
   /** Below /api/v1, parts in braces: "/jobs/{id}". */
   readonly path: string;
   readonly summary: string;
-  /** The least role on the ladder viewer, operator, admin; "anyone": before signing in. */
-  readonly role: "anyone" | Exclude<Role, "enqueue">;
+  /** The least role on the ladder viewer, operator, admin; "anyone": before signing in; "answer": the holder of a link to a question, and no other. */
+  readonly role: "anyone" | "answer" | Exclude<Role, "enqueue">;
   /** Others that may call it: they stand beside the ladder. */
   readonly also: readonly ("enqueue" | "job")[];
   /** "own": a credential of one tenant sees its own things. "refused": it is about all tenants. */
@@ -104,7 +104,9 @@ export function refuseStranger(route: Route, caller: Caller | undefined): Caller
         headers: { "www-authenticate": 'Bearer realm="fairmill"' },
       },
     );
-  if (caller.role === "enqueue" || caller.role === "job") {
+  if (caller.role === "answer" || route.role === "answer") {
+    if (caller.role === route.role) return caller;
+  } else if (caller.role === "enqueue" || caller.role === "job") {
     if (route.also.includes(caller.role)) return caller;
   } else if (LADDER.indexOf(caller.role) >= LADDER.indexOf(route.role)) {
     if (caller.tenant === undefined || route.tenants === "own") return caller;

@@ -10,7 +10,7 @@ const membersOf = (schema: JsonSchema | undefined): string => {
 };
 
 const roleOf = ({ role, also }: Route): string =>
-  [role, ...also.map((one) => (one === "job" ? "job token" : one))].join(", ");
+  [role === "answer" ? "answer token" : role, ...also.map((one) => (one === "job" ? "job token" : one))].join(", ");
 
 export const rowOf = (route: Route): string => {
   const { method, path, tenants, query, body, summary } = route;

@@ -115,6 +115,29 @@ export const readApprovals = (
 ): Promise<{ jobId: string; name: string; kind: string; tenant: string; question: unknown }[]> =>
   db.query(APPROVALS, [tenant ?? null, after?.job ?? null, after?.name ?? null, limit]);
 
+/** The question of a token: as it stands, also when it is answered or over. */
+const QUESTION = `select j.id::text as "jobId", j.kind, j.tenant, j.progress as question, s.kind as "stepKind", s.started_at as since, s.wake_at as deadline,
+    s.signalled_at is not null as "isAnswered", s.finished_at is not null as "isOver", s.position is not null as "isAsked"
+  from fairmill.job j left join fairmill.step s on s.job_id = j.id and s.name = $2 where j.id = $1`;
+
+export interface QuestionRow {
+  readonly jobId: string;
+  readonly kind: string;
+  readonly tenant: string;
+  readonly question: unknown;
+  /** null: the job has come to no step of this name. */
+  readonly stepKind: string | null;
+  readonly since: Date | null;
+  readonly deadline: Date | null;
+  readonly isAnswered: boolean;
+  readonly isOver: boolean;
+  readonly isAsked: boolean;
+}
+
+/** undefined: the job has ended, or never was. */
+export const readQuestion = async (db: Session, job: string, signal: string): Promise<QuestionRow | undefined> =>
+  (await db.query<QuestionRow>(QUESTION, [job, signal]))[0];
+
 const NOW = `select clock_timestamp() as at,
     (select coalesce(sum(w.concurrency), 0)::integer from fairmill.worker w where w.state = 'alive' and w.lease_until > now()) as capacity,
     (select count(*)::integer from fairmill.worker w where w.state = 'alive' and w.lease_until > now()) as workers,

@@ -20,6 +20,7 @@ export interface JobToken {
   readonly expiresAt: Date;
 }
 
+export const JOB_TOKEN = "fmj_";
 const HOURS_24_MS = 24 * 3_600_000;
 
 /** Makes a token for one job. Its holder reads `GET /api/v1/jobs/{id}/public` until it expires. */
@@ -39,12 +40,12 @@ export function signJobToken(signer: Signer, clock: Clock, id: string, lifetime:
   const ms = toMs(lifetime, "for");
   if (ms < 1 || ms > HOURS_24_MS) throw new ConfigError("for", "for: a token is valid for 1 ms to 24 h.");
   const expiresMs = clock.now() + ms;
-  return { token: `fmj_${signer.sign({ job: id, exp: expiresMs })}`, expiresAt: new Date(expiresMs) };
+  return { token: `${JOB_TOKEN}${signer.sign({ job: id, exp: expiresMs })}`, expiresAt: new Date(expiresMs) };
 }
 
 /** The job that a token may read; undefined: it is none of ours, or is over. */
 export function readJobToken(signer: Signer, clock: Clock, token: string): string | undefined {
-  const content = token.startsWith("fmj_") ? signer.read(token.slice(4)) : undefined;
+  const content = token.startsWith(JOB_TOKEN) ? signer.read(token.slice(JOB_TOKEN.length)) : undefined;
   const { job, exp } = (content ?? {}) as { job?: unknown; exp?: unknown };
   return typeof job === "string" && typeof exp === "number" && exp > clock.now() ? job : undefined;
 }

@@ -42,6 +42,7 @@ const fits = {
   accountRow: true as Fits<Infer<typeof shapes.accountRow>, contract.AccountRow>,
   creditEntry: true as Fits<Infer<typeof shapes.creditEntry>, contract.CreditEntry>,
   approval: true as Fits<Infer<typeof shapes.approval>, contract.Approval>,
+  question: true as Fits<Infer<typeof shapes.question>, contract.Question>,
   auditEvent: true as Fits<Infer<typeof shapes.auditEvent>, contract.AuditEvent>,
   trial: true as Fits<Infer<typeof shapes.trial>, contract.Trial>,
   series: true as Fits<Item<Infer<typeof figures.seriesAnswer>>, contract.Series>,

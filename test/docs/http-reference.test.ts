@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ConfigError } from "fairmill";
-import { createHttpHandler, createJobToken } from "fairmill/http";
+import { createAnswerToken, createHttpHandler, createJobToken } from "fairmill/http";
 import { expect, test } from "vitest";
 import { routesTable } from "../../src/http/routes-table.js";
 import { codeIn, documentAt, repo, sectionOf, tableIn } from "./documents.js";
@@ -15,6 +15,7 @@ test("http.md has every route with its role and members; `node scripts/http-refe
 
 test.each([
   ["createHttpHandler", () => createHttpHandler({ nope: 1 } as object)],
+  ["createAnswerToken", () => createAnswerToken("1", "s", { nope: 1 } as object)],
   ["createJobToken", () => createJobToken("1", { nope: 1 } as object)],
 ])("settings.md lists exactly the settings of %s", (heading, give) => {
   const rows = tableIn(sectionOf(documentAt("docs/reference/settings.md"), heading)).flatMap(([names]) =>

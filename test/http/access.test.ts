@@ -21,6 +21,8 @@ function client() {
 const LADDER = ["viewer", "operator", "admin"];
 const mayCall = (who: Who, { role, also, tenants }: (typeof ROUTES)[number]): boolean => {
   if (role === "anyone") return true;
+  // Nobody but the holder of a link: no credential, however much it may do otherwise.
+  if (role === "answer") return false;
   if (who === "nobody") return false;
   if (who === "acmeEnqueue") return also.includes("enqueue");
   const [own, isNarrow] = who.startsWith("acme") ? [who.slice(4).toLowerCase(), true] : [who, false];
@@ -55,7 +57,7 @@ test("S8: every route is walked with every role: who may is let in, who may not 
 
 test("S8: writes need more than viewer, settings and grants need admin", () => {
   for (const { method, path, role } of ROUTES)
-    if (method !== "GET" && !path.startsWith("/session") && path !== "/limits/try")
+    if (method !== "GET" && !path.startsWith("/session") && path !== "/limits/try" && path !== "/answer")
       expect(["operator", "admin"], path).toContain(role);
   for (const { method, path, role } of ROUTES)
     if (method === "PUT" || (method === "DELETE" && path !== "/session") || path.endsWith("/grant"))

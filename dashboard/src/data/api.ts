@@ -27,6 +27,14 @@ export async function send<T>(method: "POST" | "PUT" | "DELETE", path: string, b
   return call<T>(path, { method, body: JSON.stringify(body), headers: { "content-type": "application/json" } });
 }
 
+/** As the holder of a token, whoever else this browser is signed in as. */
+export const asHolder = <T>(token: string, path: string, body?: unknown): Promise<Answer<T>> => {
+  const authorization = `Bearer ${token}`;
+  if (body === undefined) return call<T>(path, { headers: { authorization } });
+  const headers = { authorization, "content-type": "application/json" };
+  return call<T>(path, { method: "POST", body: JSON.stringify(body), headers });
+};
+
 async function call<T>(path: string, init: RequestInit): Promise<Answer<T>> {
   try {
     const response = await fetch(apiUrl(path), {

@@ -2,6 +2,7 @@
 import { openApi } from "../openapi.js";
 import { type Route, route } from "../route.js";
 import * as shapes from "../shapes.js";
+import { answerRoutes } from "./answers.js";
 import { batchRoutes } from "./batches.js";
 import { bulkRoutes } from "./bulk.js";
 import { creditRoutes } from "./credits.js";
@@ -32,6 +33,7 @@ export const ROUTES: readonly Route[] = [
   ...sessionRoutes,
   ...jobRoutes,
   ...jobActionRoutes,
+  ...answerRoutes,
   ...bulkRoutes,
   ...seriesRoutes,
   ...erasureRoutes,

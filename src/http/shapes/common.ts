@@ -9,4 +9,4 @@ export const notice = named("Notice", object({ code: oneOf("STATEMENT_LIMIT", "L
 export const pageOf = <T>(item: Schema<T>) => object({ items: list(item), next: maybe(text), notice: maybe(notice) });
 export const itemsOf = <T>(item: Schema<T>) => object({ items: list(item) });
 export const jobState = oneOf(...JOB_STATES);
-export const role = oneOf("enqueue", "viewer", "operator", "admin", "job");
+export const role = oneOf("enqueue", "viewer", "operator", "admin", "job", "answer");

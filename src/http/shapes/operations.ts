@@ -37,6 +37,21 @@ export const approval = named(
     ageMs: number,
   }),
 );
+/** As the holder of a link sees it: of a question that is over, nothing of the job. */
+export const question = named(
+  "Question",
+  object({
+    state: oneOf("open", "answered", "over"),
+    jobId: id,
+    name: text,
+    expiresAt: time,
+    kind: maybe(text),
+    tenant: maybe(text),
+    question: anyJson,
+    since: maybe(time),
+    deadline: maybe(time),
+  }),
+);
 export const scheduleRow = named(
   "ScheduleRow",
   object({

@@ -30,6 +30,18 @@ export interface Approval {
   deadline: string | null;
   ageMs: number;
 }
+/** As the holder of a link sees it. */
+export interface Question {
+  state: "open" | "answered" | "over";
+  jobId: string;
+  name: string;
+  expiresAt: string;
+  kind: string | null;
+  tenant: string | null;
+  question: unknown;
+  since: string | null;
+  deadline: string | null;
+}
 export interface ScheduleRow {
   name: string;
   cron: string;

@@ -20,6 +20,7 @@ import { Empty } from "../../parts/states";
 import { Ago, Since } from "../../parts/time";
 import { Page } from "../../shell/page";
 import { link } from "../../shell/route";
+import { splitQuestion } from "./question";
 
 export function ApprovalsView() {
   const path = `approvals${apiQuery(["tenant"])}`;
@@ -56,19 +57,8 @@ export function ApprovalsView() {
   );
 }
 
-/** Where the job said a sentence, it is the question; its other members are shown below. */
-function split(question: unknown): readonly [string | null, unknown] {
-  if (typeof question === "string") return [question, null];
-  if (typeof question === "object" && question !== null && !Array.isArray(question)) {
-    const { question: text, message, ...rest } = question as Record<string, unknown>;
-    const words = typeof text === "string" ? text : typeof message === "string" ? message : null;
-    if (words !== null) return [words, Object.keys(rest).length > 0 ? rest : null];
-  }
-  return [null, question];
-}
-
 function Question({ approval }: { approval: Approval }) {
-  const [words, rest] = split(approval.question);
+  const [words, rest] = splitQuestion(approval.question);
   const path = `jobs/${segment(approval.jobId)}`;
   const soon = approval.deadline !== null && timeOf(approval.deadline) - now.value < 3_600_000;
   const done = ({ answer }: { answer?: string }) =>
@@ -116,7 +106,7 @@ function Question({ approval }: { approval: Approval }) {
           done={done}
         />
         {may("operator") && <OtherAnswer name={approval.name} path={path} />}
-        {may("operator") && <SignedLink path={path} />}
+        {may("operator") && <SignedLink path={path} name={approval.name} />}
       </div>
     </li>
   );
@@ -157,19 +147,20 @@ function OtherAnswer({ name, path }: { name: string; path: string }) {
   );
 }
 
-/** A link that may read this one job and nothing else. */
-const SignedLink = ({ path }: { path: string }) => (
+/** For a person without a credential: it shows this question, takes one answer to it, and may nothing else. */
+const SignedLink = ({ path, name }: { path: string; name: string }) => (
   <button
     type="button"
     class="button ghost"
+    title="For a person who cannot sign in: shows this question and takes one answer, for a day"
     onClick={async () => {
-      const answer = await act<{ token: string; path: string }>(
+      const answer = await act<{ path: string }>(
         "POST",
-        `${path}/token`,
-        { for: "24h" },
-        () => "A link that reads this job for a day",
+        `${path}/answer-link`,
+        { name, for: "24h" },
+        () => "The holder of this link may answer this question, for a day",
       );
-      if (answer.ok) copyText(`${answer.value.path}?token=${answer.value.token}`);
+      if (answer.ok) copyText(new URL(answer.value.path, new URL(".", document.baseURI)).href);
     }}
   >
     <Icon name="copy" small /> Signed link
