@@ -141,8 +141,8 @@ export class AlertKeeper implements Service {
     const silences = await readSilences(tx);
     const samples = samplesOf(figures);
     const nowMs = figures.at.getTime();
-    const { rules } = this.#settings;
-    await storeRules(tx, rules);
+    const { rules, channels } = this.#settings;
+    await storeRules(tx, rules, channels);
     const rows: AlertRow[] = [];
     const changed: { rule: AlertRule; change: AlertChange; state: SubjectState | undefined }[] = [];
     for (const rule of rules) {

@@ -176,14 +176,30 @@ export async function readSilences(tx: Queryable): Promise<Silence[]> {
 export const isSilenced = (silences: readonly Silence[], rule: string, subject: string): boolean =>
   silences.some((one) => (one.rule ?? rule) === rule && (one.subject ?? subject) === subject);
 
-/** For those who only look: the rules by which the last round was evaluated. */
-export async function storeRules(tx: Queryable, rules: readonly AlertRule[]): Promise<void> {
+/** For those who only look or stand in: the rules by which the last round was evaluated, each with the channels to which changes went. */
+export async function storeRules(
+  tx: Queryable,
+  rules: readonly AlertRule[],
+  channels: readonly string[],
+): Promise<void> {
   await tx.query("delete from fairmill.alert_rule where name <> all ($1)", [rules.map(({ name }) => name)]);
   await tx.query(
     `insert into fairmill.alert_rule as r (name, settings) select x ->> 'name', x from jsonb_array_elements($1) x
      on conflict (name) do update set settings = excluded.settings, changed_at = now() where r.settings <> excluded.settings`,
-    [JSON.stringify(rules)],
+    [JSON.stringify(rules.map((rule) => ({ ...rule, channels })))],
   );
+}
+
+type StoredRule = AlertRule & { readonly channels?: readonly string[] };
+
+/** undefined: none was ever evaluated. */
+export async function readStoredRules(
+  db: Database,
+): Promise<{ readonly rules: readonly AlertRule[]; readonly channels: readonly string[] } | undefined> {
+  const rows = await db.query<{ settings: StoredRule }>("select settings from fairmill.alert_rule order by name");
+  if (rows.length === 0) return undefined;
+  const rules = rows.map(({ settings: { channels: _, ...rule } }) => ({ ...rule, only: rule.only ?? undefined }));
+  return { rules, channels: rows[0]!.settings.channels ?? [] };
 }
 
 export async function publishChange(tx: Queryable, channel: string, key: string, payload: object): Promise<void> {

@@ -5,7 +5,7 @@ import { checkJobId } from "../base/job-id.js";
 import { limitOf } from "../base/page.js";
 import { ifGiven, nameOf, oneOf, refuseUnknown } from "../base/settings.js";
 import type { Database } from "../db/database.js";
-import { ALERT, type Alert, readSilences, type Silence } from "./alert-statements.js";
+import { ALERT, type Alert, readSilences, readStoredRules, type Silence } from "./alert-statements.js";
 import type { AlertRule } from "./rule.js";
 
 export interface AlertFilter {
@@ -76,10 +76,8 @@ export class Alerts {
   /** The rules by which the fleet evaluated last; empty while no worker has. */
   rules(): Promise<AlertRule[]> {
     return this.#call(async () => {
-      const rows = await this.#db.query<{ settings: AlertRule }>(
-        "select settings from fairmill.alert_rule order by name",
-      );
-      return rows.map(({ settings }) => settings);
+      const stored = await readStoredRules(this.#db);
+      return [...(stored?.rules ?? [])];
     });
   }
 

@@ -1,4 +1,7 @@
 // The public way in: checks the settings, makes a client and what stands on it, and returns the fetch handler with its end.
+import { hostname } from "node:os";
+import { type AlertOptions, checkAlerts } from "../alerts/alert-settings.js";
+import { AlertStandIn, STAND_IN_MS } from "../alerts/stand-in.js";
 import { type Clock, checkClock, sleep, systemClock } from "../base/clock.js";
 import { ConfigError } from "../base/errors.js";
 import { checkLogger, createLogger, type Logger } from "../base/log.js";
@@ -21,6 +24,7 @@ import type { AlertReader, LogReader, MetricsReader, ProviderReader, ScalingRead
 import { readOpenBulks, runBulk, runErasure } from "./rooms.js";
 import { scalingReader } from "./scaling-reader.js";
 import { DASHBOARD_FOLDER, StaticFiles } from "./static-files.js";
+import { readOverdue } from "./view-statements.js";
 
 /** Who asks, as a function of the application says. */
 export interface Visitor {
@@ -55,6 +59,11 @@ export interface HttpOptions extends Omit<ClientOptions, "clock" | "stability" |
   readonly logs?: LogReader;
   readonly scaling?: ScalingReader;
   readonly providers?: ProviderReader;
+  /**
+   * After start(): what is evaluated while no worker and no tick evaluates alerts, where none ever did; otherwise their own rules count. false: this process
+   * stands in for none. Default: the rules out of the box.
+   */
+  readonly standIn?: AlertOptions | false;
   /** The text of GET /metrics. */
   readonly metricsText?: () => Promise<string>;
   /** POST /tick. */
@@ -67,7 +76,7 @@ export interface HttpOptions extends Omit<ClientOptions, "clock" | "stability" |
 /** A fetch handler, and what ends it. */
 export interface HttpHandler {
   (request: Request): Promise<Response>;
-  /** Goes on with bulk actions that other processes left, until it is closed. For servers that live on. */
+  /** Until it is closed, goes on with bulk actions that other processes left, and evaluates alerts while no worker does. For servers that live on. */
   readonly start: () => void;
   /** Waits for what is under way and closes the connections. */
   readonly close: () => Promise<void>;
@@ -94,6 +103,7 @@ const KNOWN: Record<keyof HttpOptions, true> = {
   logs: true,
   scaling: true,
   providers: true,
+  standIn: true,
   metricsText: true,
   tick: true,
   logger: true,
@@ -113,6 +123,7 @@ export function createHttpHandler(options: HttpOptions = {}): HttpHandler {
   checkWorth(options.creditWorth, "creditWorth");
   const auth = authOf(options.auth);
   const tokens = secrets && new Signer(secrets, "job");
+  const answers = secrets && new Signer(secrets, "answer");
   const credentials = Array.isArray(auth)
     ? checkCredentials(auth, "createHttpHandler")
     : auth === "loopback"
@@ -123,7 +134,6 @@ export function createHttpHandler(options: HttpOptions = {}): HttpHandler {
   const settings = Object.entries({ databaseUrl, db: pool, schema, connectionsMax, codec, offload, use, clock });
   const { client, context, db } = openClient(Object.fromEntries(settings.filter(([, value]) => value !== undefined)));
   const view = limited(db, VIEW_MS_MAX);
-  const answers = secrets && new Signer(secrets, "answer");
   const ending = new AbortController();
   const driving = new Map<string, Promise<unknown>>();
   const drive = (name: string, run: () => Promise<unknown>, sentence: string) => {
@@ -150,6 +160,7 @@ export function createHttpHandler(options: HttpOptions = {}): HttpHandler {
     lists: limited(db, LIST_MS_MAX),
     definitions: new Map((options.jobs ?? []).map((job) => [job.kind, job])),
     tokens,
+    answers,
     links: options.links,
     redactor: createJobRedactor(checkRedact(paths, "createHttpHandler"), options.jobs ?? []),
     redact: typeof options.redact === "function" ? options.redact : undefined,
@@ -160,7 +171,6 @@ export function createHttpHandler(options: HttpOptions = {}): HttpHandler {
     metrics: options.metrics ?? metricsReader(view, () => clock.now(), options.creditWorth),
     alerts: options.alerts ?? alertReader(client),
     logs: options.logs ?? logReader(client),
-    answers,
     scaling: options.scaling ?? scalingReader(view),
     providers: options.providers ?? providerReader(view),
   };
@@ -180,13 +190,24 @@ export function createHttpHandler(options: HttpOptions = {}): HttpHandler {
       await view.query("select 1");
       return true;
     },
+    fleetTroubles: kept(clock, async () => fleetTroubles(await readOverdue(view))),
   });
-  let looking: Promise<void> | undefined;
+  let looking: Promise<unknown> | undefined;
   const look = async () => {
     while (!ending.signal.aborted) {
       const open = await readOpenBulks(db).catch(() => []);
       for (const id of open) driveBulk(id);
       await sleep(clock, LOOK_MS, ending.signal);
+    }
+  };
+  const alerts = checkAlerts(options.standIn);
+  const identity = { id: `server ${hostname()} ${process.pid}`.slice(-200) };
+  const standIn = alerts && new AlertStandIn({ db, log: logger, clock, identity }, alerts);
+  const watch = async () => {
+    while (standIn !== undefined && !ending.signal.aborted) {
+      // Not at the start: workers that start beside it are about to.
+      await sleep(clock, STAND_IN_MS / 2, ending.signal);
+      if (!ending.signal.aborted) await standIn.runOnce();
     }
   };
   const close = async () => {
@@ -198,7 +219,7 @@ export function createHttpHandler(options: HttpOptions = {}): HttpHandler {
   };
   return Object.assign(async (request: Request) => app.fetch(request), {
     start: () => {
-      looking ??= look();
+      looking ??= Promise.all([look(), watch()]);
     },
     close,
   });

@@ -27,6 +27,8 @@ export interface AppOptions {
   readonly metricsText: (() => Promise<string>) | undefined;
   readonly tick: ((request: Request) => Promise<Response>) | undefined;
   readonly isReady: () => Promise<boolean>;
+  /** What says that nothing does the fleet's work; empty: all is well. */
+  readonly fleetTroubles: () => Promise<readonly string[]>;
 }
 
 export function createApp(options: AppOptions): Hono {
@@ -45,6 +47,13 @@ export function createApp(options: AppOptions): Hono {
         { status: isReady ? "ok" : "the database does not answer, or its schema does not fit" },
         {},
       );
+    }),
+  );
+  app.get(
+    `${base}/healthz/fleet`,
+    guarded(async () => {
+      const problems = await options.fleetTroubles().catch(() => ["the database does not answer"]);
+      return answerOf(problems.length === 0 ? 200 : 503, { status: problems.join("; ") || "ok" }, {});
     }),
   );
   app.get(

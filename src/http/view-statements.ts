@@ -174,14 +174,6 @@ const RATE_LIMITED = `select coalesce(j.rate_limited_times, 0) as times from fai
 export const readRateLimitedTimes = async (db: Session, job: string): Promise<number> =>
   (await db.query<{ times: number }>(RATE_LIMITED, [job]))[0]?.times ?? 0;
 
-/** When the first worker of each deployment started, where workers of another one had been before it. */
-const DEPLOYMENTS = `with started as materialized (
-    select coalesce(w.stats ->> 'deployment', w.version) as name, w.started_at from fairmill.worker w order by w.started_at desc limit ${LOOKED}),
-  first as (select s.name, min(s.started_at) as at, count(*)::integer as workers from started s where s.name is not null group by s.name)
-  select f.name, extract(epoch from f.at)::float8 * 1000 as "atMs", f.workers from first f
-  where f.at >= $1 and f.at < $2 and exists (select from first other where other.at < f.at) order by f.at limit 50`;
-export const readDeployments = (db: Session, since: Date, until: Date) =>
-  db.query<{ name: string; atMs: number; workers: number }>(DEPLOYMENTS, [since, until]);
 const FIRST_RECORD = `select extract(epoch from least((select min(m.tick_started_at) from fairmill.worker_tick_metrics m),
     (select min(s.at) from fairmill.fleet_sample s)))::float8 * 1000 as ms`;
 /** A minute late, or ten where ticks may be rarer: every worker that lives, and every tick that comes in time, would have done it. */
@@ -205,3 +197,11 @@ export const readOverdue = async (db: Session): Promise<Overdue> => (await db.qu
 export const readFirstRecord = async (db: Session): Promise<number | null> =>
   (await db.query<{ ms: number | null }>(FIRST_RECORD))[0]!.ms;
 
+/** When the first worker of each deployment started, where workers of another one had been before it. */
+const DEPLOYMENTS = `with started as materialized (
+    select coalesce(w.stats ->> 'deployment', w.version) as name, w.started_at from fairmill.worker w order by w.started_at desc limit ${LOOKED}),
+  first as (select s.name, min(s.started_at) as at, count(*)::integer as workers from started s where s.name is not null group by s.name)
+  select f.name, extract(epoch from f.at)::float8 * 1000 as "atMs", f.workers from first f
+  where f.at >= $1 and f.at < $2 and exists (select from first other where other.at < f.at) order by f.at limit 50`;
+export const readDeployments = (db: Session, since: Date, until: Date) =>
+  db.query<{ name: string; atMs: number; workers: number }>(DEPLOYMENTS, [since, until]);

@@ -66,6 +66,7 @@ FAIRMILL_INTERNAL_SECRET signs sessions and tokens for single jobs; with it and 
       ...(!isGuarded && { auth: "loopback" as const }),
       jobs: [...definitions.values()],
       logger,
+      ...given({ standIn: settings.alerts }),
       ...given({ tick, links, creditWorth, redact: target.isConfigBroken ? hidden : redact }),
     });
     // Beside `fairmill dev` it is a part of another command, which says so itself.
