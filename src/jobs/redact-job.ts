@@ -2,6 +2,7 @@
 // library gives an application its own data as it is.
 import type { ErrorRecord } from "../base/error-record.js";
 import { createRedactor, type Redactor, withoutSecrets } from "../base/redact.js";
+import { isStored } from "../core/job/content-reference.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
 import type { LogLine } from "../logs/log-page.js";
 import { DELIVERY_KIND } from "../outbox/delivery.js";
@@ -16,6 +17,10 @@ export interface JobRedactor {
   line(job: Pick<Job, "kind" | "payload">, line: LogLine): LogLine;
   message<Read extends Pick<MessageDetail, "channel">>(message: Read): Read;
 }
+
+/** Instead of an error of a job whose payload is not at hand: a secret of it may be in the text. */
+const NOT_FETCHED =
+  "(not shown: what of the payload must not be shown is not known here, because it lies in a storage)";
 
 /** `redact`: of the whole project. Definitions add their own. */
 export function createJobRedactor(
@@ -34,13 +39,16 @@ export function createJobRedactor(
         ...redactor.secretsIn(job.result),
         ...redactor.secretsIn(job.progress),
       ];
+      const isElsewhere = isStored(job.payload);
+      const shown = <One extends ErrorRecord | null>(error: One): One =>
+        isElsewhere && error !== null ? hideError(error, NOT_FETCHED) : withoutSecrets(error, secrets);
       return {
         ...job,
         payload: redactor.value(job.payload),
         progress: redactor.value(job.progress),
         result: redactor.value(job.result),
-        error: withoutSecrets(job.error, secrets),
-        failures: job.failures.map((failure) => ({ ...failure, error: withoutSecrets(failure.error, secrets) })),
+        error: shown(job.error),
+        failures: job.failures.map((failure) => ({ ...failure, error: shown(failure.error) })),
       };
     },
     step: ({ kind, payload }, step) => {
@@ -71,11 +79,17 @@ export function createJobRedactor(
   };
 }
 
+/** What is left of it says nothing that was in the payload. */
+const hideError = <Kept extends Pick<ErrorRecord, "name" | "message" | "code">>(
+  { name, code }: Kept,
+  text: string,
+): Kept => ({ name, message: text, ...(code !== undefined && { code }) }) as Kept;
+
 /** Shows no contents at all, but that there are some: for those who do not know what must not be shown. */
 export function hideContents(text: string): JobRedactor {
   const hidden = (value: unknown) => (value === undefined || value === null ? value : text);
-  const error = <Kept extends Pick<ErrorRecord, "name" | "message" | "code">>({ name, code }: Kept): Kept =>
-    ({ name, message: text, ...(code !== undefined && { code }) }) as Kept;
+  const error = <Kept extends Pick<ErrorRecord, "name" | "message" | "code">>(kept: Kept): Kept =>
+    hideError(kept, text);
   return {
     job: (job) => ({
       ...job,

@@ -154,6 +154,7 @@ export class RemoteRunner implements RunsJobs {
     if (message.isCompleted) run.complete();
     run.isGivenUp = message.isGivenUp;
     run.effects = receiveEffects(message.effects);
+    if (message.scrubbed !== undefined) this.#served.stores.logs.hearScrubbed(run.claim, message.scrubbed);
     this.#ends.onVerdict(decided(run, message.verdict));
     if (message.isGivenUp) this.#options.onGivenUp(child, run.claim.kind);
   }

@@ -1,7 +1,6 @@
 // Puts core and features together: how jobs are claimed, run and settled. What a process does besides, such as heartbeats and listening, is in
 // `worker.ts`; a process that does without hands claims, by this claimer or one of its own, to the same active jobs.
-import type { NodeReader } from "../batches/flow.js";
-import { FlowNodeReader } from "../batches/node-reader.js";
+import { FlowNodeReader, type NodeRows, StoredNodeRows } from "../batches/node-reader.js";
 import { Claimer } from "../core/claim/claimer.js";
 import type { RuleTeller } from "../core/enqueue/make-job.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
@@ -57,7 +56,7 @@ export interface Work {
 export interface RunStores {
   readonly context: FeatureContext;
   readonly steps: StepKeeper;
-  readonly nodes: NodeReader;
+  readonly nodes: NodeRows;
   readonly tickOf: TickReader;
   readonly use: UnitKeeper;
   readonly sends: SendStore;
@@ -112,7 +111,7 @@ export function assembleWork(
     bytesMax: settings.stepsBytesMax,
     codec,
   });
-  const nodes = new FlowNodeReader(db, { codec, contents });
+  const nodes = new StoredNodeRows(db);
   const tickOf = tickReader(db);
   const use = unitKeeper(db);
   const uses = usesOfKinds(definitionsOf(options));
@@ -125,7 +124,8 @@ export function assembleWork(
   const jobs = new ActiveJobs(context, {
     handlers: handlerTable([...(options.handlers ?? []), ...deliveries], middlewares),
     members: contextMembers({
-      ...{ clock, codec, steps: { keeper, mustYield }, nodes, tickOf, use, uses, tell, log, logs },
+      ...{ clock, codec, steps: { keeper, mustYield }, tickOf, use, uses, tell, log, logs },
+      nodes: new FlowNodeReader(nodes, { codec, contents }),
       calls: providers,
     }),
     maker: effects,

@@ -58,6 +58,8 @@ export type FromChild =
       readonly isCompleted: boolean;
       /** The handler ignored its signal, and still runs. */
       readonly isGivenUp: boolean;
+      /** What may be logged of the error's message, where secrets of the payload are in it. */
+      readonly scrubbed?: string;
     }
   | {
       readonly type: "completed";

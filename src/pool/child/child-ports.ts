@@ -1,7 +1,8 @@
 // What the runs of a child ask of the database, asked of the supervisor instead: each call is a message, each answer another one.
 
 import type { Clock } from "../../base/clock.js";
-import type { NodeReader } from "../../batches/flow.js";
+import type { NodeResult } from "../../batches/flow-statements.js";
+import type { NodeRows } from "../../batches/node-reader.js";
 import type { Claim } from "../../core/job/claim.js";
 import type { CompleterPorts } from "../../core/settle/completer.js";
 import type { Ruled } from "../../limits/limit-statements.js";
@@ -16,7 +17,7 @@ import { receiveError } from "../border/sent-errors.js";
 /** Sends a call; the claim says of which run, if of one. */
 export type Ask = (call: number, claim: Claim | undefined, port: PortName, args: readonly unknown[]) => void;
 
-export class ChildPorts implements StepKeeper, NodeReader, SendKeeper, CompleterPorts {
+export class ChildPorts implements StepKeeper, NodeRows, SendKeeper, CompleterPorts {
   readonly stepsMax: number;
   readonly #ask: Ask;
   readonly #clock: Clock;
@@ -54,13 +55,13 @@ export class ChildPorts implements StepKeeper, NodeReader, SendKeeper, Completer
   pause(claim: Claim, pause: Pause): Promise<PauseAnswer> {
     return this.#call(claim, "pauseStep", pause);
   }
-  result(claim: Claim, node: string): Promise<unknown> {
+  result(claim: Claim, node: string): Promise<NodeResult> {
     return this.#call(claim, "nodeResult", node);
   }
-  results(claim: Claim, node: string): Promise<unknown[]> {
+  results(claim: Claim, node: string): Promise<readonly NodeResult[]> {
     return this.#call(claim, "nodeResults", node);
   }
-  caller(claim: Claim): ReturnType<NodeReader["caller"]> {
+  caller(claim: Claim): ReturnType<NodeRows["caller"]> {
     return this.#call(claim, "caller");
   }
   tick(claim: Claim): Promise<Tick | undefined> {

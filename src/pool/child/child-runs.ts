@@ -4,6 +4,7 @@
 import type { Clock } from "../../base/clock.js";
 import { serializeResult } from "../../base/json-content.js";
 import type { Logger } from "../../base/log.js";
+import { FlowNodeReader } from "../../batches/node-reader.js";
 import type { Claim } from "../../core/job/claim.js";
 import type { Codec } from "../../core/job/codec.js";
 import { checkMiddlewares } from "../../core/job/middleware-list.js";
@@ -63,6 +64,7 @@ export class ChildRuns implements RunEnds {
   readonly #runner: Runner;
   readonly #ports: ChildPorts;
   readonly #contents: ContentReports;
+  readonly #logs: ChildLogs;
   readonly #log: Logger;
   readonly #runs = new Map<number, Run>();
   readonly #numbers = new Map<Claim, number>();
@@ -94,6 +96,7 @@ export class ChildRuns implements RunEnds {
         if (run !== undefined) say({ type: "log", run, level, json });
       },
     );
+    this.#logs = logs;
     const format = {
       seal: codec && resultSealer(codec, log),
       details: detailList({
@@ -120,7 +123,7 @@ export class ChildRuns implements RunEnds {
           clock,
           codec,
           steps: { keeper: this.#ports, mustYield: () => this.#mustYield },
-          nodes: this.#ports,
+          nodes: new FlowNodeReader(this.#ports, { codec, contents }),
           tickOf: (claim) => this.#ports.tick(claim),
           use: (claim, used) => this.#ports.use(claim, used),
           uses: usesOfKinds(definitions),
@@ -183,7 +186,8 @@ export class ChildRuns implements RunEnds {
     const run = this.#numbers.get(decided.claim)!;
     const { effects, isCompleted, isGivenUp } = decided;
     const verdict = this.#plain(decided.claim, decided.verdict);
-    this.#say({ type: "verdict", run, verdict, effects: sendEffects(effects), isCompleted, isGivenUp });
+    const scrubbed = this.#scrubbed(decided.claim, verdict);
+    this.#say({ type: "verdict", run, verdict, effects: sendEffects(effects), isCompleted, isGivenUp, ...scrubbed });
   }
 
   onCompleted(decided: DecidedRun, { returned }: Completion): void {
@@ -196,6 +200,14 @@ export class ChildRuns implements RunEnds {
     this.#runs.delete(run);
     this.#numbers.delete(claim);
     this.#say({ type: "over", run });
+  }
+
+  /** A payload that lies in a storage is known here alone. */
+  #scrubbed(claim: Claim, verdict: Verdict): { scrubbed: string } | undefined {
+    const message = "error" in verdict ? verdict.error?.message : undefined;
+    if (message === undefined) return undefined;
+    const scrubbed = this.#logs.scrub(claim, message);
+    return scrubbed === message ? undefined : { scrubbed };
   }
 
   /** What handlers and channels return may be anything: as JSON, as it will be kept. */
