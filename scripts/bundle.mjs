@@ -15,7 +15,15 @@ const slashed = (path) => path.split(sep).join("/");
 const STARTED = ["cli/pool-child", "core/worker/beat-thread", "pool/child/child-main", "pool/child/orphan-thread"];
 /** Of the inside: scripts and tests import them beside the entries, and must meet the same classes. */
 const SHARED = [
-  ...["base/clock", "bulk/bulk-runner", "cli/output", "cli/program", "client/client", "core/job/states"],
+  ...[
+    "base/clock",
+    "base/terminal",
+    "bulk/bulk-runner",
+    "cli/output",
+    "cli/program",
+    "client/client",
+    "core/job/states",
+  ],
   ...["core/run/runner", "db/database", "embedded/index", "embedded/run-program", "http/routes-table"],
   ...["pool/health-server", "retention/erasure-runner", "retention/erasure-statements", "verify/verify"],
 ];

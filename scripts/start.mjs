@@ -26,7 +26,7 @@ const EXAMPLES = {
   },
   "fair-lanes": async () => (await import("../examples/fair-lanes/run.mjs")).run,
 };
-/** One Ctrl-C arrives twice here: from the terminal, and from npm, which passes it on and may take its time. */
+/** One Ctrl-C arrives twice here: from the terminal, and from npm, which passes it on and may take its time. So does the end of a terminal: from the shell, and from the system. */
 const SAME_KEYPRESS_MS = 1_000;
 
 const { databaseUrl, example, stickers } = readArguments();
@@ -35,6 +35,8 @@ delete process.env.DATABASE_DIRECT_URL;
 ensureInstalled();
 ensureBuilt();
 ensureDashboard();
+const { outliveTerminal } = await import("../dist/base/terminal.js");
+outliveTerminal();
 
 const stopping = new AbortController();
 let stoppedAt = 0;
@@ -50,6 +52,9 @@ const stop = (exitCode) => () => {
 };
 process.on("SIGINT", stop(130));
 process.on("SIGTERM", stop(143));
+process.on("SIGHUP", stop(129));
+// Its reader has gone: `npm start | head`.
+process.stdout.on("error", ({ code }) => code === "EPIPE" && stop(0)());
 
 let postgres;
 try {

@@ -22,6 +22,8 @@ export function listenForKeys(
     }
   };
   input.setRawMode(true).resume().on("data", listener);
+  // Of a terminal that is closed: the signal that comes with it says so.
+  input.on("error", () => {});
   return () => {
     input.off("data", listener).setRawMode(false).pause();
   };

@@ -6,6 +6,7 @@ import { Worker as Thread } from "node:worker_threads";
 import { sleep, systemClock } from "../../base/clock.js";
 import { ShutdownError } from "../../base/errors.js";
 import { createLogger, type Logger } from "../../base/log.js";
+import { outliveTerminal } from "../../base/terminal.js";
 import { Line } from "../border/line.js";
 import type { ChildSettings, FromChild, ToChild, Vitals } from "../border/messages.js";
 import { sendError } from "../border/sent-errors.js";
@@ -77,6 +78,7 @@ export function runChild(load: () => Promise<LoadedWork>): void {
     leave(1);
   };
 
+  outliveTerminal();
   if (process.send === undefined) throw new Error("This is a part of a Fairmill supervisor, which starts it.");
   process.on("message", (batch) => line.receive(batch));
   process.on("uncaughtException", die);

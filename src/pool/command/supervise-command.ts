@@ -32,7 +32,7 @@ export const supervise = defineCommand<Flags>({
   summary: "run jobs in a pool of processes, scaled by what there is to do",
   description: `Starts child processes with the handlers of the config, claims for all of them, gives each job to one, and starts another when one dies.
 The settings stand in the config, under "worker". SIGTERM or SIGINT (Ctrl-C) lets running jobs finish within the grace of their kind; a second one ends at
-once. SIGHUP starts new processes for all children, each ready before an old one ends: after a deployment.`,
+once. SIGHUP starts new processes for all children, each ready before an old one ends: after a deployment. A terminal that is closed ends it as SIGTERM does.`,
   examples: [
     ["fairmill supervise", "as the config says: 2 to 10 processes, unless it says otherwise"],
     ["fairmill supervise --min 1 --max 4 --concurrency 5", "1 to 4 processes, each with 5 jobs at once in each queue"],
@@ -90,9 +90,10 @@ once. SIGHUP starts new processes for all children, each ready before an old one
         },
       },
     );
-    const signals = catchSignals(() => sayStopping(out));
-    const restart = () => void supervisor.restart();
-    process.on("SIGHUP", restart);
+    const signals = catchSignals(
+      () => sayStopping(out),
+      () => void supervisor.restart(),
+    );
     let failure: Error | undefined;
     let health: { readonly url: string; close(): Promise<void> } | undefined;
     const sayStarted = () => {
@@ -117,7 +118,6 @@ once. SIGHUP starts new processes for all children, each ready before an old one
       await supervisor.stop();
     } finally {
       await health?.close();
-      process.off("SIGHUP", restart);
       signals.release();
     }
     if (failure !== undefined) throw failure;
