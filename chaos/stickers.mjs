@@ -68,9 +68,10 @@ function readOptions(argv) {
 }
 
 function report({ problems, figures, strikes }) {
-  const { stickers, refunds, unknown, unknownArrived, crashes, cost } = figures;
+  const { stickers, refunds, unknown, unknownArrived, cutWithinMs, crashes, cost } = figures;
   return [
     `${stickers} stickers arrived, ${refunds} users were refunded; ${unknown} answers are unknown, ${unknownArrived} of them had arrived; ${cost} USD of calls`,
+    ...(unknown > 0 ? [`each of the unknown sends had begun at most ${cutWithinMs} ms before a strike`] : []),
     `killed: ${strikes.children} workers, ${strikes.supervisors} supervisors; PostgreSQL crashed ${strikes.crashes} times; ${crashes} runs of jobs were lost`,
     ...(problems.length === 0 ? ["No problems."] : problems.map((problem) => `PROBLEM ${problem}`)),
   ].join("\n");

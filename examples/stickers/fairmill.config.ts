@@ -5,11 +5,18 @@ import { packHandlers } from "./packs.js";
 import { createParts } from "./parts.js";
 import { refundHandler } from "./refunds.js";
 import { readSettings } from "./settings.js";
+import { sweepHandler } from "./sweep-files.js";
 
 const parts = createParts(readSettings());
 
 export default defineConfig({
-  handlers: [stickerHandler(parts), apologyHandler(parts), ...packHandlers(parts), refundHandler(parts)],
+  handlers: [
+    stickerHandler(parts),
+    apologyHandler(parts),
+    refundHandler(parts),
+    ...packHandlers(parts),
+    sweepHandler(parts),
+  ],
   channels: [parts.telegram],
   queues: { stickers: { concurrency: 6 }, packs: { concurrency: 2 }, outbox: { concurrency: 10 } },
   // Two processes at least. One more when people would wait for longer than five seconds to be drawn for.

@@ -1,5 +1,5 @@
 // The kinds of jobs, shared by the process that takes updates and the workers that draw.
-import { defineJob, exponential } from "fairmill";
+import { defineJob, exponential, type MessageEnd } from "fairmill";
 import { z } from "zod";
 import { gemini, geminiTokens, PICTURE_TOKENS } from "./providers.js";
 
@@ -49,9 +49,8 @@ export const drawPackSticker = defineJob<{ pack: string; creature: string; mood:
   timeout: "2m",
 });
 
-/** Looks for stickers that certainly did not arrive, and gives their credits back. */
-export const refundUndelivered = defineJob<Record<string, never>>({
-  kind: "sticker.refund",
-  queue: "packs",
-  unique: {},
-});
+/** A message to Telegram has its end: `telegramChannel` names this kind. */
+export const messageEnded = defineJob<MessageEnd>({ kind: "message.ended", queue: "outbox" });
+
+/** Removes files that are old. */
+export const sweepFiles = defineJob<Record<string, never>>({ kind: "files.sweep", queue: "packs", timeout: "1h" });

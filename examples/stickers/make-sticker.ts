@@ -6,6 +6,9 @@ import { apologise, makeSticker } from "./jobs.js";
 import type { Parts } from "./parts.js";
 import { apologyFor } from "./refusal-words.js";
 
+/** One message for each job. */
+export const stickerMessageKey = (job: string): string => `sticker-${job}`;
+
 export const stickerHandler = (parts: Parts): Handler =>
   handle(makeSticker, async (ctx) => {
     const { chat, words } = ctx.input;
@@ -18,8 +21,8 @@ export const stickerHandler = (parts: Parts): Handler =>
     // A second behind the last line in the chat. Stored with the end of this job, together with the capture of the credit: both or neither, however often the handler runs.
     await ctx.publish(
       parts.telegram,
-      { chat, sticker: drawn.key, job: ctx.id },
-      { idempotencyKey: `sticker-${ctx.id}`, delay: status.restMs },
+      { chat, sticker: drawn.key },
+      { idempotencyKey: stickerMessageKey(ctx.id), delay: status.restMs },
     );
     return drawn;
   });

@@ -1,12 +1,14 @@
 // The pack of the night: a schedule starts a flow, which draws one creature in all its moods side by side, and whose last node sends one message with all
 // of them. A tick and its flow are one transaction, so that no crash makes two packs of one night.
-import { defineFlow, type FlowDefinition, type Handler, handle, handleFlow } from "fairmill";
+import { type Client, defineFlow, type FlowDefinition, type Handler, handle, handleFlow } from "fairmill";
 import { drawSticker, fileOf } from "./draw-sticker.js";
 import { drawPackSticker } from "./jobs.js";
 import type { Parts } from "./parts.js";
 import { makeSheet } from "./sticker-sheet.js";
 
 export const PACK_SCHEDULE = "nightly pack";
+/** A tenant of their own, with a lane and a budget of its own: packs never delay a community. */
+const PACKS = "packs";
 const CREATURES = ["cat", "bear", "bunny", "fox", "frog", "ghost"] as const;
 
 interface Pack {
@@ -49,6 +51,10 @@ export const packHandlers = (parts: Parts): Handler[] => [
   }),
 ];
 
+/** What packs may cost in a day: from `soft` on the cheaper model draws first, and at `hard` no further picture is begun until the next day. */
+export const limitPacks = (client: Client): Promise<void> =>
+  client.budgets.set({ tenant: PACKS, per: "day", soft: 3, hard: 5 });
+
 /** Declared at every start; the same again changes nothing. */
 export const schedulePacks = (parts: Parts): Promise<unknown> =>
   parts.client.schedules.set(PACK_SCHEDULE, {
@@ -56,5 +62,5 @@ export const schedulePacks = (parts: Parts): Promise<unknown> =>
     timezone: "UTC",
     flow: packFlow(parts),
     input: { chat: parts.settings.packChat },
-    tenant: "packs",
+    tenant: PACKS,
   });

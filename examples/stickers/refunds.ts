@@ -1,38 +1,15 @@
-// Gives credits back for stickers that were made and certainly could not be delivered: the user has blocked the bot, the chat is gone. A
-// message that is `unknown` is not among them: it may have arrived. When a person resolves it as `failed`, the next look refunds it.
-import { type Client, type Handler, handle } from "fairmill";
-import { refundUndelivered } from "./jobs.js";
+// Gives the credit back for a sticker that was made and certainly could not be delivered: the user has blocked the bot, the chat is gone. The outbox enqueues this job
+// when a message has its end. One that ends as `unknown` may have arrived, so nothing is given back; when a person resolves it as `failed`, that is its second end.
+import { type Handler, handle } from "fairmill";
+import { messageEnded } from "./jobs.js";
+import { stickerMessageKey } from "./make-sticker.js";
 import type { Parts } from "./parts.js";
-import type { TelegramMessage } from "./telegram-channel.js";
 
-const PAGE = 100;
-/** A look goes no further back than this; a refund is repeated without effect, so looks may overlap. */
-const MESSAGES_MAX = 1_000;
-
-export const refundHandler = ({ client, telegram }: Parts): Handler =>
-  handle(refundUndelivered, async () => {
-    let refunded = 0;
-    let before: string | undefined;
-    for (let seen = 0; seen < MESSAGES_MAX; seen += PAGE) {
-      const page = await client.outbox.list({
-        channel: telegram.name,
-        status: "failed",
-        limit: PAGE,
-        ...(before && { before }),
-      });
-      for (const { id } of page) {
-        const payload = (await client.outbox.get(id))?.payload as TelegramMessage | undefined;
-        if (!payload || !("sticker" in payload) || payload.job === undefined) continue;
-        const reason = "the sticker could not be delivered";
-        // Once for each job, however often it is asked for.
-        const { isNew } = await client.credits.refund(payload.job, { reason });
-        if (isNew) refunded++;
-      }
-      before = page.at(-1)?.id;
-      if (page.length < PAGE) break;
-    }
-    return { refunded };
+export const refundHandler = ({ client }: Parts): Handler =>
+  handle(messageEnded, async ({ input: { outcome, idempotencyKey, reference: job } }) => {
+    const isSticker = job !== null && idempotencyKey === stickerMessageKey(job);
+    if (outcome !== "failed" || !isSticker) return { refunded: 0 };
+    // Once for each job, however often it is asked for.
+    const { isNew } = await client.credits.refund(job, { reason: "the sticker could not be delivered" });
+    return { refunded: isNew ? 1 : 0 };
   });
-
-export const scheduleRefunds = (client: Client): Promise<unknown> =>
-  client.schedules.set("refunds", { cron: "* * * * *", job: refundUndelivered, input: {}, missed: "once" });

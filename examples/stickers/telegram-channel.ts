@@ -6,11 +6,12 @@ import type { Storage } from "fairmill/storage";
 import { type Api, GrammyError, HttpError, InputFile } from "grammy";
 import { z } from "zod";
 import { fileOf } from "./draw-sticker.js";
+import { messageEnded } from "./jobs.js";
 
-/** A text, or a sticker by its key in the storage. `job`: the one that drew it, whose credit is given back where it cannot be delivered. */
+/** A text, or a sticker by its key in the storage. */
 const message = z.union([
   z.object({ chat: z.number(), text: z.string() }),
-  z.object({ chat: z.number(), sticker: z.string(), job: z.string().optional() }),
+  z.object({ chat: z.number(), sticker: z.string() }),
 ]);
 export type TelegramMessage = z.infer<typeof message>;
 export type TelegramChannel = Channel<TelegramMessage>;
@@ -25,6 +26,7 @@ export const telegramChannel = (api: Api, storage: Storage): TelegramChannel =>
     limits: { rate: { limit: 1, per: "1s" } },
     retry: { attempts: 8, backoff: exponential({ base: "1s", cap: "1m" }) },
     timeout: "30s",
+    onEnd: messageEnded,
     send: async (given) => {
       // What is missing here was never sent: that is certain.
       const sticker =

@@ -16,6 +16,7 @@ import type { GeminiSimulator } from "../../examples/stickers/simulators/gemini.
 import type { PixianSimulator } from "../../examples/stickers/simulators/pixian.js";
 import type { ChatMessage, TelegramSimulator } from "../../examples/stickers/simulators/telegram.js";
 import { type Update, userSays } from "../../examples/stickers/simulators/updates.js";
+import { sweepHandler } from "../../examples/stickers/sweep-files.js";
 import { startWebhookServer, type WebhookServer } from "../../examples/stickers/webhook-server.js";
 import { endAfterTest } from "../support/leftovers.js";
 import { waitUntil } from "../support/wait.js";
@@ -81,7 +82,10 @@ export async function startBot(databaseUrl: string): Promise<BotRig> {
     webhook,
     brings: (update) => telegram.userWrites(update),
     startWorker: async () => {
-      const handlers = [stickerHandler(parts), apologyHandler(parts), ...packHandlers(parts), refundHandler(parts)];
+      const handlers = [
+        ...[stickerHandler(parts), apologyHandler(parts), refundHandler(parts), sweepHandler(parts)],
+        ...packHandlers(parts),
+      ];
       const worker = createWorker({ databaseUrl, handlers, channels: [parts.telegram], logger: silentLogger });
       workers.push(worker);
       await worker.start();

@@ -1,11 +1,13 @@
 // Services that fail: work goes on by the fallback, or the credit goes back and the user is told, once.
+import { utimes } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { makeSticker } from "../../examples/stickers/jobs.js";
-import { PACK_SCHEDULE, schedulePacks } from "../../examples/stickers/packs.js";
-import { gemini, secondModel } from "../../examples/stickers/providers.js";
-import { scheduleRefunds } from "../../examples/stickers/refunds.js";
+import { makeSticker, messageEnded } from "../../examples/stickers/jobs.js";
+import { limitPacks, PACK_SCHEDULE, schedulePacks } from "../../examples/stickers/packs.js";
+import { gemini, pixian, secondModel } from "../../examples/stickers/providers.js";
 import { retryDelayOf } from "../../examples/stickers/service-answer.js";
 import { userSays } from "../../examples/stickers/simulators/updates.js";
+import { scheduleSweep } from "../../examples/stickers/sweep-files.js";
 import { useDatabase } from "../support/database.js";
 import { waitUntil } from "../support/wait.js";
 import { type BotRig, startBot } from "./bot-rig.js";
@@ -95,18 +97,37 @@ test("a sticker for a user who has blocked the bot is given back, once", async (
     "a failed message",
     async () => (await bot.parts.client.outbox.list({ status: "failed" })).length === 1,
   );
-  expect(await bot.balance(1)).toEqual({ available: 2, reserved: 0 });
-  await scheduleRefunds(bot.parts.client);
-  for (const refunded of [1, 0]) {
-    const { id } = await bot.parts.client.schedules.run("refunds");
-    expect(await bot.parts.client.result(id)).toEqual({ refunded });
-  }
+  const [message] = await bot.parts.client.outbox.list({ status: "failed" });
+  const [end] = await waitUntil("the job that its end enqueued", async () => {
+    const jobs = await bot.parts.client.jobs.list({ kind: messageEnded.kind, state: "done" });
+    const its = jobs.filter(({ payload }) => (payload as { messageId: string }).messageId === message!.id);
+    return its.length > 0 ? its : undefined;
+  });
+  expect(end!.result).toEqual({ refunded: 1 });
+  expect(await bot.balance(1)).toEqual({ available: 3, reserved: 0 });
+  // The same end once more gives nothing back.
+  const { id } = await bot.parts.client.jobs.rerun(end!.id);
+  expect(await bot.parts.client.result(id)).toEqual({ refunded: 0 });
   expect(await bot.balance(1)).toEqual({ available: 3, reserved: 0 });
 });
 
-test("the pack of the night is one message with all moods", async () => {
+test("files are kept for a month, and younger ones are left alone", async () => {
   const bot = await startBot(db.url);
   await bot.startWorker();
+  const { storage, client, settings } = bot.parts;
+  for (const key of ["cats/1.webp", "packs/pack-1/all.webp", "cats/2.webp"]) await storage.put(key, "a picture");
+  const old = new Date(Date.now() - 31 * 86_400_000);
+  for (const key of ["cats/1.webp", "packs/pack-1/all.webp"]) await utimes(join(settings.filesFolder, key), old, old);
+  await scheduleSweep(client);
+  const { id } = await client.schedules.run("sweep of files");
+  expect(await client.result(id)).toMatchObject({ removed: 2, kept: 1 });
+  expect((await storage.list()).map(({ key }) => key)).toEqual(["cats/2.webp"]);
+});
+
+test("the pack of the night is one message with all moods, out of a budget of its own", async () => {
+  const bot = await startBot(db.url);
+  await bot.startWorker();
+  await limitPacks(bot.parts.client);
   await schedulePacks(bot.parts);
   const { id: flow } = await bot.parts.client.schedules.run(PACK_SCHEDULE);
   const chat = bot.parts.settings.packChat;
@@ -115,4 +136,8 @@ test("the pack of the night is one message with all moods", async () => {
   expect([state, ...nodes.map(({ name, done }) => `${name} ${done}`)]).toEqual(["succeeded", "draw 9", "send 1"]);
   expect(bot.chat(chat)).toHaveLength(1);
   expect(bot.gemini.log.filter(({ status }) => status === 200)).toHaveLength(8);
+  // Eight pictures and eight cut-outs.
+  const budget = await bot.parts.client.budgets.get({ tenant: "packs", per: "day" });
+  expect(budget).toMatchObject({ state: "within", hard: 5 });
+  expect(budget!.spent).toBeCloseTo(8 * (gemini.cost! + pixian.cost!), 6);
 });

@@ -24,6 +24,8 @@ export interface Checked {
     /** Answers whose send was cut off in the middle; most of them had arrived. */
     readonly unknown: number;
     readonly unknownArrived: number;
+    /** Every one of them had begun at most so long before a process was killed or PostgreSQL crashed. */
+    readonly cutWithinMs: number;
     readonly crashes: number;
     /** In the currency of the providers. */
     readonly cost: number;
@@ -32,6 +34,9 @@ export interface Checked {
 
 const PAGE = 200;
 const WELCOME_CREDITS = 3;
+/** The simulated Telegram answers within a fifth of a second; a busy machine takes its time. */
+const SEND_MS_MAX = 5_000;
+const STRIKE_MS_MAX = 1_000;
 /** Which step keeps what a provider made. */
 const STEP_OF: Readonly<Record<string, string>> = {
   [gemini.name]: "picture",
@@ -53,9 +58,9 @@ const stickersOf = ({ telegram }: Scene, user: number): number =>
 const apologiesOf = ({ telegram }: Scene, user: number): number =>
   telegram.chats.get(`${user}`)?.filter(({ text }) => text?.includes("Your credit is back")).length ?? 0;
 
-/** The chats of answers whose fate is unknown; `false`: its last send was not cut off in the middle. */
-async function unknownChats({ outbox }: Client): Promise<Map<number, boolean>> {
-  const chats = new Map<number, boolean>();
+/** The chats of answers whose fate is unknown, with when the last send began; undefined: it was not cut off in the middle. */
+async function unknownChats({ outbox }: Client): Promise<Map<number, number | undefined>> {
+  const chats = new Map<number, number | undefined>();
   for (let before: string | undefined; ; ) {
     const page = await outbox.list({ status: "unknown", limit: PAGE, ...(before && { before }) });
     for (const { id, idempotencyKey } of page)
@@ -64,7 +69,7 @@ async function unknownChats({ outbox }: Client): Promise<Map<number, boolean>> {
         // A worker that was cut off has not said what came of it, one whose connection was cut says that it does not know.
         const last = attempts.at(-1);
         const isCut = last !== undefined && [undefined, "uncertain"].includes(last.outcome);
-        chats.set((payload as { chat: number }).chat, isCut);
+        chats.set((payload as { chat: number }).chat, isCut ? Date.parse(last.at) : undefined);
       }
     if (page.length < PAGE) return chats;
     before = page.at(-1)!.id;
@@ -80,15 +85,20 @@ export async function undecided(scene: Scene): Promise<number[]> {
   return scene.users.filter((user) => stickersOf(scene, user) + apologiesOf(scene, user) === 0 && !unknown.has(user));
 }
 
-export async function checkFates(scene: Scene): Promise<Checked> {
+/** `strikes`: when processes were killed and PostgreSQL crashed. */
+export async function checkFates(scene: Scene, strikes: readonly number[]): Promise<Checked> {
   const { client } = scene.parts;
   const problems: string[] = [];
   const unknown = await unknownChats(client);
   const jobs = new Map((await stickerJobs(client)).map((job) => [job.key, job]));
   const charges: JobCharge[] = [];
   let refunds = 0;
-  for (const [chat, isCut] of unknown)
-    if (!isCut) problems.push(`user ${chat}: the answer is unknown, and its send was not cut off`);
+  let cutWithinMs = 0;
+  for (const [chat, begunAt] of unknown) {
+    const cutAfterMs = begunAt === undefined ? undefined : cutAfter(begunAt, strikes);
+    if (cutAfterMs === undefined) problems.push(`user ${chat}: the answer is unknown, and its send was not cut off`);
+    else cutWithinMs = Math.max(cutWithinMs, cutAfterMs);
+  }
   for (const user of scene.users) {
     const job = jobs.get(`telegram-${user}`);
     if (!job) {
@@ -106,8 +116,15 @@ export async function checkFates(scene: Scene): Promise<Checked> {
   const stickers = scene.users.filter((user) => stickersOf(scene, user) > 0).length;
   const crashes = [...jobs.values()].reduce((sum, job) => sum + job.crashes, 0);
   const arrived = [...unknown.keys()].filter((user) => stickersOf(scene, user) + apologiesOf(scene, user) > 0);
-  const figures = { stickers, refunds, unknown: unknown.size, unknownArrived: arrived.length, crashes };
+  const figures = { stickers, refunds, unknown: unknown.size, unknownArrived: arrived.length, cutWithinMs, crashes };
   return { problems, figures: { ...figures, cost: Number(spent.toFixed(3)) } };
+}
+
+/** How long after a send began the next strike was; undefined: none that could have cut it. */
+function cutAfter(begunAt: number, strikes: readonly number[]): number | undefined {
+  // The kill comes a moment behind the time that is noted before it.
+  const after = strikes.map((at) => at + STRIKE_MS_MAX - begunAt).filter((ms) => ms >= 0 && ms <= SEND_MS_MAX);
+  return after.length === 0 ? undefined : Math.max(0, Math.min(...after) - STRIKE_MS_MAX);
 }
 
 /** One sticker and the credit captured, or none, the credit back and one message. An unknown send may have arrived, once. */

@@ -53,7 +53,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     for (const service of [scene.gemini, scene.pixian]) service.weather.failPercent = FAIL_PERCENT;
     workers.start();
     // They ask while it goes on: the webhook meets crashes, too.
-    const [strikes] = await Promise.all([
+    const [{ strikes, times }] = await Promise.all([
       strikeUntilEnded(parts, workers, requests, options),
       allAsk(scene, signal).then(() => say(`${requests} users have asked`)),
     ]);
@@ -64,7 +64,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     }
     say("every user has an answer; checking");
     await workers.stop();
-    return { ...(await checkFates(scene)), strikes };
+    return { ...(await checkFates(scene, times)), strikes };
   } finally {
     await workers.stop();
     await webhook?.stop();

@@ -11,6 +11,12 @@ export interface Strikes {
 }
 type Strike = keyof Strikes;
 
+export interface Struck {
+  readonly strikes: Strikes;
+  /** When each was, by `Date.now()`. */
+  readonly times: readonly number[];
+}
+
 export interface StrikeOptions {
   /** From 0 to 1. */
   readonly random: () => number;
@@ -34,21 +40,24 @@ export async function strikeUntilEnded(
   workers: WorkerProcesses,
   requests: number,
   options: StrikeOptions,
-): Promise<Strikes> {
+): Promise<Struck> {
   const { random, say = () => {}, signal } = options;
   const done: Strikes = { children: 0, supervisors: 0, crashes: 0 };
+  const times: number[] = [];
   const next = (from: number) =>
     from + ENDED_BETWEEN.least + Math.floor(random() * (ENDED_BETWEEN.most - ENDED_BETWEEN.least + 1));
   for (let strikeAt = next(0); ; await sleep(LOOK_MS)) {
     signal?.throwIfAborted();
     const jobs = await asked(() => stickerJobs(parts.client), signal);
     const ended = jobs.filter(({ endedAt }) => endedAt).length;
-    if (ended === requests) return done;
+    if (ended === requests) return { strikes: done, times };
     if (ended < strikeAt) continue;
     const chosen = FIRST.find((one) => done[one] === 0 && (one !== "crashes" || options.crash)) ?? byDice(options);
+    const at = Date.now();
     const struck = await strike(chosen, workers, options);
     if (struck === undefined) continue;
     done[chosen]++;
+    times.push(at);
     say(`${ended} ended; ${struck}`);
     strikeAt = next(ended);
   }

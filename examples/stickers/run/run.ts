@@ -6,11 +6,11 @@ import { relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createBot } from "../bot.js";
-import { PACK_SCHEDULE, schedulePacks } from "../packs.js";
+import { limitPacks, PACK_SCHEDULE, schedulePacks } from "../packs.js";
 import { createParts, type Parts } from "../parts.js";
-import { scheduleRefunds } from "../refunds.js";
 import { readSettings } from "../settings.js";
 import { startUpdatesAt } from "../simulators/updates.js";
+import { scheduleSweep } from "../sweep-files.js";
 import { limitTelegram } from "../telegram-channel.js";
 import { startWebhookServer } from "../webhook-server.js";
 import { KEYS, keysOf } from "./controls.js";
@@ -122,7 +122,8 @@ async function prepare(parts: Parts): Promise<void> {
   await catalogue.createTable();
   await limitTelegram(client, telegram);
   await schedulePacks(parts);
-  await scheduleRefunds(client);
+  await limitPacks(client);
+  await scheduleSweep(client);
 }
 
 /** The real Telegram is told the public address; the simulated one reaches this machine. */
