@@ -46,10 +46,13 @@ export class Connections {
     if (isOwned) pool.on("remove", (client) => void this.#open.delete(client));
   }
 
-  /** An idle connection that breaks is no news: the next statement opens another one. Unheard, it would end the process. */
+  /** An idle connection that breaks is no news: the next statement opens another one. Unheard, it would end the process, and so would one that breaks
+   * between two of the pool's steps: a server that is going down may say so in one packet with its welcome. */
   #surviveBreaks(): void {
     const { on, listeners } = this.#pool as Partial<pg.Pool>;
-    if (on && !listeners?.call(this.#pool, "error").includes(ignore)) on.call(this.#pool, "error", ignore);
+    if (!on || listeners?.call(this.#pool, "error").includes(ignore)) return;
+    on.call(this.#pool, "error", ignore);
+    on.call(this.#pool, "connect", ignoreBreaks);
   }
 
   isReadCommitted(client: pg.PoolClient): boolean {
@@ -66,7 +69,8 @@ export class Connections {
         throw abandoned();
       }
       this.#open.add(client);
-      // A connection that breaks while it is checked out fails its statements; without a listener it would also end the process.
+      // A connection that breaks while it is checked out fails its statements; without a listener it would also end the process. The caller's pool may
+      // have opened it before it was ours to listen to.
       client.on("error", ignore);
       if (!this.#isReadCommitted.has(client)) await this.#look(client);
       return client;
@@ -158,6 +162,7 @@ export class Connections {
 }
 
 const ignore = () => {};
+const ignoreBreaks = (client: pg.PoolClient) => void client.on("error", ignore);
 const timedOut = (message: string) => Object.assign(new Error(message), { code: "ETIMEDOUT" });
 const unanswered = () => timedOut("no answer from PostgreSQL for too long");
 const abandoned = () => timedOut("the answer was not waited for any longer");

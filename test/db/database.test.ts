@@ -1,4 +1,5 @@
 // Connections that fall silent, connections that break, and connections that make room for large statements.
+import { createServer } from "node:net";
 import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Database, type Queryable } from "../../src/db/database.js";
@@ -133,6 +134,29 @@ test("an idle connection of the caller's pool that breaks does not end the proce
   await removed;
   expect(await database.query("select 1 as one")).toEqual([{ one: 1 }]);
   await pool.end();
+});
+
+test("a server that goes down in the breath in which it says welcome fails the statement, not the process", async () => {
+  // AuthenticationOk, ReadyForQuery and a FATAL error in one packet, as they arrive when the server is stopped at that moment.
+  const fatal = "SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0";
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(4 + fatal.length);
+  const welcome = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0, 0x5a, 0, 0, 0, 5, 0x49, 0x45]);
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => socket.end(Buffer.concat([welcome, length, Buffer.from(fatal)])));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as { port: number };
+  const database = new Database(
+    { databaseUrl: `postgres://nobody@127.0.0.1:${port}/none?sslmode=disable` },
+    { connectionsMax: 1, applicationName: "test" },
+  );
+  onTestFinished(() => database.close());
+  // Unheard, the break would be an uncaught exception, which fails the whole run.
+  const error = await database.query("select 1").catch((reason: unknown) => reason);
+  expect(isConnectionLoss(error)).toBe(true);
 });
 
 test("S12: what reads within a time is ended after it, may write nothing, and leaves the connection as it was", async () => {

@@ -1,11 +1,12 @@
 // S12: every route answers with many jobs, within its statement limit and without a notice. HTTP_JOBS=1000000 is the full programme.
 import { createClient, defineFlow, defineJob } from "fairmill";
+import { createAnswerToken } from "fairmill/http";
 import { expect, test } from "vitest";
 import { ROUTES } from "../../src/http/routes/all.js";
 import { useDatabase } from "../support/database.js";
 import { endAfterTest } from "../support/leftovers.js";
 import { register } from "../support/sql/calls.js";
-import { routeOf, serverFor, type Who } from "./server.js";
+import { INTERNAL_SECRET, routeOf, serverFor, type Who } from "./server.js";
 
 const db = useDatabase();
 const JOBS = Number(process.env["HTTP_JOBS"] ?? "20000");
@@ -54,8 +55,8 @@ async function fill(): Promise<void> {
   await db.query("analyze");
 }
 
-/** With the status of those that may find nothing to do. */
-type Call = readonly [method: string, path: string, body?: unknown, statuses?: readonly number[]];
+/** With the status of those that may find nothing to do, and the token of those that need one. */
+type Call = readonly [method: string, path: string, body?: unknown, statuses?: readonly number[], token?: string];
 
 /** Every route once, lists with every filter; reads come before what they read is changed. */
 async function callsOf(): Promise<Call[]> {
@@ -74,6 +75,7 @@ async function callsOf(): Promise<Call[]> {
   await client.credits.grant("user-1", 10);
   const message = await client.publish("channel1", {}, { idempotencyKey: "one" });
   const worker = await register(db, "w");
+  const { token } = createAnswerToken(id, "s", { secret: INTERNAL_SECRET });
   const named = (path: string) =>
     ["tenants", "queues", "kinds"].map((scope) => `/${scope}/${scope.slice(0, -1)}1${path}`);
   return [
@@ -129,6 +131,10 @@ async function callsOf(): Promise<Call[]> {
     ["POST", `/jobs/${id}/run-now`],
     ["POST", `/jobs/${id}/signal`, { name: "s" }],
     ["POST", `/jobs/${id}/token`, {}],
+    // It waits for no signal: no link answers that question, and a token from outside may answer it before it is asked.
+    ["POST", `/jobs/${id}/answer-link`, { name: "s" }, [404]],
+    ["GET", "/answer", undefined, [200], token],
+    ["POST", "/answer", { approved: true }, [200], token],
     ["POST", `/jobs/${id}/cancel`],
     ["POST", `/jobs/${id}/rerun`, {}],
     ["POST", `/jobs/${id}/retry`, {}],
@@ -162,11 +168,13 @@ test(`S12: with ${JOBS} jobs, half of them ended, every route answers in time, a
   const took: [string, number][] = [];
   const walked = new Set<unknown>();
   const wrong: string[] = [];
-  for (const [method, path, body, statuses] of await callsOf()) {
+  for (const [method, path, body, statuses, token] of await callsOf()) {
     const startedMs = performance.now();
     const who: Who = "admin";
     const query = path.replaceAll(" ", "%20").replaceAll('"', "%22");
-    const answer = await ask<{ notice?: unknown; code?: string; detail?: string } | null>(who, method, query, body);
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    type Answer = { notice?: unknown; code?: string; detail?: string } | null;
+    const answer = await ask<Answer>(who, method, query, body, headers);
     took.push([`${method} ${path}`, Math.round(performance.now() - startedMs)]);
     if (!(statuses?.includes(answer.status) ?? answer.status < 300))
       wrong.push(`${method} ${path}: ${answer.status} ${answer.body?.detail}`);
