@@ -31,6 +31,22 @@ test("each child has limits of its own, up to a fifth above what is set", async 
   await expect.poll(() => asked.slice(1)).toEqual(["recycled after 120 jobs", "recycled after 1 s"]);
 });
 
+test("memory is measured, not thrown for: at what is set, and not a byte before", async () => {
+  const asked: string[] = [];
+  const recycling = new Recycling({ memoryBytes: 64 * 1024 ** 2 }, systemClock, async (_, why) => {
+    asked.push(why);
+    return true;
+  });
+  const child = childOf({ memoryBytes: 64 * 1024 ** 2 - 1 });
+  recycling.born(child);
+  recycling.look(child);
+  await recycling.restart([], "");
+  expect(asked).toEqual([]);
+  Object.assign(child, { memoryBytes: 64 * 1024 ** 2 });
+  recycling.look(child);
+  await expect.poll(() => asked).toEqual(["recycled at 64 MiB"]);
+});
+
 test("one at a time, each once, and none after a stop", async () => {
   let running = 0;
   const begun: Child[] = [];
