@@ -6,6 +6,8 @@ import { setTimeout as pause } from "node:timers/promises";
 const LEFT_MS_MAX = 60_000;
 const exit = process.exit;
 const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
+/** What process.exit throws, so that nothing behind it is run. It is no failure of the program, and nothing of it is printed. */
+const EXITED = new Error("process.exit");
 
 // They count among what keeps the process alive as soon as they are used.
 void [process.stdout, process.stderr];
@@ -31,6 +33,7 @@ async function run(file, before) {
   try {
     await import(file);
   } catch (error) {
+    if (error === EXITED) return new Promise(() => {});
     console.error(error);
     return 1;
   }
@@ -53,7 +56,8 @@ function active() {
 const refusal = () =>
   new Promise((resolve) => {
     for (const event of ["uncaughtException", "unhandledRejection"])
-      process.once(event, (error) => {
+      process.on(event, (error) => {
+        if (error === EXITED) return;
         console.error(error);
         resolve(1);
       });
@@ -63,7 +67,6 @@ const exits = () =>
   new Promise((resolve) => {
     process.exit = (code) => {
       resolve(code ?? process.exitCode ?? 0);
-      // Nothing behind it is run.
-      throw new Error("process.exit");
+      throw EXITED;
     };
   });

@@ -51,6 +51,10 @@ async function startHost(): Promise<ChildProcess> {
   const child = fork(script, { execArgv: [], stdio: ["ignore", "pipe", "pipe", "ipc"] });
   child.stdout!.setEncoding("utf8");
   child.stderr!.setEncoding("utf8");
+  // One that ends between two programs is not asked again.
+  child.once("exit", () => {
+    if (host === child) host = undefined;
+  });
   await once(child, "message");
   return child;
 }
@@ -59,19 +63,21 @@ async function endHost(): Promise<void> {
   const child = host;
   host = undefined;
   if (!child) return;
+  if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill("SIGKILL");
   await once(child, "exit");
 }
 
-/** What comes before the mark. */
+/** What comes before the mark; what a program left behind may write something after it. */
 function untilMark(stream: NodeJS.ReadableStream, mark: string): Promise<string> {
   return new Promise((resolve) => {
     let text = "";
     const gather = (chunk: string) => {
       text += chunk;
-      if (!text.endsWith(mark)) return;
+      const end = text.indexOf(mark);
+      if (end < 0) return;
       stream.off("data", gather);
-      resolve(text.slice(0, -mark.length));
+      resolve(text.slice(0, end));
     };
     stream.on("data", gather);
   });

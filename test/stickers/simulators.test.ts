@@ -1,4 +1,5 @@
 // The simulated services answer like the real ones, keep their limits, and log what a duplicate would be seen by.
+import { connect } from "node:net";
 import sharp from "sharp";
 import { afterEach, describe, expect, test } from "vitest";
 import { MOODS } from "../../examples/stickers/moods.js";
@@ -54,6 +55,17 @@ describe("the picture model", () => {
     expect((await generate(url, "")).status).toBe(400);
   });
 
+  test("stands when a caller goes away in the middle of its request, and no longer counts it", async () => {
+    const { service, url } = await started(new GeminiSimulator("key", { ...NO_WAIT, inFlightMax: 1 }));
+    const caller = connect(Number(new URL(url).port), "127.0.0.1");
+    caller.on("error", () => {});
+    caller.write(`POST /v1beta/models/gemini-image:generateContent HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{`);
+    await waitUntil("it is answering", async () => (await generate(url, "cat")).status === 429);
+    caller.destroy();
+    await waitUntil("there is room again", async () => (await generate(url, "cat")).status === 200);
+    expect(service.log.every(({ inFlight }) => inFlight <= 2)).toBe(true);
+  });
+
   test("takes no more in a second than its limit, and says when to come again", async () => {
     const { service, url } = await started(new GeminiSimulator("key", { ...NO_WAIT, perSecond: 3 }));
     const answers = await Promise.all(Array.from({ length: 5 }, () => generate(url, "cat")));
@@ -107,7 +119,7 @@ describe("Telegram", () => {
     }));
 
   test("keeps what a chat shows, edits it, and takes one message a second from a chat", async () => {
-    const { service, url } = await started(new TelegramSimulator("token", NO_WAIT));
+    const { service, url } = await started(new TelegramSimulator("token", { ...NO_WAIT, perSecond: 10_000 }));
     const sent = await call(url, "sendMessage", { chat_id: 7, text: "drawing …" });
     expect(sent.status).toBe(200);
     expect(await call(url, "sendMessage", { chat_id: 7, text: "again" })).toMatchObject({

@@ -57,7 +57,9 @@ export abstract class SimulatedService {
   constructor(weather: Partial<Weather> = {}, random: () => number = Math.random) {
     this.weather = { latencyMs: [50, 150], perSecond: 100, inFlightMax: 50, failPercent: 0, isDown: false, ...weather };
     this.#random = random;
-    this.#server = createServer((request, response) => void this.#serve(request, response));
+    this.#server = createServer((request, response) => {
+      this.#serve(request, response).catch(() => response.destroy());
+    });
   }
 
   /** Its address, without a slash at the end. */
@@ -82,35 +84,28 @@ export abstract class SimulatedService {
     const { weather } = this;
     const isOver = this.#isOverLimit(at);
     const inFlight = ++this.#inFlight;
-    const url = new URL(request.url ?? "/", "http://simulator");
-    const taken: Taken = {
-      method: request.method ?? "GET",
-      path: url.pathname,
-      query: url.searchParams,
-      headers: request.headers,
-      body: await bodyOf(request),
-    };
-    let answer: Answer;
-    if (weather.isDown) answer = this.refuse(503, this.retryAfterSeconds);
-    else if (isOver || inFlight > weather.inFlightMax) answer = this.refuse(429, this.retryAfterSeconds);
-    else {
-      const [least, most] = weather.latencyMs;
-      await sleep(least + (most - least) * this.#random());
-      answer =
-        weather.failPercent > 0 && this.#random() * 100 < weather.failPercent
-          ? this.refuse(500, this.retryAfterSeconds)
-          : await answerOf(() => this.answer(taken));
+    try {
+      const taken = await takenOf(request);
+      const answer = await this.#answerIn(taken, isOver || inFlight > weather.inFlightMax);
+      if (this.log.length < LOG_CALLS_MAX) {
+        const route = `${taken.method} ${taken.path}`;
+        this.log.push({ at, route, status: answer.status, inFlight, about: this.aboutOf(taken) });
+      }
+      response.writeHead(answer.status, answer.headers).end(answer.body);
+    } finally {
+      this.#inFlight--;
     }
-    this.#inFlight--;
-    if (this.log.length < LOG_CALLS_MAX)
-      this.log.push({
-        at,
-        route: `${taken.method} ${taken.path}`,
-        status: answer.status,
-        inFlight,
-        about: this.aboutOf(taken),
-      });
-    response.writeHead(answer.status, answer.headers).end(answer.body);
+  }
+
+  async #answerIn(taken: Taken, isTooMuch: boolean): Promise<Answer> {
+    const { weather } = this;
+    if (weather.isDown) return this.refuse(503, this.retryAfterSeconds);
+    if (isTooMuch) return this.refuse(429, this.retryAfterSeconds);
+    const [least, most] = weather.latencyMs;
+    await sleep(least + (most - least) * this.#random());
+    return weather.failPercent > 0 && this.#random() * 100 < weather.failPercent
+      ? this.refuse(500, this.retryAfterSeconds)
+      : answerOf(() => this.answer(taken));
   }
 
   /** Counts the request in, unless there were enough in the last second. */
@@ -129,6 +124,12 @@ async function answerOf(answer: () => Promise<Answer> | Answer): Promise<Answer>
   } catch (error) {
     return json(400, { ok: false, error_code: 400, description: `Bad Request: ${error}` });
   }
+}
+
+/** Rejects when the caller goes away in the middle of its body, as a worker does that is killed. */
+async function takenOf(request: IncomingMessage): Promise<Taken> {
+  const { pathname: path, searchParams: query } = new URL(request.url ?? "/", "http://simulator");
+  return { method: request.method ?? "GET", path, query, headers: request.headers, body: await bodyOf(request) };
 }
 
 async function bodyOf(request: IncomingMessage): Promise<Buffer> {
