@@ -6,8 +6,15 @@ import { ask, hangUp, type Line } from "./ask.js";
 import { notSent } from "./explain-failure.js";
 import { PreparedStatements } from "./prepared-statements.js";
 
-/** Asked once of each connection, when it is first used. Texts, because parsers of numbers are the application's to change. */
-const LOOK = "select current_setting('default_transaction_isolation') as level, pg_backend_pid()::text as process";
+/**
+ * Asked once of each connection, when it is first used. Texts, because parsers of numbers are the application's to change.
+ *
+ * The two megabytes are taken and given back: the C library of Linux learns from that to keep as much between statements. Before, it returns memory to the
+ * system after each scan of an index, and takes it again for the next one: a fifth of the server's time of a single enqueue, a sixth of a bulk
+ * enqueue's. Of no effect with other libraries.
+ */
+const LOOK = `select current_setting('default_transaction_isolation') as level, pg_backend_pid()::text as process,
+  octet_length(repeat(repeat(' ', 2048), 1024))::text as room`;
 const READ_COMMITTED = ["read committed", "read uncommitted"];
 
 export interface ConnectionsOptions {

@@ -47,13 +47,6 @@ type Answers = Promise<PromiseSettledResult<unknown[]>[]>;
 
 const TEXTS = { rowMode: "array", types: { getTypeParser: () => (text: string) => text } } as const;
 
-/**
- * Has the server's process take two megabytes and give them back. The C library of Linux learns from that: from then on it keeps as much
- * between two statements, where it would return memory to the system after each list of jobs, and take it page by page for the next. That
- * was a sixth of the time of a bulk enqueue. Of no effect with other libraries.
- */
-const MAKE_ROOM = `select length(repeat(' ', ${2 * 1024 * 1024}))`;
-
 const READ_WITHIN = "select set_config('statement_timeout', $1, true), set_config('transaction_read_only', 'on', true)";
 
 export class Database {
@@ -63,8 +56,6 @@ export class Database {
   readonly #pool: pg.Pool;
   readonly #connections: Connections;
   readonly #url: string | undefined;
-  /** Connections that keep their memory between large statements. */
-  readonly #roomy = new WeakSet<pg.PoolClient>();
 
   constructor(
     options: DatabaseOptions,
@@ -127,17 +118,6 @@ export class Database {
   /** Sends the statements in one round trip, each its own transaction, in order. Resolves or rejects for each of them by itself. */
   async pipeline(statements: readonly Statement[]): Answers {
     return this.#send(await this.#connections.checkOut(), statements).all;
-  }
-
-  /** The same for statements that are large, such as lists of jobs. */
-  async pipelineLarge(statements: readonly Statement[]): Answers {
-    const client = await this.#connections.checkOut();
-    if (!this.#roomy.has(client)) {
-      this.#roomy.add(client);
-      // A favour to the statements behind it: whether it works out is theirs to notice.
-      await this.#connections.answer(client, { text: MAKE_ROOM }).catch(ignore);
-    }
-    return this.#send(client, statements).all;
   }
 
   /** The same, each answer as soon as it is there: what the first one brings need not wait for those behind it. */

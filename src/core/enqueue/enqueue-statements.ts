@@ -174,7 +174,7 @@ export type Stored = Enqueued | { readonly error: FairmillError };
 export async function storeJobs(db: Database, jobs: JobList, nowMs: number): Promise<Enqueued[]> {
   if (isTooMuch(jobs)) return db.transaction((tx) => storeJobsIn(tx, db.schema, jobs));
   // One list after the other stays on its connection, which knows where its last rows went: that is worth more than the wait.
-  const [stored] = await db.pipelineLarge(statements(jobs, nowMs, OWN_TRANSACTION));
+  const [stored] = await db.pipeline(statements(jobs, nowMs, OWN_TRANSACTION));
   if (stored!.status === "rejected") throw stored!.reason;
   return allOrNone(stored!.value, countOf(jobs));
 }
