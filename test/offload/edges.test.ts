@@ -178,6 +178,11 @@ test("workers remove files whose jobs are gone, and old ones that never had one"
     "update fairmill.content set gone_at = now() - interval '1 hour', check_at = now() where job_id = $1",
     [id],
   );
-  await waitUntil("one file is left", async () => (await files()).length === 1);
+  // A row is forgotten after its file is removed.
+  await waitUntil(
+    "one job's content is known",
+    async () => (await db.query("select from fairmill.content")).length === 1,
+  );
   expect(await db.query("select job_id::text as id from fairmill.content")).toEqual([{ id: stays.id }]);
+  await waitUntil("one file is left", async () => (await files()).length === 1);
 });
