@@ -87,12 +87,11 @@ export interface JobFilter extends ErrorFilter {
 
 export const PAGE_ROWS_MAX = 200;
 
-const LIVE = `id, state, kind, queue, tenant, priority, key, attempt, crashes, max_attempts, lease_no, worker, created_at, run_at, expire_at,
-  started_at, null::timestamptz as ended_at, cancel_requested_at, payload, progress, null::jsonb as result, null::jsonb as error, failures, rerun_of, reservation, batch,
-  timeout_ms, tags, trace`;
-const ENDED = `id, state, kind, queue, tenant, priority, key, attempt, crashes, max_attempts, lease_no, worker, created_at, run_at, expire_at,
-  started_at, ended_at, null::timestamptz as cancel_requested_at, payload, progress, result, error, failures, rerun_of, reservation, batch,
-  timeout_ms, tags, trace`;
+/** What both tables have. */
+const BOTH = `id, state, kind, queue, tenant, priority, key, attempt, crashes, max_attempts, lease_no, worker, created_at, run_at, expire_at, started_at,
+  payload, progress, failures, rerun_of, reservation, batch, timeout_ms, tags, trace`;
+const LIVE = `${BOTH}, null::timestamptz as ended_at, cancel_requested_at, null::jsonb as result, null::jsonb as error`;
+const ENDED = `${BOTH}, ended_at, null::timestamptz as cancel_requested_at, result, error`;
 
 /** The reservation of a row: one probe of a primary key, and none where the job costs nothing. */
 const HOLD =
