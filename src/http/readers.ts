@@ -1,6 +1,8 @@
 // What other rooms give this one: series from interval records, alerts, logs of jobs, scaling, providers. Where one is missing, its routes answer 501.
 // Answers have the shapes of the API and go out as they are.
 
+import type { LimitScope } from "../core/claim/closed-limit.js";
+
 /** Part of time, checked: milliseconds since 1970. */
 export interface Span {
   readonly sinceMs: number;
@@ -24,14 +26,10 @@ export interface MetricsReader {
   series(span: Span, scope: Scope, names: readonly string[], by: SeriesBy): Promise<object>;
   backlog?(span: Span, scope: Scope): Promise<object>;
   fairness?(span: Span, scope: Scope, tenantsMax: number): Promise<object>;
-  time?(span: Span, scope: Scope, by: "kind" | "queue" | "tenant"): Promise<object>;
+  time?(span: Span, scope: Scope, by: LimitScope): Promise<object>;
   money?(span: Span, scope: Scope, by: "kind" | "tenant"): Promise<object>;
   /** A limit replayed on the last hour, before it is set. */
-  tryLimit?(
-    scope: "tenant" | "queue" | "kind",
-    name: string,
-    settings: Readonly<Record<string, unknown>>,
-  ): Promise<object>;
+  tryLimit?(scope: LimitScope, name: string, settings: Readonly<Record<string, unknown>>): Promise<object>;
 }
 
 export interface AlertReader {

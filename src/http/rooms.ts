@@ -31,6 +31,7 @@ export {
   type CheckedLimits,
   checkLimits,
   checkPauseEnd,
+  LIMIT_SCOPES,
   type LimitScope,
   type PauseEnd,
 } from "../limits/limit-settings.js";

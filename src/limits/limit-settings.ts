@@ -4,7 +4,7 @@ import { ConfigError } from "../base/errors.js";
 import { readable, refuseUnknown, wholeNumber } from "../base/settings.js";
 import { showValue } from "../base/show-value.js";
 import { type Moment, momentOf } from "../base/time.js";
-import type { LimitScope } from "../core/claim/closed-limit.js";
+import { LIMIT_SCOPES, type LimitScope } from "../core/claim/closed-limit.js";
 import { checkRate, type RateLimit, storedRate } from "../core/job/job-limits.js";
 
 export {
@@ -33,7 +33,7 @@ export interface TenantSettings extends LimitSettings {
   readonly weight?: number | null;
 }
 
-export type { LimitScope };
+export { LIMIT_SCOPES, type LimitScope };
 
 /** Which queue, kind or tenant: one of the three. */
 export type PauseTarget = { readonly queue: string } | { readonly kind: string } | { readonly tenant: string };
@@ -83,7 +83,7 @@ export function checkPauseTarget(name: PauseTarget, where: string): { scope: Lim
     typeof name === "object" && name !== null ? Object.entries(name) : [],
   );
   if (entries.length === 1) {
-    refuseUnknown(name, ["queue", "kind", "tenant"], where);
+    refuseUnknown(name, LIMIT_SCOPES, where);
     const [scope, value] = entries[0]!;
     if (typeof value === "string" && value.length >= 1) return { scope: scope as LimitScope, name: value };
   }

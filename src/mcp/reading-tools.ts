@@ -11,7 +11,7 @@ import {
   type Schema,
   time,
 } from "../http/schema.js";
-import { jobState } from "../http/shapes.js";
+import { jobState, limitScope } from "../http/shapes.js";
 import { withQuery } from "./api.js";
 import { defineTool, type Tool, type ToolContext } from "./tool.js";
 
@@ -132,7 +132,7 @@ export const READING_TOOLS: readonly Tool[] = [
     name: "limits",
     title: "Limits",
     description: "Every tenant, queue and kind with a cap, a rate or a pause, and how much of it is used now.",
-    input: object({ scope: optional(oneOf("tenant", "queue", "kind")), limit, cursor }),
+    input: object({ scope: optional(limitScope), limit, cursor }),
     isReader: true,
     call: (input, context) => read(context, withQuery("/limits", { limit: ROWS, ...input })),
   }),

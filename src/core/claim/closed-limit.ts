@@ -1,7 +1,8 @@
 // What a limit held back from a claim, so that the worker does not ask again too early.
 
 /** What caps, rates and pauses may be set for. */
-export type LimitScope = "queue" | "kind" | "tenant";
+export const LIMIT_SCOPES = ["tenant", "queue", "kind"] as const;
+export type LimitScope = (typeof LIMIT_SCOPES)[number];
 
 export interface ClosedLimit {
   readonly scope: LimitScope;

@@ -9,6 +9,7 @@ import {
   type CheckedLimits,
   checkLimits,
   checkPauseEnd,
+  LIMIT_SCOPES,
   type LimitOverview,
   type LimitScope,
   type PauseEnd,
@@ -203,6 +204,8 @@ const routesOf = (thing: Thing): Route[] => {
 };
 
 const FACETS_MAX = 200;
+/** Where a page of gauges begins: behind this name. */
+const CURSOR = new RegExp(`^(${LIMIT_SCOPES.join("|")}):(.*)$`, "s");
 
 export const limitRoutes: readonly Route[] = [
   ...THINGS.flatMap(routesOf),
@@ -210,10 +213,10 @@ export const limitRoutes: readonly Route[] = [
     summary: "Every tenant, queue and kind that has a limit, and how much of it is used",
     role: "viewer",
     tenants: "refused",
-    query: object({ scope: optional(oneOf("tenant", "queue", "kind")), ...paging }),
+    query: object({ scope: optional(shapes.limitScope), ...paging }),
     answer: shapes.pageOf(shapes.limitGauge),
     handle: async (call) => {
-      const [, scope, ofName] = /^(tenant|queue|kind):(.*)$/s.exec(call.query.cursor ?? "") ?? [];
+      const [, scope, ofName] = CURSOR.exec(call.query.cursor ?? "") ?? [];
       if (call.query.cursor !== undefined && scope === undefined)
         throw requestInvalid([{ path: "cursor", message: "is not what a page before this one answered" }]);
       const after = scope === undefined ? undefined : { scope, name: ofName! };

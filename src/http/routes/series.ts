@@ -68,7 +68,7 @@ export const seriesRoutes: readonly Route[] = [
     summary: "Where the time of jobs went",
     role: "viewer",
     tenants: "own",
-    query: object({ ...spanQuery, ...scopeQuery, by: optional(oneOf("kind", "queue", "tenant")) }),
+    query: object({ ...spanQuery, ...scopeQuery, by: optional(shapes.limitScope) }),
     answer: figures.timeAnswer,
     handle: together("time", async (call) =>
       metricsOf(call.http, "time")(await spanIn(call.query, call.http), scopeIn(call), call.query.by ?? "kind"),
@@ -99,7 +99,7 @@ export const seriesRoutes: readonly Route[] = [
     role: "viewer",
     tenants: "refused",
     body: object({
-      scope: oneOf("tenant", "queue", "kind"),
+      scope: shapes.limitScope,
       name,
       weight: optional(nullable(number)),
       maxRunning: optional(nullable(integer(0, 1_000_000))),

@@ -1,4 +1,5 @@
 // What many answers have: counts, notices, pages, states, roles, problems.
+import { LIMIT_SCOPES } from "../../core/claim/closed-limit.js";
 import { JOB_STATES } from "../../core/job/states.js";
 import { boolean, list, named, nullable, number, object, oneOf, type Schema, text } from "../schema.js";
 
@@ -9,4 +10,5 @@ export const notice = named("Notice", object({ code: oneOf("STATEMENT_LIMIT", "L
 export const pageOf = <T>(item: Schema<T>) => object({ items: list(item), next: maybe(text), notice: maybe(notice) });
 export const itemsOf = <T>(item: Schema<T>) => object({ items: list(item) });
 export const jobState = oneOf(...JOB_STATES);
+export const limitScope = oneOf(...LIMIT_SCOPES);
 export const role = oneOf("enqueue", "viewer", "operator", "admin", "job", "answer");

@@ -1,6 +1,6 @@
 // Tenants, queues, kinds and their limits.
 import { boolean, list, named, number, object, oneOf, text, time } from "../schema.js";
-import { count, maybe } from "./common.js";
+import { count, limitScope, maybe } from "./common.js";
 
 export const rate = named(
   "Rate",
@@ -34,7 +34,7 @@ export const kindRow = named(
 export const limitGauge = named(
   "LimitGauge",
   object({
-    scope: oneOf("tenant", "queue", "kind"),
+    scope: limitScope,
     name: text,
     ...limits,
     running: maybe(number),
