@@ -143,9 +143,10 @@ const numbersIn = (text) => [...text.matchAll(/(?<!\w)(\d+) [a-z]+/g)].map(([, n
 
 /**
  * Compares what headers say with what bodies do. A header covers the locks that it names, those of the functions it says *as* of, and those that it says
- * its caller has. `functions`: by name the body; `headers`: by name what it says of locks, or undefined; `calls`: by name the names it calls.
+ * its caller has. `functions`: by name the body; `headers`: by name what it says of locks, or undefined; `calls`: by name the names it calls; `cascades`:
+ * by table the tables whose rows go with its rows.
  */
-export function bodyFaults(functions, headers, calls, order) {
+export function bodyFaults(functions, headers, calls, order, cascades = new Map()) {
   const known = new Map();
   /** What a call of this function locks, by its header. */
   const locksOfCall = (name, path = []) => {
@@ -164,7 +165,10 @@ export function bodyFaults(functions, headers, calls, order) {
   for (const [name, body] of functions) {
     const said = headers.get(name);
     const covered = new Set([...locksOfCall(name), ...numbersIn(said ?? "")]);
-    for (const table of [...tablesLockedBy(body), ...(DYNAMIC[name] ?? [])]) {
+    const deleted = [...body.matchAll(/\bdelete from fairmill\.(\w+)/g)].flatMap(
+      ([, table]) => cascades.get(table) ?? [],
+    );
+    for (const table of new Set([...tablesLockedBy(body), ...deleted, ...(DYNAMIC[name] ?? [])])) {
       const possible = LOCKS_OF_TABLES[table];
       if (possible && !possible.some((number) => covered.has(number)))
         faults.push([

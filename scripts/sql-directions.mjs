@@ -1,10 +1,11 @@
 // The SQL functions keep house rules, too: calls form no cycle and are at most seven deep; public functions (sql/api) carry a version, inner
 // ones (sql/inner) none; a function lies in a file of its name; lines have at most 120 columns; and headers tell the truth about locks, by the
-// one list of docs/explanation/lock-order.md.
+// one list of docs/explanation/lock-order.md. A write that fires a trigger counts as a call of its function.
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { root } from "./ensure.mjs";
 import { bodyFaults, dynamicFaults, lockFaults, locksOf, readLockOrder, takesLocks } from "./lock-order.mjs";
+import { firedBy, readCascades, readTriggers, triggerFaults } from "./sql-triggers.mjs";
 
 const DEPTH_MAX = 7;
 const COLUMNS_MAX = 120;
@@ -35,9 +36,17 @@ for (const floor of ["api", "inner"])
     });
   }
 
+const migrations = readdirSync(join(sql, "migrations")).map((file) => join(sql, "migrations", file));
+const made = [...migrations, join(root, "src/db/migrate/migrate.ts")]
+  .map((file) => readFileSync(file, "utf8"))
+  .join("\n");
+const triggers = readTriggers(made);
+const cascades = readCascades(made);
+faults.push(...triggerFaults(functions, triggers));
+
 const calls = new Map();
 for (const [name, text] of functions) {
-  const called = [...text.matchAll(/fairmill\.(\w+)\s*\(/g)].map(([, other]) => other);
+  const called = [...text.matchAll(/fairmill\.(\w+)\s*\(/g)].map(([, other]) => other).concat(firedBy(text, triggers));
   calls.set(name, new Set(called.filter((other) => other !== name && functions.has(other))));
 }
 
@@ -76,7 +85,7 @@ for (const [name, { file, header }] of headers) {
 for (const [name, fault] of dynamicFaults(functions)) faults.push(`${headers.get(name).file}: ${fault}`);
 
 const said = new Map([...headers].map(([name, { header }]) => [name, locksOf(header)]));
-for (const [name, fault] of bodyFaults(functions, said, calls, order))
+for (const [name, fault] of bodyFaults(functions, said, calls, order, cascades))
   faults.push(`${headers.get(name).file}: Locks: ${fault}, and its header does not say so`);
 
 for (const file of readdirSync(sql, { recursive: true })) {
@@ -92,4 +101,6 @@ if (faults.length > 0) {
   process.exit(1);
 }
 const deepest = Math.max(...[...chains.values()].map((chain) => chain.length));
-console.log(`SQL directions: ${functions.size} functions, at most ${deepest} deep, no fault.`);
+console.log(
+  `SQL directions: ${functions.size} functions and ${triggers.length} trigger, at most ${deepest} deep, no fault.`,
+);
