@@ -26,7 +26,7 @@ export interface MetricsReader {
   series(span: Span, scope: Scope, names: readonly string[], by: SeriesBy): Promise<object>;
   backlog?(span: Span, scope: Scope): Promise<object>;
   fairness?(span: Span, scope: Scope, tenantsMax: number): Promise<object>;
-  time?(span: Span, scope: Scope, by: LimitScope): Promise<object>;
+  time?(span: Span, scope: Scope, by: "kind" | "queue" | "tenant"): Promise<object>;
   money?(span: Span, scope: Scope, by: "kind" | "tenant"): Promise<object>;
   /** A limit replayed on the last hour, before it is set. */
   tryLimit?(scope: LimitScope, name: string, settings: Readonly<Record<string, unknown>>): Promise<object>;

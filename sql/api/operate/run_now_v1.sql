@@ -26,11 +26,7 @@ begin
     perform fairmill.finish_transitions(a.queues, a.keys) from fairmill.admit_due(array[job_id]) a;
     select * into v_job from fairmill.job j where j.id = job_id;
   end if;
-  if exists (
-    select from (values ('tenant', v_job.tenant), ('queue', v_job.queue), ('kind', v_job.kind)) as own (scope, name)
-    cross join lateral (
-      select x.paused_at from fairmill.limit_in_force x
-      where x.scope = own.scope and x.name = own.name and x.paused_at is not null offset 0) g) then
+  if exists (select from fairmill.limits_of(v_job) l where l.paused_at is not null) then
     insert into fairmill.pause_exception as e (job_id, lease_no, queue) values (v_job.id, v_job.lease_no, v_job.queue)
     on conflict on constraint pause_exception_pkey do update
     set lease_no = excluded.lease_no, requested_at = excluded.requested_at

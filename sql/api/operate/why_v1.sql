@@ -119,15 +119,7 @@ begin
       'rate_limited_times', v_job.rate_limited_times, 'rate_limited', v_job.rate_limited, 'step', v_step.name));
 
   select * into v_wish from fairmill.pause_exception e where e.job_id = why_v1.job_id and e.lease_no = v_job.lease_no;
-  for v_setting in
-    select g.*
-    from (values (1, 'tenant', v_job.tenant), (2, 'queue', v_job.queue), (3, 'kind', v_job.kind))
-      as own (n, scope, name)
-    cross join lateral (
-      select x.* from fairmill.limit_in_force x
-      where x.scope = own.scope and x.name = own.name and x.paused_at is not null offset 0) g
-    order by own.n
-  loop
+  for v_setting in select l.* from fairmill.limits_of(v_job) l where l.paused_at is not null loop
     return query select 'paused', v_wish.job_id is not null,
       'The ' || v_setting.scope || ' "' || v_setting.name || '" is paused '
         || case when v_setting.paused_until is null then 'since ' || to_char(v_setting.paused_at, v_iso)
@@ -141,7 +133,7 @@ begin
     return query select 'paused', true, 'Neither its tenant nor its queue nor its kind is paused.', null::jsonb;
   end if;
 
-  return query select * from fairmill.why_limits(v_job.tenant, v_job.queue, v_job.kind, v_at);
+  return query select * from fairmill.why_limits(v_job, v_at);
   if v_job.uses is not null then
     return query select * from fairmill.why_uses(v_job.uses, v_at);
   end if;

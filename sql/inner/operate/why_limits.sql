@@ -1,30 +1,24 @@
--- The caps and rates of a tenant, a queue and a kind, as why_v1 reports them. Settings without a cap or rate are left
+-- The caps and rates of a job's tenant, queue and kind, as why_v1 reports them. Settings without a cap or rate are left
 -- out. Part of why_v1.
---   at  the time that is asked about
+--   job  its row;  at: the time that is asked about
 -- Result: first the caps, with ten of the jobs that hold them, then the rates, with the time at which they let the
 -- next one start.
-create or replace function fairmill.why_limits(tenant text, queue text, kind text, at timestamptz)
+create or replace function fairmill.why_limits(job fairmill.job, at timestamptz)
 returns table (check_name text, passed boolean, reason text, detail jsonb)
 language plpgsql stable
 set timezone = 'UTC'
 as $$
 #variable_conflict use_column
 declare
-  v_settings fairmill.limit_setting[];
-  v_setting  fairmill.limit_setting;
+  v_settings fairmill.limit_in_force[];
+  v_setting  fairmill.limit_in_force;
   v_meter    fairmill.meter;
   v_room     record;
   v_count    bigint;
   v_ids      bigint[];
   v_iso      constant text := 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
 begin
-  v_settings := array(
-    select g.setting
-    from (values (1, 'tenant', why_limits.tenant), (2, 'queue', why_limits.queue), (3, 'kind', why_limits.kind))
-      as own (n, scope, name)
-    cross join lateral (
-      select x as setting from fairmill.limit_setting x where x.scope = own.scope and x.name = own.name offset 0) g
-    order by own.n);
+  v_settings := array(select l from fairmill.limits_of(job) l);
 
   foreach v_setting in array v_settings loop
     continue when v_setting.max_running is null;

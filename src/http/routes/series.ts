@@ -68,7 +68,7 @@ export const seriesRoutes: readonly Route[] = [
     summary: "Where the time of jobs went",
     role: "viewer",
     tenants: "own",
-    query: object({ ...spanQuery, ...scopeQuery, by: optional(shapes.limitScope) }),
+    query: object({ ...spanQuery, ...scopeQuery, by: optional(oneOf("kind", "queue", "tenant")) }),
     answer: figures.timeAnswer,
     handle: together("time", async (call) =>
       metricsOf(call.http, "time")(await spanIn(call.query, call.http), scopeIn(call), call.query.by ?? "kind"),
