@@ -1,20 +1,16 @@
 // The package's declarations in a project of a user who checks libraries, too: strict, and without `skipLibCheck`.
-import { cp, mkdir } from "node:fs/promises";
+import { cp, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { scratchFolder } from "../cli/cli.js";
 import { repo } from "./documents.js";
 import { compile } from "./sample-project.js";
 
-const ENTRIES = [
-  "",
-  "/errors",
-  "/webhooks",
-  "/adapters/drizzle",
-  "/adapters/kysely",
-  "/adapters/postgres-js",
-  "/adapters/prisma",
-];
+/** Every door of the package. */
+const { exports } = JSON.parse(await readFile(join(repo, "package.json"), "utf8")) as { exports: object };
+const ENTRIES = Object.keys(exports)
+  .filter((door) => door !== "./package.json")
+  .map((door) => door.slice(1));
 
 const USE = `${ENTRIES.map((entry, n) => `import * as entry${n} from "fairmill${entry}";`).join("\n")}
 import { createClient, createWorker, defineJob, handle } from "fairmill";
@@ -28,15 +24,19 @@ worker.events.on("claimed", ({ nothing }) => nothing);
 export const all = [createClient(), ${ENTRIES.map((_, n) => `entry${n}`).join(", ")}];
 `;
 
-/** Packages under node_modules that hold the types of Node: the oldest release that we support, and a new one. */
-test.each(["@types/node", "node-types-newest"])("compile with the types of Node in %s", async (types) => {
+/** Packages under node_modules that hold the types of Node: the oldest release that we support, and a new one. How modules are resolved: as Node does, and as bundlers do. */
+test.each([
+  ["@types/node", "nodenext", "nodenext"],
+  ["@types/node", "esnext", "bundler"],
+  ["node-types-newest", "node16", "node16"],
+])("compile with the types of Node in %s, module %s, resolution %s", async (types, module, moduleResolution) => {
   const folder = await scratchFolder({
     "package.json": JSON.stringify({ type: "module" }),
     "use.ts": USE,
     "tsconfig.json": JSON.stringify({
       compilerOptions: {
         target: "es2022",
-        module: "nodenext",
+        ...{ module, moduleResolution },
         strict: true,
         skipLibCheck: false,
         types: ["node"],
