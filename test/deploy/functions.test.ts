@@ -16,8 +16,8 @@ const db = useDatabase();
 const sendMail = defineJob<{ to: string }>({ kind: "mail.send" });
 
 /** The block of the guide that contains this text. */
-async function blockWith(text: string): Promise<string> {
-  const guide = await readFile(join(repo, "docs/guides/serverless.md"), "utf8");
+async function blockWith(text: string, page = "serverless"): Promise<string> {
+  const guide = await readFile(join(repo, `docs/guides/${page}.md`), "utf8");
   const blocks = [...guide.matchAll(/^```[^\n]*\n([\s\S]*?)^```$/gm)].map(([, block]) => block!);
   return blocks.find((block) => block.includes(text))!;
 }
@@ -39,7 +39,7 @@ async function deploy(name: string) {
 
 /** Stand-ins with the signatures of pg_cron, pg_net and Supabase's vault. */
 const EXTENSIONS = `
-  create schema cron; create schema net; create schema vault;
+  drop schema if exists cron, net, vault cascade; create schema cron; create schema net; create schema vault;
   create table cron.job (name text, schedule text, command text);
   create function cron.schedule(job_name text, schedule text, command text) returns bigint language sql
     as $$ insert into cron.job values (job_name, schedule, command) returning 1 $$;
@@ -95,4 +95,17 @@ test("Vercel: the route answers the cron of vercel.json, by its bearer token, wi
   const answer = await fetch(url + crons[0]!.path, { headers: { authorization: `Bearer ${SECRET}` } });
   expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ claimed: 1, succeeded: 1 })]);
   expect((await fetch(url, { headers: { authorization: "Bearer other" } })).status).toBe(401);
+});
+
+test("A7: the cron entry of the guide about plain SQL is one that pg_cron takes, and gives back the jobs of a dead worker", async () => {
+  await db.query(EXTENSIONS);
+  await db.query(await blockWith("tick_upkeep_v1()'", "plain-sql"));
+  await db.query("select fairmill.register_v1('dead', '{default}')");
+  await db.query("select fairmill.enqueue_v1('work')");
+  await db.query("select from fairmill.claim_v1('dead')");
+  await db.query("update fairmill.worker set lease_until = now() - interval '1 second' where id = 'dead'");
+  const [entry] = await db.query<{ schedule: string; command: string }>("select * from cron.job");
+  expect(entry!.schedule).toBe("10 seconds");
+  await db.query(entry!.command);
+  expect(await db.query("select state, crashes from fairmill.job")).toEqual([{ state: "ready", crashes: 1 }]);
 });
