@@ -31,7 +31,7 @@ begin
   return query
     select c.* from fairmill.claim_limited(worker_id, array_fill(queue_name, array[cardinality(v_ids)]), v_priorities,
       v_tenants, array_fill(0::bigint, array[cardinality(v_ids)]), array_fill(1, array[cardinality(v_ids)]), kinds,
-      jobs_max, durable, list_no, v_ids) c
+      jobs_max, durable, list_no, v_ids, despite_pause => true) c
     where c.id is not null;
   delete from fairmill.pause_exception e where e.job_id = any (v_ids)
     and exists (select from fairmill.job j where j.id = e.job_id and j.lease_no <> e.lease_no);

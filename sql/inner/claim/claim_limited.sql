@@ -19,14 +19,16 @@
 --              the worker
 --   due_in_ms  when the first of these falls due
 --   exceptions true: jobs of these queues may start although something of theirs is paused (claim_exceptions_v1)
---   exceptions given as ids: only these jobs, each in the lane beside it, and pauses do not hold them
+-- Other than lane by lane:
+--   jobs           only these, each in the lane beside it
+--   despite_pause  and of these only those that may start although something of theirs is paused
 -- A claim that spends a rate is durable, whatever the caller says.
 -- Locks: 5 limit meter, 8 job (those that are free), 17 key meter (named limits, then keys), 21 claim list, 28
 -- provider (those that are free).
 create or replace function fairmill.claim_limited(
   worker_id text, queues text[], priorities smallint[], tenants text[], floors bigint[], quanta integer[], kinds text[],
     jobs_max integer, durable boolean,
-  list_no bigint, exceptions bigint[] default null)
+  list_no bigint, jobs bigint[] default null, despite_pause boolean default false)
 returns setof fairmill.claimed_job
 language plpgsql
 set enable_sort = off
@@ -52,7 +54,7 @@ declare
   v_spent   jsonb;      -- tenant → kinds that a spent budget keeps from starting
   v_row     fairmill.claimed_job;
 begin
-  v_limits := fairmill.room_of_limits(queues, kinds, tenants, quanta, jobs_max, exceptions is not null);
+  v_limits := fairmill.room_of_limits(queues, kinds, tenants, quanta, jobs_max, despite_pause);
   v_at := clock_timestamp();
   if exists (select from fairmill.provider p where p.closed_until is not null or p.crowded_until is not null) then
     v_limits := fairmill.add_closed_kinds(v_limits, kinds, v_at);
@@ -70,15 +72,16 @@ begin
     into v_scopes, v_closed, v_capped, v_spends
   from jsonb_each(v_limits) as g (name, facts);
 
-  if exceptions is not null then
+  if jobs is not null then
     select coalesce(array_agg(ready.ctid), '{}'), coalesce(array_agg(ready.n), '{}'), array_agg(ready.id)
       into v_ctids, v_lanes, v_ids
     from (
-      select ready.ctid, ready.id, e.n from unnest(exceptions) with ordinality as e (id, n)
+      select ready.ctid, ready.id, own.n from unnest(jobs) with ordinality as own (id, n)
       cross join lateral (
         select r.ctid, r.id from fairmill.job r
-        join fairmill.pause_exception w on w.job_id = r.id and w.lease_no = r.lease_no
-        where r.id = e.id and r.aside is null and r.state = 'ready'
+        where r.id = own.id and r.aside is null and r.state = 'ready'
+          and (not despite_pause
+            or exists (select from fairmill.pause_exception w where w.job_id = r.id and w.lease_no = r.lease_no))
           and (kinds is null or r.kind = any (kinds)) and r.kind <> all (v_closed)
           and (v_spent is null or not coalesce(v_spent -> r.tenant ? r.kind, false))
           and (r.expire_at is null or r.expire_at > now())
@@ -112,7 +115,7 @@ begin
 
   if cardinality(v_ctids) > 0 then
     -- Lanes of one tenant or queue share its room, and lanes hold jobs of several kinds.
-    if exceptions is not null or v_scopes && array['kind', 'queue']
+    if jobs is not null or v_scopes && array['kind', 'queue']
       or (select count(distinct t.name) from unnest(tenants) as t (name)) < cardinality(tenants) then
       v_asked := cardinality(v_ctids);
       v_ctids := fairmill.fit_limits(v_ctids, v_limits);

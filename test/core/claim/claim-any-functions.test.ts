@@ -1,10 +1,26 @@
-// claim_v1: a batch of whatever waits, fair to tenants, for callers that know no lanes.
+// claim_v1: a batch of whatever waits, fair to tenants, for callers that know no lanes. claim_job_v1: one given job.
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database.js";
-import { byTenant, call, claim, fill, fillTenants, register } from "../../support/sql/calls.js";
-import { errorCode } from "../../support/sql/sessions.js";
+import { claimNo } from "../../support/lease-no.js";
+import {
+  type Asker,
+  byTenant,
+  type Claimed,
+  call,
+  claim,
+  enqueueKeyed,
+  enqueueOne,
+  fill,
+  fillTenants,
+  live,
+  register,
+  setRule,
+  settle,
+} from "../../support/sql/calls.js";
+import { errorCode, useSessions } from "../../support/sql/sessions.js";
 
 const db = useDatabase();
+const open = useSessions(db);
 
 describe("claim_v1", () => {
   test("a worker that is not alive is refused with FM002, by either way in: unknown, stopped or lost", async () => {
@@ -110,5 +126,69 @@ describe("claim_v1", () => {
       );
       expect(served.length, `tenants ${from} to ${to}`).toBeGreaterThan(250);
     }
+  });
+});
+
+describe("B2: claim_job_v1, one given job", () => {
+  const claimJob = async (ask: Asker, id: string, worker = "w") =>
+    (await ask.query<Claimed>("select * from fairmill.claim_job_v1($1, $2)", [worker, id])).map((job) => job.id);
+
+  test("past older ones of its lane and higher priorities, with a fence of its own, and once", async () => {
+    await register(db, "w");
+    await fill(db, 3, { tenant: "acme", priority: 5 });
+    await fill(db, 3, { tenant: "acme" });
+    const id = await enqueueOne(db, { kind: "work", tenant: "acme", payload: { n: 1 } });
+    const [job] = await db.query<Claimed>("select * from fairmill.claim_job_v1('w', $1)", [id]);
+    expect(job).toMatchObject({ id, lease_no: claimNo(1), tenant: "acme", attempt: 1, payload: { n: 1 } });
+    expect(await claimJob(db, id)).toEqual([]);
+    expect(await settle(db, "w", [job!], "done")).toMatchObject({ accepted: 1 });
+    expect(await claimJob(db, id)).toEqual([]);
+    expect(await claimJob(db, "999999")).toEqual([]);
+    await expect(claimJob(db, id, "unknown")).rejects.toMatchObject({ code: "FM002" });
+  });
+
+  test("of many callers at once one gets it, and what another session holds is stepped over", async () => {
+    await register(db, "w");
+    const id = await enqueueOne(db);
+    const sessions = await Promise.all(Array.from({ length: 8 }, () => open()));
+    const answers = await Promise.all(sessions.map((session) => claimJob(session, id)));
+    expect(answers.flat()).toEqual([id]);
+
+    const other = await enqueueOne(db);
+    await sessions[0]!.query("begin");
+    expect(await claimJob(sessions[0]!, other)).toEqual([other]);
+    expect(await claimJob(sessions[1]!, other)).toEqual([]);
+    await sessions[0]!.query("rollback");
+    expect(await claimJob(sessions[1]!, other)).toEqual([other]);
+  });
+
+  test.each([
+    ["a pause of its queue", "set_limits_v1('queue', 'default', '{\"paused\": true}')"],
+    ["a pause of its kind", "set_limits_v1('kind', 'work', '{\"paused\": true}')"],
+    ["a pause of its tenant", "set_limits_v1('tenant', 'default', '{\"paused\": true}')"],
+    ["a cap of its tenant", "set_limits_v1('tenant', 'default', '{\"max_running\": 0}')"],
+    ["a cap of its kind", "set_limits_v1('kind', 'work', '{\"max_running\": 0}')"],
+    ["a cap of its queue", "set_limits_v1('queue', 'default', '{\"max_running\": 0}')"],
+  ])("%s holds it back, and its attempt is not spent", async (_, limit) => {
+    await register(db, "w");
+    const id = await enqueueOne(db);
+    await call(db, limit);
+    expect(await claimJob(db, id)).toEqual([]);
+    expect(await live(db, id)).toMatchObject({ state: "ready", attempt: 0 });
+    await db.query("delete from fairmill.job");
+  });
+
+  test("the rate of its key delays it as in any claim; one that is late, delayed or blocked is not claimed", async () => {
+    await register(db, "w");
+    await setRule(db, { rate: { limit: 1, per_ms: 60_000 } });
+    const [first, second] = await enqueueKeyed(db, 2);
+    expect(await claimJob(db, first!)).toEqual([first]);
+    expect(await claimJob(db, second!)).toEqual([]);
+    expect(await live(db, second!)).toMatchObject({ state: "scheduled", attempt: 0 });
+    expect(await claimJob(db, await enqueueOne(db, { delay_ms: 60_000 }))).toEqual([]);
+    const late = await enqueueOne(db, { expire_ms: 60_000 });
+    await db.query("update fairmill.job set expire_at = now() - interval '1 second' where id = $1", [late]);
+    expect(await claimJob(db, late)).toEqual([]);
+    expect(await live(db, late)).toMatchObject({ state: "ready" });
   });
 });

@@ -88,6 +88,12 @@ export const LIMIT_CALLS: Record<string, Call> = {
       select id, lease_no, queue from fairmill.job where state = 'ready' and queue = 'default' and kind = 'work' limit 10`,
     ways: ["Tid Scan", "job_pkey"],
   },
+  "claim_job_v1 among a thousand limits": {
+    statement: "select * from fairmill.claim_job_v1('w1', $1)",
+    values: ({ ready }) => [ready],
+    before: GATES,
+    ways: ["Tid Scan", "job_pkey"],
+  },
   "claim_limited with a gate for every lane": {
     statement: "select * from fairmill.claim_lanes_v1('w1', $1, $2, $3, $4, $5, '{work}', 100)",
     values: () => {
