@@ -43,3 +43,17 @@ export async function processorSeconds(client) {
   }
   return ticks / TICKS_A_SECOND;
 }
+
+/** Of a process and of the connections that are named as those of clients: what `fairmill serve` has cost so far. The measurement itself names its own otherwise. */
+export async function secondsOfServer(client, pid) {
+  const { rows } = await client.query(
+    "select pid from pg_stat_activity where datname = current_database() and application_name = 'fairmill client'",
+  );
+  try {
+    const all = readAll();
+    const ticks = [pid, ...rows.map((row) => row.pid)].map((id) => all.get(id)?.own ?? 0);
+    return ticks.reduce((sum, own) => sum + own, 0) / TICKS_A_SECOND;
+  } catch {
+    return undefined;
+  }
+}

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 
 const MAIN = fileURLToPath(new URL("../dist/cli/main.js", import.meta.url));
 
-/** Runs the work with the address of a server. */
+/** Runs the work with the address of a server, and the id of its process. */
 export async function serving(bench, databaseUrl, work) {
   const child = spawn(process.execPath, [MAIN, "serve", "--port", "0", "--json"], {
     env: { ...process.env, DATABASE_URL: databaseUrl, FAIRMILL_DASHBOARD_AUTH: "", FAIRMILL_LOG_LEVEL: "error" },
@@ -15,7 +15,7 @@ export async function serving(bench, databaseUrl, work) {
   bench.children.add(child);
   const ended = once(child, "exit");
   try {
-    return await work(await addressOf(child));
+    return await work(await addressOf(child), child.pid);
   } finally {
     child.kill("SIGTERM");
     await ended;

@@ -6,7 +6,7 @@ import type { Client } from "../client/client.js";
 import type { Session } from "../db/session.js";
 import { usualStepMs } from "../metrics/backlog.js";
 import { readSeries, SERIES_NAMES, type Series, type SeriesName, type SeriesQuery } from "../metrics/series.js";
-import { readOutPerSecond } from "../metrics/shares.js";
+import { readRates } from "../metrics/shares.js";
 import { backlogReader } from "./backlog-reader.js";
 import { marksIn } from "./marks.js";
 import { requestInvalid } from "./problem.js";
@@ -34,12 +34,7 @@ export function metricsReader(view: Session, nowMs: () => number, creditWorth?: 
   return {
     rates: async ({ tenant }) => {
       const untilMs = nowMs();
-      const [since, until] = [new Date(untilMs - NOW_MS), new Date(untilMs)];
-      const entered = tenant === undefined ? await lineOf({ name: "jobs.in", since, until, points: 1 }) : undefined;
-      return {
-        inPerSecond: entered?.lines[0]?.values[0] ?? null,
-        outPerSecond: await readOutPerSecond(view, since, until, tenant),
-      };
+      return readRates(view, new Date(untilMs - NOW_MS), new Date(untilMs), tenant);
     },
     series: async (span, scope, names, by) => {
       const items: Series[] = [];
@@ -103,8 +98,8 @@ export const alertReader = ({ alerts }: Client): AlertReader => ({
     return alerts.get(id);
   },
   firing: async () =>
-    (await alerts.list({ state: "firing", limit: FIRING_MAX })).map(({ rule, severity, message, since }) => ({
-      ...{ rule, severity, message },
+    (await alerts.list({ state: "firing", limit: FIRING_MAX })).map(({ rule, subject, severity, message, since }) => ({
+      ...{ rule, subject, severity, message },
       since: since.toISOString(),
     })),
 });

@@ -6,6 +6,9 @@ import type { Session } from "../db/session.js";
 import { readRecentBulks, type StoredBulk } from "./rooms.js";
 
 export const EVERY_MS = 2_000;
+/** Where so many jobs a second come or go, figures are read and no single jobs: a look costs the fleet more there, and tells no more. */
+const BUSY_PER_SECOND = 1_000;
+const BUSY_EVERY_MS = 5_000;
 const BEAT_MS = 15_000;
 export const LISTENERS_MAX = 200;
 
@@ -33,6 +36,10 @@ const LOOK = `select c.relname::text as table, (s.n_tup_ins + s.n_tup_upd + s.n_
   where s.schemaname = $1 and (c.relname = any ($2) or c.relname like 'job\\_history\\_%')`;
 /** The last transaction that wrote anything: the counters of a quiet session lag behind by up to ten seconds, this does not. */
 const NEWEST = `select last_value::text as newest, clock_timestamp() as at, pg_snapshot_xmax(pg_current_snapshot())::text as written from fairmill.job_id_seq`;
+
+/** When to look again, after so many jobs came or went in so long. */
+export const paceMs = (moved: number, ms: number): number =>
+  moved * 1000 > BUSY_PER_SECOND * ms ? BUSY_EVERY_MS : EVERY_MS;
 
 export interface Change {
   readonly at: Date;
@@ -65,6 +72,7 @@ export class EventHub {
   #seen: Seen | undefined;
   #stop: (() => void) | undefined;
   #beatAtMs = 0;
+  #nextMs = EVERY_MS;
   #isClosed = false;
   /** For tests: how often the database was asked. */
   looks = 0;
@@ -102,7 +110,7 @@ export class EventHub {
   #schedule(ms: number): void {
     this.#stop = this.#clock.after(ms, () => {
       void this.#look().then(() => {
-        if (this.#listeners.size > 0 && !this.#isClosed) this.#schedule(EVERY_MS);
+        if (this.#listeners.size > 0 && !this.#isClosed) this.#schedule(this.#nextMs);
       });
     });
   }
@@ -145,6 +153,7 @@ export class EventHub {
       .map(([, topic]) => topic);
     const entered = Number(BigInt(now.newest) - BigInt(before.newest));
     const ended = Math.max(0, now.ended - before.ended);
+    this.#nextMs = paceMs(entered + ended, now.at.getTime() - before.at.getTime());
     if ((entered > 0 || ended > 0 || before.written !== now.written) && !topics.includes("jobs")) topics.push("jobs");
     if (topics.length === 0) return;
     const jobs = topics.includes("jobs") ? { newest: now.newest, entered, ended } : null;

@@ -43,7 +43,14 @@ export interface AlertReader {
   silence(id: string, forMs: number, by: string, reason: string | undefined): Promise<object | undefined>;
   /** What fires now, for "needs you". */
   firing?(): Promise<
-    readonly { rule: string; severity: "info" | "warning" | "critical"; message: string; since: string | null }[]
+    readonly {
+      rule: string;
+      /** What it is about; "" or none: all of it. */
+      subject?: string;
+      severity: "info" | "warning" | "critical";
+      message: string;
+      since: string | null;
+    }[]
   >;
 }
 

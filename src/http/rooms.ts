@@ -63,6 +63,12 @@ export { type Erasure, readErasure, readErasures, startErasure } from "../retent
 export { checkErase } from "../retention/tenants-client.js";
 export { readScheduleJob, type ScheduleChange } from "../schedules/change-schedule.js";
 export { Cron } from "../schedules/cron.js";
-export { readNow, readSchedule, readSchedules, type Schedule } from "../schedules/schedule-statements.js";
+export {
+  readNow,
+  readSchedule,
+  readSchedules,
+  type Schedule,
+  scheduleErrorOf,
+} from "../schedules/schedule-statements.js";
 export type { ScheduleOptions } from "../schedules/schedules-client.js";
 export { type JobStep, readSteps } from "../steps/step-statements.js";

@@ -143,11 +143,18 @@ const NOW = `select clock_timestamp() as at,
     (select count(*)::integer from fairmill.worker w where w.state = 'alive' and w.lease_until > now()) as workers,
     (select count(*)::integer from (select from fairmill.job_history h where h.state = 'dead' and h.ended_at > now() - interval '24 hours'
       and ($1::text is null or h.tenant = $1) limit 1000) d) as dead`;
-const OLDEST = `select j.id::text as id, (extract(epoch from clock_timestamp() - greatest(j.created_at, j.run_at)) * 1000)::float8 as "waitMs"
-  from (select x.id, x.state, x.created_at, x.run_at from fairmill.job x where ($1::text is null or x.tenant = $1) order by x.id limit ${LOOKED}) j where j.state = 'ready'
-  order by greatest(j.created_at, j.run_at) limit 1`;
-const LOST = `select w.id, w.ended_at as "endedAt", w.beat_at as "beatAt" from fairmill.worker w
-  where w.state = 'lost' and w.beat_at > now() - interval '1 hour' order by w.beat_at desc limit 10`;
+/** Ids are given in the order of time: the first ready job is the oldest, unless it was delayed and became due later than jobs behind it. */
+const OLDEST = `with first as materialized (
+    select j.id, j.created_at, j.run_at from (
+      select x.id, x.state, x.created_at, x.run_at from fairmill.job x where ($1::text is null or x.tenant = $1) order by x.id limit ${LOOKED}) j
+    where j.state = 'ready' order by j.id limit 1),
+  oldest as (
+    (select f.id, f.created_at as since from first f where coalesce(f.run_at <= f.created_at, true))
+    union all
+    (select j.id, greatest(j.created_at, j.run_at) from (
+      select x.id, x.state, x.created_at, x.run_at from fairmill.job x where ($1::text is null or x.tenant = $1) order by x.id limit ${LOOKED}) j
+    where j.state = 'ready' and exists (select from first f where f.run_at > f.created_at) order by 2 limit 1))
+  select o.id::text as id, (extract(epoch from clock_timestamp() - o.since) * 1000)::float8 as "waitMs" from oldest o`;
 
 export interface NowFigures {
   readonly at: Date;
@@ -160,7 +167,6 @@ export const readNowFigures = async (db: Session, tenant: string | undefined): P
   (await db.query<NowFigures>(NOW, [tenant ?? null]))[0]!;
 export const readOldest = async (db: Session, tenant: string | undefined) =>
   (await db.query<{ id: string; waitMs: number }>(OLDEST, [tenant ?? null]))[0];
-export const readLost = (db: Session) => db.query<{ id: string; endedAt: Date | null; beatAt: Date }>(LOST);
 
 const KIND_WORKERS = `select k.kind, count(*)::integer as workers from fairmill.worker w cross join lateral unnest(w.kinds) as k (kind)
   where w.state = 'alive' and w.lease_until > now() and k.kind = any ($1) group by k.kind`;

@@ -170,8 +170,9 @@ export async function readSplits(
   return sums;
 }
 
-/** Recorded runs a second, of all or of a tenant: by the time that records cover, which is shorter than the window after a start. */
-const OUT = `select sum(r.jobs)::float8 as jobs, extract(epoch from min(r.since))::float8 * 1000 as "sinceMs", extract(epoch from max(r.until))::float8 * 1000 as "untilMs" from (
+/** Recorded runs a second, of all or of a tenant: by the time that records cover, which is shorter than the window after a start. And jobs that came in, of all. */
+const RATES = `select (select sum(s.sum) / sum(s.count) from fairmill.metric_sample s where s.name = 'fleet.jobs_in' and s.at >= $1 and s.at < $2) as entered,
+    sum(r.jobs)::float8 as jobs, extract(epoch from min(r.since))::float8 * 1000 as "sinceMs", extract(epoch from max(r.until))::float8 * 1000 as "untilMs" from (
     select m.tick_started_at as since, m.tick_started_at + m.interval_ms * interval '1 millisecond' as until,
       case when $3::text is null then m.jobs_processed else coalesce((m.tenants -> $3 ->> 'runs')::float8, 0) end as jobs
     from fairmill.worker_tick_metrics m where m.tick_started_at >= $1 and m.tick_started_at < $2) r`;
@@ -179,11 +180,18 @@ const OUT = `select sum(r.jobs)::float8 as jobs, extract(epoch from min(r.since)
 const SILENCE_MS = 75_000;
 const COVERED_MS_MIN = 1_000;
 
-export async function readOutPerSecond(db: Session, since: Date, until: Date, tenant?: string): Promise<number | null> {
-  type Row = { jobs: number | null; sinceMs: number | null; untilMs: number | null };
-  const [row] = await db.query<Row>(OUT, [since, until, tenant ?? null]);
-  if (row?.jobs == null || row.sinceMs === null || row.untilMs === null) return null;
+export interface Rates {
+  /** null: not known, or not told apart by tenant. */
+  readonly inPerSecond: number | null;
+  readonly outPerSecond: number | null;
+}
+
+export async function readRates(db: Session, since: Date, until: Date, tenant?: string): Promise<Rates> {
+  type Row = { entered: number | null; jobs: number | null; sinceMs: number | null; untilMs: number | null };
+  const [row] = await db.query<Row>(RATES, [since, until, tenant ?? null]);
+  const inPerSecond = tenant === undefined ? (row?.entered ?? null) : null;
+  if (row?.jobs == null || row.sinceMs === null || row.untilMs === null) return { inPerSecond, outPerSecond: null };
   // Behind the last record lies what is not written yet; or, after more than a minute, a time without workers, which counts.
   const endMs = until.getTime() - row.untilMs > SILENCE_MS ? until.getTime() : Math.min(row.untilMs, until.getTime());
-  return (row.jobs * 1000) / Math.max(COVERED_MS_MIN, endMs - row.sinceMs);
+  return { inPerSecond, outPerSecond: (row.jobs * 1000) / Math.max(COVERED_MS_MIN, endMs - row.sinceMs) };
 }

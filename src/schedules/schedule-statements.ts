@@ -72,14 +72,14 @@ const toSchedule = (row: Row): Schedule => ({
   nextRun: row.paused_at === null ? timeOf(row.next_at) : null,
   lastTick: timeOrNull(row.last_tick_at),
   lastJobId: idOrNull(row.last_job_id),
-  lastError: row.last_error && errorOf(row.last_error),
+  lastError: row.last_error && scheduleErrorOf(row.last_error),
   pausedAt: timeOrNull(row.paused_at),
   createdAt: timeOf(row.created_at),
   updatedAt: timeOf(row.updated_at),
   editedAt: timeOrNull(row.edited_at),
 });
 
-function errorOf(stored: NonNullable<Row["last_error"]>): { code: string; message: string } {
+export function scheduleErrorOf(stored: NonNullable<Row["last_error"]>): { code: string; message: string } {
   const { code, message } = "refused" in stored ? toError(stored.refused) : stored;
   return { code, message };
 }
