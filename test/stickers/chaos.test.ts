@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { dice } from "../../chaos/dice.mjs";
 import { type EmbeddedPostgres, startEmbedded } from "../../dist/embedded/index.js";
+import { cutAfter } from "../../examples/stickers/chaos/check-fates.js";
 import { runChaos } from "../../examples/stickers/chaos/run-chaos.js";
 
 let folder: string;
@@ -38,4 +39,21 @@ test("60 requests: each user has one sticker, or the credit and a message, or is
   expect(figures.stickers + figures.refunds + unknown).toBeGreaterThanOrEqual(60);
   expect(figures.stickers).toBeGreaterThan(40);
   expect(figures.crashes).toBeGreaterThan(0);
+});
+
+test("a send counts as cut by a strike behind its beginning, also in the middle of a slow one, and by none when its end was told", () => {
+  const at = (ms: number) => new Date(ms).toISOString();
+  const strikes = [
+    { from: 10_000, to: 13_000 },
+    { from: 30_000, to: 30_100 },
+  ];
+  expect([9_600, 12_900, 13_001, 24_900, 30_101].map((ms) => cutAfter({ at: at(ms) }, strikes))).toEqual([
+    400,
+    0,
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  expect(cutAfter({ at: at(9_600), outcome: "uncertain" }, strikes)).toBe(400);
+  expect(cutAfter({ at: at(9_600), outcome: "refused" }, strikes)).toBeUndefined();
 });

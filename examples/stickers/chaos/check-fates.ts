@@ -1,12 +1,13 @@
 // What every user must have got, and what calls must have cost, when the dust has settled.
 import type { Client, Job } from "fairmill";
-import type { JobCharge } from "fairmill/observe";
+import type { JobCharge, MessageDetail } from "fairmill/observe";
 import { makeSticker } from "../jobs.js";
 import type { Parts } from "../parts.js";
 import { gemini, pixian, secondModel } from "../providers.js";
 import type { GeminiSimulator } from "../simulators/gemini.js";
 import type { PixianSimulator } from "../simulators/pixian.js";
 import type { TelegramSimulator } from "../simulators/telegram.js";
+import type { StrikeTime } from "./strikes.js";
 
 export interface Scene {
   readonly parts: Parts;
@@ -32,11 +33,12 @@ export interface Checked {
   };
 }
 
+type LastSend = MessageDetail["attempts"][number];
+
 const PAGE = 200;
 const WELCOME_CREDITS = 3;
 /** The simulated Telegram answers within a fifth of a second; a busy machine takes its time. */
 const SEND_MS_MAX = 5_000;
-const STRIKE_MS_MAX = 1_000;
 /** Which step keeps what a provider made. */
 const STEP_OF: Readonly<Record<string, string>> = {
   [gemini.name]: "picture",
@@ -58,18 +60,15 @@ const stickersOf = ({ telegram }: Scene, user: number): number =>
 const apologiesOf = ({ telegram }: Scene, user: number): number =>
   telegram.chats.get(`${user}`)?.filter(({ text }) => text?.includes("Your credit is back")).length ?? 0;
 
-/** The chats of answers whose fate is unknown, with when the last send began; undefined: it was not cut off in the middle. */
-async function unknownChats({ outbox }: Client): Promise<Map<number, number | undefined>> {
-  const chats = new Map<number, number | undefined>();
+/** The chats of answers whose fate is unknown, with their last send. */
+async function unknownChats({ outbox }: Client): Promise<Map<number, LastSend | undefined>> {
+  const chats = new Map<number, LastSend | undefined>();
   for (let before: string | undefined; ; ) {
     const page = await outbox.list({ status: "unknown", limit: PAGE, ...(before && { before }) });
     for (const { id, idempotencyKey } of page)
       if (/^(sticker|apology)-/.test(idempotencyKey)) {
         const { payload, attempts } = (await outbox.get(id))!;
-        // A worker that was cut off has not said what came of it, one whose connection was cut says that it does not know.
-        const last = attempts.at(-1);
-        const isCut = last !== undefined && [undefined, "uncertain"].includes(last.outcome);
-        chats.set((payload as { chat: number }).chat, isCut ? Date.parse(last.at) : undefined);
+        chats.set((payload as { chat: number }).chat, attempts.at(-1));
       }
     if (page.length < PAGE) return chats;
     before = page.at(-1)!.id;
@@ -85,8 +84,8 @@ export async function undecided(scene: Scene): Promise<number[]> {
   return scene.users.filter((user) => stickersOf(scene, user) + apologiesOf(scene, user) === 0 && !unknown.has(user));
 }
 
-/** `strikes`: when processes were killed and PostgreSQL crashed. */
-export async function checkFates(scene: Scene, strikes: readonly number[]): Promise<Checked> {
+/** `strikes`: when processes were killed and PostgreSQL was crashed. */
+export async function checkFates(scene: Scene, strikes: readonly StrikeTime[]): Promise<Checked> {
   const { client } = scene.parts;
   const problems: string[] = [];
   const unknown = await unknownChats(client);
@@ -94,10 +93,11 @@ export async function checkFates(scene: Scene, strikes: readonly number[]): Prom
   const charges: JobCharge[] = [];
   let refunds = 0;
   let cutWithinMs = 0;
-  for (const [chat, begunAt] of unknown) {
-    const cutAfterMs = begunAt === undefined ? undefined : cutAfter(begunAt, strikes);
-    if (cutAfterMs === undefined) problems.push(`user ${chat}: the answer is unknown, and its send was not cut off`);
-    else cutWithinMs = Math.max(cutWithinMs, cutAfterMs);
+  for (const [chat, send] of unknown) {
+    const cutAfterMs = send && cutAfter(send, strikes);
+    if (cutAfterMs !== undefined) cutWithinMs = Math.max(cutWithinMs, cutAfterMs);
+    else
+      problems.push(`user ${chat}: the answer is unknown, and no strike cut its send: ${describeSend(send, strikes)}`);
   }
   for (const user of scene.users) {
     const job = jobs.get(`telegram-${user}`);
@@ -120,11 +120,26 @@ export async function checkFates(scene: Scene, strikes: readonly number[]): Prom
   return { problems, figures: { ...figures, cost: Number(spent.toFixed(3)) } };
 }
 
-/** How long after a send began the next strike was; undefined: none that could have cut it. */
-function cutAfter(begunAt: number, strikes: readonly number[]): number | undefined {
-  // The kill comes a moment behind the time that is noted before it.
-  const after = strikes.map((at) => at + STRIKE_MS_MAX - begunAt).filter((ms) => ms >= 0 && ms <= SEND_MS_MAX);
-  return after.length === 0 ? undefined : Math.max(0, Math.min(...after) - STRIKE_MS_MAX);
+/** How long after a send began the next strike was, 0 in the middle of one; undefined: none cut it. */
+export function cutAfter(
+  { outcome, at }: Pick<LastSend, "outcome" | "at">,
+  strikes: readonly StrikeTime[],
+): number | undefined {
+  // A worker that was cut off has not said what came of it, one whose connection was cut says that it does not know.
+  if (outcome !== undefined && outcome !== "uncertain") return undefined;
+  const begunAt = Date.parse(at);
+  const after = strikes.filter(({ to }) => to >= begunAt).map(({ from }) => Math.max(0, from - begunAt));
+  const next = Math.min(...after);
+  return next <= SEND_MS_MAX ? next : undefined;
+}
+
+function describeSend(send: LastSend | undefined, strikes: readonly StrikeTime[]): string {
+  if (!send) return "it has none on record";
+  const begunAt = Date.parse(send.at);
+  const before = strikes.findLast(({ from }) => from <= begunAt);
+  const after = strikes.find(({ from }) => from > begunAt);
+  const { outcome = "not told", error } = send;
+  return `${outcome}${error ? ` (${error.message})` : ""}, begun ${before ? `${begunAt - before.to} ms after a strike` : "before all strikes"}${after ? `, ${after.from - begunAt} ms before the next` : ""}`;
 }
 
 /** One sticker and the credit captured, or none, the credit back and one message. An unknown send may have arrived, once. */

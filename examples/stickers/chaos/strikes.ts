@@ -11,10 +11,15 @@ export interface Strikes {
 }
 type Strike = keyof Strikes;
 
+/** By `Date.now()`. What it cuts is cut between the two: on a busy machine it takes PostgreSQL seconds to go down. */
+export interface StrikeTime {
+  readonly from: number;
+  readonly to: number;
+}
+
 export interface Struck {
   readonly strikes: Strikes;
-  /** When each was, by `Date.now()`. */
-  readonly times: readonly number[];
+  readonly times: readonly StrikeTime[];
 }
 
 export interface StrikeOptions {
@@ -43,7 +48,7 @@ export async function strikeUntilEnded(
 ): Promise<Struck> {
   const { random, say = () => {}, signal } = options;
   const done: Strikes = { children: 0, supervisors: 0, crashes: 0 };
-  const times: number[] = [];
+  const times: StrikeTime[] = [];
   const next = (from: number) =>
     from + ENDED_BETWEEN.least + Math.floor(random() * (ENDED_BETWEEN.most - ENDED_BETWEEN.least + 1));
   for (let strikeAt = next(0); ; await sleep(LOOK_MS)) {
@@ -53,11 +58,11 @@ export async function strikeUntilEnded(
     if (ended === requests) return { strikes: done, times };
     if (ended < strikeAt) continue;
     const chosen = FIRST.find((one) => done[one] === 0 && (one !== "crashes" || options.crash)) ?? byDice(options);
-    const at = Date.now();
+    const from = Date.now();
     const struck = await strike(chosen, workers, options);
     if (struck === undefined) continue;
     done[chosen]++;
-    times.push(at);
+    times.push({ from, to: Date.now() });
     say(`${ended} ended; ${struck}`);
     strikeAt = next(ended);
   }
