@@ -14,6 +14,7 @@ export function ensureDashboard() {
   const stamp = join(root, "dist", ".built-dashboard");
   const changed = Math.max(newest(source), statSync(join(root, "package-lock.json")).mtimeMs);
   if (existsSync(stamp) && existsSync(join(target, "index.html")) && statSync(stamp).mtimeMs > changed) return;
+  console.error("Building the dashboard …");
   run(tool("vite"), ["build", "--config", join(source, "vite.config.ts"), "--logLevel", "warn"]);
   const { total, files } = dashboardSize();
   if (total > GZIPPED_BYTES_MAX) {

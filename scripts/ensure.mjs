@@ -69,6 +69,7 @@ export function ensureBuilt() {
   const stamp = join(root, "dist", ".built");
   const source = Math.max(newest(join(root, "src")), statSync(join(root, "tsconfig.build.json")).mtimeMs);
   if (existsSync(stamp) && statSync(stamp).mtimeMs > source) return;
+  console.error("Compiling Fairmill …");
   run(tool("tsc"), ["-p", "tsconfig.build.json"]);
   run(process.execPath, [join(root, "scripts", "bundle.mjs")]);
   mkdirSync(join(root, "dist"), { recursive: true });

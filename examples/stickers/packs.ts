@@ -7,6 +7,9 @@ import type { Parts } from "./parts.js";
 import { makeSheet } from "./sticker-sheet.js";
 
 export const PACK_SCHEDULE = "nightly pack";
+const FLOW = "pack";
+/** The kind of the job that sends a pack: the flow's name and its node's. */
+export const sendPack = `${FLOW}/send`;
 /** A tenant of their own, with a lane and a budget of its own: packs never delay a community. */
 const PACKS = "packs";
 const CREATURES = ["cat", "bear", "bunny", "fox", "frog", "ghost"] as const;
@@ -16,7 +19,7 @@ interface Pack {
 }
 
 const packFlow = ({ catalogue, storage, telegram }: Parts): FlowDefinition<Pack> =>
-  defineFlow<Pack>({ name: "pack" }, (flow) => {
+  defineFlow<Pack>({ name: FLOW }, (flow) => {
     const draw = flow.run(
       "draw",
       async (ctx) => {

@@ -8,6 +8,7 @@ import { GeminiSimulator } from "../../examples/stickers/simulators/gemini.js";
 import { PixianSimulator } from "../../examples/stickers/simulators/pixian.js";
 import type { SimulatedService } from "../../examples/stickers/simulators/service.js";
 import { TelegramSimulator } from "../../examples/stickers/simulators/telegram.js";
+import { THINGS } from "../../examples/stickers/simulators/things.js";
 import { cutOut } from "../../examples/stickers/sticker-cutout.js";
 import { makeWebp } from "../../examples/stickers/sticker-webp.js";
 import { waitUntil } from "../support/wait.js";
@@ -159,4 +160,15 @@ test("every mood becomes a sticker that Telegram takes: 512 pixels, WebP, transp
       if (data[at + 3]! > 200 && data[at + 1]! > 190 && data[at]! < 80 && data[at + 2]! < 130) green++;
     expect(green).toBeLessThan(200);
   }
+});
+
+test("a creature is the same one in every mood, as the catalogue describes it, and carries what the words name", () => {
+  const colours = (svg: string) => svg.match(/stop-color="[^"]+"/g)!.join();
+  const pack = MOODS.map((mood) =>
+    drawCreature(`A sticker of a ${mood} ghost, pack-7: one creature, looking ${mood}.`),
+  );
+  expect([new Set(pack).size, new Set(pack.map(colours)).size]).toEqual([MOODS.length, 1]);
+  const ghosts = Array.from({ length: 20 }, (_, n) => drawCreature(`a happy ghost, pack-${n}`));
+  expect(new Set(ghosts.map(colours)).size).toBeGreaterThan(2);
+  for (const [thing, drawn] of Object.entries(THINGS)) expect(drawCreature(`a sad cat with ${thing}`)).toContain(drawn);
 });

@@ -4,6 +4,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { listenForKeys } from "../../examples/stickers/run/keys.js";
+import { breakerNews, breakersOf } from "../../examples/stickers/run/news.js";
 import { View } from "../../examples/stickers/run/view.js";
 import { repo } from "../cli/cli.js";
 import { clone, npmStart } from "../cli/clone.js";
@@ -99,4 +100,18 @@ test("the line about now is drawn over itself, fits the window, and stays below 
   view.show("1 sticker and much more text than fits");
   view.print("a line");
   expect(sent.join("")).toBe("1 sticker and much \r\x1b[2Ka line\n1 sticker and much ");
+});
+
+test("a breaker is told when it opens and when it closes, and not each time that it lets a call through", () => {
+  const looks = (["closed", "open", "half-open", "open", "half-open", "closed"] as const).map((breaker) =>
+    breakersOf([{ name: "pixian", breaker }]),
+  );
+  const told = looks.slice(1).map((now, n) => breakerNews(looks[n]!, now));
+  expect(told).toEqual([
+    ["too many calls of pixian failed: its breaker is open, and no worker calls it; stickers are cut out here"],
+    [],
+    [],
+    [],
+    ["a single call has found pixian well again: its breaker is closed, and all workers call it"],
+  ]);
 });

@@ -55,11 +55,13 @@ export function keysOf({ parts, simulation, workers, users, view, quit }: Contro
     },
     u: () => {
       users?.add("visitors", 1_000, "calm", 1);
-      view.say("a thousand users join visitors and ask once");
+      view.say(
+        "a thousand users join visitors and ask once: they wait in their own lane; watch the waits of the others",
+      );
     },
     m: () => {
       void parts.client.schedules.run(PACK_SCHEDULE).catch(() => {});
-      view.say("tonight's pack is made now");
+      view.say("the night's pack is made now: a flow draws one creature in all its moods, and sends one message");
     },
     q: quit,
   };

@@ -18,9 +18,10 @@ import { type Dashboard, startDashboard } from "./dashboard.js";
 import { describeFirstSticker } from "./first-sticker.js";
 import { guestSchemas } from "./guest-schemas.js";
 import { listenForKeys } from "./keys.js";
+import { breakerNews, breakersOf, tellPacks, whyNobodyDraws } from "./news.js";
 import { type Simulation, startSimulation } from "./simulation.js";
 import { SyntheticUsers } from "./synthetic-users.js";
-import { describeArrival, printSummary, Tally } from "./tally.js";
+import { counted, describeArrival, printSummary, Tally } from "./tally.js";
 import { View } from "./view.js";
 import { WorkerProcesses } from "./worker-processes.js";
 
@@ -76,6 +77,7 @@ export async function run({ databaseUrl, isOurs }: Where, stop: AbortSignal, sti
         if (count === 3) void parts.client.schedules.run(PACK_SCHEDULE).catch(() => {});
         if (tally.stickers === stickers) over.abort();
       });
+      tellPacks(parts, simulation.telegram, view);
       users.add("cats", 4);
       users.add("office", 3);
       users.add("memes", 8, "noisy");
@@ -139,18 +141,25 @@ async function openWebhook(parts: Parts, { telegram }: Simulation) {
   return server;
 }
 
-async function watch({ client }: Parts, tally: Tally, view: View, signal: AbortSignal): Promise<void> {
+async function watch(parts: Parts, tally: Tally, view: View, signal: AbortSignal): Promise<void> {
+  const { client } = parts;
+  let breakers = breakersOf([]);
+  let isToldWhy = false;
   while (!signal.aborted) {
     const { ready, running, blocked, scheduled } = (await client.queues.get("stickers")) ?? {};
-    const closed = (await client.providers.list()).filter((provider) => provider.closed).map(({ name }) => name);
-    if (tally.stickers === 0 && !running?.count) {
-      view.show("  the workers are starting; the first sticker comes in some seconds …");
-      await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
-      continue;
-    }
+    const providers = await client.providers.list();
+    const before = breakers;
+    breakers = breakersOf(providers);
+    for (const text of breakerNews(before, breakers)) view.say(text);
+    const why = await whyNobodyDraws(parts, breakers);
+    if (why && !isToldWhy) view.say(why);
+    isToldWhy = why !== undefined;
     const waiting = (ready?.count ?? 0) + (blocked?.count ?? 0) + (scheduled?.count ?? 0);
+    const closed = providers.filter((provider) => provider.closed).map(({ name }) => name);
     view.show(
-      `  ${tally.stickers} stickers  ${running?.count ?? 0} being drawn  ${waiting} waiting  ${tally.apologies} given back${closed.length > 0 ? `  closed: ${closed.join(", ")}` : ""}`,
+      tally.stickers === 0 && !running?.count
+        ? "  the workers are starting; the first sticker comes in some seconds …"
+        : `  ${counted(tally.stickers, "sticker")}  ${running?.count ?? 0} being drawn  ${waiting} waiting  ${counted(tally.apologies, "credit")} given back${closed.length > 0 ? `  closed: ${closed.join(", ")}` : ""}`,
     );
     await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
   }

@@ -5,6 +5,8 @@ import type { Parts } from "../parts.js";
 import type { Arrival } from "./synthetic-users.js";
 import type { View } from "./view.js";
 
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
 export class Tally {
   stickers = 0;
   apologies = 0;
@@ -23,8 +25,7 @@ export class Tally {
   lines(): string[] {
     return [...this.#waits].map(([community, waits]) => {
       const middle = waits.toSorted((a, b) => a - b)[Math.floor(waits.length / 2)]!;
-      const noun = waits.length === 1 ? "sticker" : "stickers";
-      return `  ${community.padEnd(9)} ${String(waits.length).padStart(4)} ${noun}, half of them within ${middle.toFixed(1)} s`;
+      return `  ${community.padEnd(9)} ${counted(waits.length, "sticker").padStart(13)}, half of them within ${middle.toFixed(1)} s`;
     });
   }
 }
@@ -40,7 +41,9 @@ export async function printSummary({ client, settings }: Parts, tally: Tally, vi
   const [last] = await client.jobs.list({ kind: makeSticker.kind, state: "done", limit: 1 });
   const unknown = await client.outbox.list({ status: "unknown", limit: 200 });
   const { stickers, apologies } = tally;
-  view.print(`\n${stickers} sticker${stickers === 1 ? "" : "s"} arrived, ${apologies} credits were given back.`);
+  view.print(
+    `\n${counted(stickers, "sticker")} arrived, ${counted(apologies, "credit")} ${apologies === 1 ? "was" : "were"} given back.`,
+  );
   for (const line of tally.lines()) view.print(line);
   if (unknown.length > 0)
     view.print(`  ${unknown.length} sends were cut off and may have arrived: fairmill outbox --status unknown`);

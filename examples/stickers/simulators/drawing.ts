@@ -1,6 +1,8 @@
-// Draws what a picture model would: a small creature with a mood, on a plain background. The same words give the same picture.
+// Draws what a picture model would: a small creature with a mood, on a plain background. The same words give the same picture, and a creature that is
+// asked for in another mood is the same creature.
 import { createHash } from "node:crypto";
 import { MOODS, type Mood } from "../moods.js";
+import { ACCESSORIES, THINGS } from "./things.js";
 
 const SPECIES = ["cat", "bear", "bunny", "fox", "frog", "ghost"] as const;
 type Species = (typeof SPECIES)[number];
@@ -25,13 +27,14 @@ const PALETTES: readonly Palette[] = [
 export const BACKGROUND = "#2fd36b";
 const SIZE = 768;
 
-/** The SVG of a creature for these words: species and mood where they are named, the rest by the words' own dice. */
+/** The SVG of a creature for these words: species, mood and what it carries where they are named, the rest by the words' own dice. */
 export function drawCreature(words: string, quality: "fine" | "plain" = "fine"): string {
-  const dice = diceOf(words);
+  const dice = diceOf(withoutMood(words));
   const species = SPECIES.find((one) => words.toLowerCase().includes(one)) ?? pick(SPECIES, dice);
   const mood = MOODS.find((one) => words.toLowerCase().includes(one)) ?? pick(MOODS, dice);
   const palette = pick(PALETTES, dice);
-  const accessory = pick(ACCESSORIES, dice);
+  const named = Object.entries(THINGS).find(([thing]) => words.toLowerCase().includes(thing))?.[1];
+  const carried = pick(ACCESSORIES, dice);
   const tilt = (dice() - 0.5) * 10;
   const body = quality === "fine" ? "url(#body)" : palette.light;
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${SIZE}" height="${SIZE}" viewBox="0 0 200 200">
@@ -41,7 +44,7 @@ export function drawCreature(words: string, quality: "fine" | "plain" = "fine"):
     ${EARS[species](palette, body)}
     ${species === "ghost" ? ghostBody() : roundBody(palette, body)}
     ${face(mood, palette, species)}
-    ${accessory(palette)}
+    ${named ?? carried}
   </g>
 </svg>`;
 }
@@ -115,20 +118,11 @@ const EXTRAS: Readonly<Partial<Record<Mood, string>>> = {
   surprised: `<path d="M158 50l8-14M166 62l14-6" fill="none" stroke-width="4"/>`,
 };
 
-const ACCESSORIES: readonly ((palette: Palette) => string)[] = [
-  () => "",
-  () =>
-    `<path d="M76 44 70 18l16 12 14-18 14 18 16-12-6 26z" fill="#ffd34d"/><g stroke="none" fill="#f0325c"><circle cx="100" cy="34" r="4"/></g>`,
-  () =>
-    `<path d="M52 128q48 20 96 0l4 13q-52 22-104 0z" fill="#e0475f"/><path d="M128 142l12 30 14-6-11-28z" fill="#e0475f"/>`,
-  () =>
-    `<g fill="none" stroke-width="4.5"><circle cx="78" cy="98" r="17"/><circle cx="122" cy="98" r="17"/><path d="M95 96q5-4 10 0"/></g>`,
-  () =>
-    `<path d="M100 140l-20-11v22zM100 140l20-11v22z" fill="#4d7fe0"/><circle cx="100" cy="140" r="5" fill="#2c5bb8"/>`,
-  () => `<path d="M100 8l6 14 15 1-12 10 4 15-13-8-13 8 4-15-12-10 15-1z" fill="#ffd34d"/>`,
-];
-
 const pick = <T>(list: readonly T[], dice: () => number): T => list[Math.floor(dice() * list.length)]!;
+
+/** What a prompt says after its colon describes the mood, too. */
+const withoutMood = (words: string): string =>
+  MOODS.reduce((rest, mood) => rest.replaceAll(mood, ""), words.toLowerCase().split(":")[0]!);
 
 /** Numbers in [0, 1) that the words decide. */
 function diceOf(words: string): () => number {

@@ -1,0 +1,56 @@
+// What becomes of things in the background, said on the screen as it happens: breakers that open and close, and packs that are ready.
+import { relative } from "node:path";
+import type { ProviderState } from "fairmill/observe";
+import { makeSticker } from "../jobs.js";
+import { sendPack } from "../packs.js";
+import type { Parts } from "../parts.js";
+import { gemini, pixian, secondModel } from "../providers.js";
+import type { TelegramSimulator } from "../simulators/telegram.js";
+import type { View } from "./view.js";
+
+/** What goes on while a provider is left alone. */
+const MEANWHILE: Readonly<Record<string, string>> = {
+  [gemini.name]: `${secondModel.name} draws`,
+  [secondModel.name]: "requests wait in the queue and hold no worker",
+  [pixian.name]: "stickers are cut out here",
+};
+
+type Breakers = ReadonlyMap<string, ProviderState["breaker"]>;
+export const breakersOf = (providers: readonly Pick<ProviderState, "name" | "breaker">[]): Breakers =>
+  new Map(providers.map(({ name, breaker }) => [name, breaker]));
+
+/** What changed from one look to the next. An open breaker lets one call through now and then; that changes nothing yet. */
+export function breakerNews(before: Breakers, now: Breakers): string[] {
+  return [...now].flatMap(([name, breaker]) => {
+    const wasClosed = (before.get(name) ?? "closed") === "closed";
+    if (wasClosed === (breaker === "closed")) return [];
+    return wasClosed
+      ? `too many calls of ${name} failed: its breaker is open, and no worker calls it; ${MEANWHILE[name] ?? "calls wait"}`
+      : `a single call has found ${name} well again: its breaker is closed, and all workers call it`;
+  });
+}
+
+/** When no model draws: what Fairmill says about the request that waits the longest. */
+export async function whyNobodyDraws({ client }: Parts, now: Breakers): Promise<string | undefined> {
+  if ([gemini, secondModel].some(({ name }) => (now.get(name) ?? "closed") === "closed")) return undefined;
+  const waiting = (await client.jobs.list({ kind: makeSticker.kind, state: "ready", limit: 200 })).at(-1);
+  return waiting && `fairmill why ${waiting.id}: ${(await client.why(waiting.id))?.reason}`;
+}
+
+/** Beside what else listens to the chats. */
+export function tellPacks({ client, settings }: Parts, telegram: TelegramSimulator, view: View): void {
+  const others = telegram.onMessage;
+  telegram.onMessage = (chat, message) => {
+    others(chat, message);
+    if (chat !== String(settings.packChat) || !message.sticker) return;
+    void client.jobs.list({ kind: sendPack, state: "done", limit: 1 }).then(
+      ([sent]) => {
+        const { stickers, sheet } = (sent?.result ?? {}) as { stickers?: number; sheet?: string };
+        if (sheet === undefined) return;
+        const file = `${settings.filesFolder}/${sheet}`;
+        view.say(`the night's pack: one creature in ${stickers} moods, ${relative(process.cwd(), file) || file}`);
+      },
+      () => {},
+    );
+  };
+}
