@@ -36,6 +36,8 @@ const bundle = await rolldown({
   input: Object.fromEntries(names.map((name) => [name, join(dist, `${name}.js`)])),
   platform: "node",
   treeshake: false,
+  preserveEntrySignatures: "allow-extension",
+  checks: { ineffectiveDynamicImport: false },
   external: (id) => !id.startsWith(".") && !id.startsWith(root),
   plugins: [
     {
@@ -47,7 +49,11 @@ const bundle = await rolldown({
     },
   ],
 });
-const { output } = await bundle.generate({ format: "esm", chunkFileNames: "chunks/[name].js" });
+const { output } = await bundle.generate({
+  format: "esm",
+  chunkFileNames: "chunks/[name].js",
+  codeSplitting: { groups: groups(), includeDependenciesRecursively: false },
+});
 await bundle.close();
 
 for (const path of modules()) rmSync(path);
@@ -60,6 +66,46 @@ for (const { fileName, code } of output) {
   writeFileSync(join(dist, fileName), placed);
 }
 
+/**
+ * Which modules share a file: by themselves they would be cut by which of forty doors need them, into eighty files that every process loads. Threads and small
+ * doors have what they need apart from the rest, and what is loaded later is in no group.
+ */
+function groups() {
+  const places = {
+    thread: reach(["core/worker/beat-thread", "pool/child/orphan-thread"]),
+    base: reach(["errors", "webhooks", "storage/index"]),
+    command: reach(["cli/main"]),
+    library: reach(["index"]),
+    http: reach(["http/index"]),
+  };
+  const fileOf = (place) => {
+    if (places.thread.has(place)) return "thread";
+    if (places.base.has(place)) return "base";
+    if (!places.command.has(place)) return places.library.has(place) ? "library" : null;
+    if (places.library.has(place)) return "shared";
+    return places.http.has(place) ? "http" : "command";
+  };
+  // What does something when it is loaded is loaded by those who start it.
+  const started = new Set([...STARTED, ...commands()]);
+  const placeOf = (id) => slashed(relative(dist, id)).replace(/\.js$/, "");
+  const isGrouped = (id) => !started.has(placeOf(id)) && fileOf(placeOf(id)) !== null;
+  return [{ debugName: "groups", name: (id) => fileOf(placeOf(id)), test: isGrouped }];
+}
+
+/** These modules, and all that they load at once, by their places in `dist`. */
+function reach(places, reached = new Set()) {
+  for (const place of places) {
+    if (reached.has(place)) continue;
+    reached.add(place);
+    const code = readFileSync(join(dist, `${place}.js`), "utf8");
+    const next = [...code.matchAll(/^(?:import|export|\}) ?.*?"(\.[^"]+)\.js";$/gm)].map(([, path]) =>
+      slashed(join(dirname(place), path)),
+    );
+    reach(next, reached);
+  }
+  return reached;
+}
+
 /** All modules that are in `dist`, with their maps; the dashboard is built by itself. */
 function modules() {
   return readdirSync(dist, { withFileTypes: true, recursive: true })
@@ -70,7 +116,18 @@ function modules() {
 
 /** All that are published: the exports of the package, and its command. */
 function published() {
-  const { exports, bin } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  const files = [...Object.values(exports).map((one) => one.default), ...Object.values(bin)];
-  return files.filter((file) => file?.endsWith(".js")).map((file) => file.replace(/^\.\/dist\/|\.js$/g, ""));
+  const files = Object.values(manifest().exports).map((one) => one.default);
+  return [...inDist(files.filter((file) => file?.endsWith(".js"))), ...commands()];
+}
+
+function commands() {
+  return inDist(Object.values(manifest().bin));
+}
+
+function inDist(files) {
+  return files.map((file) => file.replace(/^\.\/dist\/|\.js$/g, ""));
+}
+
+function manifest() {
+  return JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 }
