@@ -9,6 +9,9 @@ import { apologyFor } from "./refusal-words.js";
 /** One message for each job. */
 export const stickerMessageKey = (job: string): string => `sticker-${job}`;
 
+/** A sticker that is made goes before words: when many users come at once, Telegram's limit is what they wait for. */
+const STICKER_PRIORITY = 10;
+
 export const stickerHandler = (parts: Parts): Handler =>
   handle(makeSticker, async (ctx) => {
     const { chat, words } = ctx.input;
@@ -22,7 +25,7 @@ export const stickerHandler = (parts: Parts): Handler =>
     await ctx.publish(
       parts.telegram,
       { chat, sticker: drawn.key },
-      { idempotencyKey: stickerMessageKey(ctx.id), delay: status.restMs },
+      { idempotencyKey: stickerMessageKey(ctx.id), delay: status.restMs, priority: STICKER_PRIORITY },
     );
     return drawn;
   });

@@ -56,6 +56,11 @@ describe("the picture model", () => {
     expect((await generate(url, "")).status).toBe(400);
   });
 
+  test("keeps idle connections as long as services do, so that a request rarely meets the end of one", async () => {
+    const { url } = await started(new GeminiSimulator("key", NO_WAIT));
+    expect((await generate(url, "a cat")).headers.get("keep-alive")).toBe("timeout=75");
+  });
+
   test("stands when a caller goes away in the middle of its request, and no longer counts it", async () => {
     const { service, url } = await started(new GeminiSimulator("key", { ...NO_WAIT, inFlightMax: 1 }));
     const caller = connect(Number(new URL(url).port), "127.0.0.1");

@@ -114,4 +114,11 @@ test("a breaker is told when it opens and when it closes, and not each time that
     [],
     ["a single call has found pixian well again: its breaker is closed, and all workers call it"],
   ]);
+  const models = (first: "open" | "closed", second: "open" | "closed") =>
+    breakersOf([
+      { name: "gemini", breaker: first },
+      { name: "gemini-second", breaker: second },
+    ]);
+  expect(breakerNews(models("closed", "closed"), models("open", "closed"))[0]).toContain("gemini-second draws");
+  expect(breakerNews(models("open", "closed"), models("open", "open"))[0]).toContain("hold no worker");
 });

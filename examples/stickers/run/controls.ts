@@ -56,7 +56,7 @@ export function keysOf({ parts, simulation, workers, users, view, quit }: Contro
     u: () => {
       users?.add("visitors", 1_000, "calm", 1);
       view.say(
-        "a thousand users join visitors and ask once: they wait in their own lane; watch the waits of the others",
+        "a thousand users join visitors and ask once: they wait in a lane of their own, and the others wait hardly longer",
       );
     },
     m: () => {

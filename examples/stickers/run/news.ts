@@ -9,30 +9,31 @@ import type { TelegramSimulator } from "../simulators/telegram.js";
 import type { View } from "./view.js";
 
 /** What goes on while a provider is left alone. */
-const MEANWHILE: Readonly<Record<string, string>> = {
-  [gemini.name]: `${secondModel.name} draws`,
-  [secondModel.name]: "requests wait in the queue and hold no worker",
-  [pixian.name]: "stickers are cut out here",
-};
+function meanwhile(name: string, now: Breakers): string {
+  if (name === pixian.name) return "stickers are cut out here";
+  const drawing = [gemini.name, secondModel.name].find((model) => isClosed(model, now));
+  return drawing ? `${drawing} draws` : "requests wait in the queue and hold no worker";
+}
 
 type Breakers = ReadonlyMap<string, ProviderState["breaker"]>;
 export const breakersOf = (providers: readonly Pick<ProviderState, "name" | "breaker">[]): Breakers =>
   new Map(providers.map(({ name, breaker }) => [name, breaker]));
+const isClosed = (name: string, breakers: Breakers): boolean => (breakers.get(name) ?? "closed") === "closed";
 
 /** What changed from one look to the next. An open breaker lets one call through now and then; that changes nothing yet. */
 export function breakerNews(before: Breakers, now: Breakers): string[] {
   return [...now].flatMap(([name, breaker]) => {
-    const wasClosed = (before.get(name) ?? "closed") === "closed";
+    const wasClosed = isClosed(name, before);
     if (wasClosed === (breaker === "closed")) return [];
     return wasClosed
-      ? `too many calls of ${name} failed: its breaker is open, and no worker calls it; ${MEANWHILE[name] ?? "calls wait"}`
+      ? `too many calls of ${name} failed: its breaker is open, and no worker calls it; ${meanwhile(name, now)}`
       : `a single call has found ${name} well again: its breaker is closed, and all workers call it`;
   });
 }
 
 /** When no model draws: what Fairmill says about the request that waits the longest. */
 export async function whyNobodyDraws({ client }: Parts, now: Breakers): Promise<string | undefined> {
-  if ([gemini, secondModel].some(({ name }) => (now.get(name) ?? "closed") === "closed")) return undefined;
+  if ([gemini, secondModel].some(({ name }) => isClosed(name, now))) return undefined;
   const waiting = (await client.jobs.list({ kind: makeSticker.kind, state: "ready", limit: 200 })).at(-1);
   return waiting && `fairmill why ${waiting.id}: ${(await client.why(waiting.id))?.reason}`;
 }

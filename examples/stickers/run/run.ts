@@ -155,11 +155,18 @@ async function watch(parts: Parts, tally: Tally, view: View, signal: AbortSignal
     if (why && !isToldWhy) view.say(why);
     isToldWhy = why !== undefined;
     const waiting = (ready?.count ?? 0) + (blocked?.count ?? 0) + (scheduled?.count ?? 0);
-    const closed = providers.filter((provider) => provider.closed).map(({ name }) => name);
+    // Behind its time, an open breaker waits for a call that finds out.
+    const closed = providers.filter(({ closed }) => closed && !(closed.until && closed.until < new Date()));
     view.show(
       tally.stickers === 0 && !running?.count
         ? "  the workers are starting; the first sticker comes in some seconds …"
-        : `  ${counted(tally.stickers, "sticker")}  ${running?.count ?? 0} being drawn  ${waiting} waiting  ${counted(tally.apologies, "credit")} given back${closed.length > 0 ? `  closed: ${closed.join(", ")}` : ""}`,
+        : [
+            `  ${counted(tally.stickers, "sticker")}`,
+            `${running?.count ?? 0} being drawn`,
+            `${waiting} waiting`,
+            ...(closed.length > 0 ? [`closed: ${closed.map(({ name }) => name).join(", ")}`] : []),
+            ...(tally.apologies > 0 ? [`${counted(tally.apologies, "credit")} given back`] : []),
+          ].join("  "),
     );
     await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
   }

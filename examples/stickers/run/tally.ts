@@ -46,7 +46,9 @@ export async function printSummary({ client, settings }: Parts, tally: Tally, vi
   );
   for (const line of tally.lines()) view.print(line);
   if (unknown.length > 0)
-    view.print(`  ${unknown.length} sends were cut off and may have arrived: fairmill outbox --status unknown`);
+    view.print(
+      `  ${counted(unknown.length, "send")} ${unknown.length === 1 ? "was" : "were"} cut off and may have arrived: the dashboard of the next start lists them as unknown`,
+    );
   const file = last && `${settings.filesFolder}/${(last.result as { key: string }).key}`;
   if (file) view.print(`The last one drawn: ${relative(process.cwd(), file) || file}`);
 }

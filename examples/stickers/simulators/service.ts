@@ -60,6 +60,8 @@ export abstract class SimulatedService {
     this.#server = createServer((request, response) => {
       this.#serve(request, response).catch(() => response.destroy());
     });
+    // Node's five seconds are short: a request that meets the end of its connection is a send whose fate nobody knows.
+    this.#server.keepAliveTimeout = 75_000;
   }
 
   /** Its address, without a slash at the end. */
