@@ -4,7 +4,7 @@ import { ConfigError } from "../base/errors.js";
 import { ifGiven, nameOf, oneOf, readable, refuseUnknown, wholeNumber } from "../base/settings.js";
 import { showValue } from "../base/show-value.js";
 import { ALLOCATIONS, type WorkerAllocationStrategy } from "./allocation.js";
-import { refuseContradictions } from "./pool-contradictions.js";
+import { refuseCertainContradictions, refuseContradictions } from "./pool-contradictions.js";
 import type { ExternalOptions, KubernetesOptions, Pods, PoolOptions, PoolSettings } from "./pool-settings.js";
 import { checkFloors } from "./scale/floors.js";
 
@@ -44,9 +44,9 @@ export const checkPoolOptions = (options: PoolOptions = {}, where = "worker"): P
     return settings;
   });
 
-/** Of settings that others will be added to: each by itself. */
+/** Of settings that others will be added to: each by itself, and those that contradict each other whatever is added. */
 export const checkPoolPart = (options: PoolOptions, where: string): void =>
-  readable("worker", where, () => void check(options, where));
+  readable("worker", where, () => refuseCertainContradictions(options, check(options, where), where));
 
 function check(options: PoolOptions, where: string): PoolSettings {
   refuseUnknown(options, Object.keys(KNOWN), where);

@@ -2,17 +2,39 @@
 import { ConfigError } from "../base/errors.js";
 import type { PoolOptions, PoolSettings } from "./pool-settings.js";
 
-export function refuseContradictions(options: PoolOptions, settings: PoolSettings, where: string): void {
-  const { min, max, busyAbove, idleBelow, floors, connections, policy, pods } = settings;
-  const refuse = (setting: string, why: string) => {
-    throw new ConfigError(setting.replace(/\W.*/, ""), `${where}.${setting}: ${why}`);
-  };
+const refusal = (where: string) => (setting: string, why: string) => {
+  throw new ConfigError(setting.replace(/\W.*/, ""), `${where}.${setting}: ${why}`);
+};
+
+/** Of settings to which a config adds others: only what both sides of a contradiction are given of. */
+export function refuseCertainContradictions(options: PoolOptions, settings: PoolSettings, where: string): void {
+  const isGiven = (...names: (keyof PoolOptions)[]) => names.every((name) => options[name] !== undefined);
+  refuseBounds(
+    {
+      ...settings,
+      ...(!isGiven("minInstances", "maxInstances") && { min: 0 }),
+      ...(!isGiven("idleBelow", "busyAbove") && { idleBelow: 0 }),
+      ...(!isGiven("floors", "maxInstances") && { floors: [] }),
+    },
+    where,
+  );
+}
+
+function refuseBounds(settings: PoolSettings, where: string): void {
+  const { min, max, busyAbove, idleBelow, floors } = settings;
+  const refuse = refusal(where);
   if (min > max) refuse("minInstances", `${min} is more than maxInstances, which is ${max}.`);
   if (idleBelow >= busyAbove)
     refuse("idleBelow", "must be less than busyAbove, or the pool would grow and shrink at once.");
   for (const [i, floor] of floors.entries())
     if (floor.min > max)
       refuse(`floors[${i}].minInstances`, `${floor.min} is more than maxInstances, which is ${max}.`);
+}
+
+export function refuseContradictions(options: PoolOptions, settings: PoolSettings, where: string): void {
+  const { min, connections, policy, pods } = settings;
+  const refuse = refusal(where);
+  refuseBounds(settings, where);
   const children = min * (pods?.childrenPerPod ?? 1);
   if (connections !== undefined && children * connections.perChild > connections.max)
     refuse(

@@ -63,6 +63,17 @@ test("a supervisor needs a module, and refuses what it does not know", () => {
   expect(() => createSupervisor({ module: "x.js", worker: part })).not.toThrow();
 });
 
+test.each([
+  [{ minInstances: 5, maxInstances: 2 }, /createSupervisor: worker.minInstances: 5 is more than maxInstances/],
+  [{ idleBelow: 0.7, busyAbove: 0.6 }, /idleBelow: must be less than busyAbove/],
+  [{ maxInstances: 3, floors: [{ from: "08:00", to: "18:00", minInstances: 4 }] }, /floors\[0\].minInstances: 4/],
+] as [PoolOptions, RegExp][])(
+  "%j contradicts itself whatever the config adds, and is refused at once",
+  (worker, message) => {
+    expect(() => createSupervisor({ module: "x.js", worker })).toThrow(message);
+  },
+);
+
 describe("the life of a child as a table", () => {
   test("leads from a start to an end, and from failed back to ready", () => {
     expect(CHILD_STATES).toEqual(["idle", "ready", "working", "failed", "terminated"]);
