@@ -66,7 +66,8 @@ export function cronSpec(expression: string, timezone: string | undefined): { cr
 export const weight =
   (option: string): Parser<number> =>
   (text) => {
-    const value = text.trim() === "" ? Number.NaN : Number(text);
+    // What is no number stays a text, and the refusal shows it.
+    const value = (/^\s*$/.test(text) || Number.isNaN(Number(text)) ? text : Number(text)) as number;
     asUsage(() => checkLimits({ weight: value }, "tenant", option));
     return value;
   };

@@ -213,6 +213,7 @@ describe("tenants, queues, kinds", () => {
     [["queues", "--max-running", "2"], "Unknown option '--max-running'"],
     [["tenants", "set", "acme", "--weight", "2", "--limit", "5"], "Unknown option '--limit'"],
     [["tenants", "set", "acme", "--weight", "0"], "weight: 0 is not a number from 0.01 to 1000"],
+    [["tenants", "set", "acme", "--weight", "two"], 'weight: "two" is not a number from 0.01 to 1000'],
     [["queues", "set", "q", "--weight", "2"], "Unknown option '--weight'"],
     [["queues", "set", "q", "--rate", "100"], '--rate: "100" is not a rate. Write it like 100/1m'],
     [["queues", "set", "q", "--rate", "0/1m"], "--rate.limit: 0 is not a whole number from 1"],
