@@ -15,15 +15,20 @@ import { rerunJob } from "./dead-statements.js";
 import { readJob } from "./read-jobs.js";
 
 /** What is left out is as it was in the old job; tenant, kind and queue always are. */
-export interface RerunOptions<In = unknown> extends Omit<EnqueueOptions, "tenant"> {
+export interface RerunOptions<In = unknown> extends Omit<EnqueueOptions, "tenant" | "batch" | "trace"> {
   readonly input?: In;
   /** Validates the input and brings key, attempts and time to live of today. */
   readonly definition?: JobDefinition<In, unknown>;
 }
 
+const KNOWN = [
+  ...["input", "definition", "priority", "runAt", "delay", "idempotencyKey", "key"],
+  ...["attempts", "timeout", "expire", "tags"],
+];
+
 export async function rerun<In>(context: ClientContext, id: string, options: RerunOptions<In>): Promise<Enqueued> {
   const { rules, codec, chain, contents } = context;
-  refuseUnknown(options, ["input", "definition", "priority", "runAt", "delay", "idempotencyKey", "key"], "jobs.rerun");
+  refuseUnknown(options, KNOWN, "jobs.rerun");
   const old = await readJob(context, id);
   if (!old) throw new JobNotFoundError(id);
   if (old.kind.startsWith(DELIVERY_KIND)) throw new DeliveryJobError(id);

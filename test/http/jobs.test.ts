@@ -115,6 +115,23 @@ test("jobs are found by a tag, live and ended ones, and a bulk action is", async
   });
 });
 
+test("F15: attempts, time limit, time to live and tags of this job alone, at enqueue and at rerun", async () => {
+  const { ask: get } = serverFor(db);
+  const how = { attempts: 7, timeout: "10s", expire: 3_600_000, tags: ["red"] };
+  const kept = { maxAttempts: 7, timeoutMs: 10_000, tags: ["red"] };
+  const one = await get<{ id: string }>("operator", "POST", "/jobs", { kind: "k", ...how });
+  const many = await get<Items<{ id: string }>>("operator", "POST", "/jobs/many", { kind: "k", items: [how] });
+  await client().cancel(one.body.id);
+  const other = { attempts: 2, timeout: 0, tags: ["blue"] };
+  const again = await get<{ id: string }>("operator", "POST", `/jobs/${one.body.id}/rerun`, other);
+  const job = (id: string) => client().job(id);
+  expect(await job(one.body.id)).toMatchObject(kept);
+  expect(await job(many.body.items[0]!.id)).toMatchObject({ ...kept, expireAt: expect.any(Date) });
+  expect(await job(again.body.id)).toMatchObject({ maxAttempts: 2, timeoutMs: 0, tags: ["blue"] });
+  const wrong = await get("operator", "POST", "/jobs", { kind: "k", attempts: 0 });
+  expect(wrong).toMatchObject({ status: 400, body: { issues: [{ path: "attempts" }] } });
+});
+
 test("acting on a job: enqueue, cancel, retry, rerun, and what was done is on record", async () => {
   const { ask: get } = serverFor(db);
   const made = await get<{ id: string }>("operator", "POST", "/jobs", {

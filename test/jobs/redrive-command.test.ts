@@ -123,6 +123,11 @@ describe("rerun", () => {
     expect(old.stdout).toContain(`fairmill rerun ${id} --input`);
     expect(young.stdout).toContain(`  repeats  job ${id}\n`);
     expect(jsonOf(json)).toMatchObject({ payload: { name: "bob" }, tenant: "acme", rerunOf: id, reruns: [] });
+    const own = ["--attempts", "9", "--timeout", "7s", "--expire", "1h", "--tag", "eu", "--tag", "new"];
+    const other = jsonOf(await cli(["rerun", id, ...own, "--json"], here())) as { id: string };
+    expect(jsonOf(await cli(["job", other.id, "--json"], here()))).toMatchObject({
+      ...{ maxAttempts: 9, timeoutMs: 7_000, tags: ["eu", "new"], expireAt: expect.any(String) },
+    });
     const stdin = await cli(["rerun", id, "--input", "-", "--json"], here({ input: '{"name":"eve"}' }));
     expect(jsonOf(stdin)).toMatchObject({ created: true, rerunOf: id });
   });

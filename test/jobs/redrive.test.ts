@@ -263,6 +263,26 @@ describe("rerun", () => {
     expect(await client.jobs.rerun(id, { idempotencyKey: "fix" })).toEqual({ id: first.id, created: false });
   });
 
+  test("F15: attempts, time limit, time to live and tags may be given, and what is left out is the old one's", async () => {
+    const old = await client.enqueue(mail, { to: "ann" }, { attempts: 4, timeout: "7s", tags: ["old"] });
+    await client.cancel(old.id);
+    const same = await client.jobs.rerun(old.id);
+    expect(await client.job(same.id)).toMatchObject({
+      maxAttempts: 4,
+      timeoutMs: 7_000,
+      tags: ["old"],
+      expireAt: null,
+    });
+    const how = { attempts: 9, timeout: "1m", expire: "1h", tags: ["new", "eu"] } as const;
+    const other = await client.jobs.rerun(old.id, how);
+    expect(await client.job(other.id)).toMatchObject({ maxAttempts: 9, timeoutMs: 60_000, tags: ["new", "eu"] });
+    expect((await client.job(other.id))!.expireAt).toBeInstanceOf(Date);
+    await expect(client.jobs.rerun(old.id, { attempt: 2 } as object)).rejects.toThrow('Did you mean "attempts"?');
+    await expect(client.jobs.rerun(old.id, { batch: "1" } as object)).rejects.toMatchObject({
+      code: "FAIRMILL_CONFIG",
+    });
+  });
+
   test("a job that is live or unknown is refused by a typed error", async () => {
     const { id } = await client.enqueue(mail, { to: "ann" });
     await expect(client.jobs.rerun(id)).rejects.toMatchObject({

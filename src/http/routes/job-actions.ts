@@ -18,6 +18,9 @@ const how = {
   delay: optional(duration),
   idempotencyKey: optional(boundedText(1, 500)),
   key: optional(name),
+  attempts: optional(integer(1, 1_000)),
+  timeout: optional(duration),
+  expire: optional(duration),
   tags: optional(list(boundedText(1, 128), 16)),
 };
 const item = { input: optional(anyJson), tenant: optional(name), ...how };

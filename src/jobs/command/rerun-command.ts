@@ -12,6 +12,10 @@ interface Options {
   readonly delay?: Duration;
   readonly key?: string;
   readonly idempotencyKey?: string;
+  readonly attempts?: number;
+  readonly timeout?: Duration;
+  readonly expire?: Duration;
+  readonly tag?: readonly string[];
 }
 
 export const rerun = defineCommand<Options, [id: string]>({
@@ -31,16 +35,25 @@ When the config has a definition of the kind, the input must fit its schema. To 
       .option("--priority <n>", "-1000 to 1000 (default: the old one)", whole("--priority", -1000, 1000))
       .option("--delay <duration>", "not before this long from now, like 10m", duration("--delay"))
       .option("--key <name>", "a finer key inside the tenant", name("--key"))
-      .option("--idempotency-key <text>", "a second rerun with the same text returns the first one's job"),
+      .option("--idempotency-key <text>", "a second rerun with the same text returns the first one's job")
+      .option("--attempts <n>", "how often it may be tried, 1 to 1000", whole("--attempts", 1, 1000))
+      .option("--timeout <duration>", "time limit of a run; 0: none", duration("--timeout"))
+      .option("--expire <duration>", "time to live in the queue", duration("--expire"))
+      .option(
+        "--tag <text>",
+        "a word to find it by, in place of the old one's; may be repeated",
+        (tag: string, before: readonly string[] = []) => [...before, tag],
+      ),
   run: async ({ args: [id], options, out }) => {
-    const { priority, delay, key, idempotencyKey } = options;
+    const { priority, delay, key, idempotencyKey, attempts, timeout, expire, tag: tags } = options;
     const input = options.input === undefined ? undefined : await readPayload(options.input);
     const target = await findTarget(options, "handlers");
     const made = await withClient(target, async (client) => {
       const old = await client.job(id);
       if (old === undefined) throw new JobNotFoundError(id);
       const definition = definitionOf(target.config?.settings, old.kind);
-      return client.jobs.rerun(id, given({ input, definition, priority, delay, key, idempotencyKey }));
+      const more = { idempotencyKey, attempts, timeout, expire, tags };
+      return client.jobs.rerun(id, given({ input, definition, priority, delay, key, ...more }));
     });
     out.result(
       { ...made, rerunOf: id },
