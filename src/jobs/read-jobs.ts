@@ -79,6 +79,8 @@ export interface JobFilter extends ErrorFilter {
   readonly tenant?: string;
   /** Only members of this batch. */
   readonly batch?: string;
+  /** Only jobs with this tag. */
+  readonly tag?: string;
   /** Only jobs with a lower id: the last id of the page before. */
   readonly before?: string;
   /** Page size, at most 200; default 50. */
@@ -106,7 +108,7 @@ const DETAIL = `select found.*, array(select id from fairmill.job where rerun_of
 const ENDED_BY_ID = `select found.*, ${HOLD} from (select ${ENDED} from fairmill.job_history where id = any ($1)) as found order by id`;
 
 const WANTED = `($1::text is null or state = $1) and ($2::text is null or queue = $2) and ($3::text is null or kind = $3)
-  and ($4::text is null or tenant = $4) and ($5::bigint is null or id < $5)`;
+  and ($4::text is null or tenant = $4) and ($5::bigint is null or id < $5) and ($11::text is null or tags @> array[$11])`;
 /** `more` is asked of both tables. */
 const page = (more = "") => `select found.*, ${HOLD} from (
   (select ${LIVE} from fairmill.job where ${WANTED} ${more} and coalesce($7::text, $8::text, $9::text, $10::text) is null order by id desc limit $6)
@@ -116,7 +118,7 @@ const page = (more = "") => `select found.*, ${HOLD} from (
     and ($9::text is null or ended_at >= $9::timestamptz) and ($10::text is null or ended_at <= $10::timestamptz) order by id desc limit $6)) as found order by id desc limit $6`;
 const PAGE = page();
 /** Its own statement, so that the index of members serves it. */
-const PAGE_OF_BATCH = page("and batch = $11::bigint");
+const PAGE_OF_BATCH = page("and batch = $12::bigint");
 
 interface Row {
   id: RowId;
@@ -225,6 +227,7 @@ export async function readJobs(
     why.error_text ?? null,
     why.ended_since ?? null,
     why.ended_until ?? null,
+    filter.tag ?? null,
     ...(filter.batch === undefined ? [] : [filter.batch]),
   ]);
   return rows.map(toJob);

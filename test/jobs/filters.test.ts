@@ -16,7 +16,7 @@ type Given = Record<string, unknown>;
 const LISTS: Record<string, { list: (filter: Given) => Promise<unknown[]>; names: string[]; ids: string[] }> = {
   jobs: {
     list: (filter) => client.jobs.list(filter),
-    names: ["tenant", "queue", "kind", "state", "errorCode", "errorText"],
+    names: ["tenant", "queue", "kind", "state", "tag", "errorCode", "errorText"],
     ids: ["before", "batch"],
   },
   batches: { list: (filter) => client.batches.list(filter), names: ["tenant", "state", "role"], ids: ["before"] },
@@ -61,4 +61,19 @@ test("a tenant that is null lists no jobs, batches and messages", async () => {
     expect(await thing.list({ tenant: "bob" })).toEqual([]);
     await expect(thing.list({ tenant: null as never })).rejects.toEqual(refused("tenant"));
   }
+});
+
+test("F15: jobs are found by a tag that was given with the enqueue, live, in a batch and ended", async () => {
+  const job = defineJob<object>({ kind: "j" });
+  const batch = await client.batches.open();
+  const { id: live } = await client.enqueue(job, {}, { tags: ["nightly", "eu"] });
+  const { id: member } = await client.enqueue(job, {}, { tags: ["nightly"], batch: batch.id });
+  const { id: ended } = await client.enqueue(job, {}, { tags: ["nightly"] });
+  await client.enqueue(job, {}, { tags: ["night"] });
+  await client.cancel(ended);
+  const found = async (filter: object) => (await client.jobs.list(filter)).map(({ id }) => id);
+  expect(await found({ tag: "nightly" })).toEqual([ended, member, live]);
+  expect(await found({ tag: "nightly", batch: batch.id })).toEqual([member]);
+  expect(await found({ tag: "eu" })).toEqual([live]);
+  expect(await found({ tag: "n" })).toEqual([]);
 });

@@ -17,6 +17,7 @@ interface Options {
   readonly kind?: string;
   readonly tenant?: string;
   readonly batch?: string;
+  readonly tag?: string;
   readonly errorCode?: string;
   readonly errorText?: string;
   readonly since?: Date;
@@ -41,6 +42,7 @@ export const jobs = defineCommand<Options>({
       .option("--kind <kind>", "only jobs of this kind", name("--kind"))
       .option("--tenant <name>", "only jobs of this tenant", name("--tenant"))
       .option("--batch <id>", "only members of this batch or node", jobId)
+      .option("--tag <text>", "only jobs with this tag", text("--tag"))
       .option("--error-code <code>", "only ended jobs whose error has this code", text("--error-code"))
       .option("--error-text <text>", "only ended jobs whose error message contains this", text("--error-text"))
       .option("--since <time>", "ended then or later: a time, or how long ago, like 2h", momentOrAgo("--since"))
@@ -48,9 +50,9 @@ export const jobs = defineCommand<Options>({
       .option("--limit <n>", `how many, at most ${PAGE_ROWS_MAX}`, whole("--limit", 1, PAGE_ROWS_MAX), 50)
       .option("--before <id>", "only jobs with a lower id", jobId),
   run: async ({ options, out }) => {
-    const { state, queue, kind, tenant, batch, errorCode, errorText, since, until, before, limit } = options;
+    const { state, queue, kind, tenant, batch, tag, errorCode, errorText, since, until, before, limit } = options;
     const ended = { errorCode, errorText, endedSince: since, endedUntil: until };
-    const filter = given({ state, queue, kind, tenant, batch, before, ...ended });
+    const filter = given({ state, queue, kind, tenant, batch, tag, before, ...ended });
     // The config says how payloads are opened, and what must not be shown of them and of errors.
     const target = await findTarget(options, "codec");
     const { job: shown } = redactorOf(target);
