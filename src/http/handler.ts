@@ -60,7 +60,9 @@ export function createApp(options: AppOptions): Hono {
     `${base}/metrics`,
     guarded((request) => metrics(options, request)),
   );
-  app.post(
+  // GET as well: some crons know nothing else, and would take the dashboard's page for a tick.
+  app.on(
+    ["GET", "POST"],
     `${base}/tick`,
     guarded(async (request) => {
       if (options.tick === undefined) throw notWired("A tick over HTTP");

@@ -1,7 +1,7 @@
 // Around the API: the OpenAPI document, the stream of notices, the dashboard's files, and where a server may listen.
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createClient, defineJob } from "fairmill";
+import { createClient, defineJob, handle } from "fairmill";
 import { createHttpHandler } from "fairmill/http";
 import { expect, test } from "vitest";
 import { isLoopback, listen } from "../../src/http/listen.js";
@@ -10,6 +10,7 @@ import { scratchFolder } from "../cli/cli.js";
 import { useDatabase } from "../support/database.js";
 import { endAfterTest } from "../support/leftovers.js";
 import { waitUntil } from "../support/wait.js";
+import { OTHER_SECRET, SECRET, tickHandler } from "../ticks/handlers.js";
 import { CREDENTIALS, SECRETS, serverFor, silent, type Who } from "./server.js";
 
 const db = useDatabase();
@@ -211,4 +212,28 @@ test("S8: without sign-in a server listens on loopback alone; with it, wherever 
   // An open stream does not hold the end up.
   await second.close();
   await streaming.body?.cancel().catch(() => {});
+});
+
+test("C1: /tick beside the API answers the right secret by POST and GET, old and new, and nobody else", async () => {
+  const tick = tickHandler({
+    databaseUrl: db.url,
+    handlers: [handle(job, () => undefined)],
+    secret: [SECRET, OTHER_SECRET],
+  });
+  const { handler } = serverFor(db, { tick, base: "/jobs" });
+  await using client = createClient({ databaseUrl: db.url });
+  const tickBy = async (method: string, headers: Record<string, string>) => {
+    await client.enqueue(job, {});
+    const answer = await handler(new Request("http://127.0.0.1/jobs/tick", { method, headers }));
+    return [answer.status, ((await answer.json()) as { succeeded?: number }).succeeded];
+  };
+  expect(await tickBy("POST", {})).toEqual([401, undefined]);
+  expect(await tickBy("GET", { "x-internal-secret": `${SECRET}x` })).toEqual([401, undefined]);
+  expect(await tickBy("POST", { authorization: `Bearer ${SECRETS.admin}` })).toEqual([401, undefined]);
+  expect(await tickBy("POST", { "x-internal-secret": SECRET })).toEqual([200, 4]);
+  expect(await tickBy("POST", { "x-internal-secret": OTHER_SECRET })).toEqual([200, 1]);
+  expect(await tickBy("GET", { authorization: `Bearer ${OTHER_SECRET}` })).toEqual([200, 1]);
+  const bare = serverFor(db).handler;
+  for (const method of ["GET", "POST"])
+    expect((await bare(new Request("http://127.0.0.1/tick", { method }))).status, method).toBe(501);
 });
