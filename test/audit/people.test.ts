@@ -118,6 +118,15 @@ test("roles prints a script for the schema that is named", async () => {
   expect(stdout).not.toContain("fairmill.");
 });
 
+test("serve: a database without the schema is said where the server was started, which goes on", async () => {
+  const live = startCli(["serve", "--port", "0", "--schema", "elsewhere"], { env: env() });
+  const url = /http:\/\/127\.0\.0\.1:\d+/.exec(await live.line("The dashboard is at"))![0];
+  expect(await live.note("There is nothing to show yet.")).toContain('Run "fairmill migrate"');
+  expect((await fetch(`${url}/readyz`)).status).toBe(503);
+  live.child.kill("SIGTERM");
+  expect(await live.ended).toMatchObject({ code: 0 });
+});
+
 test("serve: on loopback for everybody there, elsewhere only with credentials; a signal ends it", async () => {
   const refused = await cli(["serve", "--host", "0.0.0.0", "--port", "0"], { env: env() });
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("no sign-in is asked for") });

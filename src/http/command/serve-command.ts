@@ -4,7 +4,7 @@ import { defineCommand } from "../../cli/command.js";
 import { NOT_SHOWN } from "../../cli/payload.js";
 import { catchSignals } from "../../cli/signals.js";
 import { stderrLogger } from "../../cli/stderr-logger.js";
-import { findTarget } from "../../cli/target.js";
+import { findTarget, withClient } from "../../cli/target.js";
 import { takenOver } from "../../ticks/tick-settings.js";
 
 interface Options {
@@ -83,6 +83,11 @@ FAIRMILL_INTERNAL_SECRET signs sessions and tokens for single jobs; with it and 
         ? "Sign in with a credential of FAIRMILL_DASHBOARD_AUTH."
         : "Only this machine can reach it.";
       out.result({ url: server.url, port: server.port }, `The dashboard is at ${server.url}. ${who}`);
+      // It serves all the same, and is ready as soon as the database is; whoever started it should not have to guess.
+      const look = withClient(target, (client) => client.jobs.list({ limit: 1 })).catch((error: unknown) => {
+        out.note(`There is nothing to show yet. ${error instanceof Error ? error.message : String(error)}`);
+      });
+      await Promise.race([look, signals.first]);
       await signals.first;
       await server.close();
       await tick?.close();
