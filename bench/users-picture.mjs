@@ -30,7 +30,7 @@ export async function publishUsers(facts, measured) {
 }
 
 /** @param {{ users: number, waits: Record<string, { p50?: number, p95?: number }>, usage: { name: string, used: number }[] }[]} samples */
-export function drawUsers(samples) {
+function drawUsers(samples) {
   const most = Math.max(...samples.flatMap(({ waits }) => GROUPS.map(({ name }) => waits[name].p95 ?? 1)));
   const decades = Math.max(1, Math.ceil(Math.log10(most)));
   // From a second on, each decade the same width.

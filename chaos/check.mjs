@@ -8,7 +8,7 @@ import { judgeWitness, mostRunning } from "./witness.mjs";
 
 const MINUTE_MS = 60_000;
 /** C10, as the paper has it. */
-export const EXIT = { lockedMsMax: 5 * MINUTE_MS, tickMsMax: 30_000 };
+const EXIT = { lockedMsMax: 5 * MINUTE_MS, tickMsMax: 30_000 };
 /** A backlog of so many seconds of the load is bounded, whatever it was before. */
 const BACKLOG_S = 10;
 const SHOWN_MAX = 10;
@@ -17,7 +17,7 @@ const shown = (list) => `${list.slice(0, SHOWN_MAX).join(", ")}${list.length > S
 const said = (list, sentence) => (list.length === 0 ? [] : [`${sentence}: ${shown(list)}`]);
 
 /** I1, P2: acknowledged = ended, each as its kind must; nothing that was never asked for. */
-export function judgeEnds(rows, { acknowledged, unknown, batches }) {
+function judgeEnds(rows, { acknowledged, unknown, batches }) {
   const ended = new Map(rows.map((row) => [row.id, row]));
   const lost = [...acknowledged.keys()].filter((id) => !ended.has(id));
   const wrong = rows.filter(({ kind, state }) => state !== (DEADLY.includes(kind) ? "dead" : "done"));

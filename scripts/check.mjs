@@ -1,4 +1,4 @@
-// `npm run check`: format and lint, types of library and dashboard, the directions of imports and of SQL calls.
+// `npm run check`: format and lint, types of library and dashboard, the directions of imports and of SQL calls, exports that nothing uses.
 import { ensureBuilt, ensureInstalled, run, tool } from "./ensure.mjs";
 
 ensureInstalled();
@@ -10,4 +10,5 @@ run(tool("tsc"), ["-p", "dashboard/tsconfig.json"]);
 // These know a browser, beside Node.
 run(tool("tsc"), ["-p", "test/dashboard/tsconfig.json"]);
 run(process.execPath, ["scripts/import-directions.mjs"]);
+run(process.execPath, ["scripts/unused-exports.mjs"]);
 run(process.execPath, ["scripts/sql-directions.mjs"]);

@@ -19,7 +19,7 @@ export function run(command, args, options = {}) {
 /** The path of a tool that a dependency brings. */
 export const tool = (name) => join(root, "node_modules", ".bin", process.platform === "win32" ? `${name}.cmd` : name);
 
-export function ensureNode() {
+function ensureNode() {
   const [major, minor] = process.versions.node.split(".").map(Number);
   if (major > 20 || (major === 20 && minor >= 19)) return;
   console.error(

@@ -50,6 +50,14 @@ for (const [name, text] of functions) {
   calls.set(name, new Set(called.filter((other) => other !== name && functions.has(other))));
 }
 
+// A function without a version has no callers but ours.
+const isCalled = new Set([...calls.values()].flatMap((others) => [...others]));
+const source = readdirSync(join(root, "src"), { recursive: true }).filter((file) => file.endsWith(".ts"));
+const library = source.map((file) => readFileSync(join(root, "src", file), "utf8")).join("\n");
+for (const [name, { file }] of headers)
+  if (!isCalled.has(name) && !/_v\d+$/.test(name) && !library.includes(`fairmill.${name}(`))
+    faults.push(`${file}: nothing calls it`);
+
 /** The longest chain of calls that begins with this function; a cycle is a fault. */
 const chains = new Map();
 function chainOf(name, path = []) {

@@ -3,10 +3,10 @@
 
 const TOLERANCE = 0.1;
 const RAW = "raw SQL";
-export const BEST_PEER = "best peer";
+const BEST_PEER = "best peer";
 
 /** `of` names a system; without it the figure itself is promised. */
-export const PROMISES = [
+const PROMISES = [
   { figure: "drain, 1 process, jobs/s", atLeast: 0.8, of: RAW },
   { figure: "drain, 2 processes, jobs/s", atLeast: 0.85, of: RAW },
   { figure: "drain, 4 processes, jobs/s", atLeast: 0.85, of: RAW },

@@ -48,7 +48,7 @@ function rowOf({ users, answered, usage, seconds: all, left }) {
   };
 }
 
-export function waitsOf(answered) {
+function waitsOf(answered) {
   const of = (chosen) => {
     const waits = chosen.map(({ arrivedAfter }) => arrivedAfter);
     return { p50: waits.length > 0 ? median(waits) : undefined, p95: quantile(waits, 0.95) };
@@ -58,7 +58,7 @@ export function waitsOf(answered) {
 }
 
 /** Of the requests that were begun before the first community had none left. */
-export function smallShare(answered) {
+function smallShare(answered) {
   const begun = answered.toSorted((a, b) => a.begunAfter - b.begunAfter);
   const lastOf = new Map(begun.map(({ community }, n) => [community, n]));
   const whileAll = begun.slice(0, Math.min(...lastOf.values()) + 1);

@@ -3,7 +3,7 @@ import { NonRetryableError } from "fairmill";
 import type { CallContext } from "fairmill/observe";
 
 /** The service did not do it now. Its status and its wait are read by `ctx.call`: a 429 closes the provider for the fleet, a 5xx counts for its breaker. */
-export class ServiceBusyError extends Error {
+class ServiceBusyError extends Error {
   override readonly name = "ServiceBusyError";
   readonly code = "STICKERS_SERVICE_BUSY";
   readonly status: number;

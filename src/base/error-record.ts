@@ -11,7 +11,7 @@ export interface ErrorRecord {
 
 /** Together below 64 KiB, also when every letter takes three bytes. */
 export const MESSAGE_CHARS_MAX = 6_000;
-export const STACK_CHARS_MAX = 12_000;
+const STACK_CHARS_MAX = 12_000;
 const CAUSE_CHARS_MAX = 2_000;
 
 const clip = (text: string, charsMax: number) =>

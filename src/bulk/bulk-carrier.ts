@@ -10,7 +10,7 @@ import type { Session } from "../db/session.js";
 import { endBulk, readAbandonedBulk, stepBulk } from "./bulk-statements.js";
 
 /** How often a worker looks, how long an action must have stood still, and how many jobs one step acts on. */
-export const CARRY_ON = { everyMs: 20_000, abandonedMs: 10_000, stepJobs: 500 };
+const CARRY_ON = { everyMs: 20_000, abandonedMs: 10_000, stepJobs: 500 };
 /** A role that may not, or an action that the server does not take, is tried no more for a while. */
 const REFUSED_MS = 600_000;
 const NOT_ALLOWED = "42501";

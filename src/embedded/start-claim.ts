@@ -38,7 +38,7 @@ export async function withStartClaim<T>(folder: string, work: () => Promise<T>):
 }
 
 /** The file name that says which process claims the folder; a name is complete as soon as it exists, a content is not. */
-export function claimName(claimant: ProcessMark): string {
+function claimName(claimant: ProcessMark): string {
   return `starting.${claimant.pid}.${Buffer.from(claimant.birth).toString("hex")}.${randomBytes(6).toString("hex")}`;
 }
 

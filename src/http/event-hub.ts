@@ -10,7 +10,7 @@ export const EVERY_MS = 2_000;
 const BUSY_PER_SECOND = 1_000;
 const BUSY_EVERY_MS = 5_000;
 const BEAT_MS = 15_000;
-export const LISTENERS_MAX = 200;
+const LISTENERS_MAX = 200;
 
 /** By table: the views that show it. */
 const TOPICS: Readonly<Record<string, string>> = {

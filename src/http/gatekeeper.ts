@@ -28,7 +28,7 @@ export interface GatekeeperOptions {
   readonly clock: Clock;
 }
 
-export const COOKIE = "fairmill_session";
+const COOKIE = "fairmill_session";
 const SESSION_MS = 12 * 3_600_000;
 /** Wrong secrets in a minute, for one name, before it has to wait. */
 const FAILURES_MAX = 10;

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import type { Clock } from "../base/clock.js";
 
 const OPEN_MAX = 100;
-export const CONFIRM_MS = 10 * 60_000;
+const CONFIRM_MS = 10 * 60_000;
 
 export class Confirmations {
   readonly #clock: Pick<Clock, "monotonic">;

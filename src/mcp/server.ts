@@ -10,7 +10,7 @@ import { READING_TOOLS } from "./reading-tools.js";
 import type { Tool } from "./tool.js";
 
 /** Newest first: a client that knows none of them is offered the newest. */
-export const PROTOCOL_VERSIONS = ["2025-06-18", "2025-03-26", "2024-11-05"] as const;
+const PROTOCOL_VERSIONS = ["2025-06-18", "2025-03-26", "2024-11-05"] as const;
 const BATCH_MAX = 50;
 /** An answer that no model could read in one piece is cut, and says so. */
 const ANSWER_CHARACTERS_MAX = 100_000;

@@ -2,7 +2,7 @@
 // expects of counters. Rows may be committed later than others that began after them: each look goes back a little, and knows what it has counted.
 import { BUCKETS_MS } from "../base/histogram-buckets.js";
 import type { Database } from "../db/database.js";
-import type { Family, Histogram } from "./registry.js";
+import type { Family, Histogram } from "./metric-family.js";
 
 const LATE_MS = 2 * 60_000;
 const ROWS_MAX = 50_000;

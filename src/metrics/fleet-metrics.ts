@@ -3,15 +3,15 @@
 import type { Database } from "../db/database.js";
 import { Counters } from "./counters.js";
 import { type Figures, readFigures, WINDOW_MS } from "./figures.js";
+import { type Family, gauge, type Sample } from "./metric-family.js";
 import { PoolMetrics } from "./pool-metrics.js";
-import { type Family, gauge, type MetricSource, type Sample } from "./registry.js";
 
 export interface FleetMetricsOptions {
   /** Names tenants in labels; default false. */
   readonly tenants?: boolean;
 }
 
-export class FleetMetrics implements MetricSource {
+export class FleetMetrics {
   readonly #db: Database;
   readonly #counters: Counters;
   readonly #pools: PoolMetrics;
@@ -46,7 +46,7 @@ export class FleetMetrics implements MetricSource {
 const alone = (value: number): Sample[] => [{ labels: {}, value }];
 const sec = (ms: number) => ms / 1000;
 
-export function familiesOf(figures: Figures, withTenants: boolean): Family[] {
+function familiesOf(figures: Figures, withTenants: boolean): Family[] {
   const { queues, kinds, workers, sums, outbox } = figures;
   const ran = kinds.filter(({ runs }) => runs > 0);
   const waited = kinds.filter(({ waits }) => waits > 0);

@@ -65,7 +65,7 @@ export interface NewSample {
   max: number;
 }
 
-export async function recordSamples(db: Database, samples: readonly NewSample[]): Promise<void> {
+async function recordSamples(db: Database, samples: readonly NewSample[]): Promise<void> {
   await db.query("select fairmill.record_metrics_v1($1)", [JSON.stringify(samples)]);
 }
 

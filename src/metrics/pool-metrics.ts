@@ -1,7 +1,7 @@
 // The metrics of pools: how many workers each should have, for an autoscaler that reads Prometheus, and the figures of every child. Read for a scrape
 // alone: how many are desired may have to be counted.
 import type { Database } from "../db/database.js";
-import { type Family, gauge, type MetricSource } from "./registry.js";
+import { type Family, gauge } from "./metric-family.js";
 
 const ROWS_MAX = 1_000;
 const POOLS = `select p.name as pool, fairmill.desired_workers_v1(p.name) as desired from fairmill.pool p order by p.name limit ${ROWS_MAX}`;
@@ -22,7 +22,7 @@ interface ChildRow {
   readonly jobs: number;
 }
 
-export class PoolMetrics implements MetricSource {
+export class PoolMetrics {
   readonly #db: Database;
 
   constructor(db: Database) {

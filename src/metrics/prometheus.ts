@@ -1,7 +1,6 @@
 // Metrics as Prometheus reads them: text format 0.0.4.
-import type { Family } from "./registry.js";
+import type { Family } from "./metric-family.js";
 
-export const PROMETHEUS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 const PREFIX = "fairmill_";
 
 export function renderPrometheus(families: readonly Family[]): string {

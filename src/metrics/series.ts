@@ -28,7 +28,7 @@ export const SERIES_NAMES = [
 ] as const;
 export type SeriesName = (typeof SERIES_NAMES)[number];
 
-export const SERIES_BY = ["none", "queue", "kind", "tenant", "worker", "provider"] as const;
+const SERIES_BY = ["none", "queue", "kind", "tenant", "worker", "provider"] as const;
 export type SeriesBy = (typeof SERIES_BY)[number];
 
 export interface SeriesQuery {

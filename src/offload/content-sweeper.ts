@@ -8,7 +8,7 @@ import type { ContentStorage } from "./content-storage.js";
 import { checkContents, forgetContents, unknownContents } from "./offload-statements.js";
 
 /** How often a worker looks for files without jobs, and how long after their jobs they stay. */
-export const SWEEP = { everyMs: 60_000, pageFiles: 500, keepMs: 600_000, strayEveryMs: 600_000, strayMs: 86_400_000 };
+const SWEEP = { everyMs: 60_000, pageFiles: 500, keepMs: 600_000, strayEveryMs: 600_000, strayMs: 86_400_000 };
 /** Removals under way at once. */
 const AT_ONCE = 8;
 

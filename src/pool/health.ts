@@ -4,11 +4,6 @@
 export const PARTS = ["claim", "upkeep", "heartbeat"] as const;
 export type PartName = (typeof PARTS)[number];
 
-export interface PartHealth {
-  /** How long ago it last succeeded. */
-  readonly agoMs: number;
-}
-
 /** What is known when the database has just answered. */
 export interface HealthFacts {
   readonly nowMs: number;

@@ -1,7 +1,7 @@
 // Figures of calls, added up in memory and written with the next word to the database, every few seconds.
 
 /** Upper bounds of the buckets, in milliseconds; the last bucket has none. A stored row has the counts in this order. */
-export const LATENCY_BOUNDS_MS = [
+const LATENCY_BOUNDS_MS = [
   5, 10, 25, 50, 100, 200, 350, 500, 750, 1_000, 1_500, 2_000, 3_000, 5_000, 7_500, 10_000, 15_000, 20_000, 30_000,
   60_000, 120_000, 300_000,
 ] as const;

@@ -35,7 +35,7 @@ export const isAnswer = (value: unknown): value is AnswerLike => {
   }
 };
 
-export function judgeStatus(status: number, read: HeaderReader, nowMs: number, pauseMs: number): Judgement {
+function judgeStatus(status: number, read: HeaderReader, nowMs: number, pauseMs: number): Judgement {
   const isLimited = status === 429;
   const limited = limitedBy(read, nowMs, isLimited || status === 503);
   if (isLimited) return { result: "limited", status, limited: limited ?? { ms: pauseMs, by: "429" } };

@@ -258,7 +258,7 @@ export interface JobCharge {
   readonly begunAt: Date;
 }
 
-export const CHARGES_MAX = 1_000;
+const CHARGES_MAX = 1_000;
 
 export async function readCharges(db: Session, jobId: string): Promise<JobCharge[]> {
   const rows = await db.query<Omit<JobCharge, "cost" | "begunAt"> & { cost: string; at: RowTime }>(

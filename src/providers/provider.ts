@@ -72,7 +72,7 @@ const KNOWN = [
 
 /** A lost prober is noticed after this time at the latest, so it is bounded. */
 const TIMEOUT_MS_MAX = 3_600_000;
-export const COST_MAX = 1_000_000_000;
+const COST_MAX = 1_000_000_000;
 
 /** Declares a provider: `const pixian = defineProvider({ name: "pixian", limits: { perSecond: 20, inFlight: 5 } })`. */
 export const defineProvider = (options: ProviderOptions): Provider =>

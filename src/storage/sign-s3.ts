@@ -106,7 +106,7 @@ const scopeOf = (stamp: string, region: string): string => `${stamp.slice(0, 8)}
 
 const stampOf = (now: Date): string => `${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, "")}Z`;
 
-export const canonicalQuery = (query: URLSearchParams): string =>
+const canonicalQuery = (query: URLSearchParams): string =>
   [...query]
     .map(([name, value]) => [escapeUrl(name), escapeUrl(value)] as const)
     .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))

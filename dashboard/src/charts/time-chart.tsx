@@ -201,7 +201,7 @@ function Tooltip(
   );
 }
 
-export const Legend = ({
+const Legend = ({
   series,
   write,
   index,

@@ -9,7 +9,7 @@ export type Topic = Change["topics"][number];
 export const liveState = signal<"live" | "paused" | "hidden" | "lost" | "connecting">("connecting");
 export const bulkNews = signal<BulkAction | null>(null);
 /** How the last change looked, for the figures of the shell. */
-export const lastChange = signal<Change | null>(null);
+const lastChange = signal<Change | null>(null);
 
 const beats = signal<Readonly<Partial<Record<Topic | "all", number>>>>({});
 

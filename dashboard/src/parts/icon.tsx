@@ -37,7 +37,6 @@ const PATHS = {
   right: "M6 3.5 10.5 8 6 12.5",
   down: "M3.5 6 8 10.5 12.5 6",
   plus: "M8 3v10M3 8h10",
-  bolt: "M9 1.5 3.5 9H8l-1 5.5L12.5 7H8z",
   up: "M8 13V3M4 7l4-4 4 4",
   less: "M8 3v10M4 9l4 4 4-4",
   equal: "M3 6h10M3 10h10",

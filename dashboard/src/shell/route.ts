@@ -48,8 +48,3 @@ export function withQuery(changes: Query): string {
   delete next["cursor"];
   return link(parts, { ...next, ...changes });
 }
-
-export const replaceQuery = (changes: Query): void => {
-  history.replaceState(null, "", withQuery(changes));
-  hash.value = readHash();
-};

@@ -1,7 +1,7 @@
 // A span of time cut into what it was spent on.
 import { duration } from "../format/times";
 
-export const TIME_PARTS = {
+const TIME_PARTS = {
   delayed: ["Delayed as asked", "w-scheduled"],
   turn: ["Waited for its turn", "w-ready"],
   limits: ["Waited for limits", "w-limit"],

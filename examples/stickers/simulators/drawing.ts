@@ -24,7 +24,7 @@ const PALETTES: readonly Palette[] = [
 ];
 
 /** Plain, and like no creature's colour: cutting the creature out is easy then. */
-export const BACKGROUND = "#2fd36b";
+const BACKGROUND = "#2fd36b";
 const SIZE = 768;
 
 /** The SVG of a creature for these words: species, mood and what it carries where they are named, the rest by the words' own dice. */

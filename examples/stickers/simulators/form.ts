@@ -1,7 +1,7 @@
 // Reads a multipart form as services do, which are less strict about the spelling of its headers than `Response.formData`.
 import type { Taken } from "./service.js";
 
-export class BadFormError extends Error {}
+class BadFormError extends Error {}
 
 /** The parts of a form by name: texts, and files as Blob. A text `attach://x` stands for the file x, as Telegram has it. */
 export function formOf({ headers, body }: Taken): FormData {

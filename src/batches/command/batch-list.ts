@@ -67,8 +67,7 @@ const nothingIn = (role: Role, filtered: boolean) =>
     ? `No ${role} fits these filters. Leave one out, or see all of them: fairmill ${pluralOf(role)}`
     : `There are no ${pluralOf(role)} yet. ${role === "batch" ? "client.batches.create stores one" : "client.flows.start starts one"}: see the guide.`;
 
-export const shownLive = (live: number): string =>
-  live >= LIVE_COUNTED_MAX ? `${LIVE_COUNTED_MAX} or more` : String(live);
+const shownLive = (live: number): string => (live >= LIVE_COUNTED_MAX ? `${LIVE_COUNTED_MAX} or more` : String(live));
 
 function tableFor(page: readonly Batch[], out: Output): string {
   const nowMs = systemClock.now();

@@ -186,7 +186,7 @@ export function limitKey(key: unknown, limit: string): string {
 }
 
 /** A number of units, rounded up. */
-export const unitsUsed = (units: unknown, where: string): number =>
+const unitsUsed = (units: unknown, where: string): number =>
   wholeNumber(typeof units === "number" ? Math.ceil(units) : units, 0, UNITS_MAX, where);
 
 /** Units as a caller says them, for a limit whose definition is known or not. */

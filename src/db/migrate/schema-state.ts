@@ -28,7 +28,7 @@ export interface StoredObjects {
   readonly server_major: number;
 }
 
-export const READ_STATE = "select version, generation, libraries_from, shipped from fairmill.schema_state";
+const READ_STATE = "select version, generation, libraries_from, shipped from fairmill.schema_state";
 
 /** Equal SQL is never newer, whatever the versions say. */
 export const isNewer = (state: SchemaState, shipped: Shipped): boolean =>

@@ -24,7 +24,7 @@ async function batchFor(call: Call<unknown, unknown>, role: "batch" | "flow" | u
 }
 
 /** The chain of nodes that took longest from the first start to the last end. */
-export function criticalPath(nodes: readonly FlowNodeInfo[], nowMs: number): Set<string> {
+function criticalPath(nodes: readonly FlowNodeInfo[], nowMs: number): Set<string> {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const took = (node: FlowNodeInfo) =>
     node.startedAt === null ? 0 : (node.endedAt?.getTime() ?? nowMs) - node.startedAt.getTime();

@@ -47,7 +47,7 @@ const batchMembers = {
   cancelRequestedAt: maybe(time),
 };
 export const batchRow = named("BatchRow", object(batchMembers));
-export const flowNode = named(
+const flowNode = named(
   "FlowNode",
   object({ ...batchMembers, when: text, onFailure: text, after: list(id), job: maybe(id), onCriticalPath: boolean }),
 );

@@ -85,7 +85,7 @@ export type FromChild =
   | { readonly type: "pong"; readonly ping: number; readonly vitals: Vitals };
 
 /** What a run may ask its supervisor for. */
-export const RUN_PORTS = [
+const RUN_PORTS = [
   "readSteps",
   "storeStep",
   "pauseStep",

@@ -81,7 +81,7 @@ export function decideScale(
 }
 
 /** Part of the ready capacity that is busy. */
-export function utilisationOf({ busy, ready, capacity }: ScaleInputs): number {
+function utilisationOf({ busy, ready, capacity }: ScaleInputs): number {
   return ready * capacity === 0 ? 0 : busy / (ready * capacity);
 }
 
@@ -118,10 +118,7 @@ function remember(inputs: ScaleInputs, history: ScaleHistory, settings: ScaleSet
 }
 
 /** Children that keep the wait below the target; undefined: nothing is known yet of how long jobs run. */
-export function neededFor(
-  inputs: ScaleInputs,
-  { targetWaitMs }: Pick<ScaleSettings, "targetWaitMs">,
-): number | undefined {
+function neededFor(inputs: ScaleInputs, { targetWaitMs }: Pick<ScaleSettings, "targetWaitMs">): number | undefined {
   const { runnable, arrivalsPerS = 0, meanRunMs, capacity: each, hosts } = inputs;
   const capacity = Math.max(1, each);
   if (runnable === 0 && arrivalsPerS === 0) return 0;

@@ -2,12 +2,6 @@
 import type { Count, JobState } from "./common";
 import type { JobFilter, JobRow } from "./jobs";
 
-export interface BulkSpec {
-  action: "cancel" | "retry" | "redrive" | "rerun";
-  filter: BulkFilter;
-  reason?: string;
-  note?: never;
-}
 export type BulkFilter = Omit<JobFilter, "payload" | "state"> & {
   state?: JobState | JobState[];
   ids?: string[] /* ≤ 10,000 */;

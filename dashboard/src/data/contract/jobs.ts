@@ -17,7 +17,6 @@ export interface JobFilter {
   payload?: string /* JSON text: containment, {"userId":"u1"} */;
   tag?: string;
 }
-export type JobQuery = JobFilter & { cursor?: string; limit?: number }; // repeat of state allowed: state=dead&state=cancelled
 export interface JobRow {
   id: string;
   state: JobState;
@@ -121,19 +120,6 @@ export interface PublicJob {
   createdAt: string;
   startedAt: string | null;
   endedAt: string | null;
-}
-export interface EnqueueItem {
-  input?: unknown;
-  tenant?: string;
-  priority?: number;
-  runAt?: string;
-  delay?: string | number;
-  idempotencyKey?: string;
-  key?: string;
-}
-export interface EnqueueBody extends EnqueueItem {
-  kind: string;
-  queue?: string;
 }
 export interface Enqueued {
   id: string;
