@@ -12,6 +12,10 @@ as $$
 declare
   v_waits jsonb;
 begin
+  -- Nothing was claimed: the statement below is not even planned.
+  if cardinality(ids) = 0 then
+    return '{"kinds": {}, "tenants": {}}';
+  end if;
   with waited as materialized (
     select case when s.kind = any (kinds) then s.kind else '' end as kind,
       case when s.tenant = any (tenants) then s.tenant else '' end as tenant,

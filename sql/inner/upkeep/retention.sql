@@ -54,6 +54,10 @@ begin
     end;
   end loop;
 
+  if not fairmill.has_old(v_before) then
+    return v_removed;
+  end if;
+
   -- An error here would undo the upkeep around it: a locked row is left out, and so is all of it while another session
   -- makes partitions of the rest.
   begin

@@ -4,6 +4,7 @@ import type { Call } from "./plan-call.js";
 const RULE = "insert into fairmill.retention_rule (state, keep_ms) values ('done', 60000)";
 
 export const RETENTION_CALLS: Record<string, Call> = {
+  has_old: { statement: "select fairmill.has_old(now() - interval '30 days')", ways: [], historyWays: "primary keys" },
   keep_of: { statement: "select fairmill.keep_of('t1', 'work', 'done', 1)", before: RULE, ways: [] },
   walk_history: {
     statement: "select fairmill.walk_history('30 days')",
