@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { makeSticker, messageEnded } from "../../examples/stickers/jobs.js";
 import { limitPacks, PACK_SCHEDULE, schedulePacks } from "../../examples/stickers/packs.js";
 import { gemini, pixian, secondModel } from "../../examples/stickers/providers.js";
+import { tellPacks } from "../../examples/stickers/run/news.js";
 import { retryDelayOf } from "../../examples/stickers/service-answer.js";
 import { userSays } from "../../examples/stickers/simulators/updates.js";
 import { scheduleSweep } from "../../examples/stickers/sweep-files.js";
@@ -129,6 +130,8 @@ test("the pack of the night is one message with all moods, out of a budget of it
   await bot.startWorker();
   await limitPacks(bot.parts.client);
   await schedulePacks(bot.parts);
+  const said: string[] = [];
+  tellPacks(bot.parts, bot.telegram, { say: (text) => said.push(text) });
   const { id: flow } = await bot.parts.client.schedules.run(PACK_SCHEDULE);
   const chat = bot.parts.settings.packChat;
   await bot.sticker(chat);
@@ -136,6 +139,8 @@ test("the pack of the night is one message with all moods, out of a budget of it
   expect([state, ...nodes.map(({ name, done }) => `${name} ${done}`)]).toEqual(["succeeded", "draw 9", "send 1"]);
   expect(bot.chat(chat)).toHaveLength(1);
   expect(bot.gemini.log.filter(({ status }) => status === 200)).toHaveLength(8);
+  const told = await waitUntil("what the screen says", async () => said[0]);
+  expect(told).toMatch(/^the night's pack: one creature in 8 moods, .*packs\/pack-\d+\/all\.webp$/);
   // Eight pictures and eight cut-outs.
   const budget = await bot.parts.client.budgets.get({ tenant: "packs", per: "day" });
   expect(budget).toMatchObject({ state: "within", hard: 5 });

@@ -44,6 +44,9 @@ test("words become one sticker in the chat, and one credit is captured", async (
     ),
   );
   expect(bot.stickers(1)).toHaveLength(1);
+  // The welcome, and the sticker, which goes before words.
+  const sends = await jobsOf(bot.parts.telegram.definition.kind);
+  expect(sends.map(({ priority }) => priority)).toEqual([0, 10]);
 });
 
 test("an update that Telegram brings twice makes one job, and one with a wrong secret none", async () => {

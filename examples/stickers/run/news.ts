@@ -39,7 +39,7 @@ export async function whyNobodyDraws({ client }: Parts, now: Breakers): Promise<
 }
 
 /** Beside what else listens to the chats. */
-export function tellPacks({ client, settings }: Parts, telegram: TelegramSimulator, view: View): void {
+export function tellPacks({ client, settings }: Parts, telegram: TelegramSimulator, view: Pick<View, "say">): void {
   const others = telegram.onMessage;
   telegram.onMessage = (chat, message) => {
     others(chat, message);
