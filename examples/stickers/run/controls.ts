@@ -60,8 +60,11 @@ export function keysOf({ parts, simulation, workers, users, view, quit }: Contro
       );
     },
     m: () => {
-      void parts.client.schedules.run(PACK_SCHEDULE).catch(() => {});
-      view.say("the night's pack is made now: a flow draws one creature in all its moods, and sends one message");
+      void parts.client.schedules.run(PACK_SCHEDULE).then(
+        () =>
+          view.say("the night's pack is made now: a flow draws one creature in all its moods, and sends one message"),
+        (error: Error) => view.say(`no pack is made: ${error.message}`),
+      );
     },
     q: quit,
   };
