@@ -8,6 +8,9 @@ export interface Observer {
   stop(): Promise<void>;
 }
 
+/** After each look: without it, the observer would take a core from the fleet, which shall be as fast as it can. */
+const PAUSE_MS = 5;
+
 /** Counts running jobs by a column of theirs until it is stopped. One statement is one snapshot. */
 export async function observeRunning(url: string, by: "tenant" | "queue" | "kind" | "limit_key"): Promise<Observer> {
   const client = new pg.Client({ connectionString: url, application_name: "observer" });
@@ -22,6 +25,7 @@ export async function observeRunning(url: string, by: "tenant" | "queue" | "kind
       );
       for (const { name, count } of rows) most.set(name, Math.max(count, most.get(name) ?? 0));
       looks++;
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
   };
   const looking = look();
