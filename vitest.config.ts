@@ -11,7 +11,7 @@ export default defineConfig({
     // A process runs one file after the other and loads the sources once. What a file leaves behind is ended and put back (test/support/hooks.ts).
     isolate: false,
     // Tests wait for PostgreSQL and for processes more than they compute.
-    maxWorkers: 4,
+    maxWorkers: 6,
     // Ends what hangs, and measures nothing: a machine that is busy with other things may take its time.
     testTimeout: 400_000,
     hookTimeout: 400_000,

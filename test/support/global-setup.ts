@@ -32,7 +32,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     : await startEmbedded({
         dataDir: join(folder, "postgres"),
         durable: false,
-        settings: { max_connections: "300", max_wal_size: "1GB", max_prepared_transactions: "10" },
+        settings: { max_connections: "600", max_wal_size: "1GB", max_prepared_transactions: "10" },
       });
   const serverUrl = given ?? server!.url;
 
