@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, sep } from "node:path";
 import { root } from "./ensure.mjs";
 
-/** A file belongs to the first that fits. */
-const SLOW = {
+/** Why they take long, by their names. A file belongs to the first that fits. */
+const REASONS = {
   "fleets of processes, crashes of PostgreSQL, long races": [
     ...[
       /fleet/,
@@ -56,8 +56,10 @@ const SLOW = {
   ],
 };
 
-const OTHERS = "others of the hundred longest";
-/** What takes longest was measured: see test/support/longest.ts. */
+const OTHERS = "others";
+/** They need the dashboard's build. */
+const NEEDS_MORE = /^dashboard\//;
+/** What takes long was measured: see test/support/longest.ts. */
 const LONGEST = [...readFileSync(join(root, "test", "support", "longest.ts"), "utf8").matchAll(/^ {2}"(.+)",$/gm)].map(
   ([, path]) => path,
 );
@@ -68,11 +70,11 @@ export function slowTests() {
     .map((path) => path.split(sep).join("/"))
     .filter((path) => path.endsWith(".test.ts"));
   const reasonOf = (path) => {
+    if (!LONGEST.includes(path) && !NEEDS_MORE.test(path)) return undefined;
     const name = path.slice(0, -".test.ts".length);
-    const reason = Object.keys(SLOW).find((reason) => SLOW[reason].some((pattern) => pattern.test(name)));
-    return reason ?? (LONGEST.includes(path) ? OTHERS : undefined);
+    return Object.keys(REASONS).find((reason) => REASONS[reason].some((pattern) => pattern.test(name))) ?? OTHERS;
   };
-  const slow = Object.fromEntries([...Object.keys(SLOW), OTHERS].map((reason) => [reason, []]));
+  const slow = Object.fromEntries([...Object.keys(REASONS), OTHERS].map((reason) => [reason, []]));
   for (const path of files) slow[reasonOf(path)]?.push(path);
   return { slow, total: files.length };
 }
