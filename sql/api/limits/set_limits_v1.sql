@@ -19,15 +19,9 @@ declare
   v_setting fairmill.limit_setting;
   v_rate    jsonb := nullif(settings -> 'rate', 'null');
   v_until   timestamptz;
-  v_unknown text;
 begin
-  select k into v_unknown from jsonb_object_keys(settings) k
-  where k not in ('weight', 'max_running', 'defined_max_running', 'rate', 'paused', 'paused_until', 'paused_for_ms')
-  limit 1;
-  if v_unknown is not null then
-    raise exception 'unknown setting "%"', v_unknown using errcode = 'FM001',
-      hint = 'Known: weight, max_running, rate, paused, paused_until, paused_for_ms.';
-  end if;
+  perform fairmill.refuse_unknown(settings - 'defined_max_running',
+    '{weight,max_running,rate,paused,paused_until,paused_for_ms}', 'settings');
   v_until := coalesce((settings ->> 'paused_until')::timestamptz,
     clock_timestamp() + (settings ->> 'paused_for_ms')::bigint * interval '1 millisecond');
   if v_until is not null and (settings -> 'paused' is distinct from 'true' or not isfinite(v_until)

@@ -15,9 +15,6 @@ language plpgsql
 as $$
 #variable_conflict use_column
 declare
-  v_known   constant text[] := array['payload', 'key', 'priority', 'max_attempts', 'run_at', 'delay_ms',
-    'expire_ms', 'timeout_ms', 'tags', 'trace', 'idempotency_key', 'content'];
-  v_unknown text;
   v_old     fairmill.job_history;
   v_made    record;
   v_price   jsonb;
@@ -26,11 +23,8 @@ begin
     raise exception 'changes must be a JSON object' using errcode = 'FM001',
       hint = 'Pass {"payload": {…}}, or {} to change nothing.';
   end if;
-  select f.field into v_unknown from jsonb_object_keys(changes) as f (field) where f.field <> all (v_known) limit 1;
-  if found then
-    raise exception 'changes has an unknown field "%"', v_unknown using errcode = 'FM001',
-      hint = 'Known: ' || array_to_string(v_known, ', ') || '.';
-  end if;
+  perform fairmill.refuse_unknown(changes, '{payload,key,priority,max_attempts,run_at,delay_ms,expire_ms,timeout_ms,'
+    'tags,trace,idempotency_key,content}', 'changes');
   select * into v_old from fairmill.job_history h where h.id = job_id limit 1;
   if not found then
     answer := case when exists (select from fairmill.job j where j.id = job_id) then 'live' else 'not_found' end;

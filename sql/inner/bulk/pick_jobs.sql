@@ -17,9 +17,6 @@ language plpgsql stable
 as $$
 #variable_conflict use_column
 declare
-  v_known     constant text[] := '{states,kind,queue,tenant,key,batch,tag,error_code,error_text,created_since,'
-    'created_until,ended_since,ended_until,payload,ids}';
-  v_unknown   text;
   v_states    text[] := states;
   v_ids       bigint[];
   v_since     timestamptz := coalesce((filter ->> 'ended_since')::timestamptz, '-infinity');
@@ -33,12 +30,8 @@ declare
   v_rows      refcursor;
   v_row       record;
 begin
-  select f.field into v_unknown from jsonb_object_keys(filter) as f (field) where f.field <> all (v_known) limit 1;
-  if found then
-    -- A misspelt filter must not mean: everything.
-    raise exception 'filter has an unknown field "%"', v_unknown using errcode = 'FM001',
-      hint = 'Known: ' || array_to_string(v_known, ', ') || '.';
-  end if;
+  perform fairmill.refuse_unknown(filter, '{states,kind,queue,tenant,key,batch,tag,error_code,error_text,'
+    'created_since,created_until,ended_since,ended_until,payload,ids}', 'filter');
   if filter ? 'states' then
     v_states := array(
       select s.state from jsonb_array_elements_text(filter -> 'states') as s (state) where s.state = any (states));

@@ -6,15 +6,9 @@ language plpgsql
 as $$
 declare
   v_rate    jsonb := nullif(rule -> 'rate', 'null');
-  v_unknown text;
-  v_report    fairmill.key_limit_report;
+  v_report  fairmill.key_limit_report;
 begin
-  select k into v_unknown from jsonb_object_keys(nullif(rule, 'null')) k
-    where k not in ('per', 'max_running', 'when_full', 'rate') limit 1;
-  if v_unknown is not null then
-    raise exception 'unknown setting "%"', v_unknown using errcode = 'FM001',
-      hint = 'Known: per, max_running, when_full, rate.';
-  end if;
+  perform fairmill.refuse_unknown(nullif(rule, 'null'), '{per,max_running,when_full,rate}', 'rule');
   perform fairmill.check_rate(v_rate);
   v_report.kind := kind;
   v_report.adopted := false;
