@@ -2,34 +2,38 @@
 // long is asked again of the newest ids alone, and says so.
 import type { JobState } from "../core/job/states.js";
 import type { Session } from "../db/session.js";
+import type { Job } from "./read-jobs.js";
 
 /** A job as a list shows it. */
-export interface JobRow {
-  readonly id: string;
-  readonly state: JobState;
-  readonly kind: string;
-  readonly queue: string;
-  readonly tenant: string;
-  readonly priority: number;
-  readonly key: string | null;
-  readonly attempt: number;
-  readonly crashes: number;
-  readonly maxAttempts: number;
-  readonly worker: string | null;
-  readonly createdAt: Date;
-  readonly runAt: Date | null;
-  readonly expireAt: Date | null;
-  readonly startedAt: Date | null;
-  readonly endedAt: Date | null;
-  readonly cancelRequestedAt: Date | null;
-  readonly batch: string | null;
-  readonly rerunOf: string | null;
-  readonly error: {
-    readonly code: string | null;
-    readonly name: string | null;
-    readonly message: string | null;
-  } | null;
-  readonly tags: readonly string[];
+export interface JobRow
+  extends Pick<
+    Job,
+    | (
+        | "id"
+        | "state"
+        | "kind"
+        | "queue"
+        | "tenant"
+        | "priority"
+        | "key"
+        | "attempt"
+        | "crashes"
+        | "maxAttempts"
+        | "worker"
+      )
+    | (
+        | "createdAt"
+        | "runAt"
+        | "expireAt"
+        | "startedAt"
+        | "endedAt"
+        | "cancelRequestedAt"
+        | "batch"
+        | "rerunOf"
+        | "tags"
+      )
+  > {
+  readonly error: { readonly [Part in "code" | "name" | "message"]: string | null } | null;
 }
 
 /** Checked by the caller; what is undefined is not asked for. */

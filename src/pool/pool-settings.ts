@@ -1,15 +1,16 @@
 // The settings of a pool: as they are written, and as they are used once they are checked (`check-pool-settings.ts`).
 import type { Duration } from "../base/duration.js";
 import type { ALLOCATIONS, WorkerAllocationStrategy } from "./allocation.js";
-import type { Floor, FloorOptions } from "./scale/floors.js";
+import type { ScaleSettings } from "./scale/brain.js";
+import type { FloorOptions } from "./scale/floors.js";
 
 /** The setting `worker` of a config, and of createSupervisor. */
 export interface PoolOptions {
   /** The name under which supervisors of several hosts, decisions and children are found; default "default". */
   readonly pool?: string;
-  /** At least so many children; default 2. With 0 the pool ends its last child when there is nothing to do. */
+  /** At least this many children; default 2. With 0 the pool ends its last child when there is nothing to do. */
   readonly minInstances?: number;
-  /** At most so many; default 10. */
+  /** At most this many; default 10. */
   readonly maxInstances?: number;
   /** How often children are measured and reported; default "30s". */
   readonly healthCheckInterval?: Duration;
@@ -31,7 +32,7 @@ export interface PoolOptions {
   /** Down when less than this part is busy for `idleFor`; default 0.3 for "15m". */
   readonly idleBelow?: number;
   readonly idleFor?: Duration;
-  /** Of the policy targetWait: at most so many more by one decision; default 4. */
+  /** Of the policy targetWait: at most this many more by one decision; default 4. */
   readonly stepMax?: number;
   /** More children than `minInstances` at certain hours. */
   readonly floors?: readonly FloorOptions[];
@@ -76,24 +77,13 @@ export interface Pods {
   readonly kubernetes: KubernetesOptions | undefined;
 }
 
-export interface PoolSettings {
+export interface PoolSettings extends ScaleSettings {
   readonly pool: string;
-  readonly min: number;
-  readonly max: number;
   readonly healthMs: number;
   readonly failuresMax: number;
   readonly hangMs: number;
   readonly allocation: WorkerAllocationStrategy;
-  readonly policy: "utilisation" | "targetWait";
-  readonly targetWaitMs: number;
   readonly scaleMs: number;
-  readonly busyAbove: number;
-  readonly busyForMs: number;
-  readonly idleBelow: number;
-  readonly idleForMs: number;
-  readonly stepMax: number;
-  readonly floors: readonly Floor[];
-  readonly connections: { readonly perChild: number; readonly max: number } | undefined;
   readonly memoryBytesMax: number | undefined;
   readonly recycle: { readonly jobs?: number; readonly ageMs?: number; readonly memoryBytes?: number };
   readonly graceMsByKind: ReadonlyMap<string, number>;

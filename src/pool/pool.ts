@@ -12,6 +12,7 @@ import { CrashLoopError } from "./pool-errors.js";
 import type { PoolOptions } from "./pool-options.js";
 import type { PoolSettings } from "./pool-settings.js";
 import { Recycling } from "./recycling.js";
+import { Timers } from "./timers.js";
 
 /** Processes that start at once: more would only make one another slow. */
 const STARTING_MAX = 2;
@@ -33,11 +34,12 @@ export class Pool {
   #target = 0;
   readonly #failures = new FailureCount();
   #isStopping = false;
-  readonly #forget = new Set<() => void>();
+  readonly #timers: Timers;
   #waiters: (() => void)[] = [];
 
   constructor(options: PoolOptions) {
     this.#options = options;
+    this.#timers = new Timers(options.clock);
     this.#recycling = new Recycling(options.settings.recycle, options.clock, (child, why) => this.replace(child, why));
   }
 
@@ -130,7 +132,7 @@ export class Pool {
     );
     child.say({ type: "yield" });
     for (const run of child.runs.values())
-      this.#later(this.graceOf(run.claim.kind), () => this.onGraceOver(child, run.number));
+      this.#timers.after(this.graceOf(run.claim.kind), () => this.onGraceOver(child, run.number));
     this.#settleDrain(child, exit);
     this.#fill();
   }
@@ -157,7 +159,7 @@ export class Pool {
     if (!child.hasProcess) return child.state === "failed" ? this.#terminate(child) : undefined;
     if (child.runs.size === 0) {
       child.leave(exit);
-      this.#later(LEAVE_MS, () => child.kill(exit));
+      this.#timers.after(LEAVE_MS, () => child.kill(exit));
     } else if ([...child.runs.values()].every((run) => run.isDecided)) child.kill(exit);
   }
 
@@ -166,8 +168,7 @@ export class Pool {
     this.#isStopping = true;
     this.#target = 0;
     this.#recycling.stop();
-    for (const forget of this.#forget) forget();
-    this.#forget.clear();
+    this.#timers.stop();
     const exit: Exit = { kind: "wanted", reason: "the supervisor stops" };
     for (const child of [...this.#children]) {
       if (!child.hasProcess) this.#terminate(child);
@@ -218,7 +219,7 @@ export class Pool {
   #onState(child: Child, before: ChildState): void {
     if (child.state === "ready" && (before === "idle" || before === "failed")) {
       this.#options.log.info({ child: child.number, pid: child.pid }, "Child ready");
-      this.#later(STABLE_MS, () => {
+      this.#timers.after(STABLE_MS, () => {
         if (child.hasProcess && (child.state === "ready" || child.state === "working")) this.#isStable(child);
       });
       this.#fill();
@@ -253,7 +254,7 @@ export class Pool {
     this.#notify();
     if (this.#isStopping || child.isDraining) return this.#terminate(child);
     if (child.failures >= this.#options.settings.failuresMax) return this.#giveUp(child, exit);
-    this.#later(this.#failures.pauseMs(child.failures), () => {
+    this.#timers.after(this.#failures.pauseMs(child.failures), () => {
       if (child.state === "failed" && !this.#isStopping && !child.isDraining) child.startProcess();
     });
   }
@@ -268,7 +269,7 @@ export class Pool {
       this.#notify();
       return this.#options.onCrashLoop(new CrashLoopError(settings.pool, this.#failures.count, exit.reason));
     }
-    this.#later(this.#failures.replaceMs, () => this.#fill());
+    this.#timers.after(this.#failures.replaceMs, () => this.#fill());
   }
 
   #terminate(child: Child): void {
@@ -289,14 +290,6 @@ export class Pool {
 
   #notify(): void {
     for (const waiter of this.#waiters.splice(0)) waiter();
-  }
-
-  #later(ms: number, then: () => void): void {
-    const forget = this.#options.clock.after(ms, () => {
-      this.#forget.delete(forget);
-      then();
-    });
-    this.#forget.add(forget);
   }
 }
 

@@ -16,12 +16,12 @@ import { loadModule } from "./child/load-module.js";
 import type { Child, ChildFacts } from "./child.js";
 import { createPool } from "./create-pool.js";
 import type { ChildState } from "./life-cycle.js";
+import { Loops } from "./loops.js";
 import { type Metric, metricsOf } from "./metrics.js";
 import type { Pool } from "./pool.js";
 import type { CrashLoopError } from "./pool-errors.js";
 import { leavePool } from "./pool-statements.js";
 import { readDesired } from "./pool-views.js";
-import { repeat } from "./repeat.js";
 import type { ScaleDecision, ScaleInputs } from "./scale/brain.js";
 import { createScaler } from "./scale/create-scaler.js";
 import type { Scaler } from "./scale/scaler.js";
@@ -56,7 +56,7 @@ export class Supervisor {
   #pool: Pool | undefined;
   #parts: SupervisorParts | undefined;
   #scaler: Scaler | undefined;
-  #loops: Promise<unknown>[] = [];
+  readonly #loops: Loops;
   #error: CrashLoopError | undefined;
   #stopped: Promise<void> | undefined;
 
@@ -67,14 +67,14 @@ export class Supervisor {
     this.#clock = options.clock ?? systemClock;
     this.#log = options.logger ?? createLogger();
     this.#startedAtMs = this.#clock.now();
-    const [nowMs, random] = [this.#clock.now(), this.#clock.random()];
-    this.id = newWorkerId({ host: hostname(), pid: process.pid, nowMs, random });
+    this.#loops = new Loops(this.#clock, this.#stopping.signal, (doing, error) => this.#trouble(doing, error));
+    const random = this.#clock.random();
+    this.id = newWorkerId({ host: hostname(), pid: process.pid, nowMs: this.#startedAtMs, random });
   }
 
   /** Resolves when the first children are ready and the worker claims. Rejects when it is stopped before. */
   async start(): Promise<this> {
-    if (this.#starting !== undefined)
-      throw new FairmillError("FAIRMILL_WORKER_STATE", "A supervisor is started once; create another one.");
+    if (this.#starting !== undefined) throw stateError("A supervisor is started once; create another one.");
     this.#starting = this.#start();
     try {
       await this.#starting;
@@ -115,14 +115,12 @@ export class Supervisor {
 
   /** What was stopped while it starts does not go on with it. */
   #mayGoOn(): void {
-    if (this.#stopping.signal.aborted)
-      throw new FairmillError("FAIRMILL_WORKER_STATE", "The supervisor was stopped while it started.");
+    if (this.#stopping.signal.aborted) throw stateError("The supervisor was stopped while it started.");
   }
 
   /** The worker that claims for the children; its events tell of every job. */
   get worker(): Worker {
-    if (this.#parts === undefined)
-      throw new FairmillError("FAIRMILL_WORKER_STATE", "The supervisor has not been started.");
+    if (this.#parts === undefined) throw stateError("The supervisor has not been started.");
     return this.#parts.claiming.worker;
   }
 
@@ -153,11 +151,10 @@ export class Supervisor {
   health(): SupervisorHealth {
     return healthOf({
       ...{ claiming: this.#parts?.claiming, pool: this.#pool, error: this.#error },
-      isRunning: this.#loops.length > 0 && !this.#stopping.signal.aborted,
+      isRunning: this.#loops.isRunning,
     });
   }
 
-  /** The name of its pool. */
   get pool(): string {
     return this.#parts?.claiming.settings.pool.pool ?? this.#options.worker?.pool ?? "default";
   }
@@ -185,12 +182,12 @@ export class Supervisor {
   async #stop(graceMs: number | undefined): Promise<void> {
     this.#stopping.abort();
     // A start that waits for children to be ready waits no longer.
-    if (this.#loops.length === 0) await this.#pool?.stop();
+    if (!this.#loops.hasBegun) await this.#pool?.stop();
     await this.#starting?.catch(() => {});
     await this.#scaler?.stop();
     await this.#parts?.claiming.stop(graceMs);
     await this.#pool?.stop();
-    await Promise.all(this.#loops);
+    await this.#loops.ended();
     if (this.#db !== undefined) {
       await leavePool(this.#db, this.id).catch((error: unknown) => this.#trouble("leaving the pool", error));
       await this.#db.close();
@@ -226,10 +223,10 @@ export class Supervisor {
 
   #startLoops({ claiming, db, pool, reporter }: SupervisorParts): void {
     const { pool: settings, checked } = claiming.settings;
-    this.#repeat(settings.healthMs, () => this.#report(), "reporting children");
+    this.#loops.repeat(settings.healthMs, () => this.#report(), "reporting children");
     if (pool === undefined) return;
     const watchMs = Math.min(settings.healthMs, checked.leaseMs);
-    this.#repeat(watchMs, () => claiming.watch(), "watching the worker");
+    this.#loops.repeat(watchMs, () => claiming.watch(), "watching the worker");
     this.#scaler = createScaler({
       ...{ db, clock: this.#clock, log: this.#log, settings, supervisor: this.id, pool },
       capacity: () => claiming.settings.capacity,
@@ -253,12 +250,6 @@ export class Supervisor {
   /** One decision about the size of the pool, now. */
   async scaleOnce(): Promise<ScaleDecision | undefined> {
     return this.#scaler?.runOnce();
-  }
-
-  /** Until it stops; what fails is told, and done again the next time. */
-  #repeat(everyMs: number, work: () => Promise<unknown>, doing: string): void {
-    const round = () => work().catch((error: unknown) => this.#trouble(doing, error));
-    this.#loops.push(repeat(this.#clock, everyMs, round, this.#stopping.signal));
   }
 
   async #report(): Promise<void> {
@@ -302,6 +293,8 @@ export class Supervisor {
     this.events.emit("trouble", { doing, error });
   }
 }
+
+const stateError = (message: string) => new FairmillError("FAIRMILL_WORKER_STATE", message);
 
 /** A supervisor with a pool of processes on this host. */
 export const createSupervisor = (options: SupervisorOptions): Supervisor => new Supervisor(options);

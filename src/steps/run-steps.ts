@@ -1,41 +1,20 @@
 // The steps of one run: hands out what earlier runs kept, keeps what this one does, and ends the run at a sleep or a wait.
 
-import type { Clock } from "../base/clock.js";
 import { DURATION_MS_MAX, type Duration, toMs } from "../base/duration.js";
 import { ConfigError, LeaseLostError } from "../base/errors.js";
 import { serializeResult } from "../base/json-content.js";
 import type { Jsonify } from "../base/jsonify.js";
 import { nameOf, refuseUnknown } from "../base/settings.js";
-import type { Claim } from "../core/job/claim.js";
 import { claimsOf } from "../core/job/lease-no.js";
 import type { RunAttachment } from "../core/run/run.js";
-import { type DoneStep, type KnownStep, KnownSteps, type Pause, type StepKeeper, type StepKind } from "./step.js";
+import { type DoneStep, type KnownStep, KnownSteps, type Pause, type StepKind } from "./step.js";
 import { JobPausedError, StepChangedError, StepLimitError, StepResultError, WaitTimeoutError } from "./step-errors.js";
 import { StepResults } from "./step-results.js";
+import type { StepsOfRun } from "./steps-of-run.js";
 
 export interface WaitOptions {
   /** How long to wait for the signal; default: without end. */
   readonly timeout?: Duration;
-}
-
-/** Whether a run that has done so many steps itself ends before its next new one: its process ends soon. */
-export type MustYield = (stepsDone: number) => boolean;
-
-/** What the steps need of their run. */
-export interface StepsOfRun {
-  readonly claim: Claim;
-  readonly clock: Clock;
-  readonly keeper: StepKeeper;
-  readonly abortedBy: () => unknown;
-  /** The run is decided: whatever comes now comes too late. */
-  readonly isOver: () => boolean;
-  readonly onLost: (reason: LeaseLostError) => void;
-  readonly onPaused: (delayMs: number, waits: readonly string[]) => void;
-  readonly mustYield?: MustYield | undefined;
-  /** The run has ended at a step because its process ends: it goes on from there in another one. */
-  readonly onYielded: () => void;
-  /** A value is kept as JSON. */
-  readonly onKept: (what: string, value: unknown) => void;
 }
 
 /** While a transaction that sends the signal is open, the job asks again after so long. */

@@ -5,9 +5,10 @@ import type { Jsonify } from "../base/jsonify.js";
 import type { ContextMembers, RunControl } from "../core/run/context.js";
 import type { Run } from "../core/run/run.js";
 import { rejected } from "../core/run/run-effects.js";
-import { type MustYield, Steps, type WaitOptions } from "./run-steps.js";
+import { Steps, type WaitOptions } from "./run-steps.js";
 import type { StepKeeper } from "./step.js";
 import { JobPausedError } from "./step-errors.js";
+import type { MustYield } from "./steps-of-run.js";
 
 /** What the steps of all runs of a worker share. */
 export interface StepTools {

@@ -8,5 +8,5 @@ export { defineJob } from "../core/job/job-definition.js";
 export { cancel, snooze } from "../core/job/outcome.js";
 export { handle } from "../core/run/handler.js";
 export { createTickHandler, runTick, type TickHandler, type TickPlatform } from "./tick-handler.js";
-export type { TickReport } from "./tick-runner.js";
+export type { TickReport } from "./tick-report.js";
 export type { TickHandlerOptions, TickOptions } from "./tick-settings.js";

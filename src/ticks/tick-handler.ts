@@ -6,7 +6,8 @@ import { createLogger, type Logger } from "../base/log.js";
 import type { Use } from "../worker/worker-middleware.js";
 import { isAuthorized } from "./secret.js";
 import { callAgain, hopOf } from "./self-call.js";
-import { type TickReport, TickRunner } from "./tick-runner.js";
+import type { TickReport } from "./tick-report.js";
+import { TickRunner } from "./tick-runner.js";
 import {
   checkTickHandlerOptions,
   checkTickOptions,

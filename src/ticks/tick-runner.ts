@@ -28,6 +28,7 @@ import { assembleWork, definitionsOf } from "../worker/assemble.js";
 import { clockAndLogOf, contextOver, type FeatureContext } from "../worker/create-context.js";
 import { TickClaimer } from "./tick-claimer.js";
 import { claimAndRun, type Times, timesOf, windDown } from "./tick-life.js";
+import { isoOf, type TickReport } from "./tick-report.js";
 import { TickServices } from "./tick-services.js";
 import { LEASE_MARGIN_MS, type TickOptions, type TickSettings } from "./tick-settings.js";
 import {
@@ -41,21 +42,6 @@ import {
   takeSlot,
 } from "./tick-statements.js";
 import { UsualRuns } from "./usual-runs.js";
-
-/** What a tick did. */
-export interface TickReport {
-  /** The name under which it worked, as in `worker_tick_metrics`. */
-  readonly worker: string;
-  readonly claimed: number;
-  readonly succeeded: number;
-  readonly failed: number;
-  /** Jobs that limits kept waiting. */
-  readonly throttled: number;
-  /** Jobs that are ready in its queues now, counted up to 10,000. */
-  readonly remaining: number;
-  /** When the next tick finds something to do, as an ISO time: now, if something remains. Null: never, as things are. */
-  readonly nextAt: string | null;
-}
 
 /** What upkeep may take of the budget, and its rounds. */
 const UPKEEP_SHARE = 0.2;
@@ -297,6 +283,3 @@ const nameOf = (queues: readonly string[], kinds: readonly string[]): string =>
     .update(JSON.stringify([queues.toSorted(), kinds.toSorted()]))
     .digest("hex")
     .slice(0, 32);
-
-const isoOf = (nowMs: number, inMs: number | undefined): string | null =>
-  inMs === undefined ? null : new Date(nowMs + Math.max(0, inMs)).toISOString();

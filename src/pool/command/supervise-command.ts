@@ -42,8 +42,8 @@ once. SIGHUP starts new processes for all children, each ready before an old one
   declare: (command) => {
     declareWorkerFlags(command);
     command
-      .option("--min <n>", "at least so many processes", whole("--min", 0, INSTANCES_MAX))
-      .option("--max <n>", "at most so many processes", whole("--max", 1, INSTANCES_MAX))
+      .option("--min <n>", "at least this many processes", whole("--min", 0, INSTANCES_MAX))
+      .option("--max <n>", "at most this many processes", whole("--max", 1, INSTANCES_MAX))
       .option("--pool <name>", "the pool that this host belongs to", name("--pool"))
       .option("--inline", "run the handlers in this process, without children")
       .option(

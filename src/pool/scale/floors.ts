@@ -1,4 +1,4 @@
-// Floors by time of day: at least so many children on these days, between these hours, by the clocks of a zone.
+// Floors by time of day: at least this many children on these days, between these hours, by the clocks of a zone.
 import { ConfigError } from "../../base/errors.js";
 import { refuseUnknown, wholeNumber } from "../../base/settings.js";
 import { showValue } from "../../base/show-value.js";
