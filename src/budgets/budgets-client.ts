@@ -7,7 +7,7 @@ import { BUDGETS_MAX, type Budget, readBudgets, removeBudget, setBudget } from "
 
 export interface BudgetFilter {
   readonly tenant?: string;
-  /** At most so many; default 100, at most 1000. */
+  /** At most this many; default 100, at most 1000. */
   readonly limit?: number;
 }
 

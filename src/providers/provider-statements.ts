@@ -214,7 +214,7 @@ export interface CostFilter {
   readonly kind?: string;
   /** What the sums are of; default: provider. */
   readonly by?: readonly CostGroup[];
-  /** At most so many sums, the largest first; default 100, at most 1000. */
+  /** At most this many sums, the largest first; default 100, at most 1000. */
   readonly limit?: number;
 }
 

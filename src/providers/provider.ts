@@ -21,7 +21,7 @@ export interface ProviderOptions {
   readonly breaker?: {
     /** The share of failed calls that trips it; default 0.5. */
     readonly failureRate?: number;
-    /** Of at least so many calls; default 10. */
+    /** Of at least this many calls; default 10. */
     readonly minCalls?: number;
     /** In about this time; default "30s". */
     readonly window?: Duration;

@@ -1,12 +1,13 @@
 -- The jobs that wait, by queue, tenant and kind, and by what keeps each: why the whole backlog waits.
 --   queues_wanted  null: all;  kinds_handled: kinds that have a handler; null: those of living workers and of pools
--- Result: rows with how many there are (is_more: at least so many), and the reason, one of
+-- Result: rows with how many there are (is_more: at least this many), and the reason, one of
 --   runnable       could start now
 --   no worker      could start, but no living worker serves its queue;  no handler: no worker knows its kind
 --   paused, rate   held back by the settings of its tenant, queue or kind;  tenant cap, queue cap, kind cap: likewise
 --   key            no slot under its key;  key rate: put back by the rate of its key
 --   scheduled      due later;  retrying: after an attempt that failed;  sleeping, waiting for a signal: at a step
 -- Bounded as backlog_v1 is. For views and samples: an autoscaler needs backlog_v1.
+-- Locks: none.
 -- Plan expected: backlog_lanes; bounded walks along job_scheduled and job_blocked; of those that have run before, their
 -- steps by their primary key.
 create or replace function fairmill.backlog_by_v1(queues_wanted text[] default null, kinds_handled text[] default null)

@@ -1,4 +1,4 @@
--- Named limits that were defined anew: what was reported before is forgotten, and jobs that wait for one of them are
+-- Named limits that were defined again: what was reported before is forgotten, and jobs that wait for one of them are
 -- due at once, to be asked by what is in force. Part of tick_upkeep_v1.
 -- Locks: 2 report (those that are free), 19 waiting job.
 -- Plan expected: the table, which has a row per limit; of each that changed a range of job_waits_for.

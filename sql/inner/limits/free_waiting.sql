@@ -1,5 +1,5 @@
 -- Jobs that wait for units of a limit are due at once: its windows are other ones, or empty. They are promoted, ask,
--- and are given start times anew.
+-- and are given new start times.
 --   name  of the limit;  key: of its lines; null: all of them
 -- Locks: 19 waiting job.
 -- Plan expected: a range of job_waits_for.

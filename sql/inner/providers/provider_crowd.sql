@@ -1,6 +1,6 @@
 -- Whether more calls wait for a provider than it takes in about a second: then claims take no further jobs of the kinds
 -- that need it for a while, so that no job waits inside its handler for long. Part of sync_provider_v1, under its lock.
--- Result: the row with crowded_until, which is written anew when half of its time is over, and with in_flight_before.
+-- Result: the row with crowded_until, which is written again when half of its time is over, and with in_flight_before.
 create or replace function fairmill.provider_crowd(p fairmill.provider, at timestamptz)
 returns fairmill.provider
 language plpgsql

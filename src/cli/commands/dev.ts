@@ -18,7 +18,7 @@ export const dev = defineCommand<WorkerFlags>({
   name: "dev",
   summary: "PostgreSQL, the schema, the dashboard and a worker for a project that is being written",
   description: `Starts a PostgreSQL of the project's own in ${EMBEDDED_FOLDER}, unless --database-url or DATABASE_URL names another one;
-applies the schema; serves the dashboard on this machine; runs the handlers of the config, and runs them anew when the config or a file that it imports
+applies the schema; serves the dashboard on this machine; runs the handlers of the config, and restarts them when the config or a file that it imports
 changes. Ctrl-C stops all of it. The data stays for the next time.`,
   examples: [
     ["fairmill dev", "start; other commands in this folder find the same database"],

@@ -101,7 +101,7 @@ export class LaneRing {
     this.add({ priority, tenant, weight }, false, before(id));
   }
 
-  /** Parts of lanes that are to be looked at, at most so many lanes. */
+  /** Parts of lanes that are to be looked at, at most this many lanes. */
   doubts(lanesMax: number): Doubt[] {
     return this.#unproved.take(lanesMax);
   }

@@ -15,7 +15,7 @@ const COMMENT_CHARACTERS_MAX = 1_000;
 
 type QuestionState = "open" | "answered" | "over";
 
-/** Of the token's own question: one that was asked again, when the job began anew, is another. */
+/** Of the token's own question: one that was asked again, after the job had started again, is another. */
 function stateOf(found: QuestionRow | undefined, { askedMs }: AnswerGrant): QuestionState {
   if (found === undefined || (found.stepKind !== null && found.stepKind !== "wait")) return "over";
   if (found.stepKind === null) return askedMs === undefined ? "open" : "over";

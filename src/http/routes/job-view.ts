@@ -46,7 +46,7 @@ export interface StepTime {
   readonly finishedAt: Date | null;
 }
 
-/** When its first run began. A job that slept in a step started anew after it: then its first step is older than what its attempts tell. */
+/** When its first run began. A job that slept in a step started again after it: then its first step is older than what its attempts tell. */
 export function firstStartOf(job: JobDetail, steps: readonly StepTime[]): Date | null {
   const times = [...attemptsOf(job), ...steps].map(({ startedAt }) => startedAt.getTime());
   return times.length === 0 ? null : new Date(Math.min(...times));

@@ -72,7 +72,7 @@ export const erasures: CliCommand = defineCommand<{ readonly tenant?: string; re
   declare: (command) =>
     void command
       .option("--tenant <tenant>", "of this tenant, whose name the record does not have any more", name("--tenant"))
-      .option("--limit <n>", "at most so many", whole("--limit", 1, 1_000), 50),
+      .option("--limit <n>", "at most this many", whole("--limit", 1, 1_000), 50),
   run: async ({ options, out }) => {
     const { tenant, limit } = options;
     const found = await withClient(await findTarget(options), ({ tenants }) =>
