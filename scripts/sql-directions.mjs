@@ -90,6 +90,14 @@ for (const [name, { file, header }] of headers) {
     faults.push(`${file}: it takes locks, and its header names none (Locks: …)`);
 }
 
+// The header of a public function is what SQL users read first.
+for (const [name, { file, header }] of headers) {
+  if (!/_v\d+$/.test(name)) continue;
+  if (locksOf(header) === undefined) faults.push(`${file}: its header does not say what it locks (Locks: none)`);
+  if (!/\b(?:Result|[Rr]eturns|[Aa]nswers?)\b/.test(header) && !/\breturns void\b/.test(functions.get(name)))
+    faults.push(`${file}: its header does not say what it returns (Result: …)`);
+}
+
 for (const [name, fault] of dynamicFaults(functions)) faults.push(`${headers.get(name).file}: ${fault}`);
 
 const said = new Map([...headers].map(([name, { header }]) => [name, locksOf(header)]));

@@ -1,5 +1,6 @@
 -- Says what came of a recorded action; the first word counts.
 --   outcome  done | refused | failed;  error: why, where it was not done;  detail: added to what is there
+-- Locks: none but the row of the action.
 create or replace function fairmill.conclude_action_v1(event_id bigint, outcome text, error text default null,
   detail jsonb default '{}')
 returns void

@@ -1,4 +1,6 @@
 -- Batches and everything inside them.
+-- Result: their ids, these included.
+-- Locks: none.
 -- Plan expected: one probe of batch_inside per batch.
 create or replace function fairmill.batches_within_v1(batches bigint[])
 returns bigint[]

@@ -4,6 +4,7 @@
 -- Result: settings; the current period; what was spent in it (calls that are under way count as expected); state:
 --   within, soft (at its soft threshold), spent (jobs that need a provider are refused or wait); soft_at: since when it
 --   is soft.
+-- Locks: none.
 -- Plan expected: a range of the primary key.
 create or replace function fairmill.budgets_v1(of_tenant text default null, after text[] default null,
   rows_max integer default 100)

@@ -3,6 +3,7 @@
 --   after_id        begins behind this id
 -- Result: how many fit, how many were looked at, the id to go on behind, whether there may be more; groups, largest
 -- first; samples: the first ids, five at most.
+-- Locks: none.
 create or replace function fairmill.preview_bulk_v1(action text, filter jsonb, jobs_max integer default 1000,
   after_id bigint default 0, out fitting integer, out seen integer, out last_id bigint, out more boolean,
   out groups jsonb, out samples bigint[])

@@ -5,6 +5,7 @@
 --   filter  as pick_jobs reads it;  actor: by whom;  tenant: null, or the only tenant whose jobs may be touched
 --   reason  for the record
 -- Result: its id.
+-- Locks: none.
 create or replace function fairmill.start_bulk_v1(action text, filter jsonb, actor text, tenant text default null,
   reason text default null)
 returns bigint

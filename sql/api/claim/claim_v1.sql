@@ -8,6 +8,7 @@
 --   jobs_max     at most this many jobs;  tenant_max: at most this many of one tenant
 --   kinds        only these kinds; null: any
 --   lower_share  part of the jobs that each lower priority is sure of; together at most half
+-- Result: as claim_lanes_v1.
 -- Locks: as claim_lanes_v1.
 -- Plan expected: lanes_v1, a probe of limit_setting per lane, claim_lanes_v1; with 5,000 lanes and more also about ten
 -- blocks of the table.

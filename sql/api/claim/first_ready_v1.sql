@@ -4,6 +4,7 @@
 --   floors, ceilings     above the one, up to the other position
 --   kinds                only these kinds; null: any
 -- Result: a row per lane that has one: the number of the lane in the arrays, from 1, and the job's position.
+-- Locks: none.
 -- Plan expected: one range of job_lane per lane.
 create or replace function fairmill.first_ready_v1(queue_name text, priorities smallint[], tenants text[],
   floors bigint[], ceilings bigint[], kinds text[] default null)

@@ -4,6 +4,8 @@
 -- remove yet.
 --   after_priority, after_tenant  go on behind this lane; null: from the start
 --   lanes_max                     at most this many lanes
+-- Result: a row per lane, with the weight of its tenant.
+-- Locks: none.
 -- Plan expected: recursive union of backward probes of job_lane.
 create or replace function fairmill.lanes_v1(queue_name text, after_priority smallint default null,
   after_tenant text default null, lanes_max integer default 5000)

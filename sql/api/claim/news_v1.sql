@@ -22,6 +22,7 @@
 -- So a job with an id up to the newest is of a transaction below the bound. Once these have ended, a look sees all of
 -- them. A snapshot names transactions without their subtransactions, which begin later and are seen with them, and
 -- prepared ones like those that run.
+-- Locks: none.
 -- Plan expected: a range of the primary key, at most ids_max ids.
 create or replace function fairmill.news_v1(queues text[], tail bigint, starts bigint[] default '{}',
   bounds bigint[] default '{}', running integer[] default '{}', thorough boolean default false,

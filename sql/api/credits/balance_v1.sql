@@ -1,5 +1,6 @@
--- What an account has free, and what jobs have reserved of it. An account that does not exist has nothing. Takes no
--- lock.
+-- What an account has free, and what jobs have reserved of it. An account that does not exist has nothing.
+-- Result: available and reserved, in units.
+-- Locks: none.
 -- Plan expected: a probe of account, a range of credit_pending_account.
 create or replace function fairmill.balance_v1(account text, out available bigint, out reserved bigint)
 language plpgsql stable

@@ -2,6 +2,7 @@
 -- rate, FM011 for slots, FM012 for a unique key, FM013 for credits, FM014 for units of a limit; its detail is the
 -- refusal as JSON.
 --   select id from fairmill.enqueue_v1('mail.send', '{"to": "a@example.com"}', tenant => 'acme');
+-- Result: one row: the id, whether the job was created, and otherwise the conflict (known | kept | replaced).
 -- Locks: as enqueue_many_v1.
 create or replace function fairmill.enqueue_v1(
   kind text, payload jsonb default '{}', tenant text default 'default', queue text default 'default',

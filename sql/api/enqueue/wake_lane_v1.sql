@@ -3,6 +3,7 @@
 -- listens to the queue.
 --   queue, priority, tenant  the lane in which jobs became ready, each in a transaction that ended with its enqueue:
 --                            of others, whose ids may be old, say wake_v1
+-- Locks: none.
 create or replace function fairmill.wake_lane_v1(queue text, priority integer, tenant text)
 returns void
 language plpgsql

@@ -3,6 +3,7 @@
 -- wait. Polling finds the work in any case.
 --   queues     queues in which jobs became ready
 --   due_in_ms  a job becomes due in this many milliseconds; workers poll every few seconds in any case
+-- Locks: none.
 create or replace function fairmill.wake_v1(queues text[], due_in_ms float8 default null)
 returns void
 language plpgsql

@@ -6,6 +6,7 @@
 -- Result: good below the warning, critical above the critical threshold, warning between them; contentions are a
 -- warning from the first threshold on. Jobs per tick are judged in the mode tick alone: an interval of a busy worker
 -- has any number.
+-- Locks: none.
 create or replace function fairmill.health_v1(thresholds jsonb default null)
 returns table (worker_id text, mode text, level text, tick_count bigint, avg_tick_duration_ms numeric,
   tick_duration_level text, total_lock_contentions bigint, lock_contention_level text, avg_jobs_per_tick numeric,

@@ -5,6 +5,7 @@
 -- Result: a row per queue. ready is counted up to 10,000 in all queues together, but at least up to 1,000 in each:
 -- is_full says that there may be more. oldest_ms: 0 in an empty queue; of a full one, the oldest of what was counted
 -- and of the first jobs of 200 lanes. behind: beside each of closed, how many of the counted jobs it holds back.
+-- Locks: none.
 -- Plan expected: a bounded range of job_lane per queue and priority; in a full queue lanes_v1, and a probe per lane.
 create or replace function fairmill.queue_depths_v1(queue_names text[], closed jsonb default null)
 returns table (queue text, ready integer, is_full boolean, oldest_ms float8, behind integer[])

@@ -3,6 +3,7 @@
 -- Result: unit, max_units and per_ms of the window; used, what counts in it now; owed, what was used beyond it and
 -- still has to count; available; open_at, when one unit is free, null: now.
 -- Reads only; takes no lock. Plan expected: probes of named_limit_order and meter.
+-- Locks: none.
 create or replace function fairmill.limit_available_v1(name text, key text default '')
 returns table (unit text, max_units integer, per_ms bigint, used bigint, owed bigint, available integer,
   open_at timestamptz)

@@ -1,6 +1,7 @@
 -- Named limits by name, with their windows as they are in force, and how many jobs wait for their units.
 --   after  only names behind this one;  limits_max: at most this many
 -- Result: name, windows, reported_at; waiting, counted to 1,000, and waiting_full, whether there may be more.
+-- Locks: none.
 -- Plan expected: a range of named_limit_order; per limit a range of job_waits_for, to its bound.
 create or replace function fairmill.limits_v1(after text default '', limits_max integer default 50)
 returns table (name text, windows jsonb, reported_at timestamptz, waiting integer, waiting_full boolean)

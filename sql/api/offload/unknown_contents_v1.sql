@@ -1,5 +1,6 @@
 -- Those of the given files of a storage that belong to no job: their transaction was rolled back, or their process died
 -- before it stored its job. Only a file that is older than any open transaction may be removed for that.
+-- Result: their keys.
 -- Locks: none.
 -- Plan expected: content by its primary key.
 create or replace function fairmill.unknown_contents_v1(storage text, keys text[])

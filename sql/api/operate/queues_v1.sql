@@ -7,6 +7,7 @@
 -- beyond those bounds and no worker serves it.
 -- Plan: per queue and priority a count in job_lane; one bounded walk along the jobs that workers run, and along each of
 -- job_scheduled and job_blocked.
+-- Locks: none.
 create or replace function fairmill.queues_v1(after_queue text default '', queues_max integer default 50)
 returns table (queue text, max_running integer, rate jsonb, paused_at timestamptz, paused_until timestamptz,
   workers integer, ready integer, ready_full boolean, running integer, running_full boolean,

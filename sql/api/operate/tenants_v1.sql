@@ -5,6 +5,7 @@
 -- scheduled or blocked is not found: no index leads to it.
 -- Plan: per tenant and pair of queue and priority a probe of job_lane and a count in it; one bounded walk along the
 -- jobs that workers run.
+-- Locks: none.
 create or replace function fairmill.tenants_v1(after_tenant text default '', tenants_max integer default 50)
 returns table (tenant text, weight float8, max_running integer, rate jsonb, paused_at timestamptz,
   paused_until timestamptz, ready integer, ready_full boolean, running integer, running_full boolean)

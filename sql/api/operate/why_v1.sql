@@ -15,8 +15,8 @@
 --   limit      a row for each named limit that it uses: see why_uses
 --   budget     only where its tenant has one with a hard limit: see why_budgets
 --   tenant cap, queue cap, kind cap, rate, key, worker, turn: see why_limits, why_key and why_turn
--- No row: there is no such job.
--- Reads only; takes no lock: it reports a state that may have changed since.
+-- No row: there is no such job. What it reports may have changed since: it waits for no other session.
+-- Locks: none.
 -- Plan expected: probes of the indexes; what could be long is counted to a bound.
 create or replace function fairmill.why_v1(job_id bigint)
 returns table (check_name text, passed boolean, reason text, detail jsonb)

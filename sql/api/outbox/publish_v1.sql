@@ -1,9 +1,10 @@
 -- Stores one message for a receiver outside of the database, with the job that delivers it: the plain SQL entry point.
 --   select id from fairmill.publish_v1('telegram', '{"chat": 17, "text": "Ready."}',
 --     idempotency_key => 'order-93-ready');
--- created is false when the key was known for this tenant and channel: nothing is stored, and id is the first
--- message's. A limit at enqueue that does not let the delivery job in is an error: FM010 for a rate, FM011 for slots;
--- its detail is the refusal as JSON.
+-- Result: one row: the id, and whether the message was created. If the key was known for this tenant and channel,
+-- nothing is stored, and the id is the first message's.
+-- A limit at enqueue that does not let the delivery job in is an error: FM010 for a rate, FM011 for slots; its detail
+-- is the refusal as JSON.
 -- Locks: as publish_many_v1.
 create or replace function fairmill.publish_v1(
   channel text, payload jsonb default '{}', tenant text default 'default', idempotency_key text default null,

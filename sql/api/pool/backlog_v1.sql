@@ -10,6 +10,7 @@
 --   no handler       no worker knows its kind
 -- backlog_by_v1 tells more apart, and costs more. Every count is bounded, whatever waits: of lanes as backlog_lanes
 -- says, and 10,000 scheduled and 10,000 blocked jobs are looked at.
+-- Locks: none.
 -- Plan expected: backlog_lanes; bounded walks along job_scheduled and job_blocked.
 create or replace function fairmill.backlog_v1(queues_wanted text[] default null, kinds_handled text[] default null)
 returns table (queue text, reason text, jobs integer, is_more boolean)

@@ -1,6 +1,8 @@
 -- How many children a pool should have, over all hosts: for KEDA, an HPA or a script. It is what the autoscaler of the
 -- pool decided last; when none of its supervisors lives to decide, it is derived from the settings and the runnable
 -- jobs: none when there is nothing to do and the minimum is 0. Null: there is no such pool.
+-- Result: the number; null: there is no such pool.
+-- Locks: none.
 -- Plan expected: the pool by its primary key, then as backlog_v1.
 create or replace function fairmill.desired_workers_v1(pool_name text default 'default')
 returns integer

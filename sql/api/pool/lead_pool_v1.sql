@@ -1,5 +1,6 @@
--- Asks to lead a pool for a while: the leader scales what supervisors share. True: the caller leads until then, and may
--- ask again before.
+-- Asks to lead a pool for a while: the leader scales what supervisors share. The
+-- caller may ask again before.
+-- Result: true: the caller leads until then.
 -- Locks: 24 pool.
 create or replace function fairmill.lead_pool_v1(pool_name text, supervisor_id text, lease interval)
 returns boolean

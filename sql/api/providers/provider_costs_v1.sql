@@ -3,6 +3,7 @@
 --   by            what the sums are of: any of day, tenant, provider, kind; the others are null in the result
 --   rows_max      at most this many sums, and at most 1000
 -- Result: a row for each, and for each currency.
+-- Locks: none.
 -- Plan expected: a range of the primary key by days.
 create or replace function fairmill.provider_costs_v1(since date default null, until date default null,
   by text[] default '{provider}', of_tenant text default null, of_provider text default null,

@@ -3,6 +3,7 @@
 -- Result: settings, the breaker, what closes them and until when (infinity: until it is opened), calls in flight and
 --   waiting in the fleet, and of the last five minutes: calls, the share that failed, latencies in milliseconds (bounds
 --   of the buckets they fall into).
+-- Locks: none.
 -- Plan expected: few rows by their primary keys.
 create or replace function fairmill.providers_v1(names text[] default null)
 returns table (name text, per_second float8, in_flight_max integer, timeout_ms bigint, currency text, breaker text,

@@ -5,6 +5,8 @@
 -- The proof of a crash is the failure that it recorded.
 -- No is the answer where recovery was first: it recorded the crash of this lease. And where release_unknown_v1 was: it
 -- raised lease_no.
+-- Result: true or false.
+-- Locks: none.
 create or replace function fairmill.was_settled_v1(worker_id text, job_id bigint, lease bigint, verdict text)
 returns boolean
 language sql stable

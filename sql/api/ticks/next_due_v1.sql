@@ -2,6 +2,7 @@
 -- upkeep (a delayed job, a time to live, a batch to look at, the tick of a schedule, the end of a lease whose worker
 -- has jobs). Null: as things are, never. May say now although limits hold everything back.
 --   queue_names  only jobs of these queues count as ready; null: all
+-- Result: the time; null: never, as things are.
 -- Locks: none.
 -- Plan expected: the first entry of an index for each question; of job_lane that of each queue.
 create or replace function fairmill.next_due_v1(queue_names text[] default null)

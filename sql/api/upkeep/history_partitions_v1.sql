@@ -1,5 +1,6 @@
 -- Makes the daily partitions of the history, from today on. Rows of that day which fell into the rest partition move
 -- along. Runs with its owner's rights, so that workers need none to create tables.
+-- Result: how many it made.
 -- Locks: 22 partition.
 create or replace function fairmill.history_partitions_v1(days_ahead integer default 3)
 returns integer

@@ -1,4 +1,5 @@
 -- Registers a worker incarnation. A name is used once: a second registration under the same name is refused.
+-- Locks: none.
 create or replace function fairmill.register_v1(worker_id text, queues text[], lease interval default '15 seconds',
   kinds text[] default null, concurrency integer default 1, host text default null, pid integer default null,
   version text default null)

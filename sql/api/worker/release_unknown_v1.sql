@@ -4,6 +4,7 @@
 -- Safe at any time: should the answer arrive after all, the fence refuses what is done with it. That is why lease_no is
 -- raised here as by a claim: nothing else distinguishes a snooze or release that comes too late from one that is
 -- repeated.
+-- Result: how many.
 -- Locks: 8 job, 20 queue mark.
 -- Plan expected: the worker's lists, then the rows by the primary key.
 create or replace function fairmill.release_unknown_v1(worker_id text, known bigint[])

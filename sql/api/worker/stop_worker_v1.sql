@@ -1,4 +1,5 @@
 -- A worker ends. What it still holds is released without spending an attempt; normally that is nothing.
+-- Result: how many were released.
 -- Locks: 4 worker (the caller's own), then as release_unknown_v1.
 create or replace function fairmill.stop_worker_v1(worker_id text)
 returns integer
