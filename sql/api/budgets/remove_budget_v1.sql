@@ -1,7 +1,7 @@
 -- Takes a budget away: nothing is refused or kept on its account any more. What was spent stays on record.
 --   tenant, per, provider, kind, currency  which: as set_budget_v1
 -- Result: false: there is no such budget.
--- Locks: 35 budget (one).
+-- Locks: 34 budget (one).
 create or replace function fairmill.remove_budget_v1(tenant text, per text, provider text default '',
   kind text default '', currency text default 'USD')
 returns boolean

@@ -7,7 +7,7 @@
 --   time_zone  whose calendar says when a day or a month begins
 -- Result: nothing. A budget that is new, or has another time zone, begins with what is on record of its period
 -- (cost_between). Raising one wakes the jobs that it kept.
--- Locks: 30 call record (the sums, for the moment: charges that are under way count here or see the budget), 35 budget
+-- Locks: 30 call record (the sums, for the moment: charges that are under way count here or see the budget), 34 budget
 -- (one).
 create or replace function fairmill.set_budget_v1(tenant text, per text, soft numeric default null,
   hard numeric default null, provider text default '', kind text default '', currency text default 'USD',

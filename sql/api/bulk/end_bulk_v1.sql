@@ -1,7 +1,7 @@
 -- Ends a bulk action early, or lets one that was ended go on behind its cursor. What was done stays.
 --   state  stopped | failed (with error) | running: it goes on
 -- Result: the state that it has now; not_found.
--- Locks: 0 bulk action: waits for a step that is under way.
+-- Locks: 0 long action: waits for a step that is under way.
 create or replace function fairmill.end_bulk_v1(bulk_id bigint, new_state text, error text default null)
 returns text
 language plpgsql

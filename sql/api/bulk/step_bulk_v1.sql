@@ -3,7 +3,7 @@
 -- the second is told busy.
 --   jobs_max  acts on at most this many; looks at 20 times as many, 10,000 at most
 -- Result: state: running (call again), done, stopped, failed; busy (another session is at it); not_found.
--- Locks: 0 bulk action, then as cancel_jobs, or as bring_back_jobs, or as rerun_jobs, then as finish_transitions.
+-- Locks: 0 long action, then as cancel_jobs, or as bring_back_jobs, or as rerun_jobs, then as finish_transitions.
 create or replace function fairmill.step_bulk_v1(bulk_id bigint, jobs_max integer default 500,
   out state text, out changed integer)
 language plpgsql

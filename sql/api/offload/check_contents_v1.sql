@@ -5,7 +5,7 @@
 -- Result: files whose time has come. is_last: no job that is there has the file: remove it, then call
 -- forget_contents_v1. A call that does not is no harm: the same files come again after ten minutes. looked: how many
 -- rows were looked at, in each row of the result, and in one of its own where there is nothing to remove.
--- Locks: 36 content (those that are free).
+-- Locks: 35 content (those that are free).
 -- Plan expected: content_due; jobs by their ids.
 create or replace function fairmill.check_contents_v1(storage text, rows_max integer default 500,
   keep_ms bigint default 600000)

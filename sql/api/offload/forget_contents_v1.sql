@@ -1,7 +1,7 @@
 -- Forgets files of a storage whose jobs are gone, after they were removed.
 --   keys, job_ids  beside each other, as check_contents_v1 answered them
 -- Result: how many were known.
--- Locks: 36 content (one by one).
+-- Locks: 35 content (one by one).
 -- Plan expected: content by its primary key.
 create or replace function fairmill.forget_contents_v1(storage text, keys text[], job_ids bigint[])
 returns integer

@@ -2,7 +2,7 @@
 --   ends  {"telegram": {"kind": "message.ended", "queue", "priority", "max_attempts", "timeout_ms", "expire_ms"}, …};
 --         null: nothing is enqueued any more
 -- Result: nothing.
--- Locks: 34 channel end.
+-- Locks: 33 channel end.
 create or replace function fairmill.define_channels_v1(ends jsonb)
 returns void
 language plpgsql

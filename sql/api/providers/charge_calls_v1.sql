@@ -9,7 +9,7 @@
 -- The sums of the day and of budgets change in the same transaction: they always match the charges.
 -- Result: by id, of the calls of which a budget has something to say: see spend_budgets. A call that must not begin has
 -- no charge.
--- Locks: 30 call record (charges by id, then sums by their key), 35 budget (by their key).
+-- Locks: 30 call record (charges by id, then sums by their key), 34 budget (by their key).
 -- Plan expected: probes of the primary keys.
 create or replace function fairmill.charge_calls_v1(begun jsonb, ended jsonb default '[]', enforce boolean default true)
 returns jsonb

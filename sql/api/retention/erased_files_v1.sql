@@ -1,7 +1,7 @@
 -- Says that files of a tenant were removed from a storage, by the caller that erases it.
 --   files    how many, since the last call;  is_over: none is left there
 -- Result: the state of the erasure: running, or done where this was the last storage; not_found.
--- Locks: 33 erasure.
+-- Locks: 0 long action.
 create or replace function fairmill.erased_files_v1(erasure_id bigint, storage text, files integer, is_over boolean)
 returns text
 language plpgsql

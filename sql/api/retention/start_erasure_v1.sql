@@ -7,7 +7,7 @@
 --                  with erased_files_v1
 -- The caller has the rights of the schema's owner.
 -- Result: the id of the record.
--- Locks: 33 erasure.
+-- Locks: 0 long action.
 create or replace function fairmill.start_erasure_v1(tenant text, actor text, reason text default null,
   account text default null, cache_prefix text default null, file_prefix text default null,
   storages text[] default '{}')

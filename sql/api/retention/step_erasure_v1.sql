@@ -5,8 +5,8 @@
 -- erased_tables; all of it again until a whole round finds nothing. Then come the files, which the caller removes.
 -- Result: state: running (call again), waiting (call again in a while: handlers may end), files (remove them, then
 -- erased_files_v1), done, failed, busy, not_found; erased: rows of this step.
--- Locks: 33 erasure, then 8 job, then as cancel_jobs, then as end_jobs, then as finish_transitions, or as erase_blocks,
--- against the order, because no other function has a lock and waits for an erasure.
+-- Locks: 0 long action, then 8 job, then as cancel_jobs, then as end_jobs, then as finish_transitions, or as
+-- erase_blocks.
 create or replace function fairmill.step_erasure_v1(erasure_id bigint, blocks_max integer default 256,
   out state text, out phase text, out erased integer)
 language plpgsql

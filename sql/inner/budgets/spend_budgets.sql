@@ -10,7 +10,7 @@
 --     when one has room again.
 -- Result: by id: {"spent": facts of the budget, "is_parked": claims leave its kind alone from now on} of a call that
 -- must not begin; {"soft": true} of one that is beyond a soft threshold. Nothing of the others.
--- Locks: 35 budget (by their key).
+-- Locks: 34 budget (by their key).
 -- Plan expected: the budgets of the tenants by a range of the primary key.
 create or replace function fairmill.spend_budgets(changes jsonb, enforce boolean)
 returns jsonb

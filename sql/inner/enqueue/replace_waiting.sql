@@ -9,7 +9,8 @@
 -- Only kinds that refuse hold theirs from the enqueue on. The next upkeep gives the slot to a blocked job: it looks at
 -- keys that are marked. The mark is a meter of its own, because settles wait for the key's own lock, which no
 -- transaction of a caller may hold.
--- Locks: 8 job (against the order: after its 18 unique key), 17 key meter (a mark of its own).
+-- Locks: 8 job (against the order: after its 18 unique key), 17 key meter (a mark of its own), 35 content (a row
+-- that this transaction made).
 create or replace function fairmill.replace_waiting(old_id bigint, newer fairmill.new_job, out outcome text,
   out due_in_ms float8)
 language plpgsql

@@ -1,5 +1,5 @@
 -- Ends the erasure of a tenant: from here on the record has no name.
--- Locks: 33 erasure (the caller has it).
+-- Locks: 0 long action (the caller has it).
 create or replace function fairmill.finish_erasure(erasure_id bigint)
 returns void
 language plpgsql
