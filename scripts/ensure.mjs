@@ -21,9 +21,9 @@ export const tool = (name) => join(root, "node_modules", ".bin", process.platfor
 
 function ensureNode() {
   const [major, minor] = process.versions.node.split(".").map(Number);
-  if (major > 20 || (major === 20 && minor >= 19)) return;
+  if (major >= 24 || (major === 22 && minor >= 12) || (major === 20 && minor >= 19)) return;
   console.error(
-    `Fairmill needs Node 20.19 or newer; this is ${process.versions.node}. Install a newer Node and try again.`,
+    `This is Node ${process.versions.node}, and the tools of this repository need 20 (20.19 and newer), 22 (22.12 and newer), or 24 and newer. Install one of them and try again.`,
   );
   process.exit(1);
 }
