@@ -153,3 +153,29 @@ test("a worker that was declared lost learns it from its heartbeat, and the fenc
 test.each(["", "x".repeat(201)])("a worker's name of %j is refused", async (name) => {
   expect(await errorCode(db.query("select fairmill.register_v1($1, '{default}')", [name]))).toBe("23514");
 });
+
+test.each([
+  ["kind => ''", "kind: '' is not a name of 1 to 200 bytes"],
+  ["kind => null", "kind: NULL is not a name of 1 to 200 bytes"],
+  ["kind => 'k', tenant => repeat('é', 101)", "tenant: 'éé"],
+  ["kind => 'k', queue => ''", "queue: ''"],
+  ["kind => 'k', priority => 5000", "priority: 5000 is not from -1000 to 1000"],
+  ["kind => 'k', max_attempts => 0", "max_attempts: 0 is not from 1 to 1000"],
+  ["kind => 'k', timeout => '-1 second'", "timeout: '-00:00:01' is less than none"],
+  ["kind => 'k', expire => '-1 second'", "expire: '-00:00:01' is less than none"],
+  ["kind => 'k', tags => '{a,\"\"}'", "tags: '{a,\"\"}' are not at most 16 texts"],
+  ["kind => 'k', tags => array_fill('a'::text, array[17])", "tags: "],
+])("F2: enqueue_v1(%s) is refused with the name of the argument", async (args, message) => {
+  const asked = db.query(`select fairmill.enqueue_v1(${args})`);
+  await expect(asked).rejects.toMatchObject({ code: "23514", message: expect.stringContaining(message) });
+  expect(await db.query("select from fairmill.job")).toEqual([]);
+});
+
+test("F2: a field that no job has is refused by its name, in one of many jobs and in what they share", async () => {
+  const many = (jobs: unknown, shared: unknown = {}) =>
+    db.query("select id from fairmill.enqueue_many_v1($1, $2)", [JSON.stringify(jobs), JSON.stringify(shared)]);
+  const refused = { code: "FM001", message: 'a job has no field "tenat"', hint: expect.stringContaining("tenant, ") };
+  await expect(many([{ kind: "k" }, { kind: "k", tenat: "acme" }])).rejects.toMatchObject(refused);
+  await expect(many([{ kind: "k" }], { tenat: "acme" })).rejects.toMatchObject(refused);
+  expect(await many([{ kind: "k", payload: { tenat: 1 } }], { tenant: "acme" })).toHaveLength(1);
+});

@@ -21,6 +21,10 @@ language plpgsql
 as $$
 #variable_conflict use_column
 begin
+  -- The library says alone, and misspells nothing.
+  if not alone and jsonb_typeof(jobs) = 'array' then
+    perform fairmill.refuse_unknown(jobs, shared);
+  end if;
   perform fairmill.refuse_reserved(jobs);
   if shared ? 'kind' then
     perform fairmill.refuse_reserved(jsonb_build_array(shared));

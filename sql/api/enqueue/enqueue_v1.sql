@@ -19,8 +19,26 @@ language plpgsql
 as $$
 #variable_conflict use_variable
 declare
-  v_made record;
+  v_made  record;
+  v_wrong text;
 begin
+  -- The types of a job refuse the same; here a person reads which argument it was.
+  v_wrong := case
+    when kind is null or octet_length(kind) not between 1 and 200
+      then format('kind: %L is not a name of 1 to 200 bytes', kind)
+    when octet_length(tenant) not between 1 and 200 then format('tenant: %L is not a name of 1 to 200 bytes', tenant)
+    when octet_length(queue) not between 1 and 200 then format('queue: %L is not a name of 1 to 200 bytes', queue)
+    when priority not between -1000 and 1000 then format('priority: %s is not from -1000 to 1000', priority)
+    when max_attempts not between 1 and 1000 then format('max_attempts: %s is not from 1 to 1000', max_attempts)
+    when timeout < interval '0' then format('timeout: %L is less than none', timeout)
+    when expire < interval '0' then format('expire: %L is less than none', expire)
+    when cardinality(tags) > 16 or exists (select from unnest(tags) as t (tag)
+        where t.tag is null or length(t.tag) not between 1 and 64)
+      then format('tags: %L are not at most 16 texts of 1 to 64 characters', tags)
+  end;
+  if v_wrong is not null then
+    raise exception '%', v_wrong using errcode = '23514';
+  end if;
   if amount is not null and account is null then
     raise exception 'amount says how many credits of an account: name it' using errcode = 'FM001',
       hint = 'account => ''user-17''';
