@@ -9,4 +9,9 @@ export { cancel, snooze } from "../core/job/outcome.js";
 export { handle } from "../core/run/handler.js";
 export { createTickHandler, runTick, type TickHandler, type TickPlatform } from "./tick-handler.js";
 export type { TickReport } from "./tick-report.js";
-export type { TickHandlerOptions, TickOptions } from "./tick-settings.js";
+export {
+  MAX_JOBS_PER_TENANT_PER_TICK,
+  MAX_JOBS_PER_TICK,
+  type TickHandlerOptions,
+  type TickOptions,
+} from "./tick-settings.js";

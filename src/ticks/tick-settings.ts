@@ -30,6 +30,10 @@ const OF_CONFIGS = [
 ] as const;
 const OF_WORKERS = ["databaseUrl", "db", "schema", ...OF_CONFIGS, "clock"] as const;
 
+/** What a tick claims unless its options say otherwise, in all and of one tenant. */
+export const MAX_JOBS_PER_TICK = 200;
+export const MAX_JOBS_PER_TENANT_PER_TICK = 25;
+
 export interface TickOptions<Used extends Use = Use> extends Pick<WorkerOptions<Used>, (typeof OF_WORKERS)[number]> {
   /** Jobs that one tick claims; default 200. */
   readonly maxJobsPerTick?: number;
@@ -137,8 +141,13 @@ function checkTick(options: TickOptions): TickSettings {
   return Object.freeze({
     // Claimed ahead, so that places that become free are filled without a round trip.
     worker: { ...worker, prefetch: worker.concurrency, abortGraceMs: graceMs / 5 },
-    jobsMax: wholeNumber(options.maxJobsPerTick ?? 200, 1, 10_000, "maxJobsPerTick"),
-    tenantJobsMax: wholeNumber(options.maxJobsPerTenantPerTick ?? 25, 1, 10_000, "maxJobsPerTenantPerTick"),
+    jobsMax: wholeNumber(options.maxJobsPerTick ?? MAX_JOBS_PER_TICK, 1, 10_000, "maxJobsPerTick"),
+    tenantJobsMax: wholeNumber(
+      options.maxJobsPerTenantPerTick ?? MAX_JOBS_PER_TENANT_PER_TICK,
+      1,
+      10_000,
+      "maxJobsPerTenantPerTick",
+    ),
     budgetMs,
     graceMs,
     connectionsMax: wholeNumber(options.connectionsMax ?? 3, 1, 10, "connectionsMax"),

@@ -1,5 +1,6 @@
 // C1, C2, C4: overlapping ticks share the work, and each of them keeps to its shares.
 import { createClient, defineJob, handle } from "fairmill";
+import { MAX_JOBS_PER_TENANT_PER_TICK, MAX_JOBS_PER_TICK } from "fairmill/tick";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { tickHandler } from "./handlers.js";
@@ -67,6 +68,7 @@ test("C2: a tenant that is alone gets 25 jobs of a tick, over all its priorities
   );
   const handlers = [handle(work, () => {}), handle(other, () => {})];
   const handler = tickHandler({ databaseUrl: db.url, handlers });
+  expect([MAX_JOBS_PER_TICK, MAX_JOBS_PER_TENANT_PER_TICK]).toEqual([200, 25]);
   expect(await handler.tick()).toMatchObject({ claimed: 25, succeeded: 25, failed: 0, remaining: 375 });
   const [row] = await readRows();
   expect(row!.tenant_jobs).toEqual({ alone: 25 });
