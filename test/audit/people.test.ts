@@ -31,6 +31,8 @@ test("an action by a command is on record with who did it, and looking is not", 
     { actor: "ann", via: "cli", action: "tenant.set", subject: "tenant acme", outcome: "done" },
     { actor: "ann", via: "cli", action: "queue.pause", subject: "queue q", outcome: "done" },
   ]);
+  const json = jsonOf(await cli(["audit", "--actor", "ann", "--action", "tenant.set", "--json"], { env: env() }));
+  expect(json).toMatchObject({ events: [{ actor: "ann", action: "tenant.set" }] });
   const shown = await cli(["audit", "--actor", "ann", "--action", "tenant.set"], { env: env() });
   expect(shown.stdout).toMatch(/ann +cli +tenant\.set +tenant acme +done/);
   const [{ detail }] = (await db.query("select detail from fairmill.audit_event where action = 'tenant.set'")) as [
@@ -79,6 +81,9 @@ test("bulk: looked at first, done with --yes, listed and shown; a question needs
   });
   const { id } = jsonOf<{ id: string }>(done);
   expect((await cli(["bulk"], { env: env() })).stdout).toMatch(new RegExp(`${id} +cancel +done +3 +0 +ann`));
+  expect(jsonOf(await cli(["bulk", "list", "--json"], { env: env() }))).toMatchObject({
+    actions: [{ id, state: "done" }],
+  });
   expect((await cli(["bulk", "get", id], { env: env() })).stdout).toContain("is done: 3 changed");
   expect(await cli(["bulk", "stop", id], { env: env() })).toMatchObject({
     code: 1,

@@ -47,7 +47,7 @@ that is missing means that the process ended in between.`,
       one.outcome ?? "not known",
     ]);
     out.result(
-      found,
+      { events: found },
       rows.length === 0
         ? "Nothing is on record."
         : tableOf(["ID", "AT", "ACTOR", "VIA", "ACTION", "SUBJECT", "OUTCOME"], rows, out.columns),

@@ -220,7 +220,8 @@ async function list(db: Database, out: Output): Promise<ExitCode> {
     one.createdAt.toISOString(),
   ]);
   const headings = ["ID", "ACTION", "STATE", "CHANGED", "SKIPPED", "ACTOR", "BEGAN"];
-  out.result(found.map(shown), rows.length === 0 ? "There is no bulk action." : tableOf(headings, rows, out.columns));
+  const list = rows.length === 0 ? "There is no bulk action." : tableOf(headings, rows, out.columns);
+  out.result({ actions: found.map(shown) }, list);
   return 0;
 }
 
