@@ -1,4 +1,5 @@
 // The shapes of figures over time, scaling, alerts and logs, as the OpenAPI document and the tests know them.
+import { CHILD_STATES } from "../pool/life-cycle.js";
 import { anyJson, boolean, list, named, nullable, number, object, oneOf, record, text, time } from "./schema.js";
 
 const values = list(nullable(number));
@@ -70,7 +71,7 @@ export const poolRow = named(
     ...{ supervisor: text, host: nullable(text), heldBy: nullable(text) },
     children: list(
       object({
-        ...{ worker: nullable(text), pid: number, state: oneOf("starting", "ready", "draining", "gone"), since: time },
+        ...{ worker: nullable(text), pid: number, state: oneOf(...CHILD_STATES), draining: boolean, since: time },
         ...{ exit: nullable(text), restarts: number, rssBytes: nullable(number), cpu: nullable(number) },
       }),
     ),

@@ -52,7 +52,8 @@ function poolOf({ leader, children, worker, ...row }: PoolView) {
     children: children.map((child) => ({
       worker,
       pid: child.pid,
-      state: stageOf(child),
+      state: child.state,
+      draining: child.draining,
       since: new Date(child.changedAt).toISOString(),
       exit: child.reason,
       restarts: child.failures,
@@ -60,10 +61,4 @@ function poolOf({ leader, children, worker, ...row }: PoolView) {
       cpu: child.cpu,
     })),
   };
-}
-
-function stageOf({ state, draining }: PoolChild): "starting" | "ready" | "draining" | "gone" {
-  if (!LIVING.includes(state)) return "gone";
-  if (draining) return "draining";
-  return state === "idle" ? "starting" : "ready";
 }

@@ -1,6 +1,7 @@
 // The dashboard's types against the server's shapes: each must fit into the other, or this file does not compile. What the server answers is compared with its
 // shapes by every test of the API.
 import { expect, test } from "vitest";
+import { CHILD_TRANSITIONS } from "../../dashboard/src/data/child-states.js";
 import type * as contract from "../../dashboard/src/data/contract.js";
 import { JOB_STATES } from "../../dashboard/src/data/job-states.js";
 import { JOB_STATES as STATES } from "../../src/core/job/states.js";
@@ -9,6 +10,7 @@ import { openApi } from "../../src/http/openapi.js";
 import { ROUTES } from "../../src/http/routes/all.js";
 import type { Infer } from "../../src/http/schema.js";
 import type * as shapes from "../../src/http/shapes.js";
+import { CHILD_TRANSITIONS as TRANSITIONS } from "../../src/pool/life-cycle.js";
 
 /** Lists and members that may be written are the same as others here; words are compared as texts where the server says no more. */
 type Plain<T> = T extends readonly (infer One)[]
@@ -64,6 +66,10 @@ test("the dashboard's types and the server's shapes are the same", () => {
 
 test("the dashboard knows the states of a job, in their order", () => {
   expect(JOB_STATES).toEqual(STATES);
+});
+
+test("D2: the dashboard's table of the life of a process is the one that the supervisor obeys", () => {
+  expect(CHILD_TRANSITIONS).toEqual(TRANSITIONS);
 });
 
 test("no route but those that are not wired yet answers a shape that says nothing", () => {

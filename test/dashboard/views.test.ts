@@ -69,6 +69,16 @@ test("S10 there are fifty hostile strings, and a list shows one of them letter b
   expect(HOSTILE.filter((text) => shown.includes(text.trim()) && text.includes("<")).length).toBeGreaterThan(3);
 });
 
+test("D2: workers show the states that a process may be in, what may follow, and how many are in each now", async () => {
+  await looked.open("#/workers");
+  const table = looked.page.getByRole("region", { name: "The life of a process" });
+  await table.waitFor();
+  const rows = await table.locator("tbody tr").allInnerTexts();
+  expect(rows.map((row) => row.split(/\s+/)[0])).toEqual(["idle", "ready", "working", "failed", "terminated"]);
+  expect(rows[2]).toMatch(/ready, failed\s+5$/);
+  expect(rows[4]).toMatch(/nothing else\s+0$/);
+});
+
 describe("three widths", () => {
   test.each([375, 1024, 1920])("%i pixels: no screen scrolls sideways", async (width) => {
     await looked.page.setViewportSize({ width, height: 900 });

@@ -49,10 +49,10 @@ test("pools: living supervisors with their children by stage of life, and the wo
     },
   ]);
   expect(items[0]!.children).toMatchObject([
-    { worker: "w", pid: 101, state: "ready", exit: null, rssBytes: 1_000, cpu: 0.5 },
-    { pid: 102, state: "starting" },
-    { pid: 103, state: "draining" },
-    { pid: 104, state: "gone", exit: "exit code 1", restarts: 2 },
+    { worker: "w", pid: 101, state: "working", draining: false, exit: null, rssBytes: 1_000, cpu: 0.5 },
+    { pid: 102, state: "idle" },
+    { pid: 103, state: "ready", draining: true },
+    { pid: 104, state: "failed", exit: "exit code 1", restarts: 2 },
   ]);
   expect((await ask("viewer", "GET", "/workers/w")).body).toMatchObject({ pool: "images" });
   await db.query("update fairmill.supervisor set seen_at = now() - interval '1 hour'");

@@ -1,4 +1,5 @@
 // Workers, pools and their decisions.
+import type { ChildState } from "../child-states";
 import type { BacklogReason } from "./series";
 
 export interface WorkerRow {
@@ -47,7 +48,8 @@ export interface PoolRow {
   children: {
     worker: string | null;
     pid: number;
-    state: "starting" | "ready" | "draining" | "gone";
+    state: ChildState;
+    draining: boolean;
     since: string;
     exit: string | null;
     restarts: number;

@@ -1,14 +1,14 @@
-// Pools of a supervisor and its processes, each in its stage of life.
+// Pools of a supervisor and its processes, each in its state of life, and the table of these states.
+import { CHILD_STATES } from "../../data/child-states";
 import type { PoolRow } from "../../data/contract";
 import { count } from "../../format/numbers";
 import { iconOf, toneOf } from "../../parts/badge";
 import { Icon } from "../../parts/icon";
 import { Panel } from "../../parts/panel";
-
-const STAGES = ["starting", "ready", "draining", "gone"] as const;
+import { LifeCycle } from "./life-cycle";
 
 export const Pools = ({ pools }: { pools: readonly PoolRow[] }) => (
-  <Panel title="Pools" note="processes under a supervisor, by stage of life">
+  <Panel title="Pools" note="processes under a supervisor, by state of life">
     <ul class="stack">
       {pools.map((pool) => (
         <li key={`${pool.pool}${pool.supervisor}`} class="stack tight">
@@ -25,15 +25,15 @@ export const Pools = ({ pools }: { pools: readonly PoolRow[] }) => (
           </div>
           <ul class="children">
             {[...pool.children]
-              .sort((a, b) => STAGES.indexOf(a.state) - STAGES.indexOf(b.state))
+              .sort((a, b) => CHILD_STATES.indexOf(a.state) - CHILD_STATES.indexOf(b.state))
               .map((child) => (
                 <li
                   key={child.pid}
                   class={`tone-${toneOf(child.state)}`}
-                  title={`pid ${child.pid}, ${child.state}${child.exit ? `, ${child.exit}` : ""}`}
+                  title={`pid ${child.pid}, ${child.state}${child.draining ? ", draining" : ""}${child.exit ? `, ${child.exit}` : ""}`}
                 >
                   <Icon name={iconOf(child.state)} small />
-                  <span>{child.state}</span>
+                  <span>{child.draining ? `${child.state}, draining` : child.state}</span>
                   <span class="quiet">{child.pid}</span>
                   {child.restarts > 0 && <span>↻{child.restarts}</span>}
                 </li>
@@ -42,5 +42,6 @@ export const Pools = ({ pools }: { pools: readonly PoolRow[] }) => (
         </li>
       ))}
     </ul>
+    <LifeCycle pools={pools} />
   </Panel>
 );
