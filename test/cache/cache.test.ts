@@ -1,4 +1,4 @@
-// Caches: one load for the whole fleet, fresh for their time, bounded, and honest when loading fails or an entry is forgotten meanwhile.
+// B13, caches: one load for the whole fleet, fresh for their time, bounded, and honest when loading fails or an entry is forgotten meanwhile.
 import { afterEach, describe, expect, test } from "vitest";
 import { type Client, createClient, defineCache } from "../../src/index.js";
 import { useDatabase } from "../support/database.js";

@@ -1,4 +1,4 @@
-// The recipes in `deploy`, compared with what the code reads and answers: commands, options, ports, probes, rights, names of the environment, grace.
+// C11: the recipes in `deploy`, compared with what the code reads and answers: commands, options, ports, probes, rights, names of the environment, grace.
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// F10: `doctor` finds each planted fault, and nothing where all is well.
 import { createClient } from "fairmill";
 import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";

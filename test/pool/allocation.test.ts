@@ -1,4 +1,4 @@
-// Which child gets a job: strategies answer with a worker or with a typed refusal.
+// Requirement D3: which child gets a job: strategies answer with a worker or with a typed refusal.
 import {
   type AllocatableJob,
   KeyAffinityAllocation,

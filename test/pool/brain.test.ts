@@ -1,4 +1,4 @@
-// The autoscaler's brain, by itself: a simulated day under a clock of the test's, and the mistakes of others as named cases.
+// B11 and requirement D5: the autoscaler's brain, by itself: a simulated day under a clock of the test's, and the mistakes of others as named cases.
 import {
   decideScale,
   type ScaleDecision,

@@ -1,4 +1,4 @@
-// The life of children: liveness is progress, a recycle costs nothing, a restart is phased, and a supervisor that dies takes its children with it.
+// Requirements D1, D2, D4: the life of children: liveness is progress, a recycle costs nothing, a restart is phased, and a supervisor that dies takes its children with it.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { availableParallelism } from "node:os";

@@ -1,4 +1,4 @@
-// The autoscaler with real children and a real backlog: up, down, to zero and back; every decision on record.
+// B11 and requirement D5: the autoscaler with real children and a real backlog: up, down, to zero and back; every decision on record.
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage } from "node:http";

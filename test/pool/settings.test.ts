@@ -1,4 +1,4 @@
-// The settings of a pool: unknown, malformed and contradictory ones are refused by name, before anything is started.
+// Requirement D6: the settings of a pool: unknown, malformed and contradictory ones are refused by name, before anything is started.
 import { createSupervisor, defineConfig } from "fairmill";
 import type { PoolOptions } from "fairmill/pool";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// Files over HTTP: public ones with their cache headers, others by signed addresses only.
+// B12, files over HTTP: public ones with their cache headers, others by signed addresses only.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// Retention of files: by age and prefix, page by page, interrupted and resumed, or only told.
+// B10, retention of files: by age and prefix, page by page, interrupted and resumed, or only told.
 import { mkdtemp, rm, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

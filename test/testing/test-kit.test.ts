@@ -1,4 +1,4 @@
-// The test kit that users get: one attempt at a time, drains, time that passes when told, and assertions that say what was there.
+// F11: the test kit that users get: one attempt at a time, drains, time that passes when told, and assertions that say what was there.
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from "vitest";
 import { defineChannel, defineJob, handle, snooze } from "../../src/index.js";
 import { createTestKit, type TestKit } from "../../src/testing/index.js";
