@@ -38,7 +38,7 @@ export const mail = defineJob({ kind: "mail.send", queue: "mails", retry });
 export const invoice = defineJob({ kind: "invoice.close", queue: "billing", retry });
 export const importRows = defineJob({ kind: "rows.import", queue: "imports", retry });
 export const report = defineJob({ kind: "report.write", queue: "reports", retry: { attempts: 2 } });
-export const video = defineJob({ kind: "video.render", queue: "videos" });
+export const video = defineJob({ kind: "video.render", queue: "videos", retry });
 
 export const chat = defineChannel({
   name: "telegram",
@@ -56,7 +56,7 @@ export const hooks = defineChannel({
   receiver: "takes-key",
   send: async ({ to }) => {
     await sleep(40 + Math.random() * 200);
-    if (to.includes("slow") && Math.random() < 0.4) throw new NotDeliveredError("503 Service Unavailable");
+    if (to.includes("slow") && Math.random() < 0.06) throw new NotDeliveredError("503 Service Unavailable");
     return { status: 200 };
   },
 });
@@ -138,7 +138,7 @@ export default defineConfig({
     handle(importRows, async (ctx) => {
       await ctx.step("fetch", () => sleep(700));
       await ctx.sleep("let the other side catch up", "45s");
-      if (ctx.input.file.endsWith("7.csv"))
+      if (ctx.input.file.endsWith("17.csv"))
         throw fail(
           "TypeError",
           undefined,
@@ -146,23 +146,38 @@ export default defineConfig({
         );
       await ctx.step("store", () => sleep(900));
     }),
+    handle(video, async () => sleep(1_500 + Math.random() * 1_500)),
     handle(report, async () => sleep(2_000 + Math.random() * 2_000)),
   ],
   channels: [chat, hooks],
   queues: {
     images: { concurrency: 3 },
-    mails: { concurrency: 3 },
+    mails: { concurrency: 2 },
     billing: { concurrency: 1 },
     imports: { concurrency: 2 },
-    reports: { concurrency: 2 },
-    outbox: { concurrency: 3 },
+    reports: { concurrency: 1 },
+    videos: { concurrency: 1 },
+    outbox: { concurrency: 2 },
   },
   dashboard: {
     creditWorth: 0.04,
     links: ({ kind, id }) =>
       kind === "sticker.draw" ? [{ label: "Customer", url: `https://admin.example/orders/${id}` }] : [],
   },
-  alerts: { every: "5s" },
+  // A depth of ten is no news here.
+  alerts: {
+    every: "5s",
+    rules: { "queue-depth-10": false, "queue-depth-50": { above: 200 }, "worker-queue-depth-100": { above: 400 } },
+  },
   recordEvery: "5s",
-  worker: { minInstances: 1, maxInstances: 4, policy: "targetWait", targetWait: "10s" },
+  // Decisions in a few minutes of what takes an hour elsewhere: up with the flood to the cap, and down again.
+  worker: {
+    minInstances: 1,
+    maxInstances: 4,
+    policy: "targetWait",
+    targetWait: "10s",
+    idleFor: "15s",
+    idleBelow: 0.6,
+    stepMax: 2,
+  },
 });

@@ -25,5 +25,7 @@ export function shownValue(value: number, unit: string): string {
   const rounded = (number: number) => String(Math.round(number * 10) / 10);
   if (unit === "ratio") return `${rounded(value * 100)} %`;
   if (unit === "bytes") return value >= 1e9 ? `${rounded(value / 1e9)} GB` : `${rounded(value / 1e6)} MB`;
-  return unit === "" ? rounded(value) : `${rounded(value)} ${unit}`;
+  const shown = rounded(value);
+  // Units of things are plural words; those of time are letters.
+  return unit === "" ? shown : `${shown} ${shown === "1" ? unit.replace(/(?<=..)s$/, "") : unit}`;
 }

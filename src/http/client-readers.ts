@@ -48,7 +48,7 @@ export function metricsReader(view: Session, nowMs: () => number, creditWorth?: 
       return { items, marks: await marksIn(view, span, scope) };
     },
     backlog: backlogReader(view, nowMs),
-    fairness: fairnessReader(view),
+    fairness: fairnessReader(view, nowMs),
     time: timeReader(view),
     money: moneyReader(view, creditWorth),
     tryLimit: trialReader(view, nowMs),

@@ -5,6 +5,7 @@ import { quantile } from "../metrics/series.js";
 import {
   type DemandStep,
   readDemand,
+  readRecordedUntil,
   readServed,
   readSplits,
   readTimes,
@@ -15,17 +16,20 @@ import type { MetricsReader } from "./readers.js";
 
 /** A question about one tenant is answered from its own figures alone: shares of others could be worked out from any sum. */
 export const fairnessReader =
-  (view: Session): NonNullable<MetricsReader["fairness"]> =>
+  (view: Session, nowMs: () => number): NonNullable<MetricsReader["fairness"]> =>
   async (span, { queue, kind, tenant }, tenantsMax) => {
-    const { stepMs, times } = stepsOf(span);
+    const { stepMs, times: begun } = stepsOf(span);
     const [since, until] = [new Date(span.sinceMs), new Date(span.untilMs)];
+    const recordedMs = (await readRecordedUntil(view, since, until)) ?? 0;
+    const times = wholeSteps(begun, stepMs, Math.max(recordedMs, nowMs() - SILENCE_MS));
+    const isWhole = ({ step }: { step: number }) => step < times.length;
     // Tenants are not told apart by queue or kind.
     const isRecorded = queue === undefined && kind === undefined;
-    const rows = isRecorded ? await readServed(view, since, until, stepMs, tenant) : [];
+    const rows = isRecorded ? (await readServed(view, since, until, stepMs, tenant)).filter(isWhole) : [];
     const { rows: wanted, looked } = isRecorded
       ? await readDemand(view, since, until, stepMs, tenant)
       : { rows: [], looked: new Set<number>() };
-    const all = lanesOf(rows, wanted, times.length, looked);
+    const all = lanesOf(rows, wanted.filter(isWhole), times.length, looked);
     const jain = times.map((_, step) => (looked.has(step) ? jainOf(all, step) : null));
     const lanes = all.slice(0, tenantsMax);
     const waits =
@@ -46,6 +50,17 @@ export const fairnessReader =
       })),
     };
   };
+
+/** What is not written yet lies behind the last record; after so long, nothing is behind it. */
+const SILENCE_MS = 75_000;
+/** Of a step, the part that may be missing. */
+const MISSING_MAX = 0.1;
+
+/** Without the steps at the end that are not over, or not on record yet: they would look like a fall. Where there are no others, all. */
+export function wholeSteps(times: number[], stepMs: number, recordedMs: number): number[] {
+  const whole = times.filter((time) => time + (1 - MISSING_MAX) * stepMs <= recordedMs);
+  return whole.length > 0 ? whole : times;
+}
 
 /** A tenant had jobs left where samples of the step saw this many on average: one job at half of them. */
 const LEFT_MIN = 0.5;

@@ -30,6 +30,13 @@ const SERVED = `with entry as (
 export const readServed = (db: Session, since: Date, until: Date, stepMs: number, tenant?: string) =>
   db.query<ServedStep>(SERVED, [since, until, stepMs, tenant ?? null]);
 
+/** Until when workers that claimed something have told what they did; null: none did. */
+export async function readRecordedUntil(db: Session, since: Date, until: Date): Promise<number | null> {
+  const text = `select extract(epoch from max(m.tick_started_at + m.interval_ms * interval '1 millisecond'))::float8 * 1000 as ms
+    from fairmill.worker_tick_metrics m where m.tick_started_at >= greatest($1::timestamptz, $2::timestamptz - interval '5 minutes') and m.tick_started_at < $2::timestamptz`;
+  return (await db.query<{ ms: number | null }>(text, [since, until]))[0]!.ms;
+}
+
 /** By tenant, how long sampled jobs waited: counts by bucket. */
 const WAITS = `select w.tenant, jsonb_agg(w.count order by w.no) as hist from (
     select e.key as tenant, h.no, sum(h.count::float8) as count

@@ -2,16 +2,22 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { knownRuns, latestOf, linePath, stepLine } from "../../dashboard/src/charts/paths.js";
 import { timeTicks, valueTicks } from "../../dashboard/src/charts/scale.js";
+import type { ScalingDecision } from "../../dashboard/src/data/contract.js";
 import { restMs } from "../../dashboard/src/data/rest.js";
-import { bytes, compact, percent } from "../../dashboard/src/format/numbers.js";
+import { allOf, bytes, compact, percent } from "../../dashboard/src/format/numbers.js";
 import { coarse, duration, readable, tenth } from "../../dashboard/src/format/times.js";
+import { measure } from "../../dashboard/src/views/alerts/measure.js";
 import { fold, nameOf, stateOf, wordsOf } from "../../dashboard/src/views/flows/fold.js";
 import { csvCell, csvOf } from "../../dashboard/src/views/jobs/export.js";
 import { verdict } from "../../dashboard/src/views/now/backlog-chart.js";
 import { balance } from "../../dashboard/src/views/now/flow-chart.js";
+import { trend } from "../../dashboard/src/views/now/trend.js";
 import { checkOf, reasonOf } from "../../dashboard/src/views/reasons.js";
 import { cronWords, inZone } from "../../dashboard/src/views/schedules/cron-words.js";
+import { rowsOf } from "../../dashboard/src/views/tenants/rows.js";
+import { isNews } from "../../dashboard/src/views/workers/news.js";
 import { dashboardSize, GZIPPED_BYTES_MAX } from "../../scripts/dashboard-build.mjs";
 import { flowDetail } from "./fixture/flows.js";
 
@@ -30,6 +36,46 @@ test("durations have at most two units and never sixty seconds", () => {
     "−2.0 s",
   ]);
   expect([duration(null), duration(Number.NaN), coarse(119_000)]).toEqual(["–", "–", "1 min"]);
+});
+
+test("what is not known is a gap: in lines, steps and areas; a value alone is a dot, and the last known one is the latest", () => {
+  expect(linePath([0, 10, 20, 30], [null, 5, null, 7])).toBe("M10 5h0M30 7h0");
+  expect(linePath([0, 10, 20], [5, 6, null])).toBe("M0 5L10 6");
+  expect(stepLine([0, 10, 20], 30, [null, 4, 5])).toBe("M10 4H20L20 5H30");
+  expect(knownRuns(5, (index) => index !== 2)).toEqual([
+    [0, 2],
+    [3, 5],
+  ]);
+  expect([latestOf([1, 0, null]), latestOf([null])]).toEqual([0, null]);
+});
+
+test("one of a thing is told as one, in lists and in alerts", () => {
+  expect([allOf(1, "limits in units"), allOf(2, "limits in units"), allOf(1, "workers")]).toEqual([
+    "One limit in units.",
+    "All 2 limits in units.",
+    "One worker.",
+  ]);
+  expect([measure(1, "messages"), measure(2, "messages"), measure(1, "s")]).toEqual(["1 message", "2 messages", "1 s"]);
+});
+
+test("a tenant that was served lately has its row when it has nothing at this moment; on a page of several it has not", () => {
+  const row = (tenant: string) => ({ tenant }) as never;
+  const fairness = { lanes: [{ tenant: "acme", weight: 2 }, { tenant: "globex" }] } as never;
+  const page = (next: string | null) => ({ items: [row("globex")], next, notice: null });
+  expect(rowsOf(page(null), fairness, true)).toMatchObject([
+    { tenant: "acme", weight: 2, running: { count: 0 } },
+    row("globex"),
+  ]);
+  expect(rowsOf(page("globex"), fairness, true)).toEqual([row("globex")]);
+  expect(rowsOf(page(null), fairness, false)).toEqual([row("globex")]);
+});
+
+test("a decision that came to the same as the one before has no mark", () => {
+  const one = { wanted: 2, actual: 3, suppressed: true, cappedBy: null } as never as ScalingDecision;
+  expect(isNews(one, undefined)).toBe(true);
+  expect(isNews(one, { ...one })).toBe(false);
+  expect(isNews({ ...one, suppressed: false }, one)).toBe(true);
+  expect(isNews({ ...one, cappedBy: "maxInstances" }, one)).toBe(true);
 });
 
 test("times in sentences of the server are told by the clocks of the reader, with how far away they are", () => {
@@ -73,10 +119,43 @@ test("the sentence over the backlog is about what is due, and the one over the f
         ["jobs.out", go],
       ].map(([name, values]) => ({ name, lines: [{ key: "", values }] })) as never,
     });
-  expect(flow([null, 10, 10], [2, 4, 4])).toBe("6.67 a second more come than go: the backlog grows.");
+  // Of the points at which both are known.
+  expect(flow([null, 10, 10], [2, 4, 4])).toBe("6 a second more come than go: the backlog grows.");
   expect(flow([10], [10.1])).toBe("As many go as come.");
   expect(flow([0], [5])).toContain("shrinks");
-  expect(flow([], [null])).toBe("Nothing was recorded in this time.");
+  expect(flow([], [null])).toBe("Too little is on record yet to compare them.");
+  const busy = (come: number, go: number, stepMs: number, waiting?: number) =>
+    balance(
+      {
+        items: [
+          { name: "jobs.in", stepMs, lines: [{ key: "", values: [come, come, come, come] }] },
+          { name: "jobs.out", stepMs, lines: [{ key: "", values: [go, go, go, go] }] },
+        ] as never,
+      },
+      waiting,
+    );
+  // 8 jobs a second in 80 s are 640: chance makes a difference of 50, which is 0.63 a second.
+  expect([busy(4.3, 3.7, 20_000), busy(4.4, 3.6, 20_000)]).toEqual([
+    "As many go as come.",
+    "0.8 a second more come than go: the backlog grows.",
+  ]);
+  expect([busy(9, 3, 20_000, 44), busy(9, 3, 20_000, 46)]).toEqual([
+    "As many go as come.",
+    "6 a second more come than go: the backlog grows.",
+  ]);
+  const count = (value: number) => ({ count: value, more: false });
+  const trends = [
+    { inPerSecond: 9, outPerSecond: 3, ready: count(44) },
+    { inPerSecond: 9, outPerSecond: 3, ready: count(46) },
+    { inPerSecond: null, outPerSecond: 3, ready: count(46) },
+    { inPerSecond: null, outPerSecond: null, ready: count(46) },
+  ].map(trend);
+  expect(trends).toEqual([
+    "nothing waits for long",
+    "the backlog grows",
+    "not known long enough",
+    "no interval records",
+  ]);
 });
 
 test("a screen rests for two seconds, and longer after an answer that took long", () => {

@@ -1,5 +1,6 @@
 // What tenants were given, where the time of jobs went, and limits that are tried first.
 import { expect, test } from "vitest";
+import { wholeSteps } from "../../src/http/share-readers.js";
 import { useDatabase } from "../support/database.js";
 import { serverFor } from "./server.js";
 import { waitingJobs } from "./waiting-jobs.js";
@@ -46,6 +47,13 @@ const looked = (minutesAgo: number, tenants: object, kinds: object = {}) =>
     JSON.stringify(tenants),
     JSON.stringify(kinds),
   ]);
+
+test("fairness: an interval that is not over, or not on record yet, is left out; after a silence it is none", () => {
+  const times = [0, 20_000, 40_000];
+  expect(wholeSteps(times, 20_000, 57_000)).toEqual([0, 20_000]);
+  expect(wholeSteps(times, 20_000, 58_000)).toEqual(times);
+  expect(wholeSteps(times, 20_000, 5_000)).toEqual(times);
+});
 
 test("fairness: what waited is unmet demand, a tenant that wanted less leaves its part to the others, and a starved one has a lane", async () => {
   const { ask } = serverFor(db);

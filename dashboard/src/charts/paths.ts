@@ -10,7 +10,10 @@ export function linePath(xs: readonly number[], ys: readonly (number | null)[]):
       open = false;
       continue;
     }
-    path += `${open ? "L" : "M"}${at(xs[index]!)} ${at(y)}`;
+    const next = ys[index + 1];
+    // A value between gaps is a dot: a line needs two.
+    const isAlone = !open && (next === null || next === undefined || !Number.isFinite(next));
+    path += `${open ? "L" : "M"}${at(xs[index]!)} ${at(y)}${isAlone ? "h0" : ""}`;
     open = true;
   }
   return path;
@@ -25,8 +28,31 @@ export function areaPath(xs: readonly number[], low: readonly number[], high: re
 }
 
 /** A step per bucket: from its start to the start of the next. */
-export function stepLine(xs: readonly number[], end: number, ys: readonly number[]): string {
-  return xs.map((x, index) => `${index ? "L" : "M"}${at(x)} ${at(ys[index]!)}H${at(xs[index + 1] ?? end)}`).join("");
+export function stepLine(xs: readonly number[], end: number, ys: readonly (number | null)[]): string {
+  let open = false;
+  return xs
+    .map((x, index) => {
+      const y = ys[index];
+      const from = open ? "L" : "M";
+      open = y !== null && y !== undefined;
+      return open ? `${from}${at(x)} ${at(y!)}H${at(xs[index + 1] ?? end)}` : "";
+    })
+    .join("");
+}
+
+/** The runs of indices at which something is known: what is between them is a gap, and is not filled. */
+export function knownRuns(
+  length: number,
+  isKnown: (index: number) => boolean,
+): (readonly [from: number, to: number])[] {
+  const runs: [number, number][] = [];
+  for (let index = 0; index < length; index += 1) {
+    if (!isKnown(index)) continue;
+    const last = runs.at(-1);
+    if (last && last[1] === index) last[1] = index + 1;
+    else runs.push([index, index + 1]);
+  }
+  return runs;
 }
 
 export function stepArea(xs: readonly number[], end: number, low: readonly number[], high: readonly number[]): string {
@@ -40,3 +66,7 @@ export function stepArea(xs: readonly number[], end: number, low: readonly numbe
   }
   return path;
 }
+
+/** Records come a little later than the present: the end of a line is its last value that is known, and not a gap behind it. */
+export const latestOf = (values: readonly (number | null)[]): number | null =>
+  values.findLast((value) => value !== null) ?? null;

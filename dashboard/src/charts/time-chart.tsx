@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { compact } from "../format/numbers";
 import { clock, day, minute } from "../format/times";
-import { areaPath, linePath, stepLine } from "./paths";
+import { areaPath, knownRuns, latestOf, linePath, stepLine } from "./paths";
 import { linear, timeTicks, valueTicks } from "./scale";
 import { useWidth } from "./width";
 
@@ -104,7 +104,7 @@ export function TimeChart(props: TimeChartProps) {
         </svg>
         {shown !== null && <Tooltip {...props} write={write} index={shown} left={xs[shown]!} width={width} />}
       </div>
-      {props.legend !== false && <Legend series={series} write={write} index={shown ?? times.length - 1} />}
+      {props.legend !== false && <Legend series={series} write={write} index={shown} />}
     </figure>
   );
 }
@@ -118,35 +118,25 @@ interface PathProps {
 
 function SeriesPath({ one, xs, y, sums }: PathProps) {
   const stacked = sums.get(one.key);
-  if (stacked)
-    return <path class={`area stacked ${one.tone}`} d={areaPath(xs, stacked.low.map(y), stacked.high.map(y))} />;
-  const ys = one.values.map((value) => (value === null ? null : y(value)));
-  // Before the first and behind the last value nothing is known, and nothing is filled.
-  const known = ys.flatMap((value, index) => (value === null ? [] : [index]));
-  const [from, to] = [known[0] ?? 0, (known.at(-1) ?? -1) + 1];
-  if (one.as === "step")
-    return (
-      <path
-        class={`line ${one.tone}`}
-        d={stepLine(
-          xs,
-          xs.at(-1) ?? 0,
-          ys.map((v) => v ?? y(0)),
-        )}
-      />
+  if (stacked) {
+    const runs = knownRuns(xs.length, (index) => one.values[index] != null);
+    const paths = runs.map(([from, to]) =>
+      areaPath(xs.slice(from, to), stacked.low.slice(from, to).map(y), stacked.high.slice(from, to).map(y)),
     );
+    return <path class={`area stacked ${one.tone}`} d={paths.join("")} />;
+  }
+  const ys = one.values.map((value) => (value === null ? null : y(value)));
+  if (one.as === "step") return <path class={`line ${one.tone}`} d={stepLine(xs, xs.at(-1) ?? 0, ys)} />;
+  const washes = knownRuns(xs.length, (index) => ys[index] != null).map(([from, to]) =>
+    areaPath(
+      xs.slice(from, to),
+      xs.slice(from, to).map(() => y(0)),
+      ys.slice(from, to) as number[],
+    ),
+  );
   return (
     <>
-      {one.as === "area" && (
-        <path
-          class={`area wash ${one.tone}`}
-          d={areaPath(
-            xs.slice(from, to),
-            xs.slice(from, to).map(() => y(0)),
-            ys.slice(from, to).map((v) => v ?? y(0)),
-          )}
-        />
-      )}
+      {one.as === "area" && <path class={`area wash ${one.tone}`} d={washes.join("")} />}
       <path class={`line ${one.dashed ? "dashed " : ""}${one.tone}`} d={linePath(xs, ys)} />
     </>
   );
@@ -171,7 +161,7 @@ function highest(series: readonly Series[], sums: ReadonlyMap<string, { high: nu
 }
 
 const spoken = ({ series, write = compact }: TimeChartProps): string =>
-  `Latest: ${series.map((one) => `${one.label} ${write(one.values.at(-1))}`).join(", ")}.`;
+  `Latest: ${series.map((one) => `${one.label} ${write(latestOf(one.values))}`).join(", ")}.`;
 
 function Tooltip(
   props: TimeChartProps & {
@@ -208,14 +198,15 @@ const Legend = ({
 }: {
   series: readonly Series[];
   write: (v: number | null | undefined) => string;
-  index: number;
+  /** null: the last that is known of each. */
+  index: number | null;
 }) => (
   <figcaption class="legend">
     {series.map((one) => (
       <span key={one.key} class="row">
         <i class={`swatch ${one.as === "stack" ? "" : "thin"} ${one.tone}`} />
         {one.label}
-        <b class="num">{write(one.values[index])}</b>
+        <b class="num">{write(index === null ? latestOf(one.values) : one.values[index])}</b>
       </span>
     ))}
   </figcaption>

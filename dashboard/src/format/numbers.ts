@@ -45,8 +45,15 @@ export function bytes(value: number | null | undefined): string {
   return `${trim(size)} ${units[unit]}`;
 }
 
-/** Plural by adding an s. */
-export const many = (value: number, noun: string): string => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+/** Plural by adding an s, unless it is given. */
+export const many = (value: number, noun: string, nouns = `${noun}s`): string =>
+  `${count(value)} ${value === 1 ? noun : nouns}`;
 
 const cents = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 export const money = (value: number | null | undefined): string => (isNumber(value) ? cents.format(value) : NOTHING);
+
+/** "All 3 limits in units.", "One limit in units." */
+export const allOf = (shown: number, name: string): string =>
+  shown === 1 ? `One ${singular(name)}.` : `All ${shown} ${name}.`;
+/** "limits in units" → "limit in units". */
+export const singular = (name: string): string => name.replace(/s(?=$| )/, "");

@@ -1,5 +1,6 @@
 // The end of a list: its notice, and the way to the next page. Lists are cut by key and never counted; back is the browser's.
 import type { Notice as NoticeValue } from "../data/contract";
+import { allOf, singular } from "../format/numbers";
 import { route, withQuery } from "../shell/route";
 import { Icon } from "./icon";
 import { Notice } from "./states";
@@ -13,7 +14,7 @@ export const ListNotice = ({ notice }: { notice: NoticeValue | null }) =>
 
 export function Pager({ next, shown, name }: { next: string | null; shown: number; name: string }) {
   const later = route.value.query.get("cursor") !== null;
-  if (!next && !later) return <p class="pager quiet small">{shown > 0 && `All ${shown} ${name}.`}</p>;
+  if (!next && !later) return <p class="pager quiet small">{shown > 0 && allOf(shown, name)}</p>;
   return (
     <nav class="pager" aria-label="Pages">
       {later && (
@@ -22,7 +23,7 @@ export function Pager({ next, shown, name }: { next: string | null; shown: numbe
         </a>
       )}
       <span class="quiet small">
-        {shown} {name}
+        {shown === 1 ? `1 ${singular(name)}` : `${shown} ${name}`}
         {next ? ", more behind" : ", the last ones"}
       </span>
       {next && (

@@ -29,7 +29,7 @@ export interface Figure {
   readonly alarm?: boolean;
 }
 
-const COLUMNS: Record<number, string> = { 4: "four", 6: "six" };
+const COLUMNS: Record<number, string> = { 3: "three", 4: "four", 6: "six" };
 
 export const Stats = ({ figures }: { figures: readonly Figure[] }) => (
   <div class={`stats ${COLUMNS[figures.length] ?? ""}`}>

@@ -51,9 +51,12 @@ const Forbidden: Screen = () => (
 );
 
 const Unknown: Screen = ({ parts }) => (
-  <Notice icon="help" tone="blocked">
-    There is no screen {parts.join("/")}. <a href="#/now">Go to Now</a>
-  </Notice>
+  <>
+    <h1>Not found</h1>
+    <Notice icon="help" tone="blocked">
+      There is no screen <code>{parts.join("/")}</code>. <a href="#/now">Go to Now</a>
+    </Notice>
+  </>
 );
 
 export function screenOf(parts: readonly string[]): Screen {

@@ -156,7 +156,11 @@ function wantedOf(inputs: ScaleInputs, history: ScaleHistory, settings: ScaleSet
   const wouldEmpty = current === 1 && (busy > 0 || runnable > 0);
   if (isIdle && isSpare && !wouldEmpty) return byUse;
   if ((isIdle || history.idleSinceMs !== undefined) && !wouldEmpty && (needed === undefined || needed < current))
-    return { count: current - 1, reason: `${percent}, not for ${minutes(settings.idleForMs)} yet`, isTooEarly: true };
+    return {
+      count: current - 1,
+      reason: `${percent}: one fewer when it stays so for ${minutes(settings.idleForMs)}`,
+      isTooEarly: true,
+    };
   return { count: current, reason: percent };
 }
 

@@ -3,7 +3,6 @@
 import type { Alert, AlertRule, Page as PageOf } from "../../data/contract";
 import { useResource } from "../../data/resource";
 import { segment } from "../../data/segment";
-import { bytes, decimal, percent } from "../../format/numbers";
 import { duration } from "../../format/times";
 import { Action } from "../../parts/action";
 import { Badge, StateBadge } from "../../parts/badge";
@@ -15,15 +14,7 @@ import { Clip, Table } from "../../parts/table";
 import { Ago, Sentence } from "../../parts/time";
 import { Page } from "../../shell/page";
 import { Listing } from "../listing";
-
-const measure = (value: number, unit: string): string =>
-  unit === "ms"
-    ? duration(value)
-    : unit === "ratio"
-      ? percent(value, 1)
-      : unit === "bytes"
-        ? bytes(value)
-        : `${decimal(value)}${unit && unit !== "count" ? ` ${unit}` : ""}`;
+import { measure } from "./measure";
 
 const SEVERITIES = { critical: "dead", warning: "blocked", info: "ready" } as const;
 const Severity = ({ of }: { of: string }) => (
@@ -108,7 +99,7 @@ export function AlertsView() {
               keyOf={(row) => row.rule}
               columns={[
                 { name: "Rule", cell: (row) => <Clip text={row.rule} /> },
-                { name: "Fires when", cell: (row) => <Clip long text={row.description} /> },
+                { name: "Fires when", cell: (row) => <span class="wrap">{row.description}</span> },
                 { name: "Above", num: true, cell: (row) => measure(row.threshold, row.unit) },
                 { name: "For", num: true, cell: (row) => (row.forMs === 0 ? "at once" : duration(row.forMs)) },
                 { name: "Severity", cell: (row) => <Severity of={row.severity} /> },

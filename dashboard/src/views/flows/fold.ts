@@ -44,7 +44,8 @@ export function wordsOf({ nodes }: FoldedNode): string {
   const [first] = nodes;
   if (nodes.length === 1) {
     const jobs = first!.done + first!.dead + first!.cancelled + first!.live.count;
-    return jobs > 1 ? `${first!.done} of ${jobs} jobs${first!.dead > 0 ? `, ${first!.dead} dead` : ""}` : first!.state;
+    // A card has room for twenty letters.
+    return jobs > 1 ? `${first!.done} of ${jobs}${first!.dead > 0 ? `, ${first!.dead} dead` : " jobs"}` : first!.state;
   }
   const failed = nodes.filter((node) => node.state === "failed").length;
   const done = nodes.filter((node) => node.state === "succeeded").length;

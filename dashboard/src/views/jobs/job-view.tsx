@@ -37,7 +37,9 @@ export function JobView({ id }: { id: string }) {
       title={`Job ${id}`}
       heading={
         <span class="row wraps">
-          <span class="mono">{id}</span>
+          <span>
+            Job <span class="mono">{id}</span>
+          </span>
           {job.data && <StateBadge state={job.data.state} />}
         </span>
       }

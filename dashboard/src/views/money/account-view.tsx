@@ -35,6 +35,15 @@ const WORDS: Record<CreditEntry["kind"], string> = {
   refund: "refunded",
 };
 
+/** On what is available. A capture takes what was reserved before. */
+const EFFECTS: Readonly<Record<CreditEntry["kind"], string>> = {
+  grant: "+",
+  reservation: "−",
+  capture: "",
+  release: "+",
+  refund: "+",
+};
+
 export function AccountView({ name }: { name: string }) {
   const path = `credits/${segment(name)}`;
   const account = useResource<AccountRow & { burnPerDay: number | null; daysLeft: number | null }>(path, ["credits"]);
@@ -77,7 +86,7 @@ export function AccountView({ name }: { name: string }) {
             name: "What",
             cell: (row) => <StateBadge state={SIGNS[row.kind] ?? "reserved"} label={WORDS[row.kind] ?? row.kind} />,
           },
-          { name: "Amount", num: true, cell: (row) => count(row.amount) },
+          { name: "Amount", num: true, cell: (row) => `${EFFECTS[row.kind] ?? ""}${count(row.amount)}` },
           {
             name: "Job",
             cell: (row) =>

@@ -64,7 +64,7 @@ export function Budgets() {
           cell: (row) => <StateBadge state={SIGNS[row.state] ?? "ok"} label={WORDS[row.state] ?? row.state} />,
         },
         {
-          name: "Renews",
+          name: "Starts again",
           cell: (row) => (
             <>
               <Ago at={row.periodUntil} /> <span class="quiet small">each {row.per}</span>

@@ -2,8 +2,8 @@
 import type { Backlog, Now, Series, TimeRow } from "../../data/contract";
 import { useResource } from "../../data/resource";
 import { narrowed } from "../../data/session";
-import { count, many, rate } from "../../format/numbers";
-import { coarse, duration } from "../../format/times";
+import { count, rate } from "../../format/numbers";
+import { duration } from "../../format/times";
 import { CountOf } from "../../parts/counts";
 import { Loaded } from "../../parts/loaded";
 import { Panel, Stats } from "../../parts/panel";
@@ -15,6 +15,7 @@ import { BacklogChart } from "./backlog-chart";
 import { FlowChart } from "./flow-chart";
 import { NeedsYou } from "./needs-you";
 import { TimeWent } from "./time-went";
+import { trend } from "./trend";
 
 export interface SeriesAnswer {
   readonly items: readonly Series[];
@@ -40,7 +41,7 @@ export function NowView() {
       <div class="grid two">
         <Panel title="In and out" note="jobs per second">
           <Loaded from={flow} rows={7} unrecorded={UNRECORDED}>
-            {(answer) => <FlowChart answer={answer} />}
+            {(answer) => <FlowChart answer={answer} waiting={waitingOf(now.data)} />}
           </Loaded>
         </Panel>
         <Panel title="Why jobs wait" note="the whole backlog, by reason">
@@ -69,12 +70,12 @@ function Figures({ now }: { now: Now }) {
         {
           label: "Oldest wait",
           value: now.oldestWaitMs === null ? "none" : duration(now.oldestWaitMs),
-          note: now.oldestWaitJob === null ? "nothing is ready and waiting" : `job ${now.oldestWaitJob}`,
+          note: now.oldestWaitJob === null ? "nothing is ready" : `job ${now.oldestWaitJob}`,
           ...(now.oldestWaitJob !== null ? { href: link(["jobs", now.oldestWaitJob]) } : {}),
           alarm: (now.oldestWaitMs ?? 0) > 300_000,
         },
         {
-          label: "In",
+          label: "In, last 5 min",
           value: rate(now.inPerSecond),
           unit: "jobs/s",
           note: (
@@ -83,7 +84,7 @@ function Figures({ now }: { now: Now }) {
             </>
           ),
         },
-        { label: "Out", value: rate(now.outPerSecond), unit: "jobs/s", note: trend(now) },
+        { label: "Out, last 5 min", value: rate(now.outPerSecond), unit: "jobs/s", note: trend(now) },
         {
           label: "Running",
           value: <CountOf of={now.running} short />,
@@ -91,7 +92,9 @@ function Figures({ now }: { now: Now }) {
           note:
             narrowed.value !== null || now.workers === null
               ? "of your tenant"
-              : `${Math.round(busy * 100)}% of ${many(now.workers, "worker")}`,
+              : now.workers === 0
+                ? "no worker lives"
+                : `${Math.round(busy * 100)}% of the capacity`,
           href: link(["jobs"], { state: "running" }),
         },
         {
@@ -99,7 +102,7 @@ function Figures({ now }: { now: Now }) {
           value: <CountOf of={now.ready} short />,
           note: (
             <>
-              <CountOf of={now.blocked} /> wait for a key
+              <CountOf of={now.blocked} /> {now.blocked?.count === 1 ? "waits" : "wait"} for a key
             </>
           ),
           href: link(["jobs"], { state: "ready" }),
@@ -116,10 +119,5 @@ function Figures({ now }: { now: Now }) {
   );
 }
 
-function trend({ inPerSecond, outPerSecond, ready }: Now): string {
-  if (inPerSecond === null || outPerSecond === null) return "no interval records";
-  const gain = outPerSecond - inPerSecond;
-  if (ready.count === 0) return "nothing waits";
-  if (gain > 0.05) return `backlog gone in ${coarse((ready.count / gain) * 1000)}`;
-  return gain < -0.05 ? "the backlog grows" : "in balance";
-}
+/** Jobs that wait for a worker or a limit; undefined: not known yet. */
+const waitingOf = (now: Now | undefined): number | undefined => now && now.ready.count + (now.blocked?.count ?? 0);

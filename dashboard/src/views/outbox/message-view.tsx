@@ -27,7 +27,9 @@ export function MessageView({ id }: { id: string }) {
       title={`Message ${id}`}
       heading={
         <span class="row wraps">
-          <span class="mono">{id}</span>
+          <span>
+            Message <span class="mono">{id}</span>
+          </span>
           {one.data && <StateBadge state={messageState(one.data.status)} label={one.data.status} />}
         </span>
       }

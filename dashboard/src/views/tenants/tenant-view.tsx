@@ -1,9 +1,11 @@
 // One tenant: its figures, its limits, what waits for what; a new limit can be tried on the last hour before it is set.
 
-import type { Backlog, TenantRow } from "../../data/contract";
+import type { Backlog, Fairness, TenantRow } from "../../data/contract";
 import { useResource } from "../../data/resource";
 import { segment } from "../../data/segment";
-import { may } from "../../data/session";
+import { may, narrowed } from "../../data/session";
+import { percent } from "../../format/numbers";
+import { duration } from "../../format/times";
 import { cli } from "../../parts/copy";
 import { CountOf } from "../../parts/counts";
 import { Loaded } from "../../parts/loaded";
@@ -20,6 +22,9 @@ export function TenantView({ name }: { name: string }) {
   const path = `tenants/${segment(name)}`;
   const one = useResource<TenantRow>(path, ["jobs", "limits"]);
   const span = useSpan();
+  // One that may see its own tenant alone is not told how much that is of all.
+  const fairness = useResource<Fairness>(narrowed.value === null ? `fairness?limit=50${span.query}` : null, ["series"]);
+  const lane = fairness.data?.lanes.find(({ tenant }) => tenant === name);
   const backlog = useResource<Backlog>(`backlog?tenant=${segment(name)}${span.query}`, ["series"]);
   return (
     <Page
@@ -54,6 +59,17 @@ export function TenantView({ name }: { name: string }) {
                   value: <CountOf of={row.ready} />,
                   href: link(["jobs"], { tenant: name, state: "ready" }),
                 },
+                ...(lane
+                  ? [
+                      {
+                        label: "Given",
+                        value: percent(lane.shareGiven),
+                        unit: `of ${percent(lane.shareEntitled)}`,
+                        note: "of the service; entitled",
+                      },
+                      { label: "Wait p95", value: duration(lane.waitP95Ms), note: "95 of 100 waited no longer" },
+                    ]
+                  : []),
                 { label: "Weight", value: row.weight, note: "its part of the service" },
                 {
                   label: "Rate",

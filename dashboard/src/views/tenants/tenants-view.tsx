@@ -13,10 +13,11 @@ import { PausedBadge } from "../../parts/pause";
 import { Empty } from "../../parts/states";
 import { Clip, Table } from "../../parts/table";
 import { Page } from "../../shell/page";
-import { link } from "../../shell/route";
+import { link, route } from "../../shell/route";
 import { rateWords } from "../limit-words";
 import { SpanChoice, useSpan } from "../span";
 import { Lanes } from "./lanes";
+import { rowsOf } from "./rows";
 
 export function TenantsView() {
   const span = useSpan();
@@ -55,14 +56,21 @@ export function TenantsView() {
           {(page) => (
             <>
               <ListNotice notice={page.notice} />
-              {page.items.length === 0 ? (
+              {rowsOf(page, fairness.data, route.value.query.get("cursor") === null).length === 0 ? (
                 <Empty icon="tenants" title="No tenants yet">
                   A tenant appears with its first job: <code>client.enqueue(job, input, {"{ tenant }"})</code>
                 </Empty>
               ) : (
-                <TenantTable rows={page.items} lanes={fairness.data?.lanes ?? []} />
+                <TenantTable
+                  rows={rowsOf(page, fairness.data, route.value.query.get("cursor") === null)}
+                  lanes={fairness.data?.lanes ?? []}
+                />
               )}
-              <Pager next={page.next} shown={page.items.length} name="tenants" />
+              <Pager
+                next={page.next}
+                shown={rowsOf(page, fairness.data, route.value.query.get("cursor") === null).length}
+                name="tenants"
+              />
             </>
           )}
         </Loaded>

@@ -11,6 +11,7 @@ import { Facts } from "../../parts/panel";
 import { Empty } from "../../parts/states";
 import type { SeriesAnswer } from "../now/now-view";
 import { reasonOf } from "../reasons";
+import { isNews } from "./news";
 
 /** What the decision was made from, in the order in which it is read: the work, then the workers. */
 const INPUTS: Readonly<Record<string, string>> = {
@@ -18,10 +19,10 @@ const INPUTS: Readonly<Record<string, string>> = {
   arrivalsPerS: "Came in each second",
   meanRunMs: "Mean run",
   busy: "Jobs running now",
-  capacity: "Jobs at once, each worker",
+  capacity: "Jobs at once, each process",
   waves: "Rounds to start them all",
-  current: "Workers",
-  ready: "Workers ready",
+  current: "Processes",
+  ready: "Processes ready",
   hosts: "Hosts that share the work",
 };
 const ORDER = Object.keys(INPUTS);
@@ -75,9 +76,11 @@ function Ribbon(props: {
   const series = props.ready?.items[0];
   const times = props.decisions.map((decision) => timeOf(decision.at));
   const from = Math.min(times[0]!, series?.times[0] ?? times[0]!);
-  const to = Math.max(times.at(-1)! + 1, series?.times.at(-1) ?? 0);
+  const last = Math.max(times.at(-1)!, (series?.times.at(-1) ?? 0) + (series?.stepMs ?? 0));
+  const to = last + Math.max(1, (last - from) / 40);
   const ticks = valueTicks(Math.max(1, ...props.decisions.flatMap(({ wanted, actual }) => [wanted, actual])), 4, true);
   const left = 34;
+  // The last mark stands a little before the axis on the right.
   const right = width - 44;
   const x = linear(from, to, left, right);
   const y = linear(0, ticks.at(-1)!, HEIGHT - BOTTOM, 14);
@@ -135,16 +138,31 @@ function Ribbon(props: {
               props.decisions.map(({ wanted }) => y(wanted)),
             )}
           />
-          {props.decisions.map((decision, index) => (
-            <DecisionMark
-              key={decision.id}
-              decision={decision}
-              x={xs[index]!}
-              y={y(decision.wanted)}
-              chosen={decision.id === props.chosen}
-              choose={props.choose}
-            />
-          ))}
+          {props.decisions.map((decision, index) =>
+            decision.cappedBy && decision.cappedBy !== props.decisions[index - 1]?.cappedBy ? (
+              <text
+                key={`cap${decision.id}`}
+                class="tick"
+                x={Math.min(xs[index]!, right - 60)}
+                y={y(decision.actual) + 14}
+                text-anchor="start"
+              >
+                at {decision.cappedBy}
+              </text>
+            ) : null,
+          )}
+          {props.decisions.map((decision, index) =>
+            isNews(decision, props.decisions[index - 1]) || decision.id === props.chosen ? (
+              <DecisionMark
+                key={decision.id}
+                decision={decision}
+                x={xs[index]!}
+                y={y(decision.wanted)}
+                chosen={decision.id === props.chosen}
+                choose={props.choose}
+              />
+            ) : null,
+          )}
         </svg>
       </div>
       <figcaption class="legend">
@@ -159,7 +177,7 @@ function Ribbon(props: {
         </span>
         <span class="quiet row wraps">
           <span class="nowrap">▲ more</span> <span class="nowrap">▼ fewer</span> <span class="nowrap">● as many</span>{" "}
-          <span class="nowrap">○ not done yet</span>
+          <span class="nowrap">▬ at a bound</span> <span class="nowrap">○ put off</span>
         </span>
       </figcaption>
     </figure>
@@ -179,17 +197,19 @@ function DecisionMark({
   chosen: boolean;
   choose: (id: string) => void;
 }) {
-  const shape = decision.suppressed
-    ? "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0"
-    : decision.wanted > decision.actual
-      ? "M-5 4h10l-5 -9z"
-      : decision.wanted < decision.actual
-        ? "M-5 -4h10l-5 9z"
-        : "M-2.5 0a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0 -5 0";
+  const shape = decision.cappedBy
+    ? "M-6 -2.5h12v5h-12z"
+    : decision.suppressed
+      ? "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0"
+      : decision.wanted > decision.actual
+        ? "M-5 4h10l-5 -9z"
+        : decision.wanted < decision.actual
+          ? "M-5 -4h10l-5 9z"
+          : "M-2.5 0a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0 -5 0";
   const label = `${clock(timeOf(decision.at))}: wanted ${decision.wanted}, actual ${decision.actual}. ${decision.reason}`;
   return (
     <g
-      class={`decision ${decision.suppressed ? "hollow" : ""} ${chosen ? "chosen" : ""}`}
+      class={`decision ${decision.suppressed && !decision.cappedBy ? "hollow" : ""} ${chosen ? "chosen" : ""}`}
       transform={`translate(${x} ${y})`}
       role="button"
       tabIndex={0}
@@ -210,17 +230,17 @@ const DecisionDetail = ({ decision }: { decision: ScalingDecision }) => (
     <div class="row wraps">
       <strong>{clock(timeOf(decision.at))}</strong>
       <span class="num">
-        {count(decision.actual)} → {many(decision.wanted, "worker")}
+        {count(decision.actual)} → {many(decision.wanted, "process", "processes")}
       </span>
       <Badge>{decision.pool}</Badge>
       {decision.cappedBy && (
         <Badge tone="blocked" icon="lock">
-          capped by {decision.cappedBy}
+          at {decision.cappedBy}
         </Badge>
       )}
       {decision.suppressed && (
         <Badge tone="cancelled" icon="pause">
-          not done yet
+          put off
         </Badge>
       )}
       <span class="muted wrap">{decision.reason}</span>
@@ -234,7 +254,7 @@ const DecisionDetail = ({ decision }: { decision: ScalingDecision }) => (
       />
       {decision.leftOut.length > 0 && (
         <div>
-          <h3 class="quiet small">Left out, because more workers would not help them</h3>
+          <h3 class="quiet small">Left out, because more processes would not help them</h3>
           <ul>
             {decision.leftOut.map(({ reason, count: jobs }) => (
               <li key={reason} class="row">

@@ -1,7 +1,7 @@
 // Pools of a supervisor and its processes, each in its state of life, and the table of these states.
 import { CHILD_STATES } from "../../data/child-states";
 import type { PoolRow } from "../../data/contract";
-import { count } from "../../format/numbers";
+import { count, many } from "../../format/numbers";
 import { iconOf, toneOf } from "../../parts/badge";
 import { Icon } from "../../parts/icon";
 import { Panel } from "../../parts/panel";
@@ -15,7 +15,7 @@ export const Pools = ({ pools }: { pools: readonly PoolRow[] }) => (
           <div class="row wraps">
             <strong>{pool.pool}</strong>
             <span class="num">
-              {count(pool.actual)} of {count(pool.wanted)} wanted
+              {count(pool.actual)} of {many(pool.wanted, "process", "processes")} wanted
             </span>
             <span class="quiet small">
               {pool.policy}, {count(pool.min)} to {count(pool.max)}

@@ -25,7 +25,7 @@ export const WorkerCard = ({ worker }: { worker: WorkerRow }) => {
   const late = worker.state === "alive" && worker.beatAgeMs > 15_000;
   return (
     <li class="worker">
-      <div class="row spread">
+      <div class="row spread worker-head">
         <a class="clip mono" href={link(["workers", worker.id])} title={worker.id}>
           {worker.id}
         </a>

@@ -21,6 +21,8 @@ const STATS: Readonly<Record<string, string | null>> = {
   failed: "Runs failed",
   refused: "Results refused",
   deployment: "Deployment",
+  children: "Processes",
+  utilisation: "Busy",
   state: null,
   running: null,
 };
@@ -29,7 +31,7 @@ const statName = (name: string): string | null => (Object.hasOwn(STATS, name) ? 
 function statWords(name: string, value: unknown): string {
   if (typeof value !== "number") return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
   if (/memory|bytes|rss|heap/i.test(name)) return bytes(value);
-  return name === "cpu" ? percent(value) : decimal(Math.round(value * 1000) / 1000);
+  return name === "cpu" || name === "utilisation" ? percent(value) : decimal(Math.round(value * 1000) / 1000);
 }
 
 const Names = ({ of }: { of: readonly string[] }) => (

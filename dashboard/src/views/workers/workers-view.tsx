@@ -36,7 +36,7 @@ export function WorkersView() {
       actions={<SpanChoice />}
     >
       {workers.data && <Fleet rows={workers.data.items} />}
-      <Panel title="Decisions" note="workers wanted and actual, over the backlog">
+      <Panel title="Decisions" note="processes of workers, wanted and actual, over the backlog">
         <Loaded
           from={decisions}
           rows={6}
@@ -113,6 +113,13 @@ const versionOf = ({ stats, version }: WorkerRow): string => {
   return typeof deployment === "string" ? deployment : (version ?? "?");
 };
 
+/** A supervisor is one worker with several processes. */
+function aliveNote(alive: readonly WorkerRow[]): string {
+  const children = alive.reduce((sum, { stats }) => sum + (Number((stats as { children?: unknown }).children) || 0), 0);
+  const hosts = `on ${many(new Set(alive.map((row) => row.host)).size, "host")}`;
+  return children > 0 ? `${many(children, "process", "processes")} ${hosts}` : hosts;
+}
+
 function Fleet({ rows }: { rows: readonly WorkerRow[] }) {
   const alive = rows.filter((row) => row.state === "alive");
   const capacity = alive.reduce((sum, row) => sum + row.concurrency, 0);
@@ -123,9 +130,9 @@ function Fleet({ rows }: { rows: readonly WorkerRow[] }) {
     <Stats
       figures={[
         {
-          label: "Alive",
+          label: "Workers alive",
           value: count(alive.length),
-          note: `on ${many(new Set(alive.map((row) => row.host)).size, "host")}`,
+          note: aliveNote(alive),
         },
         { label: "Capacity", value: count(capacity), unit: "jobs at once" },
         { label: "Busy", value: capacity > 0 ? percent(running / capacity) : "–", note: `${many(running, "job")} now` },
