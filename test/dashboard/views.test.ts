@@ -128,6 +128,9 @@ describe("a million jobs", () => {
     looked.fixture.mode = "million";
     await looked.open("#/now");
     expect(await textOf(looked.page)).toContain("1M+");
+    // Five lines, of which one is for information.
+    expect(await looked.page.locator(".needs li").count()).toBe(5);
+    expect(await looked.page.getByRole("link", { name: "4 need you" }).count()).toBe(1);
     await looked.open("#/jobs?state=dead");
     const first = await looked.page.locator("tbody tr a.mono").first().innerText();
     await looked.page.getByRole("link", { name: "Next page" }).click();

@@ -46,7 +46,9 @@ export function Shell() {
 
 function Side({ current }: { current: string }) {
   const groups = [...new Set(SECTIONS.map(({ group }) => group))];
-  const needs = useResource<Now>("now", ["jobs", "workers", "alerts"]).data?.needsYou.length ?? 0;
+  const all = useResource<Now>("now", ["jobs", "workers", "alerts"]).data?.needsYou ?? [];
+  // What is told for information needs nobody.
+  const needs = all.filter(({ severity }) => severity !== "info").length;
   return (
     <nav class={menuOpen.value ? "side open" : "side"} aria-label="Screens">
       <a class="brand" href="#/now">

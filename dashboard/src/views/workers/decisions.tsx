@@ -9,6 +9,7 @@ import { clock, duration, timeOf } from "../../format/times";
 import { Badge } from "../../parts/badge";
 import { Facts } from "../../parts/panel";
 import { Empty } from "../../parts/states";
+import { marksOf } from "../marks";
 import type { SeriesAnswer } from "../now/now-view";
 import { reasonOf } from "../reasons";
 import { isNews } from "./news";
@@ -122,6 +123,15 @@ function Ribbon(props: {
               {tick.label}
             </text>
           ))}
+          {marksOf(props.ready?.marks ?? [])
+            .filter(({ at }) => at >= from && at <= to)
+            .map((mark) => (
+              <g key={`${mark.at}${mark.label}`} class="chart-mark">
+                <line x1={x(mark.at)} x2={x(mark.at)} y1={10} y2={HEIGHT - BOTTOM} />
+                <path d={`M${x(mark.at) - 4} 5h8l-4 6z`} />
+                <title>{`${mark.label}, ${clock(mark.at)}`}</title>
+              </g>
+            ))}
           <path
             class="line c-accent"
             d={stepLine(
