@@ -67,23 +67,24 @@ for (const { fileName, code } of output) {
 }
 
 /**
- * Which modules share a file: by themselves they would be cut by which of forty doors need them, into eighty files that every process loads. Threads and small
- * doors have what they need apart from the rest, and what is loaded later is in no group.
+ * Which modules share a file: by themselves they would be cut by which of forty doors need them, into eighty files that every process loads. Threads, small
+ * doors and ticks have what they need apart from the rest, and what is loaded later is in no group.
  */
 function groups() {
-  const places = {
-    thread: reach(["core/worker/beat-thread", "pool/child/orphan-thread"]),
-    base: reach(["errors", "webhooks", "storage/index"]),
-    command: reach(["cli/main"]),
-    library: reach(["index"]),
-    http: reach(["http/index"]),
-  };
+  const thread = reach(["core/worker/beat-thread", "pool/child/orphan-thread"]);
+  const base = reach(["errors", "webhooks", "storage/index"]);
+  const library = reach(["index"]);
+  const tick = reach(["ticks/index"]);
+  const command = reach(["cli/main"]);
+  const http = reach(["http/index"]);
   const fileOf = (place) => {
-    if (places.thread.has(place)) return "thread";
-    if (places.base.has(place)) return "base";
-    if (!places.command.has(place)) return places.library.has(place) ? "library" : null;
-    if (places.library.has(place)) return "shared";
-    return places.http.has(place) ? "http" : "command";
+    if (thread.has(place)) return "thread";
+    if (base.has(place)) return "base";
+    // A function that runs ticks starts no threads: it loads nothing that could.
+    if (tick.has(place)) return command.has(place) ? "shared" : "tick";
+    if (library.has(place)) return command.has(place) ? "common" : "library";
+    if (!command.has(place)) return null;
+    return http.has(place) ? "http" : "command";
   };
   // What does something when it is loaded is loaded by those who start it.
   const started = new Set([...STARTED, ...commands()]);

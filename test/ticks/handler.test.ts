@@ -121,15 +121,17 @@ test("a database that is away is answered with 503, and the reason stays in the 
 
 test("the entry fairmill/tick starts no threads and listens to nothing", async () => {
   const seen = new Set<string>();
+  let hasRunner = false;
   const { readFile } = await import("node:fs/promises");
   const walk = async (file: URL): Promise<void> => {
     if (seen.has(file.href)) return;
     seen.add(file.href);
     const text = await readFile(file, "utf8");
     expect(text, file.href).not.toContain('"node:worker_threads"');
+    expect(text, file.href).not.toMatch(/\b(Heartbeat|Listener|Worker)(\$\d+)? = class\b/);
+    hasRunner ||= /\bTickRunner = class\b/.test(text);
     for (const [, name] of text.matchAll(/from "(\.[^"]+)"/g)) await walk(new URL(name!, file));
   };
   await walk(new URL("../../dist/ticks/index.js", import.meta.url));
-  expect([...seen].filter((file) => /listener|heartbeat|beat-thread|\/worker\.js/.test(file))).toEqual([]);
-  expect(seen.size).toBeGreaterThan(50);
+  expect(hasRunner).toBe(true);
 });
