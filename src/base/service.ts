@@ -39,8 +39,9 @@ export class ServiceLoop {
     service.connect?.((inMs) => this.wake(inMs));
   }
 
-  start(): void {
-    this.#running ??= this.#run();
+  /** `inMs`: the first round begins then, or when the service is woken before. */
+  start(inMs = 0): void {
+    this.#running ??= this.#run(inMs);
   }
 
   /** Resolves when the round that is under way has ended. */
@@ -58,10 +59,11 @@ export class ServiceLoop {
     this.#endSleep?.();
   }
 
-  async #run(): Promise<void> {
+  async #run(firstInMs: number): Promise<void> {
     const { signal } = this.#stop;
     const pause = new RetryPause(this.#clock, this.#service.retry);
     let isOnTime = false;
+    if (firstInMs > 0) await this.#sleepUntilDue(firstInMs);
     while (!signal.aborted) {
       // What is announced from here on may not be seen by the round that begins now.
       this.#wakeAtMs = Number.POSITIVE_INFINITY;

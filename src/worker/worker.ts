@@ -37,6 +37,12 @@ import { type Stoppable, windDown } from "./wind-down.js";
 import type { Use } from "./worker-middleware.js";
 import { checkWorkerOptions, type WorkerOptions } from "./worker-settings.js";
 
+/**
+ * A worker that starts on a backlog claims first: the first round of upkeep over a connection takes as much of the server as a thousand jobs. One that finds
+ * no work, and hears notifications, has it at once: it says then that something may be due.
+ */
+const UPKEEP_AFTER_MS = 500;
+
 export interface StopOptions {
   /** How long running jobs may go on; default: the setting `grace`. */
   readonly grace?: Duration;
@@ -144,7 +150,7 @@ export class Worker {
       throw explainFailure(error, db.schema);
     }
     this.#state = "started";
-    for (const service of Object.values(loops)) service.start();
+    for (const [name, service] of Object.entries(loops)) service.start(name === "upkeep" ? UPKEEP_AFTER_MS : 0);
     this.events.emit("started", { worker: this.id });
     this.#tellUnserved();
     return this;

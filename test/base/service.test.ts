@@ -43,6 +43,22 @@ test("the first round begins at once, each other one when the round before it sa
   ]);
 });
 
+test("a service may begin later, unless it is woken before", async () => {
+  const later = rig(() => 1_000);
+  later.loop.start(50);
+  await later.pass(49);
+  expect(later.rounds).toEqual([]);
+  await later.pass(1);
+  expect(later.rounds).toEqual([{ atMs: 50, isOnTime: false }]);
+
+  const woken = rig(() => 1_000);
+  woken.loop.start(50);
+  await woken.pass(20);
+  woken.loop.wake();
+  await woken.pass(0);
+  expect(woken.rounds).toEqual([{ atMs: 20, isOnTime: false }]);
+});
+
 test("waking begins a round before its time, at once or a while later; a later time than the present one changes nothing", async () => {
   const { loop, rounds, pass } = rig(() => 1_000);
   loop.start();

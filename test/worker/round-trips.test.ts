@@ -75,6 +75,18 @@ test("a sleeping worker claims a job in the round trip in which it hears of it: 
   expect(direct.length, JSON.stringify(calls)).toBeGreaterThanOrEqual(3);
 });
 
+test("a worker that starts claims before its first round of upkeep, which comes when it has no work", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  await using client = createClient({ databaseUrl: db.url });
+  await client.enqueue(job, { n: 1 });
+  // The time of the first round never comes: that there is no work brings it.
+  await using _ = await startWorker(proxy.url, [handle(job, ({ input }) => input.n)], { clock: withoutTimersOf(500) });
+  await waitUntil("it does upkeep", () => proxy.count("tick_upkeep_v1") > 0);
+  const calls = proxy.statements.map(({ text }) => FUNCTION.exec(text)?.[1]);
+  expect(calls.indexOf("claim_lanes")).toBeGreaterThanOrEqual(0);
+  expect(calls.indexOf("claim_lanes")).toBeLessThan(calls.indexOf("tick_upkeep"));
+});
+
 /** Calls of functions that clients of the proxy have sent since. What a new connection is asked is no call of a function. */
 const callsOfClients = (proxy: TcpProxy, from: number) =>
   proxy.statements
