@@ -31,7 +31,9 @@ export function JobView({ id }: { id: string }) {
   const why = useResource<Why>(`${path}/why`, ["jobs", "limits", "workers"]);
   const steps = useResource<{ items: Step[] }>(`${path}/steps`, ["jobs"]);
   const retry = () => act<{ answer: string }>("POST", `${path}/retry`, {}, ({ answer }) => `Job ${id} is ${answer}`);
-  useShortcuts(may("operator") ? [{ key: "r", does: "Retry the job", act: retry }] : []);
+  useShortcuts(
+    may("operator") && job.data && canRetry(job.data.state) ? [{ key: "r", does: "Retry the job", act: retry }] : [],
+  );
   return (
     <Page
       title={`Job ${id}`}
@@ -109,6 +111,9 @@ export function JobView({ id }: { id: string }) {
 const isHeldByPause = (why: Why | undefined): boolean =>
   why?.checks.some(({ check, passed }) => check === "paused" && !passed) ?? false;
 
+/** One that is ready or blocked is on its way already: there is nothing to try again. */
+const canRetry = (state: JobDetail["state"]): boolean => ["scheduled", "dead", "cancelled"].includes(state);
+
 const JobActions = ({ job, path, why }: { job: JobDetail; path: string; why: Why | undefined }) => (
   <>
     {isHeldByPause(why) && (
@@ -120,7 +125,7 @@ const JobActions = ({ job, path, why }: { job: JobDetail; path: string; why: Why
         done={({ answer }) => `Job ${job.id} is ${answer}`}
       />
     )}
-    {job.state !== "done" && job.state !== "running" && (
+    {canRetry(job.state) && (
       <Action
         label={job.state === "scheduled" ? "Run now" : "Retry"}
         icon="retry"
