@@ -31,7 +31,12 @@ export async function startWebhookServer(bot: Bot, secretToken: string, port = 0
       response.end();
     });
   });
-  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(port, "127.0.0.1", resolve));
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) =>
+      reject(error.code === "EADDRINUSE" ? new Error(portTaken(port), { cause: error }) : error),
+    );
+    server.listen(port, "127.0.0.1", resolve);
+  });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/telegram`,
     stop: () => {
@@ -40,6 +45,9 @@ export async function startWebhookServer(bot: Bot, secretToken: string, port = 0
     },
   };
 }
+
+const portTaken = (port: number): string =>
+  `Port ${port} of this machine is taken by another process. Choose another one: WEBHOOK_PORT.`;
 
 const TELL_MS = 5_000;
 

@@ -1,7 +1,9 @@
 // A request from the user's words to the sticker in the chat, on simulated services with a real worker.
 import sharp from "sharp";
 import { expect, test } from "vitest";
+import { createBot } from "../../examples/stickers/bot.js";
 import { userPaid, userSays } from "../../examples/stickers/simulators/updates.js";
+import { startWebhookServer } from "../../examples/stickers/webhook-server.js";
 import { useDatabase } from "../support/database.js";
 import { waitUntil } from "../support/wait.js";
 import { startBot } from "./bot-rig.js";
@@ -47,6 +49,13 @@ test("words become one sticker in the chat, and one credit is captured", async (
   // The welcome, and the sticker, which goes before words.
   const sends = await jobsOf(bot.parts.telegram.definition.kind);
   expect(sends.map(({ priority }) => priority)).toEqual([0, 10]);
+});
+
+test("a webhook whose port is taken says so, and what to set", async () => {
+  const bot = await startBot(db.url);
+  const port = Number(new URL(bot.webhook.url).port);
+  const again = startWebhookServer(createBot(bot.parts, bot.parts.settings.telegram), "secret", port);
+  await expect(again).rejects.toThrow(`Port ${port} of this machine is taken by another process. Choose another one:`);
 });
 
 test("an update that Telegram brings twice makes one job, and one with a wrong secret none", async () => {

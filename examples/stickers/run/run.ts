@@ -56,12 +56,13 @@ export async function run({ databaseUrl, isOurs }: Where, stop: AbortSignal, sti
   let users: SyntheticUsers | undefined;
   let dashboard: Dashboard | undefined;
   let leaveKeys = (): void => {};
+  let isUnderWay = false;
   try {
     await prepare(parts, simulation);
     workers.start();
     webhook = await openWebhook(parts, simulation);
     dashboard = await startDashboard(databaseUrl, environment.FAIRMILL_SCHEMA);
-    view.print(greeting(parts, simulation, dashboard.url, view.isTerminal));
+    if (!signal.aborted) view.print(greeting(parts, simulation, dashboard.url, view.isTerminal));
     if (simulation.telegram) {
       // Above the numbers of earlier runs in this database, so that no update counts as repeated.
       const first = Math.floor(Date.now() / 1_000);
@@ -85,13 +86,15 @@ export async function run({ databaseUrl, isOurs }: Where, stop: AbortSignal, sti
     leaveKeys = listenForKeys(keysOf({ parts, simulation, workers, users, view, quit: () => over.abort() }), () =>
       view.print(KEYS.trimEnd()),
     );
+    isUnderWay = true;
     await watch(parts, tally, view, signal);
   } finally {
     // Also when it failed: users stop writing.
     over.abort();
     leaveKeys();
     view.leave();
-    if (!stop.aborted) view.print("Stopping: what is being drawn is finished first. Ctrl-C twice: at once …");
+    if (isUnderWay && !stop.aborted)
+      view.print("Stopping: what is being drawn is finished first. Ctrl-C twice: at once …");
     await inTurn([
       () => webhook?.stop(),
       () => dashboard?.stop(),
