@@ -102,6 +102,19 @@ test("the line about now is drawn over itself, fits the window, and stays below 
   expect(sent.join("")).toBe("1 sticker and much \r\x1b[2Ka line\n1 sticker and much ");
 });
 
+test("what happens is folded between words on a terminal, and one line anywhere else", () => {
+  for (const [isTTY, said] of [
+    [true, "          cats  got a\n          sticker and\n          more"],
+    [false, "          cats  got a sticker and more"],
+  ] as const) {
+    const sent: string[] = [];
+    const out = { isTTY, columns: 24, write: (text: string) => sent.push(text) };
+    new View(out as unknown as NodeJS.WriteStream).say("cats  got a sticker and more");
+    const lines = sent.join("").replace(/^ +[\d.]+ s {2}/, (time) => " ".repeat(time.length));
+    expect(lines).toBe(`${said}\n`);
+  }
+});
+
 test("a breaker is told when it opens and when it closes, and not each time that it lets a call through", () => {
   const looks = (["closed", "open", "half-open", "open", "half-open", "closed"] as const).map((breaker) =>
     breakersOf([{ name: "pixian", breaker }]),

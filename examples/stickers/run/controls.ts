@@ -6,8 +6,9 @@ import type { SyntheticUsers } from "./synthetic-users.js";
 import type { View } from "./view.js";
 import type { WorkerProcesses } from "./worker-processes.js";
 
-export const KEYS = `Keys: k kill a worker   s kill the supervisor   p remover down/up         g picture models down/up
-      n noisy tenant    u a thousand users      m make the night's pack   q quit
+export const KEYS = `Keys: k kill a worker      p remover down/up          n noisy tenant
+      s kill the supervisor  g picture models down/up   u a thousand users
+      m make a pack          q quit
 `;
 
 interface Controls {

@@ -30,7 +30,7 @@ export async function describeFirstSticker(
   const cost = charges.reduce((sum, charge) => sum + charge.cost, 0);
   const file = `${settings.filesFolder}/${(job.result as { key: string }).key}`;
   return [
-    `  How job ${job.id} of ${job.tenant} went, step by step; each is kept, so that a crash repeats none:`,
+    `  How job ${job.id} of ${job.tenant} went; each step is kept, and a crash repeats none:`,
     line("webhook", "the request was stored, and one credit of the user reserved"),
     line(
       "queue",
@@ -39,6 +39,6 @@ export async function describeFirstSticker(
     ...drawn("picture", "drawn"),
     ...drawn("cutout", "cut out"),
     line("sticker", relative(process.cwd(), file) || file),
-    line("outbox", `sent to the chat; the credit is captured, the calls cost ${cost.toFixed(3)} USD`),
+    line("outbox", `sent; the credit is captured, the calls cost ${cost.toFixed(3)} USD`),
   ].join("\n");
 }

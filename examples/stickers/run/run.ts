@@ -183,9 +183,11 @@ function greeting({ settings }: Parts, simulation: Simulation, dashboard: string
     .filter((name) => simulation[name])
     .map((name) => names[name]);
   return `
-Sticker bot: ${simulated.length > 0 ? `${simulated.join(", ")} simulated on this machine` : "all services are the real ones"} (examples/stickers/README.md).
+Sticker bot, explained in examples/stickers/README.md.
+${simulated.length > 0 ? `Simulated on this machine: ${simulated.join(", ")}.` : "All services are the real ones."}
 Dashboard: ${dashboard}
-Stickers: ${folder}/<community>/<job>.webp   packs: ${folder}/packs/
-Three communities ask for stickers: cats, office, and memes, which is noisy. A supervisor has worker processes draw them.
+Stickers: ${folder}/<community>/<job>.webp
+Packs: ${folder}/packs/
+${simulation.telegram ? "Three communities ask for stickers: cats, office, and memes, which is noisy.\n" : ""}Worker processes of a supervisor draw them.
 ${isTerminal ? KEYS : ""}`;
 }

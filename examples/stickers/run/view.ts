@@ -12,10 +12,11 @@ export class View {
     return this.#out.isTTY === true;
   }
 
-  /** Something happened. */
+  /** Something happened. On a terminal the text stays in its column. */
   say(text: string): void {
-    const seconds = ((performance.now() - this.#startedAt) / 1_000).toFixed(1).padStart(6);
-    this.print(`${seconds} s  ${text}`);
+    const seconds = `${((performance.now() - this.#startedAt) / 1_000).toFixed(1).padStart(6)} s  `;
+    const width = this.isTerminal ? (this.#out.columns || 80) - seconds.length : Number.POSITIVE_INFINITY;
+    this.print(seconds + folded(text, width).join(`\n${" ".repeat(seconds.length)}`));
   }
 
   /** As it is, without the time. */
@@ -40,4 +41,15 @@ export class View {
   #erase(): string {
     return this.#now === "" ? "" : "\r\x1b[2K";
   }
+}
+
+/** In lines that end between words, none longer than the width where a word allows it. */
+function folded(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(/(?<=\S) (?=\S)/)) {
+    const longer = lines.length > 0 ? `${lines.at(-1)} ${word}` : word;
+    if (lines.length > 0 && longer.length <= width) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
 }
