@@ -21,7 +21,9 @@ test("draws stickers for several communities, says where they are, and ends afte
   const folder = await clone();
   const { code, stdout, stderr } = await npmStart(folder, ["--stickers", "5"]).ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  expect(stdout).toMatch(/^Stickers: \.fairmill\/stickers\/<community>\/<job>\.webp/m);
+  expect(stdout).toMatch(
+    /^Stickers: http:\/\/127\.0\.0\.1:\d+\/stickers, as files in \.fairmill\/stickers\/<community>\/$/m,
+  );
   expect(stdout.match(/ got “.*” after [\d.]+ s/g)!.length).toBeGreaterThanOrEqual(5);
   expect(stdout).toMatch(/^\d+ stickers arrived, 0 credits were given back\.$/m);
   const communities = (await readdir(join(folder, ".fairmill/stickers"))).filter((name) => !name.startsWith("."));
@@ -31,8 +33,13 @@ test("draws stickers for several communities, says where they are, and ends afte
 
 test("on a database that is named: cleans up at a signal, and its workers are gone", async () => {
   const running = npmStart(repo, ["--database-url", db.url], { STICKERS_FOLDER: join(await clone(), "files") });
+  const address = /http\S+\/stickers/.exec(await running.line("Stickers: "))![0];
   await running.line(" got “");
   expect(await schemas()).toEqual(["fairmill", "fairmill_example", "fairmill_example_bot"]);
+  const [, picture] = /<img src="([^"]+)"/.exec(await (await fetch(address)).text())!;
+  const shown = await fetch(new URL(picture!, address));
+  expect([shown.status, shown.headers.get("content-type")]).toEqual([200, "image/webp"]);
+  await shown.body?.cancel();
   running.child.kill("SIGINT");
   const { code, stdout } = await running.ended;
   expect({ code, last: stdout.trimEnd().split("\n").at(-1) }).toEqual({ code: 0, last: "Stopping …" });

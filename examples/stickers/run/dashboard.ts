@@ -1,9 +1,11 @@
-// The dashboard beside the bot, in this process: what `fairmill serve` does, mounted in a server of our own.
+// The dashboard beside the bot, in this process: what `fairmill serve` does, mounted in a server of our own with a page of stickers.
 import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer } from "@hono/node-server";
 import { createHttpHandler } from "fairmill/http";
+import type { Parts } from "../parts.js";
+import { createGallery } from "./gallery.js";
 
 export interface Dashboard {
   readonly url: string;
@@ -11,9 +13,14 @@ export interface Dashboard {
 }
 
 /** On loopback alone, at a free port. */
-export async function startDashboard(databaseUrl: string, schema: string): Promise<Dashboard> {
+export async function startDashboard(parts: Parts): Promise<Dashboard> {
+  const { databaseUrl, schema } = parts.settings;
+  const gallery = createGallery(parts);
   const handler = createHttpHandler({ databaseUrl, schema, auth: "loopback" });
-  const server = createAdaptorServer({ fetch: handler, overrideGlobalObjects: false }) as Server;
+  const server = createAdaptorServer({
+    fetch: (request) => gallery(request) ?? handler(request),
+    overrideGlobalObjects: false,
+  }) as Server;
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   handler.start();

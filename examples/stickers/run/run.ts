@@ -16,6 +16,7 @@ import { startWebhookServer } from "../webhook-server.js";
 import { KEYS, keysOf } from "./controls.js";
 import { type Dashboard, startDashboard } from "./dashboard.js";
 import { describeFirstSticker } from "./first-sticker.js";
+import { GALLERY } from "./gallery.js";
 import { guestSchemas } from "./guest-schemas.js";
 import { listenForKeys } from "./keys.js";
 import { breakerNews, breakersOf, tellPacks, whyNobodyDraws } from "./news.js";
@@ -61,7 +62,7 @@ export async function run({ databaseUrl, isOurs }: Where, stop: AbortSignal, sti
     await prepare(parts, simulation);
     workers.start();
     webhook = await openWebhook(parts, simulation);
-    dashboard = await startDashboard(databaseUrl, environment.FAIRMILL_SCHEMA);
+    dashboard = await startDashboard(parts);
     if (!signal.aborted) view.print(greeting(parts, simulation, dashboard.url, view.isTerminal));
     if (simulation.telegram) {
       // Above the numbers of earlier runs in this database, so that no update counts as repeated.
@@ -186,7 +187,7 @@ function greeting({ settings }: Parts, simulation: Simulation, dashboard: string
 Sticker bot, explained in examples/stickers/README.md.
 ${simulated.length > 0 ? `Simulated on this machine: ${simulated.join(", ")}.` : "All services are the real ones."}
 Dashboard: ${dashboard}
-Stickers: ${folder}/<community>/<job>.webp
+Stickers: ${dashboard}${GALLERY}, as files in ${folder}/<community>/
 Packs: ${folder}/packs/
 ${simulation.telegram ? "Three communities ask for stickers: cats, office, and memes, which is noisy.\n" : ""}Worker processes of a supervisor draw them.
 ${isTerminal ? KEYS : ""}`;
