@@ -2,6 +2,7 @@
 import sharp from "sharp";
 import { expect, test } from "vitest";
 import { createBot } from "../../examples/stickers/bot.js";
+import { createGallery } from "../../examples/stickers/run/gallery.js";
 import { userPaid, userSays } from "../../examples/stickers/simulators/updates.js";
 import { startWebhookServer } from "../../examples/stickers/webhook-server.js";
 import { useDatabase } from "../support/database.js";
@@ -38,8 +39,18 @@ test("words become one sticker in the chat, and one credit is captured", async (
     "pixian",
     "gemini-3-pro-image-preview, pixian",
   ]);
-  const files = (await bot.parts.storage.list({ prefix: "cats/" })).map(({ key }) => key.replace(/-[0-9a-f]{8}/, ""));
-  expect(files).toEqual([`cats/${job!.id}-cutout.png`, `cats/${job!.id}-picture.png`, `cats/${job!.id}.webp`]);
+  const kept = (await bot.parts.storage.list({ prefix: "cats/" })).map(({ key }) => key.replace(/-[0-9a-f]{8}/, ""));
+  expect(kept).toEqual([`cats/${job!.id}-cutout.png`, `cats/${job!.id}-picture.png`, `cats/${job!.id}.webp`]);
+  // The page of stickers answers by the names of this machine alone, and gives out no draft.
+  const gallery = createGallery(bot.parts);
+  const [draft] = await bot.parts.storage.list({ prefix: "cats/", limit: 1 });
+  const asked = async (url: string) => (await gallery(new Request(url)))?.status;
+  const files = "http://127.0.0.1/stickers/files";
+  expect(await asked(`${files}/cats/${job!.id}.webp`)).toBe(200);
+  expect([await asked(`${files}/${draft!.key}`), await asked("http://stickers.example/stickers")]).toEqual([
+    403,
+    undefined,
+  ]);
   await waitUntil("the answer of Telegram on record", async () =>
     (await bot.parts.client.outbox.list({ status: "sent" })).some(
       ({ idempotencyKey }) => idempotencyKey === `sticker-${job!.id}`,
