@@ -4,8 +4,8 @@
 --          before this one
 -- and, where its delivery job is live, the rows of why_v1 about that job, without its state.
 -- Result: as why_v1; no row: there is no such message.
--- Locks: none.
--- Plan expected: the primary key of outbox, ranges of outbox_head and outbox_waiting; counts stop at 1,000.
+-- Locks: none. Plan expected: the primary key of outbox, ranges of outbox_head and outbox_waiting; counts
+-- stop at 1,000.
 create or replace function fairmill.why_message_v1(message_id bigint)
 returns table (check_name text, passed boolean, reason text, detail jsonb)
 language plpgsql stable

@@ -3,8 +3,7 @@
 --   dependency  only while it waits: the nodes before it that are not over, or the node around it that has not started
 --   members     once it has started: how many of its jobs have not ended, and the first of them: ask why_v1
 -- Result: as why_v1; no row: there is no such node.
--- Locks: none.
--- Plan expected: the primary key of batch, ranges of batch_edge_after and job_batch; counts stop at 1,000.
+-- Locks: none. Plan expected: the primary key of batch, ranges of batch_edge_after and job_batch; counts stop at 1,000.
 create or replace function fairmill.why_node_v1(node_id bigint)
 returns table (check_name text, passed boolean, reason text, detail jsonb)
 language plpgsql stable
