@@ -29,6 +29,8 @@ for (const floor of ["api", "inner"])
       faults.push(
         `sql/${floor}/${file}: ${floor === "api" ? "a public function carries a version (_v1)" : "an inner function carries no version"}`,
       );
+    // A migration drops other signatures of a name.
+    if (functions.has(name)) faults.push(`sql/${floor}/${file}: ${headers.get(name).file} has this name, too`);
     functions.set(name, text);
     headers.set(name, {
       file: `sql/${floor}/${file}`,

@@ -20,7 +20,7 @@ declare
   v_rate    jsonb := nullif(settings -> 'rate', 'null');
   v_until   timestamptz;
 begin
-  perform fairmill.refuse_unknown(settings - 'defined_max_running',
+  perform fairmill.check_fields(settings - 'defined_max_running',
     '{weight,max_running,rate,paused,paused_until,paused_for_ms}', 'settings');
   v_until := coalesce((settings ->> 'paused_until')::timestamptz,
     clock_timestamp() + (settings ->> 'paused_for_ms')::bigint * interval '1 millisecond');

@@ -23,7 +23,7 @@ begin
     raise exception 'changes must be a JSON object' using errcode = 'FM001',
       hint = 'Pass {"payload": {…}}, or {} to change nothing.';
   end if;
-  perform fairmill.refuse_unknown(changes, '{payload,key,priority,max_attempts,run_at,delay_ms,expire_ms,timeout_ms,'
+  perform fairmill.check_fields(changes, '{payload,key,priority,max_attempts,run_at,delay_ms,expire_ms,timeout_ms,'
     'tags,trace,idempotency_key,content}', 'changes');
   select * into v_old from fairmill.job_history h where h.id = job_id limit 1;
   if not found then

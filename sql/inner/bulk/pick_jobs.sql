@@ -30,7 +30,7 @@ declare
   v_rows      refcursor;
   v_row       record;
 begin
-  perform fairmill.refuse_unknown(filter, '{states,kind,queue,tenant,key,batch,tag,error_code,error_text,'
+  perform fairmill.check_fields(filter, '{states,kind,queue,tenant,key,batch,tag,error_code,error_text,'
     'created_since,created_until,ended_since,ended_until,payload,ids}', 'filter');
   if filter ? 'states' then
     v_states := array(

@@ -8,7 +8,7 @@ begin
   if rate is null then
     return;
   end if;
-  perform fairmill.refuse_unknown(rate, '{limit,per_ms,how,at}', 'rate');
+  perform fairmill.check_fields(rate, '{limit,per_ms,how,at}', 'rate');
   if rate ->> 'limit' is null or rate ->> 'per_ms' is null then
     raise exception 'a rate needs limit and per_ms' using errcode = 'FM001',
       hint = 'For example {"limit": 5, "per_ms": 60000}.';

@@ -8,7 +8,7 @@ declare
   v_rate    jsonb := nullif(rule -> 'rate', 'null');
   v_report  fairmill.key_limit_report;
 begin
-  perform fairmill.refuse_unknown(nullif(rule, 'null'), '{per,max_running,when_full,rate}', 'rule');
+  perform fairmill.check_fields(nullif(rule, 'null'), '{per,max_running,when_full,rate}', 'rule');
   perform fairmill.check_rate(v_rate);
   v_report.kind := kind;
   v_report.adopted := false;

@@ -18,7 +18,7 @@ begin
     raise exception 'filter must be a JSON object' using errcode = 'FM001',
       hint = 'Pass {"kind": "…"}, or {} for all of them.';
   end if;
-  perform fairmill.refuse_unknown(filter,
+  perform fairmill.check_fields(filter,
     '{state,kind,queue,tenant,error_code,error_text,ended_since,ended_until,ids}', 'filter');
   if v_state not in ('dead', 'cancelled') then
     raise exception 'jobs that are % are not redriven', v_state using errcode = 'FM001',

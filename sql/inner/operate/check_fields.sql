@@ -1,7 +1,7 @@
 -- Refuses an object with a field that is not known: a misspelt filter must not mean everything, nor a misspelt setting
 -- nothing.
 --   given  the object; null has no fields;  what: as the caller calls it
-create or replace function fairmill.refuse_unknown(given jsonb, known text[], what text)
+create or replace function fairmill.check_fields(given jsonb, known text[], what text)
 returns void
 language plpgsql stable
 as $$
