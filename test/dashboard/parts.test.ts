@@ -38,8 +38,8 @@ test("durations have at most two units and never sixty seconds", () => {
   expect([duration(null), duration(Number.NaN), coarse(119_000)]).toEqual(["–", "–", "1 min"]);
 });
 
-test("what is not known is a gap: in lines, steps and areas; a value alone is a dot, and the last known one is the latest", () => {
-  expect(linePath([0, 10, 20, 30], [null, 5, null, 7])).toBe("M10 5h0M30 7h0");
+test("what is not known is a gap: in lines, steps and areas; a value alone is a dash, and the last known one is the latest", () => {
+  expect(linePath([0, 10, 20, 30], [null, 5, null, 7])).toBe("M8 5h4M28 7h4");
   expect(linePath([0, 10, 20], [5, 6, null])).toBe("M0 5L10 6");
   expect(stepLine([0, 10, 20], 30, [null, 4, 5])).toBe("M10 4H20L20 5H30");
   expect(knownRuns(5, (index) => index !== 2)).toEqual([

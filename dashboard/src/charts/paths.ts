@@ -11,9 +11,9 @@ export function linePath(xs: readonly number[], ys: readonly (number | null)[]):
       continue;
     }
     const next = ys[index + 1];
-    // A value between gaps is a dot: a line needs two.
+    // A value between gaps is a short dash: a line needs two.
     const isAlone = !open && (next === null || next === undefined || !Number.isFinite(next));
-    path += `${open ? "L" : "M"}${at(xs[index]!)} ${at(y)}${isAlone ? "h0" : ""}`;
+    path += isAlone ? `M${at(xs[index]! - 2)} ${at(y)}h4` : `${open ? "L" : "M"}${at(xs[index]!)} ${at(y)}`;
     open = true;
   }
   return path;

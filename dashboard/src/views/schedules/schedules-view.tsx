@@ -41,14 +41,14 @@ export function SchedulesView() {
             name: "Schedule",
             cell: (row) => (
               <div class="schedule-name">
-                <span class="row">
-                  <strong class="clip" title={row.name}>
-                    {row.name}
-                  </strong>
-                  <Health row={row} />
-                </span>
+                <strong class="clip" title={row.name}>
+                  {row.name}
+                </strong>
                 <span class="quiet small clip" title={row.kind}>
                   {row.kind} · {row.tenant}
+                </span>
+                <span class="row">
+                  <Health row={row} />
                 </span>
               </div>
             ),
