@@ -10,11 +10,12 @@ interface Sent {
 }
 
 /** A batcher whose groups wait until the test answers them. */
-function gated(itemsMax: number, groupsInFlightMax: number) {
+function gated(itemsMax: number, groupsInFlightMax: number, loneAtOnce = false) {
   const sent: Sent[] = [];
   const batcher = new Batcher<number, { n: number }>({
     itemsMax,
     groupsInFlightMax,
+    loneAtOnce,
     send: (items) =>
       new Promise((resolve, reject) => {
         sent.push({ items, answer: () => resolve(items.map((n) => ({ n }))), fail: reject });
@@ -40,6 +41,32 @@ test("a lone request leaves at once", async () => {
   expect(sent).toHaveLength(1);
   sent[0]!.answer();
   await answer;
+});
+
+test("one that asks for it leaves where it stands, and so does the next one when it is answered", async () => {
+  const { batcher, sent } = gated(100, 2, true);
+  for (const n of [1, 2, 3]) {
+    const answer = batcher.add(n);
+    expect(sent).toHaveLength(n);
+    sent.at(-1)!.answer();
+    await answer;
+  }
+});
+
+test("those that come with it leave together, and behind a group of several all do", async () => {
+  const { batcher, sent } = gated(100, 2, true);
+  const first = Promise.all([1, 2, 3].map((n) => batcher.add(n)));
+  expect(sent.map(({ items }) => items)).toEqual([[1]]);
+  await nextTurn();
+  expect(sent.map(({ items }) => items)).toEqual([[1], [2, 3]]);
+  for (const { answer } of sent) answer();
+  expect(await first).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
+  const second = Promise.all([4, 5].map((n) => batcher.add(n)));
+  expect(sent).toHaveLength(2);
+  await nextTurn();
+  expect(sent[2]!.items).toEqual([4, 5]);
+  sent[2]!.answer();
+  await second;
 });
 
 test("while one group is on its way the next one fills, in order and within its bound", async () => {

@@ -84,7 +84,8 @@ export class Sender {
       (await this.#sendTogether(jobs)).map((answer) =>
         answer instanceof Waits ? answer.end.then(enqueuedOf) : answer,
       );
-    this.#batcher = new Batcher<NewJob, Enqueued>({ itemsMax: ITEMS_MAX, groupsInFlightMax: 2, send });
+    const together = { itemsMax: ITEMS_MAX, groupsInFlightMax: 2, loneAtOnce: true };
+    this.#batcher = new Batcher<NewJob, Enqueued>({ ...together, send });
     this.#inTurn = new Batcher<NewJob, Enqueued>({ itemsMax: ITEMS_MAX, groupsInFlightMax: 1, send });
     this.#waitingLines = new WaitingLines<NewJob, Answer>({
       linesMax: Math.max(1, Math.floor(db.connectionsMax / 3)),
