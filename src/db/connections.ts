@@ -37,6 +37,8 @@ export class Connections {
   #silences = 0;
   /** Connections whose statement may take longer than others, and does. */
   readonly #overdue = new Set<pg.PoolClient>();
+  /** Of our pool: given back in this turn, and not in it yet. */
+  #atHand: pg.PoolClient | undefined;
   /** How many silences there had been when the connection last answered. */
   readonly #answeredAfter = new WeakMap<pg.PoolClient, number>();
   /** Connections to hang up on when no caller waits for answers any more. Of a pool of the caller's only those that are checked out. */
@@ -70,6 +72,9 @@ export class Connections {
   async checkOut(): Promise<pg.PoolClient> {
     try {
       if (this.#isAbandoned) throw abandoned();
+      const atHand = this.#atHand;
+      this.#atHand = undefined;
+      if (atHand) return atHand;
       const client = await this.#connectTrusted();
       if (this.#isAbandoned) {
         client.release(true);
@@ -107,9 +112,24 @@ export class Connections {
     }
   }
 
-  /** `broken`: the pool must not give it out again. */
+  /**
+   * `broken`: the pool must not give it out again. Who is answered often asks again at once: the way through the pool and back would cost more than the driver's
+   * whole work, so the connection stays at hand until the callers that were answered have gone on. No event of it comes in between.
+   */
   checkIn(client: pg.PoolClient, broken: Error | boolean = false): void {
     if (!broken) this.#answeredAfter.set(client, this.#silences);
+    if (broken || !this.#isOwned || this.#atHand || this.#pool.waitingCount > 0) return this.#release(client, broken);
+    this.#atHand = client;
+    process.nextTick(this.#putBack, client);
+  }
+
+  readonly #putBack = (client: pg.PoolClient): void => {
+    if (this.#atHand !== client) return;
+    this.#atHand = undefined;
+    this.#release(client, false);
+  };
+
+  #release(client: pg.PoolClient, broken: Error | boolean): void {
     if (!this.#isOwned) this.#open.delete(client);
     client.release(broken);
     client.off("error", ignore);
