@@ -9,8 +9,8 @@ import { isTransient } from "../db/failures.js";
 import type { Session } from "../db/session.js";
 import { endBulk, readAbandonedBulk, stepBulk } from "./bulk-statements.js";
 
-/** How often a worker looks, how long an action must have stood still, and how many jobs one step acts on. */
-const CARRY_ON = { everyMs: 20_000, abandonedMs: 10_000, stepJobs: 500 };
+/** When a worker looks for the first time and how often then, how long an action must have stood still, and how many jobs one step acts on. */
+const CARRY_ON = { firstMs: 20_000, everyMs: 60_000, abandonedMs: 10_000, stepJobs: 500 };
 /** A role that may not, or an action that the server does not take, is tried no more for a while. */
 const REFUSED_MS = 600_000;
 const NOT_ALLOWED = "42501";
@@ -48,13 +48,14 @@ export class BulkCarrier implements Service {
   /** One step at most: jobs of the queue go on beside it. */
   async runOnce(): Promise<number> {
     const { db, clock } = this.#context;
-    const { everyMs, abandonedMs, stepJobs } = this.#pace;
+    const { firstMs, everyMs, abandonedMs, stepJobs } = this.#pace;
     // Workers that start together should not look together.
-    const laterMs = everyMs * (0.5 + clock.random() / 2);
+    const part = 0.5 + clock.random() / 2;
     if (!this.#hasBegun) {
       this.#hasBegun = true;
-      return laterMs;
+      return firstMs * part;
     }
+    const laterMs = everyMs * part;
     // Of a fleet that sleeps one worker looks for all.
     if (this.#isCovered && this.#id === undefined) return laterMs;
     const id = this.#id ?? (await this.#find(abandonedMs));

@@ -79,7 +79,7 @@ test("B9: what a killed process left is finished by a worker, and every job was 
 
 test("one that is being stepped is left alone, and several carriers at once do no more than one", async () => {
   const { database, id } = await leftBehind();
-  const pace = { everyMs: 1, abandonedMs: 10_000, stepJobs: 7 };
+  const pace = { firstMs: 1, everyMs: 1, abandonedMs: 10_000, stepJobs: 7 };
   const carriers = [1, 2, 3].map(() => new BulkCarrier({ db: database, clock: systemClock, bus: new Bus() }, pace));
   const round = () => Promise.all(carriers.map((carrier) => carrier.runOnce()));
   await round();
@@ -94,4 +94,16 @@ test("one that is being stepped is left alone, and several carriers at once do n
   }
   expect(await readBulk(database, id)).toMatchObject({ state: "done", changed: JOBS, skipped: 0 });
   expect(await cancelled()).toBe(JOBS);
+});
+
+test("a worker looks within its first seconds, and then once a minute at most", async () => {
+  await using database = Object.assign(
+    new Database({ databaseUrl: db.url }, { connectionsMax: 1, applicationName: "fairmill bulk test" }),
+    { [Symbol.asyncDispose]: () => database.close() },
+  );
+  const carrier = new BulkCarrier({ db: database, clock: systemClock, bus: new Bus() });
+  const first = await carrier.runOnce();
+  expect(first).toBeGreaterThanOrEqual(10_000);
+  expect(first).toBeLessThanOrEqual(20_000);
+  for (let n = 0; n < 3; n++) expect(await carrier.runOnce()).toBeGreaterThanOrEqual(30_000);
 });
