@@ -2,6 +2,7 @@
 import { type Clock, createClient, defineJob, handle } from "fairmill";
 import pg from "pg";
 import { expect, test } from "vitest";
+import { systemClock } from "../../src/base/clock.js";
 import { withoutTimersOf } from "../support/clocks.js";
 import { useDatabase } from "../support/database.js";
 import { asleep, begun, endOf, eventOf, listens, startWorker } from "../support/jobs.js";
@@ -95,9 +96,9 @@ const callsOfClients = (proxy: TcpProxy, from: number) =>
     .map(({ text }) => FUNCTION.exec(text)?.[1])
     .filter((name) => name !== undefined);
 
-test("an enqueue is one statement while nobody wants to be woken, and a worker that went to sleep meanwhile is woken behind it", async () => {
+test("an enqueue is one statement while nobody wants to be woken, and of those in a row the wake-up goes behind and then with it", async () => {
   const proxy = await TcpProxy.before(db.url);
-  await using client = createClient({ databaseUrl: proxy.url });
+  await using client = createClient({ databaseUrl: proxy.url, clock: { ...systemClock, now: () => 0 } });
   await client.enqueue(job, { n: 0 });
   const from = proxy.statements.length;
   const first = await client.enqueue(job, { n: 1 });
@@ -114,13 +115,28 @@ test("an enqueue is one statement while nobody wants to be woken, and a worker t
   expect(calls.slice(0, 4)).toEqual(["enqueue_one", "wake_lane", "enqueue_one", "wake_lane"]);
 });
 
+test("behind a pause the enqueue wakes the worker by itself, and no statement follows it", async () => {
+  const proxy = await TcpProxy.before(db.url);
+  let nowMs = 0;
+  await using client = createClient({ databaseUrl: proxy.url, clock: { ...systemClock, now: () => nowMs } });
+  await using worker = await sleeper(proxy);
+  for (const n of [1, 2, 3]) {
+    await asleep(worker);
+    const from = proxy.statements.length;
+    const { id } = await client.enqueue(job, { n });
+    await endOf(client, id);
+    expect(callsOfClients(proxy, from).filter((name) => name !== "job")).toEqual(["enqueue_one"]);
+    nowMs += 20;
+  }
+});
+
 test("a job of a transaction that saw nobody asleep is found when it commits, though nothing tells of it", async () => {
   const proxy = await TcpProxy.before(db.url);
   const session = new pg.Client(db.url);
   await session.connect();
   await session.query("begin");
-  const { rows } = await session.query("select id, listening from fairmill.enqueue_one_v1('job', '{\"n\": 1}')");
-  expect(rows[0].listening).toBe(false);
+  const { rows } = await session.query("select fairmill.enqueue_one_v1('job', '{\"n\": 1}') as id");
+  expect(Number(rows[0].id)).toBeGreaterThan(0);
   // Its polls and its rounds of upkeep never come.
   await using _ = await sleeper(proxy, { clock: withoutTimersOf(4_200) });
   await waitUntil("it looks again and again while the transaction runs", () => proxy.count("news_v1") >= 10);

@@ -4,10 +4,13 @@
 import { type Database, prepared, type Statement } from "../../db/database.js";
 import type { Enqueued, NewJob } from "../job/enqueue-options.js";
 
-/** As one text: a row of two columns would cost the server more than the job's checks. */
-const ENQUEUE_ONE = prepared("select fairmill.enqueue_one_v1($1, $2, $3, $4, $5, $6, $7)::text as answer");
-/** The id, none where nothing was done; and whether a worker of the queue wants to be notified. */
-const ANSWER = /^\((\d*),([tf]?)\)$/;
+const ENQUEUE_ONE = prepared("select fairmill.enqueue_one_v1($1, $2, $3, $4, $5, $6, $7, $8) as answer");
+
+/**
+ * A call that comes so long after the last one notifies in its own transaction: the worker hears of it a round trip earlier. Those in a row do not, because
+ * transactions that notify cannot share a commit (docs/decisions/0005).
+ */
+const PAUSE_MS = 10;
 
 /** For so long after a job that had to go the long way, others of its kind go there at once: limits come and go seldom. */
 const LONG_WAY_MS = 10_000;
@@ -18,8 +21,9 @@ export class LoneJobs {
   readonly #db: Database;
   /** Kinds that had to go the long way, and until when that is taken for granted. */
   readonly #longWayUntilMs = new Map<string, number>();
-  /** Whether a worker wanted to be notified of the last one. Then the notification leaves in the round trip of the job, else behind its answer. */
-  #isListening = true;
+  /** Whether a worker was left to be notified of by the last call of a row. Then the notification leaves in the round trip of the job, else behind its answer. */
+  #isListening = false;
+  #calledAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(db: Database) {
     this.#db = db;
@@ -28,22 +32,27 @@ export class LoneJobs {
   /** Undefined: it was not stored, and goes the long way. `wake`: what notifies workers of it. `nowMs`: only for measuring. */
   async store(job: NewJob, wake: Statement, nowMs: number): Promise<Enqueued | undefined> {
     if (this.#goesTheLongWay(job.kind, nowMs)) return undefined;
-    const wakesAtOnce = this.#isListening;
+    const isInRow = Math.abs(nowMs - this.#calledAtMs) < PAUSE_MS;
+    this.#calledAtMs = nowMs;
+    const wakesAtOnce = isInRow && this.#isListening;
+    const { kind, payload, tenant, queue, priority, attemptsMax, expireMs = null } = job;
     const statement: Statement = [
       ENQUEUE_ONE,
-      [job.kind, job.payload, job.tenant, job.queue, job.priority, job.attemptsMax, job.expireMs ?? null],
+      [kind, payload, tenant, queue, priority, attemptsMax, expireMs, !isInRow],
     ];
     const rows = await this.#db.pipelineFirst(wakesAtOnce ? [statement, wake] : [statement]);
-    const [, id, listening] = ANSWER.exec((rows[0] as { answer: string }).answer)!;
-    if (id === "") {
+    const { answer } = rows[0] as { answer: string | null };
+    if (answer === null) {
       if (this.#longWayUntilMs.size >= KINDS_MAX) this.#longWayUntilMs.clear();
-      this.#longWayUntilMs.set(job.kind, nowMs + LONG_WAY_MS);
+      this.#longWayUntilMs.set(kind, nowMs + LONG_WAY_MS);
       return undefined;
     }
-    this.#isListening = listening === "t";
+    const isLeft = answer.startsWith("-");
+    // Of a call that notifies by itself the answer does not tell whether a worker listens.
+    if (isInRow || isLeft) this.#isListening = isLeft;
     // One that fails costs latency only: workers poll.
-    if (this.#isListening && !wakesAtOnce) this.#db.pipelineFirst([wake]).catch(() => {});
-    return { id: id!, created: true };
+    if (isLeft && !wakesAtOnce) this.#db.pipelineFirst([wake]).catch(() => {});
+    return { id: isLeft ? answer.slice(1) : answer, created: true };
   }
 
   #goesTheLongWay(kind: string, nowMs: number): boolean {

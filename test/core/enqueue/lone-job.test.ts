@@ -5,6 +5,7 @@ import { useDatabase } from "../../support/database.js";
 import { setLimits, setRule } from "../../support/sql/calls.js";
 import { useSessions } from "../../support/sql/sessions.js";
 import { TcpProxy } from "../../support/tcp-proxy.js";
+import { waitUntil } from "../../support/wait.js";
 
 const db = useDatabase();
 const open = useSessions(db);
@@ -19,7 +20,7 @@ interface One {
   readonly expire_ms?: number | null;
 }
 
-const ONE = `select id, listening from fairmill.enqueue_one_v1($1, $2, tenant => $3, queue => $4, priority => $5, max_attempts => $6, expire_ms => $7)`;
+const ONE = `select fairmill.enqueue_one_v1($1, $2, tenant => $3, queue => $4, priority => $5, max_attempts => $6, expire_ms => $7) as id`;
 const valuesOf = ({ kind = "work", payload = {}, tenant = "t", queue = "q", ...others }: One) => [
   ...[kind, JSON.stringify(payload), tenant, queue],
   ...[others.priority ?? 0, others.max_attempts ?? 3, others.expire_ms ?? null],
@@ -58,12 +59,20 @@ test.each<[string, One]>([
   ["a payload that is too large", { payload: Array.from({ length: 300_000 }, (_, n) => n) }],
 ])("%s is left to the long way", async (_, one) => {
   const [row] = await db.query(ONE, valuesOf(one));
-  expect(row).toEqual({ id: null, listening: null });
+  expect(row).toEqual({ id: null });
   expect(await db.query("select from fairmill.job")).toEqual([]);
 });
 
+/** Below zero: somebody should notify the worker. */
+const isLeft = ([row]: readonly Record<string, unknown>[]) => String(row!["id"]).startsWith("-");
+
+const sleeper = async () => {
+  await db.query("select fairmill.register_v1('sleeper', '{mail}', '1 hour')");
+  await db.query("select fairmill.listening_v1('sleeper', true)");
+};
+
 test("it says whether a worker of the queue wants to be woken", async () => {
-  const listening = async (queue: string) => (await db.query(ONE, valuesOf({ queue })))[0]!["listening"];
+  const listening = async (queue: string) => isLeft(await db.query(ONE, valuesOf({ queue })));
   await db.query("select fairmill.register_v1('sleeper', '{mail}', '1 hour')");
   expect(await listening("mail")).toBe(false);
   await db.query("select fairmill.listening_v1('sleeper', true)");
@@ -71,6 +80,37 @@ test("it says whether a worker of the queue wants to be woken", async () => {
   expect(await listening("other")).toBe(false);
   await db.query("update fairmill.worker set lease_until = now() - interval '1 second'");
   expect(await listening("mail")).toBe(false);
+});
+
+describe("with wake", () => {
+  const WAKING = ONE.replace(") as id", ", wake => true) as id");
+
+  test("the worker is notified by the transaction of the job, of its lane, and nobody else where none sleeps", async () => {
+    await sleeper();
+    const [ear, session] = [await open(), await open()];
+    await ear.query("listen fairmill");
+    await session.query("begin");
+    expect(isLeft(await session.query(WAKING, valuesOf({ queue: "mail", priority: 7 })))).toBe(false);
+    expect(isLeft(await session.query(WAKING, valuesOf({ queue: "other" })))).toBe(false);
+    await db.query("notify fairmill, 'before'");
+    await session.query("commit");
+    await db.query("notify fairmill, 'after'");
+    await waitUntil("what was sent last has arrived", async () => {
+      await ear.query("select");
+      return ear.notified.includes("fairmill after");
+    });
+    expect(ear.notified).toEqual(["fairmill before", 'fairmill !lane ["mail", 7, "t"]', "fairmill after"]);
+  });
+
+  test("one session does so at a time: what the others store waits for no commit of another, and says what is left to do", async () => {
+    await sleeper();
+    const [first, second] = [await open(), await open()];
+    await first.query("begin");
+    expect(isLeft(await first.query(WAKING, valuesOf({ queue: "mail" })))).toBe(false);
+    expect(isLeft(await second.query(WAKING, valuesOf({ queue: "mail" })))).toBe(true);
+    await first.query("rollback");
+    expect(isLeft(await second.query(WAKING, valuesOf({ queue: "mail" })))).toBe(false);
+  });
 });
 
 describe("where limits have a say", () => {

@@ -50,7 +50,7 @@ export const CALLS: Record<string, Call> = {
     ways: [],
   },
   enqueue_one_v1: {
-    statement: "select * from fairmill.enqueue_one_v1($1, $2)",
+    statement: "select fairmill.enqueue_one_v1($1, $2, wake => true)",
     values: () => ["work", '{"n": 1}'],
     ways: [],
   },
