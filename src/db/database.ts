@@ -59,7 +59,14 @@ export class Database {
 
   constructor(
     options: DatabaseOptions,
-    pool: { connectionsMax: number; applicationName: string; answerMsMax?: number; idleMsMax?: number },
+    pool: {
+      connectionsMax: number;
+      /** So many stay open, however long they are idle; default none. */
+      connectionsMin?: number;
+      applicationName: string;
+      answerMsMax?: number;
+      idleMsMax?: number;
+    },
   ) {
     this.schema = checkSchemaName(options.schema ?? process.env["FAIRMILL_SCHEMA"] ?? DEFAULT_SCHEMA);
     if (options.db && options.databaseUrl)
@@ -72,6 +79,7 @@ export class Database {
       new pg.Pool({
         ...settingsOfUrl(this.#url!),
         max: pool.connectionsMax,
+        min: pool.connectionsMin ?? 0,
         pipeline: true,
         application_name: pool.applicationName,
         idleTimeoutMillis: pool.idleMsMax ?? 30_000,

@@ -30,6 +30,8 @@ export function createContext(
 ): FeatureContext {
   const db = new Database(options, {
     connectionsMax: 4 + settings.concurrency.size,
+    // An idle worker sends something every minute: opening a connection for it would cost more than keeping one.
+    connectionsMin: 1,
     applicationName: "fairmill worker",
     // A statement without an answer for as long as a lease lasts has lost its connection. Work would stand still for any longer.
     answerMsMax: Math.min(ANSWER_MS_MAX, Math.max(ANSWER_MS_MIN, settings.leaseMs)),

@@ -7,6 +7,7 @@ import { Database, type Queryable } from "../../src/db/database.js";
 import { isConnectionLoss } from "../../src/db/failures.js";
 import { useDatabase } from "../support/database.js";
 import { TcpProxy } from "../support/tcp-proxy.js";
+import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
 /** Longer than any test here waits. */
@@ -78,6 +79,22 @@ test("a statement that may take longer says so, and is waited for", async () => 
   const database = openDatabase(50);
   await expect(database.query("select pg_sleep(0.3)")).rejects.toMatchObject({ code: "ETIMEDOUT" });
   expect(await database.query("select pg_sleep(0.3)", [], 60_000)).toHaveLength(1);
+});
+
+test("of idle connections as many stay open as are to be kept", async () => {
+  const settings = { connectionsMax: 3, connectionsMin: 1, applicationName: "kept", idleMsMax: 20 };
+  const database = new Database({ databaseUrl: db.url }, settings);
+  onTestFinished(() => database.close());
+  const process = "select pg_backend_pid()::text as process, pg_sleep(0.05)::text";
+  const all = await Promise.all([1, 2, 3].map(() => database.query<{ process: string }>(process)));
+  const open = () =>
+    db.query<{ pid: string }>("select pid::text from pg_stat_activity where application_name = 'kept'");
+  expect(await open()).toHaveLength(3);
+  await waitUntil("the others are closed", async () => (await open()).length === 1);
+  await db.query("select pg_sleep(0.1)");
+  const [kept] = await database.query<{ process: string }>(process);
+  expect(await open()).toEqual([{ pid: kept!.process }]);
+  expect(all.flat().map(({ process }) => process)).toContain(kept!.process);
 });
 
 /** Pages that the server's process had to be given, by Linux: of the host on which the tests' server runs, too. */
