@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { makeSticker } from "../../examples/stickers/jobs.js";
 import { gemini, secondModel } from "../../examples/stickers/providers.js";
+import { breakersOf, doesNobodyDraw, whyOneWaits } from "../../examples/stickers/run/news.js";
 import { userSays } from "../../examples/stickers/simulators/updates.js";
 import { useDatabase } from "../support/database.js";
 import { waitUntil } from "../support/wait.js";
@@ -78,6 +79,10 @@ test("both models are down: no job of the kind runs, why names them, and all go 
     return [gemini, secondModel].every(({ name }) => reason.includes(name)) ? answer : undefined;
   });
   expect(why).toMatchObject({ state: "ready" });
+  // As the screen of `npm start` says it.
+  expect(doesNobodyDraw(breakersOf(await client.providers.list()))).toBe(true);
+  const said = await waitUntil("what the screen says", () => whyOneWaits(bot.parts));
+  expect(said).toMatch(/^fairmill why \d+: .*gemini/);
   await waitUntil(
     "no running job",
     async () => (await client.jobs.list({ kind: makeSticker.kind, state: "running" })).length === 0,

@@ -31,9 +31,11 @@ export function breakerNews(before: Breakers, now: Breakers): string[] {
   });
 }
 
-/** When no model draws: what Fairmill says about the request that waits the longest. */
-export async function whyNobodyDraws({ client }: Parts, now: Breakers): Promise<string | undefined> {
-  if ([gemini, secondModel].some(({ name }) => isClosed(name, now))) return undefined;
+export const doesNobodyDraw = (now: Breakers): boolean =>
+  [gemini, secondModel].every(({ name }) => !isClosed(name, now));
+
+/** What Fairmill says about the request that waits the longest; undefined: none waits. */
+export async function whyOneWaits({ client }: Parts): Promise<string | undefined> {
   const waiting = (await client.jobs.list({ kind: makeSticker.kind, state: "ready", limit: 200 })).at(-1);
   return waiting && `fairmill why ${waiting.id}: ${(await client.why(waiting.id))?.reason}`;
 }

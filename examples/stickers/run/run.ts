@@ -19,7 +19,7 @@ import { describeFirstSticker } from "./first-sticker.js";
 import { GALLERY } from "./gallery.js";
 import { guestSchemas } from "./guest-schemas.js";
 import { listenForKeys } from "./keys.js";
-import { breakerNews, breakersOf, tellPacks, whyNobodyDraws } from "./news.js";
+import { breakerNews, breakersOf, doesNobodyDraw, tellPacks, whyOneWaits } from "./news.js";
 import { type Simulation, startSimulation } from "./simulation.js";
 import { SyntheticUsers } from "./synthetic-users.js";
 import { counted, describeArrival, printSummary, Tally } from "./tally.js";
@@ -156,9 +156,9 @@ async function watch(parts: Parts, tally: Tally, view: View, signal: AbortSignal
     const before = breakers;
     breakers = breakersOf(providers);
     for (const text of breakerNews(before, breakers)) view.say(text);
-    const why = await whyNobodyDraws(parts, breakers);
-    if (why && !isToldWhy) view.say(why);
-    isToldWhy = why !== undefined;
+    const why: string | undefined = doesNobodyDraw(breakers) && !isToldWhy ? await whyOneWaits(parts) : undefined;
+    if (why) view.say(why);
+    isToldWhy = doesNobodyDraw(breakers) && (isToldWhy || why !== undefined);
     const waiting = (ready?.count ?? 0) + (blocked?.count ?? 0) + (scheduled?.count ?? 0);
     // Behind its time, an open breaker waits for a call that finds out.
     const closed = providers.filter(({ closed }) => closed && !(closed.until && closed.until < new Date()));
