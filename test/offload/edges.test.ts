@@ -1,4 +1,5 @@
 // Where a storage does not do what is expected, where a job changes its mind about its payload, and that workers remove files by themselves.
+import { spawn } from "node:child_process";
 import { mkdtemp, rm, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -185,4 +186,17 @@ test("workers remove files whose jobs are gone, and old ones that never had one"
   );
   expect(await db.query("select job_id::text as id from fairmill.content")).toEqual([{ id: stays.id }]);
   await waitUntil("one file is left", async () => (await files()).length === 1);
+});
+
+test("a worker that has stopped keeps its process no longer", async () => {
+  const script = `
+    import { createWorker, defineJob, handle, silentLogger } from "fairmill";
+    import { defineStorage, folderStorage } from "fairmill/storage";
+    const storage = defineStorage({ name: "contents", driver: folderStorage({ path: process.argv[1] }) });
+    const handlers = [handle(defineJob({ kind: "work" }), () => {})];
+    const worker = await createWorker({ databaseUrl: process.argv[2], handlers, logger: silentLogger, offload: { storage } }).start();
+    await worker.stop();`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script, folder, db.url], { stdio: "inherit" });
+  endAfterTest(async () => void child.kill("SIGKILL"));
+  await waitUntil("the process has ended by itself", () => child.exitCode === 0, 30_000);
 });

@@ -1,5 +1,4 @@
 // Payloads and results that are too large for their rows: they go to a storage by themselves, come back where they are asked for, and go with their jobs.
-import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +11,6 @@ import { ContentSweeper } from "../../src/offload/content-sweeper.js";
 import { useDatabase } from "../support/database.js";
 import { endOf, inState, keepingLogger, startWorker } from "../support/jobs.js";
 import { endAfterTest } from "../support/leftovers.js";
-import { waitUntil } from "../support/wait.js";
 
 type OffloadOptions = NonNullable<NonNullable<Parameters<typeof createClient>[0]>["offload"]>;
 const db = useDatabase();
@@ -301,32 +299,4 @@ describe("files go with their jobs", () => {
     expect(erased.state).toBe("done");
     expect(await files()).toEqual([(await rowOf(other.id)).payload["key"]]);
   });
-});
-
-test("a worker that has stopped keeps its process no longer", async () => {
-  const script = `
-    import { createWorker, defineJob, handle, silentLogger } from "fairmill";
-    import { defineStorage, folderStorage } from "fairmill/storage";
-    const storage = defineStorage({ name: "contents", driver: folderStorage({ path: process.argv[1] }) });
-    const handlers = [handle(defineJob({ kind: "work" }), () => {})];
-    const worker = await createWorker({ databaseUrl: process.argv[2], handlers, logger: silentLogger, offload: { storage } }).start();
-    await worker.stop();`;
-  const child = spawn(process.execPath, ["--input-type=module", "-e", script, folder, db.url], { stdio: "inherit" });
-  endAfterTest(async () => void child.kill("SIGKILL"));
-  await waitUntil("the process has ended by itself", () => child.exitCode === 0, 30_000);
-});
-
-test.each([
-  [{ storage: {} }, "offload"],
-  [{ storage: "s3" }, "offload"],
-  [{}, "offload"],
-  [{ above: 1 }, "offload.above"],
-  [{ above: 2 ** 21 }, "offload.above"],
-  [{ above: 4_096, max: 10 }, "offload.max"],
-  [{ abve: 4_096 }, "abve"],
-])("a setting that cannot work is refused by name: %j", (given, setting) => {
-  const options = { ...("storage" in given || Object.keys(given).length === 0 ? {} : { storage }), ...given };
-  expect(() => createClient({ databaseUrl: db.url, offload: options as never })).toThrow(
-    expect.objectContaining({ code: "FAIRMILL_CONFIG", setting }),
-  );
 });
