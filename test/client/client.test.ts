@@ -40,19 +40,25 @@ describe("single calls", () => {
 
   test("jobs are answered for when they are stored, also while their wake-up waits; closing waits for that", async () => {
     const client = createClient({ databaseUrl: db.url });
+    const enqueueAll = (count: number) => Promise.all(items(count).map(({ input }) => client.enqueue(plain, input)));
+    // Calls behind a group of several leave together. A job that leaves alone asks for workers itself, and would wait with its answer.
+    await enqueueAll(1);
+    await enqueueAll(3);
     const gate = new pg.Client(db.url);
     await gate.connect();
-    await gate.query("begin");
-    await gate.query("lock table fairmill.worker");
-    const heldUp = "select from pg_stat_activity where query like '%wake_lane_v1%' and wait_event_type = 'Lock'";
-    // Two, because a job alone asks for workers itself.
-    await Promise.all([client.enqueue(plain, { n: 1 }), client.enqueue(plain, { n: 2 })]);
-    expect(await count()).toBe(2);
-    await waitUntil("the wake-up stands at the lock", async () => (await db.query(heldUp)).length === 1);
-    const closed = client.close();
-    await gate.query("commit");
-    await closed;
-    await gate.end();
+    try {
+      await gate.query("begin");
+      await gate.query("lock table fairmill.worker");
+      await enqueueAll(2);
+      expect(await count()).toBe(6);
+      const heldUp = "select from pg_stat_activity where query like '%wake_lane_v1%' and wait_event_type = 'Lock'";
+      await waitUntil("the wake-up stands at the lock", async () => (await db.query(heldUp)).length === 1);
+      const closed = client.close();
+      await gate.query("commit");
+      await closed;
+    } finally {
+      await gate.end();
+    }
   });
 
   test("a bad job in a shared transaction fails alone", async () => {
