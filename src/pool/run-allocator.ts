@@ -55,6 +55,7 @@ export class RunAllocator {
   #childAlone(run: RemoteRun, children: readonly Child[]): Child | undefined {
     let child = children.find((one) => one.suspect === run);
     if (child === undefined) {
+      if (isTaken(children)) return undefined;
       const answer = this.#fallback.allocate(run.claim, children);
       if (!answer.ok) return undefined;
       child = answer.worker as Child;
@@ -69,3 +70,7 @@ export class RunAllocator {
     return child;
   }
 }
+
+/** Half of the children, one at least, may be kept for jobs that run alone: whatever their number, other jobs go on in the rest. */
+const isTaken = (children: readonly Child[]): boolean =>
+  children.filter(({ suspect }) => suspect !== undefined).length >= Math.max(1, Math.floor(children.length / 2));

@@ -50,6 +50,29 @@ test("a job that kills its child each time is dead after crashesMax, and those t
   expect(new Set(await rig.pidsOf(fatal)).size).toBe(3);
 });
 
+test("several suspects do not take all children: they run alone one after the other, and other jobs go on", async () => {
+  const supervisor = await rig.start({ worker: { minInstances: 2 } });
+  const children = await servingAtLeast(supervisor, 2);
+  const suspects = await Promise.all(Array.from({ length: 3 }, () => rig.enqueue("held", {}, { delay: "1h" })));
+  await rig.db.query(
+    "update fairmill.job set attempt = 2, crashes = 2, lease_no = 2, run_at = now() where id = any ($1)",
+    [suspects],
+  );
+  const alone = await waitUntil("a suspect runs", async () => {
+    for (const job of suspects) for (const pid of await rig.pidsOf(job)) return { job, pid };
+    return undefined;
+  });
+  const others = await Promise.all(Array.from({ length: 4 }, () => rig.enqueue("quick")));
+  for (const job of others) {
+    const { by } = (await rig.ended(job)).result!;
+    expect(by).not.toBe(alone.pid);
+    expect(children.map(({ pid }) => pid)).toContain(by);
+  }
+  for (const job of suspects.filter((one) => one !== alone.job)) expect(await rig.pidsOf(job)).toEqual([]);
+  await rig.letGo();
+  for (const job of suspects) expect(await rig.ended(job)).toMatchObject({ state: "done", crashes: 2 });
+});
+
 test("a job that is out of memory dies with its process, not its neighbours", async () => {
   const supervisor = await rig.start({
     worker: { minInstances: 2, maxConsecutiveFailures: 10, execArgv: ["--max-old-space-size=40"] },
