@@ -1,5 +1,6 @@
 // A payload on the command line: JSON as a word or from stdin, and the definition in the config that says what fits.
 
+import { findInexactInteger, inexactText } from "../base/inexact-integers.js";
 import { distance } from "../base/settings.js";
 import type { Config } from "../config/config.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
@@ -14,6 +15,13 @@ const STDIN_BYTES_MAX = 16 * 1024 * 1024;
 /** The value of a word, or of stdin where the word is "-". */
 export async function readPayload(word: string): Promise<unknown> {
   const text = word === "-" ? await readStdin() : word;
+  const value = parse(text);
+  const inexact = findInexactInteger(text);
+  if (inexact !== undefined) throw new UsageError(`The payload cannot be kept as it is: ${inexactText(inexact)}.`);
+  return value;
+}
+
+function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {

@@ -1,4 +1,5 @@
 // The body of a request: JSON, no larger than its route allows, no deeper than a payload may be.
+import { findInexactInteger, inexactText } from "../base/inexact-integers.js";
 import { HttpProblem, requestInvalid } from "./problem.js";
 
 /** A payload may be 64 deep; the request around it is a little deeper. */
@@ -34,7 +35,10 @@ function parse(bytes: Buffer): unknown {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
     if (depthOf(text) > DEPTH_MAX) throw requestInvalid([{ path: "", message: `is deeper than ${DEPTH_MAX}` }]);
-    return JSON.parse(text) as unknown;
+    const value = JSON.parse(text) as unknown;
+    const inexact = findInexactInteger(text);
+    if (inexact !== undefined) throw requestInvalid([{ path: "", message: inexactText(inexact) }]);
+    return value;
   } catch (error) {
     if (error instanceof HttpProblem) throw error;
     throw requestInvalid([{ path: "", message: "the body is not JSON in UTF-8" }]);

@@ -38,6 +38,7 @@ test.concurrent.each([
   [["jobs", "--limit", "1000"], "--limit: 1000 is not a whole number from 1 to 200", "fairmill jobs --help"],
   [["jobs", "--state", "lost"], "Allowed choices are scheduled, ready", "fairmill jobs --help"],
   [["enqueue", "a", "{to:1}"], "The payload is not JSON", "fairmill enqueue --help"],
+  [["enqueue", "a", '{"n":9007199254740993}'], "would be kept as 9007199254740992", "fairmill enqueue --help"],
   [["enqueue", "a", "--delay", "5x"], '--delay: "5x" is not a duration', "fairmill enqueue --help"],
   [["enqueue", "a", "--run-at", "soon"], '--run-at: "soon" is not a moment', "fairmill enqueue --help"],
   [["enqueue", "a", "--run-at", "2030-01-01 5 o'clock"], "is not a moment", "fairmill enqueue --help"],

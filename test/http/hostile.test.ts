@@ -138,6 +138,17 @@ test("S10: hostile strings in every field come back as the JSON text they were",
     expect((await ask("viewer", "GET", path)).status).toBe(200);
 });
 
+test("a whole number that would be kept as another one is refused, and nothing is stored", async () => {
+  const { ask } = serverFor(db);
+  const answer = await ask("operator", "POST", "/jobs", '{"kind":"k","input":{"order":9007199254740993}}');
+  expect(answer.body).toMatchObject({
+    status: 400,
+    code: "FAIRMILL_HTTP_REQUEST_INVALID",
+    issues: [{ message: expect.stringContaining("9007199254740993 would be kept as 9007199254740992") }],
+  });
+  expect(await db.query("select from fairmill.job")).toEqual([]);
+});
+
 test("S12: pages have at most 200 rows, bodies have bounds, and depth has one", async () => {
   const { ask } = serverFor(db);
   for (const path of [
