@@ -9,11 +9,12 @@ const SECRETS_MAX = 2;
 
 const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest();
 
-/** The environment has them with commas. What is refused is never shown. */
-export function checkSecrets(
-  given: unknown = process.env["FAIRMILL_INTERNAL_SECRET"]?.split(",").map((one) => one.trim()),
-): { secretDigests: readonly Buffer[]; secret: string } {
-  const listed = typeof given === "string" ? [given] : given;
+/** One text has them with commas, as the environment does: that is often handed on as it is. What is refused is never shown. */
+export function checkSecrets(given: unknown = process.env["FAIRMILL_INTERNAL_SECRET"]): {
+  secretDigests: readonly Buffer[];
+  secret: string;
+} {
+  const listed = typeof given === "string" ? given.split(",").map((one) => one.trim()) : given;
   if (!Array.isArray(listed) || listed.length === 0 || listed.includes(""))
     throw new ConfigError(
       "secret",

@@ -53,7 +53,7 @@ export interface TickOptions<Used extends Use = Use> extends Pick<WorkerOptions<
 }
 
 export interface TickHandlerOptions<Used extends Use = Use> extends TickOptions<Used> {
-  /** What callers must know: 32 bytes or more, or two of them while one takes the other's place. Default FAIRMILL_INTERNAL_SECRET. */
+  /** What callers must know: 32 bytes or more; two, as a list or with a comma, while one takes the other's place. Default FAIRMILL_INTERNAL_SECRET. */
   readonly secret?: string | readonly string[];
   /** "done": answer when the tick is over. "early": answer 202 at once, for callers that do not wait. Default "done". */
   readonly respond?: "done" | "early";

@@ -67,6 +67,8 @@ describe("S7: without a good secret there is no handler", () => {
     ["an empty one", ""],
     ["an empty list", []],
     ["31 bytes", "a".repeat(31)],
+    ["white space", " ".repeat(40)],
+    ["a comma too many", `${SECRET},`],
     ["a short one beside a good one", [SECRET, "short"]],
     ["the same twice", [SECRET, SECRET]],
     ["three", [SECRET, OTHER_SECRET, `${SECRET} 3`]],
@@ -79,6 +81,14 @@ describe("S7: without a good secret there is no handler", () => {
     } catch (error) {
       expect(String((error as Error).message)).not.toMatch(/aaaa|short|first secret/);
     }
+  });
+
+  test("what the environment has may be handed on: two with a comma are two, and the pair is none", async () => {
+    const [fresh, old] = ["n".repeat(32), "o".repeat(32)];
+    const handler = make(`${fresh}, ${old}\n`)();
+    for (const secret of [fresh, old]) expect((await handler(call({ "x-internal-secret": secret }))).status).toBe(200);
+    expect((await handler(call({ "x-internal-secret": `${fresh}, ${old}` }))).status).toBe(401);
+    await handler.close();
   });
 
   test("the environment may name two", async () => {
