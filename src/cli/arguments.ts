@@ -14,7 +14,7 @@ import { UsageError } from "./failure.js";
 type Parser<T> = (text: string) => T;
 
 /** The same checks as in the library; only here the mistake is the command line's. */
-function asUsage<T>(check: () => T): T {
+export function asUsage<T>(check: () => T): T {
   try {
     return check();
   } catch (error) {

@@ -104,7 +104,10 @@ export async function run(argv: readonly string[]): Promise<ExitCode> {
       return 0;
     }
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
-    if (error instanceof CommanderError && error.code === "commander.help" && !out.json) {
+    if (error instanceof CommanderError && error.code === "commander.help") {
+      const [, unknown] = program.args;
+      if (unknown !== undefined) return reportFailure(unknownCommand(unknown), out, "fairmill --help");
+      if (out.json) return reportFailure(new UsageError("Which command? None was given."), out, helpLine(argv));
       program.outputHelp();
       return 0;
     }
@@ -204,6 +207,14 @@ function addGroup(program: Command, group: CommandGroup, out: Output, ended: End
 
 const verbsOf = ({ name, verbs }: CommandGroup) => verbs.map((verb) => `"fairmill ${name} ${verb.name}"`).join(", ");
 
+/** Of `fairmill help <word>`. */
+function unknownCommand(word: string): UsageError {
+  const shown = COMMANDS.filter((spec) => isGroup(spec) || spec.hidden !== true).map(({ name }) => name);
+  const nearest = shown.toSorted((a, b) => distance(a, word) - distance(b, word))[0]!;
+  const hint = distance(nearest, word) <= 2 ? ` (Did you mean ${nearest}?)` : ".";
+  return new UsageError(`Unknown command ${JSON.stringify(word)}${hint}`);
+}
+
 function unknownVerb(group: CommandGroup, word: string): UsageError {
   if (group.verbs.some(({ name }) => name === word))
     return new UsageError(`Write "${word}" right behind "fairmill ${group.name}", and options behind it.`);
@@ -231,7 +242,6 @@ function examplesOf(examples: CliCommand["examples"]): string {
 /** The parser's complaints, in our words where its own say nothing. */
 function asUsage(error: unknown): unknown {
   if (!(error instanceof CommanderError)) return error;
-  if (error.code === "commander.help") return new UsageError("Which command? None was given.");
   const text = error.message.replace(/^error: /, "").replace("\n", " ");
   return new UsageError(sentence(text));
 }

@@ -66,7 +66,11 @@ export const FLEET_CHECKS: readonly Check[] = [
       if (leases + jobs === 0) return [];
       const said = [
         ...(leases > 0 ? [`${leases} ${leases === 1 ? "worker is" : "workers are"} dead and not declared lost`] : []),
-        ...(jobs > 0 ? [`${jobs >= 1_000 ? "at least 1000" : jobs} scheduled jobs are overdue`] : []),
+        ...(jobs > 0
+          ? [
+              `${jobs >= 1_000 ? "at least 1000" : jobs} ${jobs === 1 ? "scheduled job is" : "scheduled jobs are"} overdue`,
+            ]
+          : []),
       ];
       return [
         {

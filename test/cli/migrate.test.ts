@@ -52,6 +52,16 @@ test("what was changed by hand is listed by --check, and put right by migrate", 
   expect((await cli(["migrate", "--check"], { env })).stdout).toMatch(/^Up to date/);
 });
 
+test("an empty database is told by its migrations and the number of its functions; --json names all", async () => {
+  const { env } = await changed("drop schema fairmill cascade");
+  const told = /^ {2}migrations\/0001_baseline\n(?: {2}migrations\/.*\n)* {2}functions: \d{3} \(named with --json\)\n/m;
+  expect((await cli(["migrate", "--check"], { env })).stdout).toMatch(told);
+  const { pending } = jsonOf(await cli(["migrate", "--check", "--json"], { env })) as { pending: string[] };
+  expect(pending).toContain("functions/listening_v1");
+  expect((await cli(["migrate"], { env })).stdout).toMatch(told);
+  expect((await cli(["migrate"], { env })).stdout).toMatch(/^Up to date/);
+});
+
 test("a table that was changed is an error that shows what it was", async () => {
   const { env } = await changed("drop index fairmill.job_unique");
   const { code, stderr } = await cli(["migrate", "--check"], { env });

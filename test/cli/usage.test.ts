@@ -31,6 +31,9 @@ test("the version is the package's", async () => {
 
 test.concurrent.each([
   [["jbos"], "Unknown command 'jbos' (Did you mean jobs?)", "fairmill --help"],
+  [["help", "jbos"], 'Unknown command "jbos" (Did you mean jobs?)', "fairmill --help"],
+  [["help", "something"], 'Unknown command "something".', "fairmill --help"],
+  [["serve", "--host", "0.0.0.0", "--database-url", "postgres://a@b/c"], "no sign-in", "fairmill serve --help"],
   [["jobs", "--quue", "x"], "Unknown option '--quue' (Did you mean --queue?)", "fairmill jobs --help"],
   [["job"], "Missing required argument 'id'", "fairmill job --help"],
   [["job", "17x"], '"17x" is not a job id', "fairmill job --help"],

@@ -65,7 +65,7 @@ export function workerFaults(patient: ReturnType<typeof patients>["patient"]): v
       only(
         "upkeep",
         "error",
-        "1 worker is dead and not declared lost, and 1 scheduled jobs are overdue.",
+        "1 worker is dead and not declared lost, and 1 scheduled job is overdue.",
         "fairmill.tick_upkeep_v1()",
       ),
     );

@@ -54,7 +54,17 @@ export const migrate = defineCommand<Options>({
 const waiting = ({ attempts, waitedMs, blocker }: MigrationWait) =>
   `Waiting for the tables, attempt ${attempts} after ${Math.round(waitedMs / 1000)} s${blocker ? `: ${blocker} uses them` : ""} …`;
 
-const linesOf = (pieces: readonly string[]) => pieces.map((piece) => `  ${piece}`).join("\n");
+/** More functions than that are told by their number: an empty database lacks all of them. */
+const NAMED_MAX = 20;
+
+function linesOf(pieces: readonly string[]): string {
+  const functions = pieces.filter((piece) => piece.startsWith("functions/"));
+  if (functions.length <= NAMED_MAX) return indented(pieces);
+  const others = pieces.filter((piece) => !functions.includes(piece));
+  return indented([...others, `functions: ${functions.length} (named with --json)`]);
+}
+
+const indented = (lines: readonly string[]) => lines.map((line) => `  ${line}`).join("\n");
 
 /** No database is needed to print, only its schema's name. */
 async function schemaAlone(options: GlobalOptions): Promise<string | undefined> {

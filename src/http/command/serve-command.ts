@@ -1,5 +1,5 @@
 // `fairmill serve`: the HTTP API and the dashboard, until a signal ends it.
-import { given, text, whole } from "../../cli/arguments.js";
+import { asUsage, given, text, whole } from "../../cli/arguments.js";
 import { defineCommand } from "../../cli/command.js";
 import { NOT_SHOWN } from "../../cli/payload.js";
 import { catchSignals } from "../../cli/signals.js";
@@ -41,7 +41,7 @@ FAIRMILL_INTERNAL_SECRET signs sessions and tokens for single jobs; with it and 
       import("../listen.js"),
     ]);
     const isGuarded = Boolean(process.env["FAIRMILL_DASHBOARD_AUTH"]);
-    refuseOpenDoor({ host, isGuarded });
+    asUsage(() => refuseOpenDoor({ host, isGuarded }));
     const settings = target.config?.settings ?? {};
     const { codec, offload, use, jobs = [], handlers = [], channels = [], redact } = settings;
     const { links, creditWorth } = settings.dashboard ?? {};
