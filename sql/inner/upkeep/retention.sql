@@ -4,11 +4,13 @@
 -- entries of caches, alerts that are over, and workers that are gone. Never waits long for a lock: what is locked now
 -- is removed by a later call. Where rules keep some jobs for another time, it also makes a step of theirs, and a day is
 -- dropped when no rule keeps a job of it (walk_history, is_day_over).
+--   waits_for  a transaction that has read the history and runs for longer is not waited for: no day is dropped then
 -- Locks: 4 worker, 7 ended job, 9 step, 10 message, 11 tree, 14 idempotency key, 16 enqueue meter, 17 key meter, 18
 -- unique key, 23 observation, 30 call record, 31 cache entry (of each those that are free).
 -- Plan expected: a probe of job's indexes for each old key and each gone worker. Asked by a subquery for one value,
 -- which cannot be turned into a join: planned while the table was empty, a join would read the whole queue.
-create or replace function fairmill.retention(history_keep interval default '30 days', rows_max integer default 5000)
+create or replace function fairmill.retention(history_keep interval default '30 days', rows_max integer default 5000,
+  waits_for interval default '10 seconds')
 returns integer
 language plpgsql security definer
 set lock_timeout = '500ms'
@@ -46,6 +48,15 @@ begin
       and (not v_ruled or fairmill.is_day_over(c.relname, to_date(right(c.relname, 8), 'YYYYMMDD') + 1))
     order by c.relname
   loop
+    -- Behind a session that waits for the lock of a drop every settle waits, too. That is worth it once or twice, and
+    -- not at each call for as long as a dump reads the history.
+    exit when exists (
+      select from pg_locks l
+      join pg_stat_activity a on a.pid = l.pid
+      where l.locktype = 'relation' and l.granted and l.pid <> pg_backend_pid()
+        and l.database = (select d.oid from pg_database d where d.datname = current_database())
+        and l.relation in ('fairmill.job_history'::regclass, format('fairmill.%I', v_name)::regclass)
+        and a.backend_type <> 'autovacuum worker' and a.xact_start < clock_timestamp() - waits_for);
     begin
       execute format('drop table fairmill.%I', v_name);
       v_removed := v_removed + 1;

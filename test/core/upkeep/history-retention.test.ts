@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database.js";
 import {
+  call,
   claimLanes,
   ended,
   endLease,
@@ -108,7 +109,7 @@ describe("retention", () => {
     const [reader, sweeper, settler] = [await open(), await open(), await open()];
     await reader.query("begin isolation level repeatable read");
     await reader.query("select count(*) from fairmill.job_history");
-    const sweeping = retain("30 days", sweeper);
+    const sweeping = call<number>(sweeper, "retention(waits_for => '1 day')");
     await waitUntilBlocked(db, sweeper);
     // The reader still reads: a settle that came behind the sweeper in the line waits until the sweeper gives up, no longer.
     for (const job of jobs) expect((await settle(settler, "w", [job], "done")).accepted).toBe(1);
@@ -116,6 +117,25 @@ describe("retention", () => {
     expect(await partitions()).toHaveLength(8);
     await reader.query("commit");
     expect(await retain("30 days")).toBe(3);
+  });
+
+  test("B10: a session that has read the history for longer is not waited for: no settle gets in line behind that", async () => {
+    await makeOld("2020-01-01");
+    const [reader, other, sweeper] = [await open(), await open(), await open()];
+    await reader.query("begin isolation level repeatable read");
+    await reader.query("select count(*) from fairmill.job_history");
+    // For this once it would wait for the lock for ever, and be cancelled.
+    await sweeper.query("begin");
+    await sweeper.query("alter function fairmill.retention set lock_timeout = 0");
+    await sweeper.query("set local statement_timeout = '20s'");
+    expect(await call<number>(sweeper, "retention(waits_for => '0')")).toBe(0);
+    await sweeper.query("rollback");
+    await reader.query("commit");
+    // A transaction that has not touched the history is in nobody's way, however old it is.
+    await other.query("begin");
+    await other.query("select pg_current_xact_id()");
+    expect(await call<number>(sweeper, "retention(waits_for => '0')")).toBe(1);
+    await other.query("commit");
   });
 
   test("B10: rows that another session holds are left for a later call, and the upkeep around it is not undone", async () => {
