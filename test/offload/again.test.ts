@@ -139,6 +139,32 @@ test("a bulk rerun gives each new job the file of the old one, which stays until
   expect(await files()).toEqual([]);
 });
 
+test("a file of two jobs stays until the later one was missed for long enough, too: a repetition of it may be under way", async () => {
+  const { id } = await client.enqueue(job, { text: LARGE });
+  await client.cancel(id);
+  const [again] = await db.query<{ id: string }>("select id::text as id from fairmill.rerun_v1($1)", [id]);
+  await db.query("delete from fairmill.job where id = $1", [again!.id]);
+  await db.query("delete from fairmill.job_history");
+  const check = async () => {
+    await db.query("update fairmill.content set check_at = now()");
+    return db.query<{ job: string; isLast: boolean }>(
+      `select job_id::text as job, is_last as "isLast" from fairmill.check_contents_v1('contents', 10, 600000)
+       where key is not null order by job_id`,
+    );
+  };
+  expect(await check()).toEqual([]);
+  const missedFor = (job: string, time: string) =>
+    db.query("update fairmill.content set gone_at = now() - $2::interval where job_id = $1", [job, time]);
+  await missedFor(id, "11 minutes");
+  await missedFor(again!.id, "1 minute");
+  expect(await check()).toEqual([{ job: id, isLast: false }]);
+  await missedFor(again!.id, "11 minutes");
+  expect(await check()).toEqual([
+    { job: id, isLast: true },
+    { job: again!.id, isLast: true },
+  ]);
+});
+
 test("where the payload is a reference, an error of a kind with secrets is not shown to people, because one may be in it", async () => {
   const secret = defineJob<{ token: string }>({ kind: "secret", redact: ["token"], retry: { attempts: 1 } });
   await work([

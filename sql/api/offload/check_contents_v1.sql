@@ -2,9 +2,10 @@
 -- after an eighth of its file's age, at least a minute and at most a day.
 --   keep_ms  a file stays for this time after its job was first missed: a transaction that repeats the job may still be
 --            open
--- Result: files whose time has come. is_last: no job that is there has the file: remove it, then call
--- forget_contents_v1. A call that does not is no harm: the same files come again after ten minutes. looked: how many
--- rows were looked at, in each row of the result, and in one of its own where there is nothing to remove.
+-- Result: files whose time has come. is_last: no job that is there has the file, and none was missed too lately:
+-- remove it, then call forget_contents_v1. A call that does not is no harm: the same files come again after ten
+-- minutes. looked: how many rows were looked at, in each row of the result, and in one of its own where there is
+-- nothing to remove.
 -- Locks: 35 content (those that are free).
 -- Plan expected: content_due; jobs by their ids.
 create or replace function fairmill.check_contents_v1(storage text, rows_max integer default 500,
@@ -41,7 +42,8 @@ begin
     select g.gone ->> 0, (g.gone ->> 1)::bigint, not exists (
         select from fairmill.content c
         where c.storage = check_contents_v1.storage and c.key = g.gone ->> 0
-          and c.job_id <> (g.gone ->> 1)::bigint and c.gone_at is null),
+          and c.job_id <> (g.gone ->> 1)::bigint
+          and coalesce(c.gone_at > now() - keep_ms * interval '1 millisecond', true)),
       v_looked
     from jsonb_array_elements(v_gone) as g (gone);
   if v_gone is null then
