@@ -6,7 +6,7 @@ import { PLANTS } from "../verify/plants.js";
 import { freshDatabase, useDatabase } from "./database.js";
 import { installEmptying } from "./empty-tables.js";
 import { openPool } from "./open-pool.js";
-import { checkQuiet } from "./quiet.js";
+import { checkQuiet, endTransactions } from "./quiet.js";
 
 describe("between tests", () => {
   let fresh: Awaited<ReturnType<typeof freshDatabase>>;
@@ -48,6 +48,45 @@ describe("between tests", () => {
     await ended;
     await checkQuiet(pool);
   });
+});
+
+describe("a test that fails in a transaction", () => {
+  const db = useDatabase();
+  // Its fault is what is tested: afterwards the hooks look at the database, which it has locked.
+  test.fails("leaves it open, and the connection with its pool", async () => {
+    const tx = await db.pool.connect();
+    await tx.query("begin");
+    await db.query("select public.empty_tables()");
+    await tx.query("lock table fairmill.job in access exclusive mode");
+    throw new Error("the fault");
+  });
+  test("does not hold the next one up", async () => {
+    expect(await db.query("select id from fairmill.job")).toEqual([]);
+  });
+});
+
+test("what a failed test left open ends in its own databases alone, and what is under way goes on", async () => {
+  const [own, other] = await Promise.all([freshDatabase(), freshDatabase()]);
+  const open = async ({ url }: { url: string }) => {
+    const client = new pg.Client(url);
+    const broke = new Promise((resolve) => client.on("error", resolve));
+    await client.connect();
+    return { client, broke };
+  };
+  const [left, busy, foreign, admin] = await Promise.all([own, own, other, other].map(open));
+  try {
+    for (const { client } of [left!, busy!, foreign!]) await client.query("begin");
+    const working = busy!.client.query("select pg_advisory_lock(1)");
+    await working;
+    await busy!.client.query("commit");
+    await endTransactions(admin!.client, new URL(own.url).pathname.slice(1));
+    await left!.broke;
+    expect((await foreign!.client.query("select 1 as one")).rows).toEqual([{ one: 1 }]);
+    expect((await busy!.client.query("select 1 as one")).rows).toEqual([{ one: 1 }]);
+  } finally {
+    await Promise.all([left, busy, foreign, admin].map((session) => session!.client.end()));
+    await Promise.all([own.drop(), other.drop()]);
+  }
 });
 
 describe("two tests of a file", () => {

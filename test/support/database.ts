@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, inject } from "vitest";
 import { databaseAt, TEMPLATE } from "./global-setup.js";
 import { endLeftovers } from "./leftovers.js";
 import { openPool } from "./open-pool.js";
-import { checkQuiet } from "./quiet.js";
+import { checkQuiet, endTransactions } from "./quiet.js";
 
 export interface TestDatabase {
   readonly url: string;
@@ -15,12 +15,15 @@ export interface TestDatabase {
   query<Row extends pg.QueryResultRow = pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>;
 }
 
+/** How the names of this process' databases begin. */
+const OWN = `test_${process.pid}_`;
+
 /** A database of the test's own, cloned from the template (or empty). */
 export async function freshDatabase(
   options: { empty?: boolean } = {},
 ): Promise<{ url: string; drop(): Promise<void> }> {
   const serverUrl = inject("serverUrl");
-  const name = `test_${process.pid}_${randomBytes(4).toString("hex")}`;
+  const name = `${OWN}${randomBytes(4).toString("hex")}`;
   await asAdmin(serverUrl, async (admin) => {
     await admin.query(`create database ${name} template ${options.empty ? "template0" : TEMPLATE}`);
   });
@@ -52,12 +55,16 @@ export function useDatabase(): TestDatabase {
   beforeEach(async () => {
     await pool.query("select public.empty_tables()");
   });
-  afterEach(async () => {
+  afterEach(async ({ task }) => {
+    if (task.result?.state === "fail") await asAdmin(inject("serverUrl"), (admin) => endTransactions(admin, OWN));
     await endLeftovers();
     await checkQuiet(pool);
   });
   afterAll(async () => {
-    await pool.end();
+    const isComplete = pool.idleCount === pool.totalCount;
+    const ended = pool.end();
+    // For a connection that a failed test has not given back the pool would wait for ever.
+    if (isComplete) await ended;
     await fresh.drop();
   });
   return {

@@ -1,4 +1,5 @@
-// What is asked after each test, in one round trip: whether the invariants hold, and whether a connection was left open.
+// What is asked after each test, in one round trip: whether the invariants hold, and whether a connection was left open. And what is done first where a
+// test has failed: its transactions end.
 import type pg from "pg";
 import { type Broken, throwBroken } from "./invariants.js";
 
@@ -24,4 +25,16 @@ export async function checkQuiet(db: Pick<pg.Pool, "query">): Promise<void> {
     );
     throw new Error(`Connections were left open: ${rows.flatMap(({ ids }) => ids).join("; ")}`);
   }
+}
+
+/**
+ * A test that fails in the middle of a transaction leaves it open: with its locks the next test would wait for ever, and so would, in all databases of the
+ * cluster, whoever waits until older transactions have ended.
+ */
+export async function endTransactions(admin: Pick<pg.Client, "query">, databases: string): Promise<void> {
+  await admin.query(
+    `select pg_terminate_backend(a.pid) from pg_stat_activity a
+     where starts_with(a.datname, $1) and a.pid <> pg_backend_pid() and a.state like 'idle in transaction%'`,
+    [databases],
+  );
 }
