@@ -3,10 +3,11 @@ import pg from "pg";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { call, claim, enqueue, register } from "../support/sql/calls.js";
-import { openSession } from "../support/sql/sessions.js";
+import { openSession, useSessions, waitUntilBlocked } from "../support/sql/sessions.js";
 import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
+const open = useSessions(db);
 
 interface Says {
   readonly [id: string]: { readonly spent?: { readonly spent: number }; readonly soft?: true };
@@ -111,6 +112,17 @@ test("a budget that is set in the middle of its period has counted what went bef
   expect(await stands()).toEqual([0.2, "within"]);
   await expect(budget("'day', hard => 1, time_zone => 'Mars'")).rejects.toMatchObject({ code: "FM001" });
   await expect(budget("'week', hard => 1")).rejects.toMatchObject({ code: "FM001" });
+});
+
+test("a charge that is under way when its budget is set counts in what the budget begins with", async () => {
+  const [charging, setting] = [await open(), await open()];
+  await charging.query("begin");
+  await charge([newCall(0.4)], [], charging);
+  const set = setting.query("select fairmill.set_budget_v1('acme', 'month', hard => 1)");
+  await waitUntilBlocked(db, setting);
+  await charging.query("commit");
+  await set;
+  expect(await stands()).toEqual([0.4, "within"]);
 });
 
 test("jobs that need a provider are refused while the budget is spent, and those that wait say why and are not claimed", async () => {

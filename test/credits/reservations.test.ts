@@ -46,6 +46,17 @@ describe("each end of a job ends its hold, once", () => {
     expect(await movementsOf(db, id)).toEqual(["reservation 3", end]);
   });
 
+  test("a reservation that has its end keeps it, and the settle does not fail for it", async () => {
+    await grant(db, "ann", 10);
+    const id = await enqueueOnePaid();
+    await register(db, "w");
+    const jobs = await claim(db, "w");
+    await db.query("select fairmill.end_reservations(array_agg(reservation), '{dead}') from fairmill.job");
+    expect(await settle(db, "w", jobs, "dead", [{ error: { message: "no" } }])).toMatchObject({ accepted: 1 });
+    expect(await movementsOf(db, id)).toEqual(["reservation 3", "release 3"]);
+    expect(await balanceOf(db, "ann")).toEqual([10, 0]);
+  });
+
   test.each<VerdictName>(["retry", "snooze", "release"])(
     "a job that is settled as %s keeps its hold",
     async (verdict) => {

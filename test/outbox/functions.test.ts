@@ -60,6 +60,24 @@ describe("publish", () => {
     expect(await next).toMatchObject([{ created: true }]);
   });
 
+  test("C7: a known key that is removed while the call waits for another one is free, and the message is stored", async () => {
+    const [old] = await publish(db, [{}]);
+    const { job_id: job } = await messageOf(db, old!.id!);
+    await db.query("select fairmill.cancel_v1($1)", [job]);
+    const [one, two] = [await open(), await open()];
+    await one.query("begin");
+    const [mine] = await publish(one, [{ idempotency_key: "b" }]);
+    const waiting = publish(two, [{}, { idempotency_key: "b" }]);
+    await waitUntilBlocked(db, two);
+    await db.query("delete from fairmill.outbox where id = $1", [old!.id]);
+    await one.query("commit");
+    expect(await waiting).toMatchObject([
+      { id: expect.any(String), created: true },
+      { id: mine!.id, created: false },
+    ]);
+    expect(await statusesOf(db)).toEqual(["pending", "pending"]);
+  });
+
   test("C7: the check for duplicates finds a message that was taken twice, and no other", async () => {
     const [first, second] = await publish(db, [{}, { tenant: "acme" }]);
     const taken = (bodies: string[]) => new Map([["mail", new Map([["a", { bodies }]])]]);

@@ -181,6 +181,17 @@ test("nothing of the tenant is left in any table, the other tenant keeps everyth
   expect(await client.tenants.erase("acme")).toMatchObject({ state: "done", counts: { job: 1, job_history: 1 } });
 });
 
+test("of two that step an erasure at once the second is told busy and does nothing", async () => {
+  const id = await call<string>(db, "start_erasure_v1('acme', 'ann')");
+  const [one, two] = [await openSession(), await openSession()];
+  await one.query("begin");
+  expect(await one.query("select state from fairmill.step_erasure_v1($1)", [id])).toEqual([{ state: "running" }]);
+  await two.query("set statement_timeout = '20s'");
+  expect(await two.query("select state from fairmill.step_erasure_v1($1)", [id])).toEqual([{ state: "busy" }]);
+  await one.query("commit");
+  expect(await two.query("select state from fairmill.step_erasure_v1($1)", [id])).toEqual([{ state: "running" }]);
+});
+
 test("a job that runs is told to stop, and fenced off when it does not: what its worker still says is refused", async () => {
   let release = () => {};
   const held = new Promise<void>((resolve) => {

@@ -3,6 +3,7 @@ import type pg from "pg";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database.js";
 import { claimLanes, enqueue, enqueueOne, fill, rescanNo, settle } from "../../support/sql/calls.js";
+import { openSession } from "../../support/sql/sessions.js";
 
 const db = useDatabase();
 
@@ -55,6 +56,32 @@ describe("news", () => {
     expect(tailOf(await news(from, 29))).toMatchObject({ id: last, looked_to: String(Number(last) - 1) });
     expect(tailOf(await news(from, 30))).toMatchObject({ id: last, looked_to: last });
   });
+
+  test.each([
+    ["enqueue_one_v1", "select fairmill.enqueue_one_v1('work', '{}')"],
+    ["enqueue_payloads_v1", "select * from fairmill.enqueue_payloads_v1('[{}]', '{\"kind\": \"work\"}')"],
+    ["enqueue_many_v1", 'select * from fairmill.enqueue_many_v1(\'[{"kind": "work"}]\')'],
+  ])(
+    "%s takes a transaction id before the id of a job: otherwise its window would be closed too early",
+    async (_, statement) => {
+      const session = await openSession(db.url);
+      try {
+        await session.query(`create function pg_temp.look() returns trigger language plpgsql as $$ begin
+        raise notice '% has a transaction: %', new.kind, pg_current_xact_id_if_assigned() is not null; return new; end $$`);
+        // It fires when the row has its id.
+        await session.query(
+          "create trigger look before insert on fairmill.job for each row execute function pg_temp.look()",
+        );
+        // Every 32nd id takes one by itself.
+        await session.query("select nextval('fairmill.job_id_seq')");
+        await session.query(statement);
+        expect(session.notices).toEqual(["work has a transaction: t"]);
+      } finally {
+        await session.query("drop trigger if exists look on fairmill.job");
+        await session.close();
+      }
+    },
+  );
 
   test("a job that was committed a moment after a look is found by the next one, though a third transaction runs on", async () => {
     const third = await db.pool.connect();

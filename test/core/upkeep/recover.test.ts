@@ -115,6 +115,18 @@ describe("a dead worker's jobs", () => {
     expect(left.map(({ worker }) => worker)).toEqual(["w1", "w11", "w3", "w5", "w7", "w9"]);
   });
 
+  test("one that it had given back, and that a living worker runs now, is left alone", async () => {
+    const [job] = await held("w");
+    await settle(db, "w", [job!], "release");
+    await register(db, "other");
+    const [again] = await claimLanes(db, "other", [{ tenant: "default" }], 1);
+    expect(again!.id).toBe(job!.id);
+    await endLease(db, "w");
+    expect(await recover(db)).toEqual({ recovered: 0, ended: 0 });
+    expect(await live(db, job!.id)).toMatchObject({ state: "running", worker: "other", crashes: 0 });
+    expect(await settle(db, "other", [again!], "done")).toMatchObject({ accepted: 1 });
+  });
+
   test("I5: nothing is left running without a living worker", async () => {
     await held("w", 3);
     await endLease(db, "w");
