@@ -57,9 +57,11 @@ async function lookAtSchema(db: Database): Promise<{ isThere: boolean; found: Fo
   try {
     const pending = await pendingMigrations(db);
     if (pending.length === 0) return { isThere: true, found: [] };
-    const what = `The schema "${db.schema}" lacks, or has otherwise: ${pending.slice(0, 5).join(", ")}${pending.length > 5 ? ` and ${pending.length - 5} more` : ""}.`;
     const isThere = !pending.some((name) => name.startsWith("migrations/"));
-    return { isThere, found: [{ level: "error", what, why, fix: "fairmill migrate" }] };
+    return {
+      isThere,
+      found: [{ level: "error", what: whatIsPending(db.schema, pending), why, fix: "fairmill migrate" }],
+    };
   } catch (error) {
     const { code, message } = error as { code?: unknown; message: string };
     if (code !== "FAIRMILL_SCHEMA_DRIFTED" && code !== "FAIRMILL_SCHEMA_NEWER" && code !== "FAIRMILL_MIGRATION_CHANGED")
@@ -73,6 +75,13 @@ async function lookAtSchema(db: Database): Promise<{ isThere: boolean; found: Fo
       found: [{ level: "error", what: message, why, fix }],
     };
   }
+}
+
+/** Without its first migration there is nothing of it yet: its hundreds of objects say no more. */
+function whatIsPending(schema: string, pending: readonly string[]): string {
+  if (pending.some((name) => name.startsWith("migrations/0001_"))) return `The schema "${schema}" is not made yet.`;
+  const more = pending.length > 5 ? ` and ${pending.length - 5} more` : "";
+  return `The schema "${schema}" lacks, or has otherwise: ${pending.slice(0, 5).join(", ")}${more}.`;
 }
 
 async function lookSafely(check: Check, patient: Patient): Promise<readonly Found[]> {

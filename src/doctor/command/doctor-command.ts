@@ -70,6 +70,9 @@ function textOf(findings: readonly Finding[]): string {
       "\n",
     ),
   );
-  const count = (level: string) => findings.filter((finding) => finding.level === level).length;
-  return `${blocks.join("\n\n")}\n\n${count("error")} errors, ${count("warning")} warnings, ${count("note")} notes.`;
+  const count = (level: string) => {
+    const found = findings.filter((finding) => finding.level === level).length;
+    return `${found} ${level}${found === 1 ? "" : "s"}`;
+  };
+  return `${blocks.join("\n\n")}\n\n${count("error")}, ${count("warning")}, ${count("note")}.`;
 }
