@@ -57,3 +57,11 @@ export function readSettings(environment: Environment = process.env): Settings {
     packChat: Number(read("PACK_CHAT")),
   };
 }
+
+/** Where the webhook listens on this machine; 0: any free port. */
+export function readWebhookPort(environment: Environment = process.env): number {
+  const given = environment["WEBHOOK_PORT"] || "0";
+  const port = Number(given);
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw new Error(`WEBHOOK_PORT is ${given}: it is a number up to 65535, or left out.`);
+}

@@ -33,7 +33,7 @@ export async function startWebhookServer(bot: Bot, secretToken: string, port = 0
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) =>
-      reject(error.code === "EADDRINUSE" ? new Error(portTaken(port), { cause: error }) : error),
+      reject(new Error(`${whyNoPort(port, error)} Choose another one: WEBHOOK_PORT.`, { cause: error })),
     );
     server.listen(port, "127.0.0.1", resolve);
   });
@@ -46,8 +46,11 @@ export async function startWebhookServer(bot: Bot, secretToken: string, port = 0
   };
 }
 
-const portTaken = (port: number): string =>
-  `Port ${port} of this machine is taken by another process. Choose another one: WEBHOOK_PORT.`;
+function whyNoPort(port: number, { code, message }: NodeJS.ErrnoException): string {
+  if (code === "EADDRINUSE") return `Port ${port} of this machine is taken by another process.`;
+  if (code === "EACCES") return `Port ${port} of this machine is not for this user.`;
+  return `Port ${port} of this machine cannot be opened: ${message}.`;
+}
 
 const TELL_MS = 5_000;
 

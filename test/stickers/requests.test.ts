@@ -3,6 +3,7 @@ import sharp from "sharp";
 import { expect, test } from "vitest";
 import { createBot } from "../../examples/stickers/bot.js";
 import { createGallery } from "../../examples/stickers/run/gallery.js";
+import { readWebhookPort } from "../../examples/stickers/settings.js";
 import { userPaid, userSays } from "../../examples/stickers/simulators/updates.js";
 import { startWebhookServer } from "../../examples/stickers/webhook-server.js";
 import { useDatabase } from "../support/database.js";
@@ -67,6 +68,12 @@ test("a webhook whose port is taken says so, and what to set", async () => {
   const port = Number(new URL(bot.webhook.url).port);
   const again = startWebhookServer(createBot(bot.parts, bot.parts.settings.telegram), "secret", port);
   await expect(again).rejects.toThrow(`Port ${port} of this machine is taken by another process. Choose another one:`);
+});
+
+test("a port that is none is refused by the name of its setting", () => {
+  expect([{}, { WEBHOOK_PORT: "" }, { WEBHOOK_PORT: "8080" }].map(readWebhookPort)).toEqual([0, 0, 8080]);
+  for (const given of ["abc", "-1", "70000", "80.5"])
+    expect(() => readWebhookPort({ WEBHOOK_PORT: given })).toThrow(`WEBHOOK_PORT is ${given}: it is a number up to`);
 });
 
 test("an update that Telegram brings twice makes one job, and one with a wrong secret none", async () => {

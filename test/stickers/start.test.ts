@@ -5,10 +5,12 @@ import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { listenForKeys } from "../../examples/stickers/run/keys.js";
 import { breakerNews, breakersOf } from "../../examples/stickers/run/news.js";
+import { SyntheticUsers } from "../../examples/stickers/run/synthetic-users.js";
 import { View } from "../../examples/stickers/run/view.js";
 import { repo } from "../cli/cli.js";
 import { clone, npmStart } from "../cli/clone.js";
 import { freshDatabase, useDatabase } from "../support/database.js";
+import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
 const schemas = async () =>
@@ -141,4 +143,28 @@ test("a breaker is told when it opens and when it closes, and not each time that
     ]);
   expect(breakerNews(models("closed", "closed"), models("open", "closed"))[0]).toContain("gemini-second draws");
   expect(breakerNews(models("open", "closed"), models("open", "open"))[0]).toContain("hold no worker");
+});
+
+test("users of the next run are none of the last one, however many joined that", async () => {
+  const joined = async (startedAt: number, count: number) => {
+    const chats = new Set<number>();
+    const over = new AbortController();
+    const telegram = {
+      onMessage: () => {},
+      userWrites: async (update: object) => {
+        chats.add((update as { message: { chat: { id: number } } }).message.chat.id);
+        return 200;
+      },
+    };
+    const users = new SyntheticUsers(telegram, startedAt, over.signal, () => {});
+    users.add("memes", count, "noisy", 1);
+    await waitUntil("all of them have joined", async () => chats.size === count);
+    over.abort();
+    await users.gone();
+    return chats;
+  };
+  const startedAt = Date.parse("2026-11-19T20:00:00Z");
+  const first = await joined(startedAt, 1_000);
+  const second = await joined(startedAt + 60_000, 10);
+  expect([...second].filter((chat) => first.has(chat))).toEqual([]);
 });

@@ -57,7 +57,7 @@ export function keysOf({ parts, simulation, workers, users, view, quit }: Contro
     u: () => {
       users?.add("visitors", 1_000, "calm", 1);
       view.say(
-        "a thousand users join visitors and ask once: they wait in a lane of their own, and the others wait hardly longer",
+        "a thousand users join visitors and ask once: they wait in a lane of their own; the others go on, and those who have paid go first",
       );
     },
     m: () => {

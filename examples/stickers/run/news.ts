@@ -1,11 +1,12 @@
 // What becomes of things in the background, said on the screen as it happens: breakers that open and close, and packs that are ready.
 import { relative } from "node:path";
-import type { ProviderState } from "fairmill/observe";
+import type { ProviderState, QueueOverview } from "fairmill/observe";
 import { makeSticker } from "../jobs.js";
 import { sendPack } from "../packs.js";
 import type { Parts } from "../parts.js";
 import { gemini, pixian, secondModel } from "../providers.js";
 import type { TelegramSimulator } from "../simulators/telegram.js";
+import { counted } from "./tally.js";
 import type { View } from "./view.js";
 
 /** What goes on while a provider is left alone. */
@@ -15,7 +16,7 @@ function meanwhile(name: string, now: Breakers): string {
   return drawing ? `${drawing} draws` : "requests wait in the queue and hold no worker";
 }
 
-type Breakers = ReadonlyMap<string, ProviderState["breaker"]>;
+export type Breakers = ReadonlyMap<string, ProviderState["breaker"]>;
 export const breakersOf = (providers: readonly Pick<ProviderState, "name" | "breaker">[]): Breakers =>
   new Map(providers.map(({ name, breaker }) => [name, breaker]));
 const isClosed = (name: string, breakers: Breakers): boolean => (breakers.get(name) ?? "closed") === "closed";
@@ -33,6 +34,17 @@ export function breakerNews(before: Breakers, now: Breakers): string[] {
 
 export const doesNobodyDraw = (now: Breakers): boolean =>
   [gemini, secondModel].every(({ name }) => !isClosed(name, now));
+
+export const waitingIn = (queue: QueueOverview | undefined): number =>
+  queue ? queue.ready.count + queue.blocked.count + queue.scheduled.count : 0;
+
+/** Asked before the first user of this run writes; undefined: nothing waits. */
+export async function leftByLastRun({ client }: Parts): Promise<string | undefined> {
+  const left = waitingIn(await client.queues.get(makeSticker.queue));
+  return left === 0
+    ? undefined
+    : `${counted(left, "request")} of the last run still ${left === 1 ? "waits" : "wait"}: nothing stored is lost by a stop, and the stickers appear on the page`;
+}
 
 /** What Fairmill says about the request that waits the longest; undefined: none waits. */
 export async function whyOneWaits({ client }: Parts): Promise<string | undefined> {

@@ -1,14 +1,14 @@
 // `npm start`: the bot with everything around it. Simulators for the services without keys, a supervisor with two worker processes, synthetic users of three
 // communities, and keys to break it with.
-import { setMaxListeners } from "node:events";
 import { existsSync } from "node:fs";
 import { relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createBot } from "../bot.js";
+import { makeSticker } from "../jobs.js";
 import { limitPacks, PACK_SCHEDULE, schedulePacks } from "../packs.js";
 import { createParts, type Parts } from "../parts.js";
-import { readSettings } from "../settings.js";
+import { readSettings, readWebhookPort } from "../settings.js";
 import { startUpdatesAt } from "../simulators/updates.js";
 import { scheduleSweep } from "../sweep-files.js";
 import { limitTelegram } from "../telegram-channel.js";
@@ -19,7 +19,16 @@ import { describeFirstSticker } from "./first-sticker.js";
 import { GALLERY } from "./gallery.js";
 import { guestSchemas } from "./guest-schemas.js";
 import { listenForKeys } from "./keys.js";
-import { breakerNews, breakersOf, doesNobodyDraw, tellPacks, whyOneWaits } from "./news.js";
+import {
+  type Breakers,
+  breakerNews,
+  breakersOf,
+  doesNobodyDraw,
+  leftByLastRun,
+  tellPacks,
+  waitingIn,
+  whyOneWaits,
+} from "./news.js";
 import { type Simulation, startSimulation } from "./simulation.js";
 import { SyntheticUsers } from "./synthetic-users.js";
 import { counted, describeArrival, printSummary, Tally } from "./tally.js";
@@ -40,8 +49,6 @@ export async function run({ databaseUrl, isOurs }: Where, stop: AbortSignal, sti
   if (existsSync(ENV_FILE)) process.loadEnvFile(ENV_FILE);
   const over = new AbortController();
   const signal = AbortSignal.any([stop, over.signal]);
-  // Every synthetic user listens to it.
-  setMaxListeners(0, signal);
   const view = new View();
   const guest = isOurs ? undefined : await guestSchemas(databaseUrl);
   const simulation = await startSimulation(process.env);
@@ -65,10 +72,12 @@ export async function run({ databaseUrl, isOurs }: Where, stop: AbortSignal, sti
     dashboard = await startDashboard(parts);
     if (!signal.aborted) view.print(greeting(parts, simulation, dashboard.url, view.isTerminal));
     if (simulation.telegram) {
+      const left = await leftByLastRun(parts);
+      if (left) view.say(left);
       // Above the numbers of earlier runs in this database, so that no update counts as repeated.
-      const first = Math.floor(Date.now() / 1_000);
-      startUpdatesAt(first * 1_000);
-      users = new SyntheticUsers(simulation.telegram, first, signal, (arrival) => {
+      const startedAt = Date.now();
+      startUpdatesAt(startedAt);
+      users = new SyntheticUsers(simulation.telegram, startedAt, signal, (arrival) => {
         view.say(describeArrival(arrival));
         const count = tally.count(arrival);
         if (count === 1 && arrival.message.sticker)
@@ -136,7 +145,7 @@ async function prepare(parts: Parts, simulation: Simulation): Promise<void> {
 /** The real Telegram is told the public address; the simulated one reaches this machine. */
 async function openWebhook(parts: Parts, { telegram }: Simulation) {
   const { secret } = parts.settings.telegram;
-  const port = Number(process.env["WEBHOOK_PORT"] ?? 0);
+  const port = readWebhookPort();
   const publicUrl = process.env["PUBLIC_URL"];
   if (!telegram && !publicUrl)
     throw new Error("TELEGRAM_TOKEN is set: set PUBLIC_URL, too, so that Telegram finds the bot.");
@@ -148,27 +157,28 @@ async function openWebhook(parts: Parts, { telegram }: Simulation) {
 
 async function watch(parts: Parts, tally: Tally, view: View, signal: AbortSignal): Promise<void> {
   const { client } = parts;
-  let breakers = breakersOf([]);
+  let before: Breakers | undefined;
   let isToldWhy = false;
   while (!signal.aborted) {
-    const { ready, running, blocked, scheduled } = (await client.queues.get("stickers")) ?? {};
+    const queue = await client.queues.get(makeSticker.queue);
     const providers = await client.providers.list();
-    const before = breakers;
-    breakers = breakersOf(providers);
-    for (const text of breakerNews(before, breakers)) view.say(text);
+    const breakers = breakersOf(providers);
+    // What an earlier run left open is no news.
+    for (const text of breakerNews(before ?? breakers, breakers)) view.say(text);
+    before = breakers;
     const why: string | undefined = doesNobodyDraw(breakers) && !isToldWhy ? await whyOneWaits(parts) : undefined;
     if (why) view.say(why);
     isToldWhy = doesNobodyDraw(breakers) && (isToldWhy || why !== undefined);
-    const waiting = (ready?.count ?? 0) + (blocked?.count ?? 0) + (scheduled?.count ?? 0);
+    const drawn = queue?.running.count ?? 0;
     // Behind its time, an open breaker waits for a call that finds out.
     const closed = providers.filter(({ closed }) => closed && !(closed.until && closed.until < new Date()));
     view.show(
-      tally.stickers === 0 && !running?.count
+      tally.stickers === 0 && drawn === 0
         ? "  the workers are starting; the first sticker comes in some seconds …"
         : [
             `  ${counted(tally.stickers, "sticker")}`,
-            `${running?.count ?? 0} being drawn`,
-            `${waiting} waiting`,
+            `${drawn} being drawn`,
+            `${waitingIn(queue)} waiting`,
             ...(closed.length > 0 ? [`closed: ${closed.map(({ name }) => name).join(", ")}`] : []),
             ...(tally.apologies > 0 ? [`${counted(tally.apologies, "credit")} given back`] : []),
           ].join("  "),

@@ -1,5 +1,6 @@
 // Users who are not there: they join a community, ask for stickers, wait for the answer, look at it for a while, and buy credits when they
 // have none left. A noisy user does not look: the next request follows at once.
+import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { MOODS } from "../moods.js";
 import type { ChatMessage, TelegramSimulator } from "../simulators/telegram.js";
@@ -7,7 +8,10 @@ import { type Update, userPaid, userSays } from "../simulators/updates.js";
 
 const CREATURES = ["cat", "bear", "bunny", "fox", "frog", "ghost"] as const;
 const SCENES = ["with a hat", "in the rain", "on a bicycle", "at work", "with cake", "on Monday"] as const;
-const LOOKS_MS = { calm: { least: 3_000, most: 9_000 }, noisy: { least: 0, most: 300 } } as const;
+/** A calm user stays below five requests a minute; a noisy one is soon told so. */
+const LOOKS_MS = { calm: { least: 9_000, most: 15_000 }, noisy: { least: 0, most: 300 } } as const;
+/** From the welcome to the first words. */
+const THINKS_MS = { calm: { least: 500, most: 4_000 }, noisy: { least: 0, most: 300 } } as const;
 /** Then the user asks again, whatever became of the request. */
 const PATIENCE_MS = 60_000;
 
@@ -20,7 +24,7 @@ export interface Arrival {
 }
 
 export class SyntheticUsers {
-  readonly #telegram: TelegramSimulator;
+  readonly #telegram: Pick<TelegramSimulator, "userWrites">;
   readonly #signal: AbortSignal;
   readonly #onArrival: (arrival: Arrival) => void;
   /** By chat: who waits for an answer. */
@@ -28,16 +32,21 @@ export class SyntheticUsers {
   readonly #lives: Promise<void>[] = [];
   #lastUser: number;
 
-  /** `firstUser`: the users of an earlier run keep their accounts; these are new ones. */
+  /**
+   * `startedAt`, in milliseconds: users of an earlier run keep their accounts and communities, and these must be none of them. So a number is the
+   * time of the start and counts from there, and no run adds a thousand users in each second of its life.
+   */
   constructor(
-    telegram: TelegramSimulator,
-    firstUser: number,
+    telegram: Pick<TelegramSimulator, "userWrites" | "onMessage">,
+    startedAt: number,
     signal: AbortSignal,
     onArrival: (arrival: Arrival) => void,
   ) {
     this.#telegram = telegram;
-    this.#lastUser = firstUser;
+    this.#lastUser = startedAt;
     this.#signal = signal;
+    // Every user listens to it.
+    setMaxListeners(0, signal);
     this.#onArrival = onArrival;
     telegram.onMessage = (chat, message) => this.#waiting.get(chat)?.(message);
   }
@@ -57,7 +66,8 @@ export class SyntheticUsers {
     await this.#pause(0, mood === "noisy" ? 500 : 2_000);
     await this.#write(user, userSays(user, `/start ${community}`));
     for (let n = 0; n < requests; n++) {
-      await this.#pause(LOOKS_MS[mood].least, LOOKS_MS[mood].most);
+      const { least, most } = (n === 0 ? THINKS_MS : LOOKS_MS)[mood];
+      await this.#pause(least, most);
       const words = `${pick(MOODS)} ${pick(CREATURES)} ${pick(SCENES)}`;
       const answer = await this.#ask(community, user, words);
       if (answer?.text?.includes("no stickers left")) await this.#write(user, userPaid(user));
