@@ -42,6 +42,8 @@ export const ACTS: Readonly<Record<string, (words: Words) => Action | undefined>
     detail: { amount },
   }),
   "credits refund": on("job", "refund"),
+  "budgets set": ({ args: [tenant] }) => ({ action: "budget.set", subject: `tenant ${tenant}` }),
+  "budgets remove": ({ args: [tenant] }) => ({ action: "budget.remove", subject: `tenant ${tenant}` }),
   "providers close": on("provider", "close"),
   "providers open": on("provider", "open"),
   "providers reset": on("provider", "reset"),

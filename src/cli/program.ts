@@ -6,6 +6,7 @@ import { distance } from "../base/settings.js";
 import { VERSION } from "../base/version.js";
 import { batches } from "../batches/command/batches-command.js";
 import { flows } from "../batches/command/flows-command.js";
+import { budgets } from "../budgets/command/budgets-command.js";
 import { bulk } from "../bulk/command/bulk-command.js";
 import { credits } from "../credits/command/credits-command.js";
 import { doctor } from "../doctor/command/doctor-command.js";
@@ -74,6 +75,7 @@ const COMMANDS: readonly (CliCommand | CommandGroup)[] = [
   limits,
   kinds,
   credits,
+  budgets,
   providers,
   outbox,
   schedules,
