@@ -66,6 +66,7 @@ export class Desk {
   #speaking: Promise<void> | undefined;
   #speaksAgain = false;
   #hasSpoken = false;
+  #hasLeft = false;
   #figuresAtMs: number;
   #forgetTimer: (() => void) | undefined;
 
@@ -89,6 +90,7 @@ export class Desk {
   take(isOver: () => boolean): Promise<Grant | ClosedProvider | undefined> {
     const { closed } = this;
     if (closed !== undefined) return Promise.resolve(closed);
+    if (this.#hasLeft) return Promise.resolve(undefined);
     if (this.#begins()) {
       this.#inFlight++;
       return Promise.resolve({ probeNo: undefined });
@@ -163,13 +165,16 @@ export class Desk {
 
   /** The last word: everything is written, and nothing is held any more. */
   async leave(): Promise<void> {
+    // A word that is asked for while another one is under way follows it, and has no figures.
+    this.#hasLeft = true;
     this.#forgetTimer?.();
     await this.#speaking;
     if (this.#hasSpoken || !this.#figures.isEmpty) await this.#say(true);
+    this.#forgetTimer?.();
   }
 
   #speak(): void {
-    void this.#say(false);
+    if (!this.#hasLeft) void this.#say(false);
   }
 
   #say(withFigures: boolean): Promise<void> {
