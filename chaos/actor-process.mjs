@@ -52,12 +52,13 @@ process.on("message", async (message) => {
   await stop?.();
   process.exit(0);
 });
-// The database may be away just now.
 for (;;) {
   try {
     stop = await START[role]();
     break;
-  } catch {
+  } catch (error) {
+    // The database may be away just now. A schema that does not fit stays: the SQL of this tree was changed while the programme ran.
+    if (/^FAIRMILL_(NOT_MIGRATED|LIBRARY_OUTDATED)$/.test(error?.code)) say({ refused: `${role}: ${error.message}` });
     await later(100);
   }
 }

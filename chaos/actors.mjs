@@ -12,13 +12,14 @@ class Actor {
   isPaused = false;
   process;
 
-  constructor(role, env, onUnhandled) {
+  constructor(role, env, { onUnhandled, onRefused }) {
     this.process = fork(PROCESS, {
       env: { ...env, CHAOS_ACTOR: JSON.stringify(role) },
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
     this.started = new Promise((resolve) => {
-      this.process.on("message", ({ started, children, unhandled }) => {
+      this.process.on("message", ({ started, children, unhandled, refused }) => {
+        if (refused) onRefused(refused);
         if (started) resolve();
         if (children) this.children = children;
         if (unhandled) onUnhandled(unhandled);
@@ -32,6 +33,8 @@ class Actor {
 export class Actors {
   /** What no promise was caught for, in any process: there must be nothing. */
   unhandled = [];
+  /** Why processes could not start, although the database answered. */
+  refused = new Set();
   #env;
   #leaseMs;
   #actors = [];
@@ -49,7 +52,10 @@ export class Actors {
   }
 
   #replace(old, role) {
-    const actor = new Actor({ role, leaseMs: this.#leaseMs }, this.#env, (text) => this.unhandled.push(text));
+    const actor = new Actor({ role, leaseMs: this.#leaseMs }, this.#env, {
+      onUnhandled: (text) => this.unhandled.push(text),
+      onRefused: (text) => this.refused.add(text),
+    });
     this.#actors = [...this.#actors.filter((one) => one !== old), actor];
     void actor.gone.then(() => {
       if (!this.#isStopping) this.#replace(actor, role);

@@ -137,6 +137,7 @@ export async function check({ databaseUrl, observer, load, receiver, actors, per
         "P3: done, and not booked exactly once",
       ),
       ...(await verified(databaseUrl)),
+      ...said([...actors.refused], "a process could not start"),
       ...said(actors.unhandled, "I12: a promise that nothing caught"),
     ],
   };
