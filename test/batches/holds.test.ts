@@ -2,9 +2,11 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { call, claim, enqueue, register, settle, tick } from "../support/sql/calls.js";
+import { useSessions } from "../support/sql/sessions.js";
 import { batchOf, CALLBACKS, liveKinds, openBatch, stateOf, work } from "./batch-calls.js";
 
 const db = useDatabase();
+const open = useSessions(db);
 
 beforeEach(async () => {
   await register(db, "w");
@@ -54,6 +56,21 @@ describe("held open", () => {
     expect(await batchOf(db, id)).toMatchObject({ state: "failed", lost: 1 });
     expect(await liveKinds(db)).toEqual(["complete"]);
   });
+});
+
+test("upkeep does not wait for a tree that another session has locked, checks the others, and this one later", async () => {
+  const [held, free] = [await openBatch(db, { hold_ms: 60_000 }), await openBatch(db, { hold_ms: 60_000 })];
+  await db.query("update fairmill.batch_hold set until = now() - interval '1 second'");
+  await db.query("update fairmill.batch set check_at = now() - interval '1 second'");
+  const [other, upkeep] = [await open(), await open()];
+  await other.query("begin");
+  await other.query("select from fairmill.batch where id = $1 for no key update", [held.id]);
+  await upkeep.query("set statement_timeout = '20s'");
+  await tick(upkeep);
+  expect([await stateOf(db, held.id), await stateOf(db, free.id)]).toEqual(["pending", "failed"]);
+  await other.query("commit");
+  await tick(upkeep);
+  expect(await stateOf(db, held.id)).toBe("failed");
 });
 
 describe("the stability window", () => {
