@@ -291,7 +291,7 @@ create table fairmill.budget (
   autovacuum_vacuum_threshold = 200,
   fillfactor = 50
 );
-CREATE INDEX budget_closed ON fairmill.budget USING btree (tenant) WHERE (closed_until IS NOT NULL);
+CREATE INDEX budget_closed ON fairmill.budget USING btree (closed_until) WHERE (closed_until IS NOT NULL);
 
 create table fairmill.bulk_action (
   id bigint not null generated always as identity,

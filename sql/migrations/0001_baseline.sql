@@ -1391,8 +1391,9 @@ create table fairmill.budget (
   constraint budget_period_fits check (period_from < period_until and spent >= 0 and need > 0),
   constraint budget_closing_fits check (closed_until is null or hard is not null and closed_until = period_until)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
--- Is there a budget that a claim or an enqueue must look at? One probe says no.
-create index budget_closed on fairmill.budget (tenant) where closed_until is not null;
+-- Is there a budget that a claim or an enqueue must look at? One probe says no, also where the period of many is over
+-- and no call has begun since.
+create index budget_closed on fairmill.budget (closed_until) where closed_until is not null;
 revoke all on fairmill.budget from public;
 
 -- What is enqueued when a message of a channel has its end, as the workers that send its messages said last.

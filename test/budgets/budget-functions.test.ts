@@ -195,6 +195,30 @@ test("when the day is over by the database's clock, the next one has its whole b
   expect(await stands()).toEqual([0.7, "spent"]);
 });
 
+test("a budget of a period that is over makes no other call look at budgets, although nobody has charged since", async () => {
+  await budget("'month', hard => 1");
+  await begins(1);
+  const one = "enqueue_one_v1('work', '{}')";
+  const looks = async () => [await call(db, "has_limits_at_enqueue('{work}')"), (await call(db, one)) === null];
+  expect(await looks()).toEqual([true, true]);
+  await db.query(`update fairmill.budget set period_from = now() - interval '2 months', period_until = now() - interval '1 second',
+    closed_until = now() - interval '1 second'`);
+  expect(await looks()).toEqual([false, false]);
+});
+
+test("whether any budget is spent is one probe, also where many were spent in a period that is over", async () => {
+  await db.query(`insert into fairmill.budget (tenant, per, hard, period_from, period_until, spent, closed_until)
+    select 't' || n, 'day', 1, now() - interval '2 days', now() - interval '1 day', 1, now() - interval '1 day' from generate_series(1, 500) n`);
+  const session = await open();
+  await session.query("set enable_seqscan = off");
+  const plan = await session.query<{ "QUERY PLAN": string }>(
+    "explain (analyze, costs off, timing off, summary off) select exists (select from fairmill.budget b where b.closed_until > now())",
+  );
+  const lines = plan.map((row) => row["QUERY PLAN"]).join("\n");
+  expect(lines).toContain("budget_closed");
+  expect(lines).not.toContain("Rows Removed");
+});
+
 test("the soft threshold is told with every call beyond it, and refuses nothing", async () => {
   await budget("'month', soft => 0.5");
   const given = [newCall(0.4), newCall(0.4), newCall(0.4)];

@@ -46,7 +46,7 @@ begin
       or exists (select from fairmill.key_limit r where r.rate_at = 'start')
       or exists (select from fairmill.named_limit)
       or exists (select from fairmill.provider p where p.closed_until is not null or p.crowded_until is not null)
-      or exists (select from fairmill.budget b where b.closed_until is not null) then
+      or exists (select from fairmill.budget b where b.closed_until > now()) then
     return query select * from fairmill.claim_limited(worker_id, queues, priorities, tenants, floors, quanta, kinds,
       jobs_max, durable, list_no);
     return;

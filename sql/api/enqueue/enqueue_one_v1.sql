@@ -34,7 +34,7 @@ begin
   end if;
   -- As has_limits_at_enqueue, which is asked only where there are some: limits of keys may be of other kinds.
   if (exists (select from fairmill.limit_setting g where g.rate_at = 'enqueue')
-      or exists (select from fairmill.budget b where b.closed_until is not null)
+      or exists (select from fairmill.budget b where b.closed_until > now())
       or exists (select from fairmill.key_limit)
       or exists (select from fairmill.key_limit_report t where not t.adopted))
     and fairmill.has_limits_at_enqueue(array[kind]) then

@@ -59,7 +59,7 @@ begin
   if exists (select from fairmill.provider p where p.closed_until is not null or p.crowded_until is not null) then
     v_limits := fairmill.add_closed_kinds(v_limits, kinds, v_at);
   end if;
-  if exists (select from fairmill.budget b where b.closed_until is not null) then
+  if exists (select from fairmill.budget b where b.closed_until > now()) then
     v_spent := (select jsonb_object_agg(c.tenant, c.kinds) from (
       select x.tenant, jsonb_agg(x.kind) as kinds from fairmill.closed_budgets(tenants, kinds, v_at) x
       group by x.tenant) c);

@@ -43,7 +43,7 @@ begin
   if v_asks.uses then
     jobs := fairmill.check_uses(jobs);
   end if;
-  if v_asks.limits and exists (select from fairmill.budget b where b.closed_until is not null) then
+  if v_asks.limits and exists (select from fairmill.budget b where b.closed_until > now()) then
     jobs := fairmill.refuse_spent(jobs);
   end if;
   if v_asks.credits then

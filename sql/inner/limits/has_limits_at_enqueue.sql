@@ -10,7 +10,7 @@ declare
   v_has_keys  boolean;
 begin
   select exists (select from fairmill.limit_setting g where g.rate_at = 'enqueue')
-        or exists (select from fairmill.budget b where b.closed_until is not null),
+        or exists (select from fairmill.budget b where b.closed_until > now()),
       exists (select from fairmill.key_limit)
         or exists (select from fairmill.key_limit_report t where not t.adopted)
     into v_has_rates, v_has_keys;
