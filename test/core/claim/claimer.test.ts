@@ -45,6 +45,20 @@ test("no more is claimed than wanted, and when all is gone no lane is asked any 
   expect(claimer.hasWork()).toBe(true);
 });
 
+test("a lane in which a job arrives while a claim asks it in vain keeps its turn", async () => {
+  const { claimer, claim } = await newClaimer();
+  const [first, second] = await put(2, { tenant: "b" });
+  expect(await claim(1)).toEqual([first]);
+  await db.query("delete from fairmill.job where id = $1", [second]);
+  const claiming = claim(5);
+  // Told of as by a notification, which comes before the answer of a claim that could not see the job yet.
+  claimer.arrived("default", { priority: 0, tenant: "b" });
+  expect(await claiming).toEqual([]);
+  expect(claimer.hasWork()).toBe(true);
+  const [third] = await put(1, { tenant: "b" });
+  expect(await claim(5)).toEqual([third]);
+});
+
 describe("ids below the floor", () => {
   test("a late commit with a lower id is found when the worker is told to look", async () => {
     const { claimer, claim, claimSoon } = await newClaimer();
