@@ -70,7 +70,8 @@ export async function run({ databaseUrl, isOurs }: Where, stop: AbortSignal, sti
     workers.start();
     webhook = await openWebhook(parts, simulation);
     dashboard = await startDashboard(parts);
-    if (!signal.aborted) view.print(greeting(parts, simulation, dashboard.url, view.isTerminal));
+    if (!signal.aborted)
+      view.print(greeting(parts, simulation, { dashboard: dashboard.url, isOurs, isTerminal: view.isTerminal }));
     if (simulation.telegram) {
       const left = await leftByLastRun(parts);
       if (left) view.say(left);
@@ -187,7 +188,11 @@ async function watch(parts: Parts, tally: Tally, view: View, signal: AbortSignal
   }
 }
 
-function greeting({ settings }: Parts, simulation: Simulation, dashboard: string, isTerminal: boolean): string {
+function greeting(
+  { settings }: Parts,
+  simulation: Simulation,
+  { dashboard, isOurs, isTerminal }: { dashboard: string; isOurs: boolean; isTerminal: boolean },
+): string {
   const folder = relative(process.cwd(), settings.filesFolder) || settings.filesFolder;
   const names = { telegram: "Telegram", gemini: "the picture model", pixian: "the background remover" } as const;
   const simulated = (Object.keys(names) as (keyof typeof names)[])
@@ -199,6 +204,6 @@ ${simulated.length > 0 ? `Simulated on this machine: ${simulated.join(", ")}.` :
 Dashboard: ${dashboard}
 Stickers: ${dashboard}${GALLERY}, as files in ${folder}/<community>/
 Packs: ${folder}/packs/
-${simulation.telegram ? "Three communities ask for stickers: cats, office, and memes, which is noisy.\n" : ""}Worker processes of a supervisor draw them.
+${isOurs ? "In another terminal here: npx fairmill top (or why <job>, providers, outbox)\n" : ""}${simulation.telegram ? "Three communities ask for stickers: cats, office, and memes, which is noisy.\n" : ""}Worker processes of a supervisor draw them.
 ${isTerminal ? KEYS : ""}`;
 }
