@@ -18,9 +18,9 @@ export interface SweepOptions {
   readonly rules: readonly SweepRule[];
   /** Report what would be removed, and remove nothing. */
   readonly dryRun?: boolean;
-  /** Where an earlier sweep was interrupted: go on behind this key. */
-  readonly after?: string;
-  /** Stop after this many files were looked at, and say where. */
+  /** An earlier sweep that was interrupted, or the key at which it was: go on behind it. With a sweep its sums go on, too. */
+  readonly after?: string | SweepProgress;
+  /** Stop when this call has looked at so many files, and say where. */
   readonly filesMax?: number;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: SweepProgress) => void;
@@ -55,11 +55,12 @@ export async function sweepStorage(options: SweepOptions): Promise<Sweep> {
   const rules = options.rules.map((rule) => checkRule(rule)).sort((a, b) => b.prefix.length - a.prefix.length);
   const filesMax =
     options.filesMax === undefined ? Number.POSITIVE_INFINITY : wholeNumber(options.filesMax, 1, 1e12, "filesMax");
-  const sum = { looked: 0, removed: 0, removedBytes: 0, kept: 0, keptBytes: 0, cursor: options.after };
+  const sum = sumBefore(options.after);
+  const lookedMax = sum.looked + filesMax;
   // One time for the whole sweep: a long one must not judge its last files more strictly than its first.
   const nowMs = clock.now();
   for (;;) {
-    const limit = Math.min(PAGE_FILES, filesMax - sum.looked);
+    const limit = Math.min(PAGE_FILES, lookedMax - sum.looked);
     if (signal?.aborted || limit <= 0) return { ...sum, isComplete: false };
     const page = await storage.list({ limit, ...(sum.cursor === undefined ? {} : { after: sum.cursor }) });
     const old = page.filter(({ key, modifiedAt }) => {
@@ -86,6 +87,17 @@ export async function sweepStorage(options: SweepOptions): Promise<Sweep> {
 async function removeAll(storage: Storage, keys: readonly string[]): Promise<void> {
   for (let from = 0; from < keys.length; from += AT_ONCE)
     await Promise.all(keys.slice(from, from + AT_ONCE).map((key) => storage.delete(key)));
+}
+
+const SUMS = ["looked", "removed", "removedBytes", "kept", "keptBytes"] as const;
+
+function sumBefore(after: SweepOptions["after"]) {
+  if (typeof after !== "object" || after === null)
+    return { looked: 0, removed: 0, removedBytes: 0, kept: 0, keptBytes: 0, cursor: after };
+  const { looked, removed, removedBytes, kept, keptBytes, cursor } = after;
+  const sum = { looked, removed, removedBytes, kept, keptBytes, cursor };
+  for (const name of SUMS) wholeNumber(sum[name], 0, Number.MAX_SAFE_INTEGER, `after.${name}`);
+  return sum;
 }
 
 function checkRule(rule: SweepRule): { prefix: string; olderThanMs: number } {

@@ -123,6 +123,7 @@ test("files are kept for a month, and younger ones are left alone", async () => 
   const { id } = await client.schedules.run("sweep of files");
   expect(await client.result(id)).toMatchObject({ removed: 2, kept: 1 });
   expect((await storage.list()).map(({ key }) => key)).toEqual(["cats/2.webp"]);
+  expect(await client.metrics.prometheus()).toContain('\nfairmill_storage_size_bytes{store="stickers"} 9\n');
 });
 
 test("the pack of the night is one message with all moods, out of a budget of its own", async () => {

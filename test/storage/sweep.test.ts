@@ -63,6 +63,18 @@ test("an interrupted sweep says where it was, and one that goes on from there lo
   expect(await keys()).toHaveLength(15);
 });
 
+test("a sweep that goes on with what an earlier one answered has the sums of both", async () => {
+  for (let n = 0; n < 10; n++) await put(`f/${n}`, n < 3 ? 5 : 0);
+  const rules = [{ prefix: "", olderThan: "1d" as const }];
+  const first = await sweepStorage({ storage, rules, filesMax: 4 });
+  const second = await sweepStorage({ storage, rules, filesMax: 4, after: first });
+  expect(second).toMatchObject({ looked: 8, removed: 3, kept: 5, cursor: "f/7", isComplete: false });
+  expect(await sweepStorage({ storage, rules, after: second })).toEqual({
+    ...{ looked: 10, removed: 3, removedBytes: 15, kept: 7, keptBytes: 35 },
+    ...{ cursor: "f/9", isComplete: true },
+  });
+});
+
 test("many files pass in pages, and progress is told after each", async () => {
   await Promise.all(Array.from({ length: 1_201 }, (_, n) => storage.put(`many/${n}`, "x")));
   const told: number[] = [];
@@ -75,6 +87,7 @@ test.each([
   [{ rules: [{ prefix: "../", olderThan: "1d" }] }, "FAIRMILL_STORAGE_KEY"],
   [{ rules: [{ prefix: "", olderThan: "soon" }] }, "FAIRMILL_CONFIG"],
   [{ rules: [], filesMax: 0 }, "FAIRMILL_CONFIG"],
+  [{ rules: [], after: { cursor: "a", looked: -1 } }, "FAIRMILL_CONFIG"],
   [{ rules: [], dryrun: true }, "FAIRMILL_CONFIG"],
 ])("%j is refused, and nothing is removed", async (options, code) => {
   await put("old", 900);
