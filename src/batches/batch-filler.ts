@@ -28,7 +28,7 @@ export const OF_MEMBER = [
   ...["tenant", "priority", "runAt", "delay", "idempotencyKey", "key"],
   ...["attempts", "timeout", "expire", "tags", "trace"],
 ] as const;
-/** Jobs that are collected before the first of them are stored. In a transaction of the caller all of them are. */
+/** Jobs that are collected before the first of them are stored. In a transaction of the caller, and with an idempotency key, all of them are. */
 const COLLECTED_MAX = 5_000;
 /** While the members of a large batch are being stored. */
 const FILLING_MS = 600_000;
@@ -90,7 +90,8 @@ class Filler implements BatchAdder {
 
 /**
  * Stores a batch with everything that `fill` adds: in one transaction, or, where that is a lot and the transaction is not the caller's, held
- * open meanwhile. Half a batch is none: `undo` cancels what was stored of it.
+ * open meanwhile. Half a batch is none: `undo` cancels what was stored of it. With an idempotency key it is one transaction in any case: half a batch
+ * would keep the key, and the next call would take it for the whole.
  */
 export async function fillBatch(
   context: ClientContext,
@@ -104,12 +105,12 @@ export async function fillBatch(
   let opened: OpenedBatch | undefined;
   const flush = async (jobs: readonly NewJob[]) => {
     if (opened === undefined) opened = await openOnce(context, { ...batch, holdMs: FILLING_MS }, jobs);
-    else if (!opened.isKnown) {
+    else {
       await context.storeMany(jobs.map((job) => ({ ...job, batch: opened!.id })));
       await holdBatch(context, opened.id, FILLING_MS, opened.hold!);
     }
   };
-  const filler = new Filler(context, batch.tenant, context.isAlone ? flush : undefined);
+  const filler = new Filler(context, batch.tenant, context.isAlone && key === undefined ? flush : undefined);
   try {
     await fill(filler);
     const rest = filler.take();
@@ -117,12 +118,11 @@ export async function fillBatch(
       const { id, isKnown } = await openOnce(context, batch, rest);
       return { id, added: isKnown ? 0 : filler.added };
     }
-    if (opened.isKnown) return { id: opened.id, added: 0 };
     if (rest.length > 0) await flush(rest);
     await releaseBatch(context, opened.hold!);
     return { id: opened.id, added: filler.added };
   } catch (error) {
-    if (opened !== undefined && !opened.isKnown) await undo(opened.id);
+    if (opened !== undefined) await undo(opened.id);
     throw error;
   }
 }

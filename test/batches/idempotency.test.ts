@@ -45,6 +45,22 @@ test("a batch is made once per tenant and key, and its members with it", async (
   ).toEqual([{ max_attempts: 7, timeout_ms: 9_000, tags: ["x"], expires: true, count: 3 }]);
 });
 
+test("a large batch whose filling fails half-way leaves the key to the next call, which stores all of it", async () => {
+  await using client = createClient({ databaseUrl: db.url });
+  const create = (failsAt?: number) =>
+    client.batches.create({ idempotencyKey: "import-8" }, async (batch) => {
+      for (let n = 0; n < 5_001; n++) {
+        if (n === failsAt) throw new Error("the source is gone");
+        await batch.add(work, { n });
+      }
+    });
+  await expect(create(5_000)).rejects.toThrow("the source is gone");
+  expect([await count("batch"), await count("job")]).toEqual([0, 0]);
+  const { id, added } = await create();
+  expect([added, await count("job")]).toEqual([5_001, 5_001]);
+  expect(await create()).toEqual({ id, added: 0 });
+});
+
 test("inside a transaction that is rolled back the key stays free", async () => {
   await using client = createClient({ databaseUrl: db.url });
   const tx = await db.pool.connect();
