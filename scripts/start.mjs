@@ -53,8 +53,9 @@ const stop = (exitCode) => () => {
 process.on("SIGINT", stop(130));
 process.on("SIGTERM", stop(143));
 process.on("SIGHUP", stop(129));
-// Its reader has gone: `npm start | head`.
-process.stdout.on("error", ({ code }) => code === "EPIPE" && stop(0)());
+// Its reader has gone, `npm start | head`; or its terminal, where nobody passes the signal on, as behind `su`.
+const GONE = { EPIPE: 0, EIO: 129 };
+process.stdout.on("error", ({ code }) => code in GONE && !stopping.signal.aborted && stop(GONE[code])());
 
 let postgres;
 try {

@@ -1,18 +1,21 @@
 // `npm start`: the sticker bot with synthetic users, without a terminal.
+import { spawn, spawnSync } from "node:child_process";
 import { EventEmitter } from "node:events";
-import { readdir } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { listenForKeys } from "../../examples/stickers/run/keys.js";
 import { breakerNews, breakersOf } from "../../examples/stickers/run/news.js";
 import { SyntheticUsers } from "../../examples/stickers/run/synthetic-users.js";
 import { View } from "../../examples/stickers/run/view.js";
-import { repo } from "../cli/cli.js";
+import { repo, scratchFolder } from "../cli/cli.js";
 import { clone, npmStart } from "../cli/clone.js";
 import { freshDatabase, useDatabase } from "../support/database.js";
+import { endAfterTest } from "../support/leftovers.js";
 import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
+const hasScript = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
 const schemas = async () =>
   (
     await db.query<{ nspname: string }>("select nspname from pg_namespace where nspname like 'fairmill%' order by 1")
@@ -51,6 +54,33 @@ test("on a database that is named: cleans up at a signal, and its workers are go
       "select pid from pg_stat_activity where datname = current_database() and application_name = 'stickers'",
     ),
   ).toEqual([]);
+});
+
+test.skipIf(!hasScript)("ends when its terminal is closed, also where no signal tells it", async () => {
+  const folder = await scratchFolder();
+  const told = (file: string) => readFile(join(folder, file), "utf8").catch(() => undefined);
+  const start = `'${process.execPath}' scripts/start.mjs --database-url '${db.url}'`;
+  // A session whose first process neither ends with the terminal nor tells the others.
+  const shell = `trap "" HUP; ${start} & echo $! > '${folder}/pid'; wait $!; echo $? > '${folder}/code'`;
+  const { PATH, HOME } = process.env;
+  const env = { PATH, HOME, SHELL: "/bin/sh", TERM: "dumb", STICKERS_FOLDER: join(await clone(), "files") };
+  const terminal = spawn("script", ["-qefc", shell, "/dev/null"], {
+    cwd: repo,
+    env,
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  endAfterTest(async () => {
+    terminal.kill("SIGKILL");
+    if ((await told("code")) === undefined) process.kill(Number(await told("pid")), "SIGTERM");
+  });
+  let text = "";
+  terminal.stdout.on("data", (chunk) => {
+    text += chunk;
+  });
+  await waitUntil("the first sticker", () => text.includes(" got “"));
+  terminal.kill("SIGKILL");
+  expect(await waitUntil("the bot has ended", () => told("code"))).toBe("0\n");
+  expect(await schemas()).toEqual(["fairmill"]);
 });
 
 test("ends with an error when its database is gone, and leaves nothing running", async () => {
