@@ -19,6 +19,12 @@ test("sets a budget, lists it, and says what to do where there is none", async (
   await run("set", "globex", "--per", "day", "--hard", "1", "--currency", "EUR");
   const listed = jsonOf<{ budgets: object[] }>(await run("list", "--tenant", "globex", "--json"));
   expect(listed.budgets).toMatchObject([{ tenant: "globex", per: "day", hard: 1, soft: null, currency: "EUR" }]);
+  const got = await run("get", "globex", "--per", "day", "--currency", "EUR", "--json");
+  expect(jsonOf(got)).toMatchObject({ budget: { tenant: "globex", hard: 1, currency: "EUR" } });
+  expect(await run("get", "globex", "--per", "day")).toMatchObject({
+    code: 1,
+    stderr: "There is no budget of globex per day, all calls. See them: fairmill budgets\n",
+  });
   expect(await db.query("select action, subject from fairmill.audit_event order by id")).toEqual([
     { action: "budget.set", subject: "tenant acme" },
     { action: "budget.set", subject: "tenant globex" },

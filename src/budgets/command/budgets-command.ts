@@ -56,6 +56,7 @@ const shownScope = ({ provider, kind }: { provider?: string | null; kind?: strin
   [provider && `provider ${oneLine(provider)}`, kind && `kind ${oneLine(kind)}`].filter(Boolean).join(", ") ||
   "all calls";
 const shownName = (one: BudgetName) => `${oneLine(one.tenant)} per ${one.per}, ${shownScope(one)}`;
+const noSuch = (one: BudgetName) => `There is no budget of ${shownName(one)}. See them: fairmill budgets`;
 const STATES = { within: "within", soft: "above soft", spent: "spent" } as const;
 
 const list = defineCommand<{ readonly tenant?: string; readonly limit: number }, []>({
@@ -72,6 +73,20 @@ const list = defineCommand<{ readonly tenant?: string; readonly limit: number },
     const none = "There is no budget. Set one: fairmill budgets set acme --per month --hard 50";
     out.result({ budgets }, budgets.length === 0 ? none : tableOfBudgets(budgets, out.columns));
     return 0;
+  },
+});
+
+const get = defineCommand<Which, [tenant: string]>({
+  name: "get",
+  summary: "show one budget",
+  examples: [["fairmill budgets get acme --per month", "what is spent of it"]],
+  declare: (command) => void declareWhich(command),
+  run: async ({ args: [tenant], options, out }) => {
+    const name = nameOfBudget(tenant, options);
+    const budget = await withClient(await findTarget(options), ({ budgets }) => budgets.get(name));
+    if (budget) out.result({ budget }, tableOfBudgets([budget], out.columns));
+    else out.refusal({ budget: null }, noSuch(name));
+    return budget ? 0 : 1;
   },
 });
 
@@ -121,8 +136,7 @@ const remove = defineCommand<Which, [tenant: string]>({
   run: async ({ args: [tenant], options, out }) => {
     const budget = nameOfBudget(tenant, options);
     const removed = await withClient(await findTarget(options), ({ budgets }) => budgets.remove(budget));
-    const said = `There is no budget of ${shownName(budget)}. See them: fairmill budgets`;
-    if (!removed) out.refusal({ ...budget, removed }, said);
+    if (!removed) out.refusal({ ...budget, removed }, noSuch(budget));
     else out.result({ ...budget, removed }, `The budget of ${shownName(budget)} is gone.`);
     return removed ? 0 : 1;
   },
@@ -151,5 +165,5 @@ export const budgets: CommandGroup = {
     ["fairmill budgets set acme --per month --hard 80", "raise one: waiting jobs go on"],
   ],
   usual: "list",
-  verbs: [list, set, remove],
+  verbs: [list, get, set, remove],
 };
