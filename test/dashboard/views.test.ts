@@ -11,6 +11,8 @@ const BROKEN = /\b(undefined|NaN|Infinity|Invalid Date)\b|\[object Object\]/;
 const tooWide = () =>
   looked.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 
+const areCut = (parts: Element[]) => parts.some((one) => one.scrollWidth > one.clientWidth + 1);
+
 describe("F7 every screen", () => {
   test.each(SCREENS)(
     "$name shows its data, its JSON twin and its command, and asks only what the contract knows",
@@ -89,6 +91,61 @@ describe("three widths", () => {
     }
     expect(wide).toEqual([]);
     expectNoFaults(looked);
+  });
+
+  test.each([1024, 1920])("%i pixels: no table hides a column behind its edge", async (width) => {
+    await looked.page.setViewportSize({ width, height: 900 });
+    const cut: string[] = [];
+    for (const { name, hash } of SCREENS) {
+      await looked.open(hash);
+      if (await looked.page.locator(".table-frame:has(> table)").evaluateAll(areCut)) cut.push(name);
+    }
+    expect(cut).toEqual([]);
+  });
+
+  test("a phone: no value runs over the one beside it", async () => {
+    await looked.page.setViewportSize({ width: 375, height: 900 });
+    const over: string[] = [];
+    for (const { name, hash } of SCREENS) {
+      await looked.open(hash);
+      if (await looked.page.locator(".table-frame td").evaluateAll(areCut)) over.push(name);
+    }
+    expect(over).toEqual([]);
+  });
+
+  test("1024 pixels: the screens are signs with names; a key that walks through them and the menu show the names", async () => {
+    await looked.page.setViewportSize({ width: 1024, height: 900 });
+    await looked.open("#/now");
+    const side = looked.page.getByRole("navigation", { name: "Screens" });
+    const widthOf = async () => (await side.boundingBox())!.width;
+    expect(await widthOf()).toBe(56);
+    expect(await side.getByRole("link", { name: "Queues" }).count()).toBe(1);
+    await side.getByRole("link").first().focus();
+    await looked.page.keyboard.press("Tab");
+    expect(await widthOf()).toBe(212);
+    await looked.page.mouse.click(900, 500);
+    expect(await widthOf()).toBe(56);
+    const menu = looked.page.getByRole("button", { name: "Menu", exact: true });
+    await menu.click();
+    expect(await menu.getAttribute("aria-expanded")).toBe("true");
+    expect(await widthOf()).toBe(212);
+    await side.getByRole("link", { name: "Queues" }).click();
+    await looked.page.getByRole("heading", { name: "Queues", level: 1 }).waitFor();
+    expect(await widthOf()).toBe(56);
+    expectNoFaults(looked);
+  });
+
+  test("1024 pixels: what a decision was made from does not run over what it left out", async () => {
+    await looked.page.setViewportSize({ width: 1024, height: 900 });
+    await looked.open("#/workers");
+    const boxes = await looked.page
+      .locator(".decision-inputs > *")
+      .evaluateAll((parts) =>
+        parts.map((part) => [part.scrollWidth <= part.clientWidth, part.getBoundingClientRect()] as const),
+      );
+    expect(boxes.map(([fits]) => fits)).toEqual([true, true]);
+    const [one, other] = boxes.map(([, box]) => box);
+    expect(one!.right <= other!.left || one!.bottom <= other!.top).toBe(true);
   });
 
   test("on a phone the menu opens, and goes away with the choice", async () => {

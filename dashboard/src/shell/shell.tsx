@@ -50,23 +50,24 @@ function Side({ current }: { current: string }) {
   // What is told for information needs nobody.
   const needs = all.filter(({ severity }) => severity !== "info").length;
   return (
-    <nav class={menuOpen.value ? "side open" : "side"} aria-label="Screens">
+    <nav id="screens" class={menuOpen.value ? "side open" : "side"} aria-label="Screens">
       <a class="brand" href="#/now">
-        <Mark /> Fairmill
+        <Mark /> <span class="nav-name">Fairmill</span>
       </a>
       {groups.map((group) => (
         <div key={group} class="nav-group">
-          {group && <span>{group}</span>}
+          {group && <span class="nav-name">{group}</span>}
           {SECTIONS.filter((section) => section.group === group && !isHidden(section.id)).map((section) => (
             <a
               key={section.id}
               class="nav-link"
               href={link([section.id])}
+              title={section.name}
               aria-current={section.id === current ? "page" : undefined}
               onClick={() => (menuOpen.value = false)}
             >
               <Icon name={section.icon} />
-              {section.name}
+              <span class="nav-name">{section.name}</span>
               {section.id === "now" && needs > 0 && (
                 <span class="count alarm">
                   {needs}
@@ -120,6 +121,8 @@ const Top = () => (
       type="button"
       class="button ghost icon-only menu-button"
       aria-label="Menu"
+      aria-controls="screens"
+      aria-expanded={menuOpen.value}
       onClick={() => (menuOpen.value = !menuOpen.value)}
     >
       <Icon name="menu" />

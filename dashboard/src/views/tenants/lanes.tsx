@@ -27,7 +27,7 @@ export function Lanes({ fairness }: { fairness: Fairness }) {
             <LaneStrip lane={lane} fairness={fairness} />
             <div class="lane-figures">
               <span class="num">
-                <b>{percent(lane.shareGiven)}</b> <span class="quiet">of {percent(lane.shareEntitled)}</span>
+                <b>{percent(lane.shareGiven)}</b> <span class="quiet">fair {percent(lane.shareEntitled)}</span>
               </span>
               <span class="quiet small nowrap" title="Of hundred jobs, ninety-five waited no longer">
                 <span class="wide-only">waits </span>p95 {duration(lane.waitP95Ms)}

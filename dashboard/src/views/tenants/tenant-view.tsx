@@ -64,8 +64,8 @@ export function TenantView({ name }: { name: string }) {
                       {
                         label: "Given",
                         value: percent(lane.shareGiven),
-                        unit: `of ${percent(lane.shareEntitled)}`,
-                        note: "of the service; entitled",
+                        unit: "of the service",
+                        note: `its fair share: ${percent(lane.shareEntitled)}`,
                       },
                       { label: "Wait p95", value: duration(lane.waitP95Ms), note: "95 of 100 waited no longer" },
                     ]

@@ -155,7 +155,7 @@ const ShareBar = ({ given, entitled }: { given: number; entitled: number }) => (
       <i class="notch" style={{ left: `${Math.min(100, entitled * 100)}%` }} />
     </span>
     <span class="num">
-      {percent(given)} <span class="quiet">of {percent(entitled)}</span>
+      {percent(given)} <span class="quiet">fair {percent(entitled)}</span>
     </span>
   </span>
 );

@@ -46,16 +46,24 @@ const BOTTOM = 22;
 export function Decisions({
   decisions,
   ready,
+  isSupervised,
 }: {
   decisions: readonly ScalingDecision[];
   ready: SeriesAnswer | undefined;
+  isSupervised: boolean;
 }) {
   const ordered = [...decisions].sort((a, b) => timeOf(a.at) - timeOf(b.at));
   const [chosen, setChosen] = useState<string | null>(null);
   if (ordered.length === 0)
     return (
       <Empty icon="workers" title="No decision in this time">
-        A supervisor decides how many workers run: <code>fairmill supervise</code>
+        {isSupervised ? (
+          "The supervisor saw no reason to change how many processes run."
+        ) : (
+          <>
+            A supervisor decides how many workers run: <code>fairmill supervise</code>
+          </>
+        )}
       </Empty>
     );
   const one = ordered.find((decision) => decision.id === chosen) ?? ordered.at(-1)!;

@@ -24,7 +24,10 @@ export function LifeCycle({ pools }: { pools: readonly PoolRow[] }) {
       columns={[
         { name: "State", cell: (state) => <StateBadge state={state} /> },
         { name: "A process", rest: true, cell: (state) => MEANINGS[state] },
-        { name: "May become", cell: (state) => CHILD_TRANSITIONS[state].join(", ") || "nothing else" },
+        {
+          name: "May become",
+          cell: (state) => <span class="nowrap">{CHILD_TRANSITIONS[state].join(", ") || "nothing else"}</span>,
+        },
         { name: "Now", num: true, cell: (state) => count(children.filter((child) => child.state === state).length) },
       ]}
     />

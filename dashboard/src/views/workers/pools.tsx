@@ -9,7 +9,7 @@ import { LifeCycle } from "./life-cycle";
 
 export const Pools = ({ pools }: { pools: readonly PoolRow[] }) => (
   <Panel title="Pools" note="processes under a supervisor, by state of life">
-    <ul class="stack">
+    <ul class="stack pools">
       {pools.map((pool) => (
         <li key={`${pool.pool}${pool.supervisor}`} class="stack tight">
           <div class="row wraps">

@@ -42,7 +42,9 @@ export function WorkersView() {
           rows={6}
           unrecorded="No supervisor scales these workers, or its records are not read here."
         >
-          {(page) => <Decisions decisions={page.items} ready={series.data} />}
+          {(page) => (
+            <Decisions decisions={page.items} ready={series.data} isSupervised={(pools.data?.items.length ?? 0) > 0} />
+          )}
         </Loaded>
       </Panel>
       {pools.data && pools.data.items.length > 0 && <Pools pools={pools.data.items} />}
