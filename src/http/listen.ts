@@ -4,6 +4,7 @@ import type { Server } from "node:http";
 import { isIP } from "node:net";
 import { createAdaptorServer } from "@hono/node-server";
 import { ConfigError } from "../base/errors.js";
+import { startListening } from "../base/listening.js";
 import type { HttpHandler } from "./create-handler.js";
 
 export interface ListenOptions {
@@ -35,13 +36,7 @@ export async function listen(handler: HttpHandler, options: ListenOptions): Prom
   refuseOpenDoor(options);
   const { host, port } = options;
   const server = createAdaptorServer({ fetch: handler, overrideGlobalObjects: false }) as Server;
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host === "localhost" ? "127.0.0.1" : host, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
+  await startListening(server, { host: host === "localhost" ? "127.0.0.1" : host, port });
   const { port: taken } = server.address() as { port: number };
   handler.start();
   return {

@@ -6,6 +6,7 @@
 //  GET /desired   { "pool", "desired" } for KEDA's metrics-api
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { startListening } from "../base/listening.js";
 import type { SupervisorHealth } from "./supervisor-health.js";
 
 export interface Probed {
@@ -33,10 +34,7 @@ export async function listenHealth(
       () => say(response, 503, { status: "the database does not answer" }),
     );
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, () => resolve());
-  });
+  await startListening(server, { host, port });
   const { port: own } = server.address() as AddressInfo;
   return {
     url: `http://${host.includes(":") ? `[${host}]` : host}:${own}`,

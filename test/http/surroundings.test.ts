@@ -201,6 +201,9 @@ test("S8: without sign-in a server listens on loopback alone; with it, wherever 
   endAfterTest(() => server.close());
   const answer = await fetch(`${server.url}/api/v1/me`);
   expect(await answer.json()).toMatchObject({ actor: "local" });
+  await expect(listen(open, { host: "127.0.0.1", port: server.port, isGuarded: false })).rejects.toThrow(
+    `port: ${server.port} of 127.0.0.1 is taken by another process. Name another one, or 0 for any that is free.`,
+  );
   const guarded = createHttpHandler({ databaseUrl: db.url, auth: CREDENTIALS!, logger: silent });
   const second = await listen(guarded, { host: "127.0.0.1", port: 0, isGuarded: true });
   endAfterTest(() => second.close());
