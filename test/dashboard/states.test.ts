@@ -119,9 +119,11 @@ describe("S8 roles", () => {
   test("who is not known signs in: a wrong secret is refused, the right one opens the screen that was asked for", async () => {
     looked.fixture.secret = "correct horse";
     await looked.page.goto(`${looked.address}?sign-in#/queues`);
-    await looked.page.getByLabel("Name").fill("ana");
-    await looked.page.getByLabel("Secret").fill("wrong");
-    await looked.page.getByRole("button", { name: "Sign in" }).click();
+    await looked.page.getByLabel("Name").and(looked.page.locator(":focus")).waitFor();
+    await looked.page.keyboard.type("ana");
+    await looked.page.keyboard.press("Tab");
+    await looked.page.keyboard.type("wrong");
+    await looked.page.keyboard.press("Enter");
     await looked.page.getByText("Name or secret is not right.").waitFor();
     await looked.page.getByLabel("Secret").fill("correct horse");
     await looked.page.getByRole("button", { name: "Sign in" }).click();
@@ -130,6 +132,23 @@ describe("S8 roles", () => {
     await looked.page.getByRole("heading", { name: "Sign in" }).waitFor();
     expectNoFaults(looked);
   });
+});
+
+test.each([
+  ["outbox?status=failed&tenant=acme", "No messages yet"],
+  ["flows?state=failed", "No flows"],
+  ["audit?actor=ana", "Nothing was done by hand"],
+  ["limits?scope=kind", "Nothing is limited"],
+  ["workers?state=lost", "No workers"],
+])("%s: a list that its filters leave empty says so, and takes them off", async (address, without) => {
+  looked.fixture.mode = "empty";
+  await looked.open(`#/${address}`);
+  expect(await textOf(looked.page)).not.toContain(without);
+  await looked.page.getByText("Nothing matches the filters").waitFor();
+  await looked.page.getByRole("link", { name: "Take them off" }).click();
+  await looked.page.getByText(without).waitFor();
+  expect(looked.page.url()).not.toContain("?state");
+  expectNoFaults(looked);
 });
 
 describe("live", () => {

@@ -1,11 +1,14 @@
 // The form for those whom the server does not know yet.
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { signIn } from "../data/session";
 import { Mark } from "../parts/icon";
 
 export function SignIn() {
   const [failure, setFailure] = useState("");
   const [busy, setBusy] = useState(false);
+  const first = useRef<HTMLInputElement>(null);
+  // There is nothing else on this screen.
+  useEffect(() => first.current?.focus(), []);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
@@ -26,7 +29,7 @@ export function SignIn() {
         <h1>Sign in</h1>
         <label class="field">
           Name
-          <input class="input" name="name" autocomplete="username" required />
+          <input class="input" name="name" autocomplete="username" required ref={first} />
         </label>
         <label class="field">
           Secret

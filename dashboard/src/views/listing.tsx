@@ -5,7 +5,9 @@ import type { Resource } from "../data/resource";
 import { Loaded } from "../parts/loaded";
 import { ListNotice, Pager } from "../parts/pager";
 import { Panel } from "../parts/panel";
+import { Empty } from "../parts/states";
 import { type Column, Table } from "../parts/table";
+import { route, withQuery } from "../shell/route";
 import { ExportButton } from "./jobs/export";
 
 export function Listing<Row extends object>(props: {
@@ -15,6 +17,8 @@ export function Listing<Row extends object>(props: {
   readonly note?: string;
   readonly tools?: ComponentChildren;
   readonly empty: ComponentChildren;
+  /** The names of its filters: where one is set, an empty list says so. */
+  readonly filters?: readonly string[];
   readonly unrecorded?: string;
   readonly keyOf: (row: Row) => string;
   readonly columns: readonly (Column<Row> | null | false | undefined)[];
@@ -36,7 +40,7 @@ export function Listing<Row extends object>(props: {
           <>
             <ListNotice notice={page.notice} />
             {page.items.length === 0 ? (
-              props.empty
+              <NoRows filters={props.filters ?? []}>{props.empty}</NoRows>
             ) : (
               <Table label={props.title ?? props.name} rows={page.items} keyOf={props.keyOf} columns={props.columns} />
             )}
@@ -45,5 +49,15 @@ export function Listing<Row extends object>(props: {
         )}
       </Loaded>
     </Panel>
+  );
+}
+
+/** What would be here, unless it is the filters that leave nothing. */
+export function NoRows({ filters, children }: { filters: readonly string[]; children: ComponentChildren }) {
+  if (!filters.some((name) => route.value.query.get(name))) return <>{children}</>;
+  return (
+    <Empty icon="search" title="Nothing matches the filters">
+      <a href={withQuery(Object.fromEntries(filters.map((name) => [name, null])))}>Take them off</a>
+    </Empty>
   );
 }

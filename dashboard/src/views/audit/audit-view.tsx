@@ -10,8 +10,10 @@ import { Page } from "../../shell/page";
 import { ExportButton } from "../jobs/export";
 import { Listing } from "../listing";
 
+const FILTERS = ["actor", "action", "subject"];
+
 export function AuditView() {
-  const path = `audit${apiQuery(["actor", "action", "subject"])}`;
+  const path = `audit${apiQuery(FILTERS)}`;
   const list = useResource<PageOf<AuditEvent>>(path, ["audit"]);
   return (
     <Page
@@ -29,6 +31,7 @@ export function AuditView() {
       <Listing
         from={list}
         name="events"
+        filters={FILTERS}
         keyOf={(row) => row.id}
         empty={
           <Empty icon="audit" title="Nothing was done by hand">

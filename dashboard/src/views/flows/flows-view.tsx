@@ -15,9 +15,11 @@ import { ProgressBar } from "./progress-bar";
 
 const STATES = ["pending", "succeeded", "failed", "cancelled"];
 
+const FILTERS = ["state", "tenant"];
+
 export function FlowsView() {
   const role = route.value.query.get("role") === "batch" ? "batch" : "flow";
-  const path = `batches${apiQuery(["state", "tenant"], { role })}`;
+  const path = `batches${apiQuery(FILTERS, { role })}`;
   const list = useResource<PageOf<BatchRow>>(path, ["batches", "jobs"]);
   const facets = useFacets();
   return (
@@ -50,6 +52,7 @@ export function FlowsView() {
       <Listing
         from={list}
         name={role === "flow" ? "flows" : "batches"}
+        filters={FILTERS}
         keyOf={(row) => row.id}
         empty={
           <Empty icon="flows" title={role === "flow" ? "No flows" : "No batches"}>

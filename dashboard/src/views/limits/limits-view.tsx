@@ -48,6 +48,7 @@ export function LimitsView() {
         from={limits}
         title="Limits"
         name="limits"
+        filters={["scope"]}
         tools={<Choice name="scope" label="Scope" values={["tenant", "queue", "kind"]} />}
         keyOf={(row) => `${row.scope}:${row.name}`}
         empty={

@@ -87,7 +87,12 @@ export function OutboxView() {
         title="Messages"
         name="messages"
         keyOf={(row) => row.id}
-        empty={<Empty icon="outbox" title="No message matches" />}
+        filters={names}
+        empty={
+          <Empty icon="outbox" title="No messages yet">
+            A handler sends one with its settle: <code>ctx.publish("telegram", message)</code>
+          </Empty>
+        }
         columns={[
           {
             name: "Message",

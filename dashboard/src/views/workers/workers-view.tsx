@@ -9,6 +9,7 @@ import { ListNotice, Pager } from "../../parts/pager";
 import { Panel, Stats } from "../../parts/panel";
 import { Empty } from "../../parts/states";
 import { Page } from "../../shell/page";
+import { NoRows } from "../listing";
 import { marksOf } from "../marks";
 import type { SeriesAnswer } from "../now/now-view";
 import { SpanChoice, useSpan } from "../span";
@@ -66,9 +67,11 @@ export function WorkersView() {
             <>
               <ListNotice notice={page.notice} />
               {page.items.length === 0 ? (
-                <Empty icon="workers" title="No workers">
-                  Start one: <code>fairmill work</code>, or let a supervisor do it: <code>fairmill supervise</code>
-                </Empty>
+                <NoRows filters={["state"]}>
+                  <Empty icon="workers" title="No workers">
+                    Start one: <code>fairmill work</code>, or let a supervisor do it: <code>fairmill supervise</code>
+                  </Empty>
+                </NoRows>
               ) : (
                 <ul class="worker-grid">
                   {page.items.map((worker) => (
