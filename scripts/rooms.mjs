@@ -63,7 +63,7 @@ export const MAY_IMPORT = {
   pool: [...below, ...features, "worker"],
   config: [...below, "alerts", "offload", "outbox", "retention", "worker", "pool"],
   // Shows the pools that supervisors report.
-  http: [...below, ...features, "client", "pool"],
+  http: [...below, ...features, "client", "pool", "tracing"],
   // Tools for agents, over the API.
   mcp: ["base", "http"],
   embedded: ["base"],

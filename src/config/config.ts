@@ -30,7 +30,12 @@ export interface Config<Used extends Use = Use> extends Omit<WorkerOptions<Used>
 
 export interface DashboardSettings {
   /** Links of your own beside a job. */
-  readonly links?: (job: { id: string; kind: string; tenant: string }) => readonly { label: string; url: string }[];
+  readonly links?: (job: {
+    id: string;
+    kind: string;
+    tenant: string;
+    traceId: string | null;
+  }) => readonly { label: string; url: string }[];
   /** What a credit is worth, in the currency of your providers' costs: then the dashboard shows a margin. */
   readonly creditWorth?: number;
 }

@@ -14,6 +14,15 @@ import type { Gatekeeper } from "./gatekeeper.js";
 import type { Readers } from "./readers.js";
 
 /** A link of the user's own beside a job. */
+/** What links of the application are made of. */
+export interface LinkedJob {
+  readonly id: string;
+  readonly kind: string;
+  readonly tenant: string;
+  /** Of the span that enqueued it, as tracing backends know it. */
+  readonly traceId: string | null;
+}
+
 export interface JobLink {
   readonly label: string;
   readonly url: string;
@@ -34,7 +43,7 @@ export interface Backend extends Readers {
   readonly tokens: Signer | undefined;
   /** Signs links that answer a question. */
   readonly answers: Signer | undefined;
-  readonly links: ((job: { id: string; kind: string; tenant: string }) => readonly JobLink[]) | undefined;
+  readonly links: ((job: LinkedJob) => readonly JobLink[]) | undefined;
   /** Takes out what must not be read; the same value where there is nothing. */
   /** What definitions and the project say must not be shown. */
   readonly redactor: JobRedactor;

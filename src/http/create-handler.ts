@@ -12,7 +12,7 @@ import { openClient } from "../client/client.js";
 import type { ClientOptions } from "../client/client-options.js";
 import type { JobDefinition } from "../core/job/job-definition.js";
 import { createJobRedactor } from "../jobs/redact-job.js";
-import { type Backend, type JobLink, LIST_MS_MAX, limited, VIEW_MS_MAX } from "./backend.js";
+import { type Backend, type JobLink, LIST_MS_MAX, type LinkedJob, limited, VIEW_MS_MAX } from "./backend.js";
 import { alertReader, logReader, metricsReader } from "./client-readers.js";
 import { type Credential, checkCredentials, parseCredentials, ROLES, type Role } from "./credentials.js";
 import { EventHub } from "./event-hub.js";
@@ -49,7 +49,7 @@ export interface HttpOptions extends Omit<ClientOptions, "clock" | "stability" |
   /** The folder of the dashboard's files; false: none is served. Default: the one of this package. */
   readonly dashboard?: string | false;
   /** Links of your own beside a job. */
-  readonly links?: (job: { id: string; kind: string; tenant: string }) => readonly JobLink[];
+  readonly links?: (job: LinkedJob) => readonly JobLink[];
   /** What a credit is worth, in the currency of your providers' costs: then what providers cost stands beside what was earned. */
   readonly creditWorth?: number;
   /** Paths that must not be shown, beside those of the definitions; or a function that changes every payload, result, progress, message and error. */

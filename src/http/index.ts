@@ -2,7 +2,7 @@
 
 export { type AnswerToken, type AnswerTokenOptions, createAnswerToken } from "../jobs/answer-token.js";
 export { createJobToken, type JobToken, type JobTokenOptions } from "../jobs/job-token.js";
-export type { JobLink } from "./backend.js";
+export type { JobLink, LinkedJob } from "./backend.js";
 export { createHttpHandler, type HttpHandler, type HttpOptions, type Visitor } from "./create-handler.js";
 export type { Credential, Role } from "./credentials.js";
 export { HttpProblem } from "./problem.js";

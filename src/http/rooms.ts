@@ -72,3 +72,4 @@ export {
 } from "../schedules/schedule-statements.js";
 export type { ScheduleOptions } from "../schedules/schedules-client.js";
 export { type JobStep, readSteps } from "../steps/step-statements.js";
+export { parseTraceparent } from "../tracing/traceparent.js";

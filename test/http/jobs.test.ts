@@ -54,6 +54,26 @@ test("jobs: a page, the next page, filters, one job with its attempts, why, and 
   expect((await get("viewer", "GET", `/jobs/${ids[0]}/steps`)).body).toEqual({ items: [] });
 });
 
+test("links of the application: by kind and trace, http alone; a function that fails hides no job", async () => {
+  const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const { ask: get } = serverFor(db, {
+    links: ({ id, kind, tenant, traceId }) => {
+      if (tenant === "none") throw new Error("no such customer");
+      return [
+        { label: "Trace", url: `https://traces.example/${kind}/${id}/${traceId}` },
+        { label: "Bad", url: "javascript:alert(1)" },
+      ];
+    },
+  });
+  const c = client();
+  const { id } = await c.enqueue(mail, { to: "a" }, { tenant: "acme" });
+  const linksOf = async (job: string) => (await get<{ links: unknown }>("viewer", "GET", `/jobs/${job}`)).body.links;
+  expect(await linksOf(id)).toEqual([{ label: "Trace", url: `https://traces.example/mail.send/${id}/null` }]);
+  await db.query("update fairmill.job set trace = $2 where id = $1", [id, `00-${traceId}-00f067aa0ba902b7-01`]);
+  expect(await linksOf(id)).toEqual([{ label: "Trace", url: `https://traces.example/mail.send/${id}/${traceId}` }]);
+  expect(await linksOf((await c.enqueue(mail, { to: "a" }, { tenant: "none" })).id)).toEqual([]);
+});
+
 test("a job that died: its attempts, its error, its group, and the fleet that ran it", async () => {
   const { ask: get } = serverFor(db);
   const c = client();

@@ -1,7 +1,7 @@
 // A job as the API shows it: attempts as one list, where its time went, and nothing of other tenants in its reasons.
 import { SEALED } from "../../core/job/codec.js";
 import type { Backend } from "../backend.js";
-import { type JobDetail, type JobRow, openJob, type Why, type WhyCheck } from "../rooms.js";
+import { type JobDetail, type JobRow, openJob, parseTraceparent, type Why, type WhyCheck } from "../rooms.js";
 
 /** A job of a list: of its contents only the message of its error is there. */
 export const toRow = ({ redact }: Backend, row: JobRow): JobRow =>
@@ -101,13 +101,24 @@ export function spentBy(job: JobDetail, attempts: readonly AttemptView[], nowMs:
   };
 }
 
+/** What the application's function cannot say must not hide the job. */
+function linksOf(http: Backend, { id, kind, tenant, trace }: JobDetail) {
+  if (http.links === undefined) return [];
+  try {
+    const links = http.links({ id, kind, tenant, traceId: parseTraceparent(trace)?.traceId ?? null });
+    return links.filter(({ url }) => /^https?:\/\//i.test(url)).slice(0, 20);
+  } catch (error) {
+    http.logger.warn({ err: error, job: id }, "The links of a job could not be made");
+    return [];
+  }
+}
+
 export function toDetail(http: Backend, stored: JobDetail, facts: TimeFacts) {
   const opened = openJob(http.context.codec, stored);
   const job = http.redactor.job(opened);
   const attempts = attemptsOf(job);
   const { failures: _failures, timeoutMs: _timeoutMs, credits, ...rest } = job;
   const shown = <T>(value: T): T => (http.redact ? (http.redact(value) as T) : value);
-  const links = http.links?.({ id: job.id, kind: job.kind, tenant: job.tenant }) ?? [];
   return {
     ...rest,
     payload: shown(job.payload),
@@ -117,7 +128,7 @@ export function toDetail(http: Backend, stored: JobDetail, facts: TimeFacts) {
     firstStartedAt: firstStartOf(job, facts.steps),
     attempts: attempts.map((one) => ({ ...one, error: shown(one.error) })),
     spent: spentBy(job, attempts, http.clock.now(), facts),
-    links: links.filter(({ url }) => /^https?:\/\//i.test(url)).slice(0, 20),
+    links: linksOf(http, job),
     credits,
     redacted: http.redact !== undefined || JSON.stringify(job) !== JSON.stringify(opened),
     sealed: isSealed(job.payload),
