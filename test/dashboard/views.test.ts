@@ -71,6 +71,15 @@ test("S10 there are fifty hostile strings, and a list shows one of them letter b
   expect(HOSTILE.filter((text) => shown.includes(text.trim()) && text.includes("<")).length).toBeGreaterThan(3);
 });
 
+test("a tenant's page shows what its kinds earned and cost", async () => {
+  await looked.open("#/tenants/globex");
+  const table = looked.page.getByRole("region", { name: "Earned and spent" });
+  await table.waitFor();
+  expect(await table.locator("tbody tr").first().innerText()).toMatch(/^sticker\.make.*EUR/s);
+  expect(looked.fixture.calls.length).toBe(0);
+  expectNoFaults(looked);
+});
+
 test("D2: workers show the states that a process may be in, what may follow, and how many are in each now", async () => {
   await looked.open("#/workers");
   const table = looked.page.getByRole("region", { name: "The life of a process" });

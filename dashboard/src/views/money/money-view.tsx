@@ -1,18 +1,19 @@
 // Credits & money: what providers cost beside what was captured, per tenant and kind; accounts with what is free and reserved.
 import type { AccountRow, MoneyAnswer, MoneyRow, Page as PageOf } from "../../data/contract";
 import { useResource } from "../../data/resource";
-import { count, money, percent, rate } from "../../format/numbers";
+import { count, money, rate } from "../../format/numbers";
 import { apiQuery } from "../../parts/filters";
 import { Loaded } from "../../parts/loaded";
-import { Meter, Panel, Stats } from "../../parts/panel";
+import { Panel, Stats } from "../../parts/panel";
 import { Empty } from "../../parts/states";
-import { Clip, Table } from "../../parts/table";
+import { Clip } from "../../parts/table";
 import { Ago } from "../../parts/time";
 import { Page } from "../../shell/page";
 import { link, route, withQuery } from "../../shell/route";
 import { Listing } from "../listing";
 import { SpanChoice, useSpan } from "../span";
 import { Budgets } from "./budgets";
+import { MarginTable } from "./margin-table";
 
 export function MoneyView() {
   const span = useSpan();
@@ -120,57 +121,6 @@ function Totals({ answer: { items: rows, creditWorth } }: { answer: MoneyAnswer 
               },
               { label: "Losing", value: count(losing), note: "cost more than they brought", alarm: losing > 0 },
             ]),
-      ]}
-    />
-  );
-}
-
-function MarginTable(props: { rows: readonly MoneyRow[]; by: "tenant" | "kind"; hasMargin: boolean }) {
-  const { rows, by, hasMargin } = props;
-  const most = Math.max(1, ...rows.map((row) => row.captured));
-  return (
-    <Table
-      label="Earned and spent"
-      rows={rows}
-      keyOf={(row) => `${row.key} ${row.currency}`}
-      columns={[
-        {
-          name: by === "tenant" ? "Tenant" : "Kind",
-          cell: (row) => (
-            <Clip
-              text={row.key}
-              href={by === "tenant" ? link(["tenants", row.key]) : link(["jobs"], { kind: row.key })}
-            />
-          ),
-        },
-        { name: "Jobs", num: true, cell: (row) => count(row.jobs) },
-        {
-          name: "Captured",
-          cell: (row) => (
-            <span class="row gauge">
-              <Meter share={row.captured / most} tone="done" label={`${row.captured} credits`} />
-              <span class="num">{count(row.captured)}</span>
-            </span>
-          ),
-        },
-        { name: "Provider cost", num: true, cell: (row) => `${money(row.providerCost)} ${row.currency ?? ""}`.trim() },
-        hasMargin && {
-          name: "Margin",
-          num: true,
-          cell: (row) => (
-            <span class={(row.margin ?? 0) < 0 ? "c-dead" : undefined}>
-              {money(row.margin)} {row.currency ?? ""}
-            </span>
-          ),
-        },
-        hasMargin && {
-          name: "of captured",
-          num: true,
-          cell: (row) =>
-            row.margin !== null && row.captured > 0 && row.providerCost !== null && row.margin + row.providerCost > 0
-              ? percent(row.margin / (row.margin + row.providerCost))
-              : "–",
-        },
       ]}
     />
   );

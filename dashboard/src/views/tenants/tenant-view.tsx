@@ -1,6 +1,6 @@
 // One tenant: its figures, its limits, what waits for what; a new limit can be tried on the last hour before it is set.
 
-import type { Backlog, Fairness, TenantRow } from "../../data/contract";
+import type { Backlog, Fairness, MoneyAnswer, TenantRow } from "../../data/contract";
 import { useResource } from "../../data/resource";
 import { segment } from "../../data/segment";
 import { may, narrowed } from "../../data/session";
@@ -15,6 +15,7 @@ import { Page } from "../../shell/page";
 import { link } from "../../shell/route";
 import { rateWords } from "../limit-words";
 import { LimitForm } from "../limits/limit-form";
+import { MarginTable } from "../money/margin-table";
 import { BacklogChart } from "../now/backlog-chart";
 import { SpanChoice, useSpan } from "../span";
 
@@ -26,6 +27,7 @@ export function TenantView({ name }: { name: string }) {
   const fairness = useResource<Fairness>(narrowed.value === null ? `fairness?limit=50${span.query}` : null, ["series"]);
   const lane = fairness.data?.lanes.find(({ tenant }) => tenant === name);
   const backlog = useResource<Backlog>(`backlog?tenant=${segment(name)}${span.query}`, ["series"]);
+  const money = useResource<MoneyAnswer>(`money?by=kind&tenant=${segment(name)}${span.query}`, ["series", "credits"]);
   return (
     <Page
       title={name}
@@ -91,6 +93,11 @@ export function TenantView({ name }: { name: string }) {
                 </Panel>
               )}
             </div>
+            {money.data && money.data.items.length > 0 && (
+              <Panel title="Earned and spent" note="captured credits beside the cost of providers, by kind" flush>
+                <MarginTable rows={money.data.items} by="kind" hasMargin={money.data.creditWorth !== null} />
+              </Panel>
+            )}
           </>
         )}
       </Loaded>
