@@ -38,7 +38,7 @@ export function FlowView({ id }: { id: string }) {
       }
       about={row && `Flow ${id} of ${row.tenant}, ${row.nodes.length} nodes`}
       json={path}
-      cli={cli(["flows", "show", id])}
+      cli={cli(["flows", "get", id])}
       back={{ href: "#/flows", name: "Flows" }}
       actions={
         row && (
@@ -212,7 +212,7 @@ const BatchPage = ({ batch }: { batch: BatchRow }) => (
       </span>
     }
     json={`batches/${segment(batch.id)}`}
-    cli={cli(["batches", "show", batch.id])}
+    cli={cli(["batches", "get", batch.id])}
     back={{ href: "#/flows?role=batch", name: "Batches" }}
     actions={
       !batch.endedAt && (

@@ -7,6 +7,7 @@ import { segment } from "../../data/segment";
 import { count } from "../../format/numbers";
 import { Action } from "../../parts/action";
 import { StateBadge } from "../../parts/badge";
+import { cli } from "../../parts/copy";
 import { apiQuery } from "../../parts/filters";
 import { Json } from "../../parts/json";
 import { Loaded } from "../../parts/loaded";
@@ -31,7 +32,7 @@ function BulkList() {
     <Page
       title="Bulk actions"
       json={path}
-      cli="fairmill redrive --dry-run"
+      cli="fairmill bulk"
       back={back}
       about="Actions on many jobs: previewed, carried out in bounded steps, resumable."
     >
@@ -80,7 +81,12 @@ function BulkOne({ id }: { id: string }) {
   const path = `bulk/${segment(id)}`;
   const one = useResource<BulkAction>(path, ["bulk"]);
   return (
-    <Page title={`Bulk action ${id}`} json={path} cli={`fairmill jobs`} back={{ href: "#/bulk", name: "Bulk actions" }}>
+    <Page
+      title={`Bulk action ${id}`}
+      json={path}
+      cli={cli(["bulk", "get", id])}
+      back={{ href: "#/bulk", name: "Bulk actions" }}
+    >
       <Loaded from={one}>
         {(read) => {
           const bulk = bulkNews.value?.id === id && bulkNews.value.updatedAt > read.updatedAt ? bulkNews.value : read;

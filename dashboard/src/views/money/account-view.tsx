@@ -52,7 +52,7 @@ export function AccountView({ name }: { name: string }) {
     <Page
       title={name}
       json={path}
-      cli={cli(["credits", name])}
+      cli={cli(["credits", "statement", name])}
       back={{ href: "#/money", name: "Credits & money" }}
       actions={may("admin") && <GrantForm name={name} path={path} />}
     >

@@ -25,7 +25,7 @@ export function MoneyView() {
     <Page
       title="Credits & money"
       json={path}
-      cli="fairmill credits"
+      cli="fairmill providers list"
       about="What customers paid in credits, what providers cost, and what is left."
       actions={<SpanChoice />}
     >

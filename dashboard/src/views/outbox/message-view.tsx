@@ -35,7 +35,7 @@ export function MessageView({ id }: { id: string }) {
       }
       about={one.data && `to ${one.data.channel}, for ${one.data.tenant}`}
       json={path}
-      cli={cli(["outbox", "show", id])}
+      cli={cli(["outbox", "get", id])}
       back={{ href: "#/outbox", name: "Outbox" }}
       actions={
         one.data &&

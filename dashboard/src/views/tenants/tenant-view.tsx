@@ -32,7 +32,7 @@ export function TenantView({ name }: { name: string }) {
     <Page
       title={name}
       json={path}
-      cli={cli(["jobs"], { tenant: name })}
+      cli={cli(["tenants", "get", name])}
       back={{ href: "#/tenants", name: "Tenants" }}
       actions={
         one.data && (
@@ -66,8 +66,7 @@ export function TenantView({ name }: { name: string }) {
                       {
                         label: "Given",
                         value: percent(lane.shareGiven),
-                        unit: "of the service",
-                        note: `its fair share: ${percent(lane.shareEntitled)}`,
+                        note: `of the service; a fair share is ${percent(lane.shareEntitled)}`,
                       },
                       { label: "Wait p95", value: duration(lane.waitP95Ms), note: "95 of 100 waited no longer" },
                     ]
