@@ -39,6 +39,14 @@ export const notWired = (what: string) =>
     `${what} is not recorded here: this server was started without it. Pass it to createHttpHandler, or use "fairmill serve".`,
   );
 
+/** What is signed, or done for those who know the secret. */
+export const needsSecret = (what: string, besides = "") =>
+  new HttpProblem(
+    501,
+    "FAIRMILL_HTTP_NOT_WIRED",
+    `${what}: this server was started without FAIRMILL_INTERNAL_SECRET${besides}. Set it to 32 bytes or more, and start the server again.`,
+  );
+
 /** By code; the others by their class, below. */
 const STATUS: Readonly<Record<string, number>> = {
   FAIRMILL_CREDITS_EXHAUSTED: 402,
@@ -72,7 +80,7 @@ const TITLES: Readonly<Record<number, string>> = {
   415: "JSON only",
   429: "Too many",
   500: "A fault of the server",
-  501: "Not recorded here",
+  501: "Not there on this server",
   503: "Not now",
 };
 

@@ -193,7 +193,13 @@ describe("a link to a question", () => {
     const week = { name: "approval", for: "8d" };
     expect((await server.ask("operator", "POST", `/jobs/${id}/answer-link`, week)).status).toBe(400);
     const without = serverFor(db, { secret: "" });
-    expect((await without.ask("operator", "POST", `/jobs/${id}/answer-link`, { name: "approval" })).status).toBe(501);
+    expect((await without.ask("operator", "POST", `/jobs/${id}/answer-link`, { name: "approval" })).body).toMatchObject(
+      {
+        status: 501,
+        detail:
+          "Links cannot be signed here: this server was started without FAIRMILL_INTERNAL_SECRET. Set it to 32 bytes or more, and start the server again.",
+      },
+    );
   });
 
   test("is made by the library for a question to come, and goes before the session of who opens it", async () => {

@@ -4,7 +4,7 @@ import type { Duration } from "../../base/duration.js";
 import { type AnswerGrant, signAnswerToken } from "../../jobs/answer-token.js";
 import { act, jobFor } from "../acting.js";
 import type { Backend } from "../backend.js";
-import { notFound, notWired } from "../problem.js";
+import { needsSecret, notFound } from "../problem.js";
 import { type Job, openJob } from "../rooms.js";
 import { type Route, route } from "../route.js";
 import { boolean, boundedText, duration, name, object, optional, time } from "../schema.js";
@@ -43,7 +43,7 @@ export const answerRoutes: readonly Route[] = [
     handle: async (call) => {
       const { id, tenant } = await jobFor(call);
       const { answers, clock, view } = call.http;
-      if (answers === undefined) throw notWired("A secret to sign links with (FAIRMILL_INTERNAL_SECRET)");
+      if (answers === undefined) throw needsSecret("Links cannot be signed here");
       const { name: signal, for: lifetime = "24h" } = call.body;
       const asked = await readQuestion(view, id, signal);
       const isOpen = asked?.stepKind === "wait" && asked.isAsked && !asked.isAnswered && !asked.isOver;

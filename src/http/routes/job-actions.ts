@@ -6,7 +6,7 @@ import { JOB_STATES, LIVE_STATES } from "../../core/job/states.js";
 import { signJobToken } from "../../jobs/job-token.js";
 import { act, jobFor, tenantOf } from "../acting.js";
 import type { Backend } from "../backend.js";
-import { notWired } from "../problem.js";
+import { needsSecret } from "../problem.js";
 import type { RerunOptions } from "../rooms.js";
 import { Answered, type Route, route } from "../route.js";
 import { anyJson, boolean, boundedText, duration, integer, list, name, object, optional, time } from "../schema.js";
@@ -166,7 +166,7 @@ export const jobActionRoutes: readonly Route[] = [
     handle: async (call) => {
       const { id, tenant } = await jobFor(call);
       const { tokens, clock } = call.http;
-      if (tokens === undefined) throw notWired("A secret to sign tokens with (FAIRMILL_INTERNAL_SECRET)");
+      if (tokens === undefined) throw needsSecret("Tokens cannot be signed here");
       const lifetime = (call.body.for ?? "10m") as Duration;
       const made = await act(call, "job.token", `job ${id}`, async () => signJobToken(tokens, clock, id, lifetime), {
         tenant,
