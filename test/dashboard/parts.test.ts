@@ -6,6 +6,7 @@ import { knownRuns, latestOf, linePath, stepLine } from "../../dashboard/src/cha
 import { timeTicks, valueTicks } from "../../dashboard/src/charts/scale.js";
 import type { ScalingDecision } from "../../dashboard/src/data/contract.js";
 import { restMs } from "../../dashboard/src/data/rest.js";
+import { busyShare, claimedAhead } from "../../dashboard/src/format/busy.js";
 import { allOf, bytes, compact, percent } from "../../dashboard/src/format/numbers.js";
 import { coarse, duration, readable, tenth } from "../../dashboard/src/format/times.js";
 import { measure } from "../../dashboard/src/views/alerts/measure.js";
@@ -171,6 +172,17 @@ test("numbers that are missing are dashes; large ones are short", () => {
     "1M",
   ]);
   expect([bytes(1_600_000), percent(0.004), percent(0.5), percent(undefined)]).toEqual(["1.6 MB", "0.4%", "50%", "–"]);
+});
+
+test("a fleet that has claimed ahead is busy in full, not above it", () => {
+  const said = (running: number, capacity: number) => busyShare(running, capacity) + claimedAhead(running, capacity);
+  expect([said(0, 12), said(9, 12), said(12, 12), said(15, 12), said(0, 0)]).toEqual([
+    "0%",
+    "75%",
+    "100%",
+    "100%, 3 claimed ahead",
+    "–",
+  ]);
 });
 
 test("axes begin at zero, end at or above the highest value, and hold what is no number", () => {

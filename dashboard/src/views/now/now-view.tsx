@@ -2,6 +2,7 @@
 import type { Backlog, Now, Series, TimeRow } from "../../data/contract";
 import { useResource } from "../../data/resource";
 import { narrowed } from "../../data/session";
+import { busyShare, claimedAhead } from "../../format/busy";
 import { count, rate } from "../../format/numbers";
 import { duration } from "../../format/times";
 import { CountOf } from "../../parts/counts";
@@ -63,7 +64,6 @@ const UNRECORDED =
   "Interval records are written by the supervisor and the upkeep of workers. Without them there is no history to draw; the figures above are read live.";
 
 function Figures({ now }: { now: Now }) {
-  const busy = now.capacity ? now.running.count / now.capacity : 0;
   return (
     <Stats
       figures={[
@@ -94,7 +94,7 @@ function Figures({ now }: { now: Now }) {
               ? "of your tenant"
               : now.workers === 0
                 ? "no worker lives"
-                : `${Math.round(busy * 100)}% of the capacity`,
+                : `${busyShare(now.running.count, now.capacity ?? 0)} of the capacity${claimedAhead(now.running.count, now.capacity ?? 0)}`,
           href: link(["jobs"], { state: "running" }),
         },
         {

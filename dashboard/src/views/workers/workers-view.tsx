@@ -2,7 +2,8 @@
 import { TimeChart } from "../../charts/time-chart";
 import type { Page as PageOf, PoolRow, ScalingDecision, WorkerRow } from "../../data/contract";
 import { useResource } from "../../data/resource";
-import { bytes, count, many, percent, rate } from "../../format/numbers";
+import { busyShare, claimedAhead } from "../../format/busy";
+import { bytes, count, many, rate } from "../../format/numbers";
 import { apiQuery, Choice } from "../../parts/filters";
 import { Loaded } from "../../parts/loaded";
 import { ListNotice, Pager } from "../../parts/pager";
@@ -140,7 +141,11 @@ function Fleet({ rows }: { rows: readonly WorkerRow[] }) {
           note: aliveNote(alive),
         },
         { label: "Capacity", value: count(capacity), unit: "jobs at once" },
-        { label: "Busy", value: capacity > 0 ? percent(running / capacity) : "–", note: `${many(running, "job")} now` },
+        {
+          label: "Busy",
+          value: busyShare(running, capacity),
+          note: `${many(running, "job")} now${claimedAhead(running, capacity)}`,
+        },
         { label: "Lost", value: count(lost), note: "did not beat in time", alarm: lost > 0 },
         { label: "Versions", value: count(versions.size), note: [...versions].slice(0, 3).join(", ") },
       ]}
