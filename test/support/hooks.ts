@@ -1,9 +1,12 @@
 // Around every test file, whatever it imports: what its tests left running is ended, and what they changed of their process is put back, because the
 // next file runs in the same one.
-import { afterAll, afterEach } from "vitest";
+import { afterAll, afterEach, inject } from "vitest";
+import { keepSessions } from "./kept-sessions.js";
 import { endLeftovers, endOfFile } from "./leftovers.js";
 
 const before = { ...process.env };
+
+keepSessions(inject("serverUrl"));
 
 afterEach(endLeftovers);
 
