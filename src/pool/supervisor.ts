@@ -12,6 +12,7 @@ import { createLogger, type Logger } from "../base/log.js";
 import { newWorkerId } from "../core/worker/worker-id.js";
 import { Database } from "../db/database.js";
 import { explainFailure } from "../db/explain-failure.js";
+import { checkFit } from "../db/migrate/schema-state.js";
 import { loadModule } from "./child/load-module.js";
 import type { Child, ChildFacts } from "./child.js";
 import { createPool } from "./create-pool.js";
@@ -94,6 +95,9 @@ export class Supervisor {
     this.#mayGoOn();
     const db = new Database(settings.worker, { connectionsMax: 2, applicationName: "fairmill supervisor" });
     this.#db = db;
+    // Before processes are started that could do nothing.
+    await checkFit(db);
+    this.#mayGoOn();
     if (this.#options.inline !== true) await this.#startChildren(settings, db);
     this.#mayGoOn();
     this.#parts = makeParts({
@@ -189,7 +193,8 @@ export class Supervisor {
     await this.#pool?.stop();
     await this.#loops.ended();
     if (this.#db !== undefined) {
-      await leavePool(this.#db, this.id).catch((error: unknown) => this.#trouble("leaving the pool", error));
+      if (this.#pool !== undefined || this.#parts !== undefined)
+        await leavePool(this.#db, this.id).catch((error: unknown) => this.#trouble("leaving the pool", error));
       await this.#db.close();
     }
     this.#log.info({ supervisor: this.id }, "Supervisor stopped");

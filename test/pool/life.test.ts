@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { createClient } from "fairmill";
 import { CHILD_TRANSITIONS, type ChildState } from "fairmill/pool";
 import { expect, test } from "vitest";
+import { keepingLogger } from "../support/jobs.js";
 import { waitUntil } from "../support/wait.js";
 import { heard, MODULE, servingAtLeast, servingOf, useRig } from "./rig.js";
 
@@ -18,6 +19,12 @@ const isAlive = (pid: number) => {
     return false;
   }
 };
+
+test("without its schema no child is started, and nothing but the reason is told", async () => {
+  const logger = keepingLogger();
+  await expect(rig.start({ schema: "elsewhere", logger })).rejects.toMatchObject({ code: "FAIRMILL_NOT_MIGRATED" });
+  expect(logger.lines.map(({ message }) => message)).toEqual(["Supervisor stopped"]);
+});
 
 test.each(["SIGSTOP", "blocked loop"])("a child that hangs (%s) is killed, and its jobs run elsewhere", async (how) => {
   const supervisor = await rig.start({ lease: "1h", worker: { minInstances: 2, hangTimeout: "1s" } });
