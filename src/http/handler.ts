@@ -8,7 +8,7 @@ import { explainOurs } from "../db/explain-failure.js";
 import type { Backend } from "./backend.js";
 import { readJson } from "./body.js";
 import { type Caller, refuseCrossOrigin, refuseForeignHost } from "./gatekeeper.js";
-import { HttpProblem, needsSecret, notFound, notWired, requestInvalid, toProblem } from "./problem.js";
+import { HttpProblem, noTicks, notFound, notWired, requestInvalid, toProblem } from "./problem.js";
 import { Answered, type Call, type Route, refuseStranger } from "./route.js";
 import { ROUTES } from "./routes/all.js";
 import { checked, object } from "./schema.js";
@@ -65,7 +65,7 @@ export function createApp(options: AppOptions): Hono {
     ["GET", "POST"],
     `${base}/tick`,
     guarded(async (request) => {
-      if (options.tick === undefined) throw needsSecret("No tick is run over HTTP here", ", or has no handlers");
+      if (options.tick === undefined) throw noTicks();
       return options.tick(request);
     }),
   );

@@ -39,12 +39,19 @@ export const notWired = (what: string) =>
     `${what} is not recorded here: this server was started without it. Pass it to createHttpHandler, or use "fairmill serve".`,
   );
 
-/** What is signed, or done for those who know the secret. */
-export const needsSecret = (what: string, besides = "") =>
+/** What is signed with the secret. */
+export const needsSecret = (what: string) =>
   new HttpProblem(
     501,
     "FAIRMILL_HTTP_NOT_WIRED",
-    `${what}: this server was started without FAIRMILL_INTERNAL_SECRET${besides}. Set it to 32 bytes or more, and start the server again.`,
+    `${what}: this server was started without FAIRMILL_INTERNAL_SECRET. Set it to 32 bytes or more, and start the server again.`,
+  );
+
+export const noTicks = () =>
+  new HttpProblem(
+    501,
+    "FAIRMILL_HTTP_NOT_WIRED",
+    'No ticks run here. "fairmill serve" needs FAIRMILL_INTERNAL_SECRET and a config with handlers; createHttpHandler takes what createTickHandler returned, as tick.',
   );
 
 /** By code; the others by their class, below. */

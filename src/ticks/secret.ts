@@ -23,7 +23,7 @@ export function checkSecrets(given: unknown = process.env["FAIRMILL_INTERNAL_SEC
   if (!listed.every((one): one is string => typeof one === "string" && Buffer.byteLength(one) >= BYTES_MIN))
     throw new ConfigError(
       "secret",
-      `secret: each must have ${BYTES_MIN} bytes or more: \`openssl rand -hex 32\` makes one.`,
+      `secret (FAIRMILL_INTERNAL_SECRET): each must have ${BYTES_MIN} bytes or more: \`openssl rand -hex 32\` makes one.`,
     );
   if (listed.length > SECRETS_MAX || new Set(listed).size < listed.length)
     throw new ConfigError(
