@@ -6,6 +6,7 @@ import { ConfigError } from "../base/errors.js";
 import { checkBatchId } from "../base/job-id.js";
 import { nameOf, wholeNumber } from "../base/settings.js";
 import { parseIso } from "../base/time.js";
+import { checkDatabaseUrl } from "../db/database-url.js";
 import { checkSchemaName } from "../db/schema-name.js";
 import { checkLimits, checkRate, type RateLimit } from "../limits/limit-settings.js";
 import { Cron } from "../schedules/cron.js";
@@ -108,15 +109,10 @@ export const jobIds = (text: string, before: readonly string[] = []): readonly s
 
 export const schemaName: Parser<string> = (text) => asUsage(() => checkSchemaName(text));
 
-/** The text is never repeated in a message: it may hold a password. */
 export const databaseUrl =
   (where: string): Parser<string> =>
-  (text) => {
-    if (text.startsWith("/") || (/^(postgres(ql)?|socket):\/\//.test(text) && URL.canParse(text))) return text;
-    throw new UsageError(
-      `${where}: this is not a PostgreSQL URL. Write postgres://user:password@host:5432/database, special characters as %xx.`,
-    );
-  };
+  (text) =>
+    asUsage(() => checkDatabaseUrl(text, where));
 
 /** The members that are not undefined. */
 export const given = <T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>

@@ -50,8 +50,8 @@ export async function workerFrom(
   try {
     return createWorker(options);
   } catch (error) {
-    // The command line's values were checked before, so this one is the config's.
-    throw error instanceof ConfigError
+    // The command line's values were checked before, so this one is the config's, if it is not the environment's.
+    throw error instanceof ConfigError && !(error.setting in process.env)
       ? new ConfigError(error.setting, `${shownPath(config.path)}: ${error.message}`)
       : error;
   }

@@ -16,7 +16,8 @@ import { checkRules } from "../retention/retention-rule.js";
 import type { Middleware, Use } from "../worker/worker-middleware.js";
 import { checkQueues, type WorkerOptions } from "../worker/worker-settings.js";
 
-export interface Config<Used extends Use = Use> extends Omit<WorkerOptions<Used>, "db" | "clock" | "handlers"> {
+export interface Config<Used extends Use = Use>
+  extends Omit<WorkerOptions<Used>, "db" | "directUrl" | "clock" | "handlers"> {
   /** What `fairmill work` and `fairmill dev` run. */
   readonly handlers?: readonly Handler<AddedBy<Used>>[];
   /** The pool of processes that `fairmill supervise` runs. */

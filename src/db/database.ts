@@ -7,6 +7,7 @@ import { ask, askInTransaction, BEGIN, inOnePiece, inTurn, isPipelined } from ".
 import { ANSWER_MS_MAX, plainSettings, settingsOfUrl } from "./connection-settings.js";
 import { Connections } from "./connections.js";
 import { CallListeners } from "./database-call.js";
+import { checkDatabaseUrl } from "./database-url.js";
 import { PARSED } from "./parsers.js";
 import { checkSchemaName, DEFAULT_SCHEMA, qualify } from "./schema-name.js";
 
@@ -18,6 +19,8 @@ export type { Queryable };
 export interface DatabaseOptions {
   /** PostgreSQL's address; Fairmill keeps a pool of its own. */
   readonly databaseUrl?: string | undefined;
+  /** Past a pooler, for connections outside the pool. */
+  readonly directUrl?: string | undefined;
   /** Or a `pg` pool of yours, which stays yours to end. */
   readonly db?: Pool | undefined;
   /** Default "fairmill". */
@@ -56,6 +59,7 @@ export class Database {
   readonly #pool: pg.Pool;
   readonly #connections: Connections;
   readonly #url: string | undefined;
+  readonly #directUrl: string | undefined;
 
   constructor(
     options: DatabaseOptions,
@@ -72,8 +76,10 @@ export class Database {
     if (options.db && options.databaseUrl)
       throw new ConfigError("db", "Pass either databaseUrl or db, not both: they may be different databases.");
     this.#url = options.databaseUrl ?? (options.db ? undefined : process.env["DATABASE_URL"]);
+    this.#directUrl = options.directUrl;
     if (!options.db && !this.#url)
       throw new ConfigError("databaseUrl", "Pass databaseUrl or db, or set DATABASE_URL: Fairmill needs a PostgreSQL.");
+    if (this.#url) checkDatabaseUrl(this.#url, options.databaseUrl ? "databaseUrl" : "DATABASE_URL");
     this.#pool =
       (options.db as pg.Pool | undefined) ||
       new pg.Pool({
@@ -216,12 +222,13 @@ export class Database {
 
   /** A connection outside the pool, for LISTEN. It must reach the server directly, not through a transaction pooler. */
   async dedicated(applicationName: string): Promise<DedicatedConnection> {
-    const url = process.env["DATABASE_DIRECT_URL"] ?? this.#url;
+    const directUrl = this.#directUrl ?? (process.env["DATABASE_DIRECT_URL"] || undefined);
+    const url = directUrl ?? this.#url;
     const options = url ? settingsOfUrl(url) : this.#poolOptions;
     const client = await this.#connections.open({ ...options, application_name: applicationName } as pg.ClientConfig);
     const send = client.query.bind(client) as (text: string, values?: unknown[]) => Promise<pg.QueryResult>;
     return Object.assign(client, {
-      isDirect: process.env["DATABASE_DIRECT_URL"] !== undefined,
+      isDirect: directUrl !== undefined,
       query: this.#announced(send),
     });
   }

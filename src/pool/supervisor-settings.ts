@@ -20,6 +20,7 @@ export interface SupervisorOptions {
   readonly module: string | URL;
   /** These go before what the config says. */
   readonly databaseUrl?: string;
+  readonly directUrl?: string;
   readonly schema?: string;
   readonly queues?: WorkerOptions["queues"];
   readonly concurrency?: number;
@@ -36,6 +37,7 @@ export interface SupervisorOptions {
 const KNOWN: Record<keyof SupervisorOptions, true> = {
   module: true,
   databaseUrl: true,
+  directUrl: true,
   schema: true,
   queues: true,
   concurrency: true,
@@ -48,7 +50,7 @@ const KNOWN: Record<keyof SupervisorOptions, true> = {
 };
 
 /** The config of a project, as far as a supervisor needs it. */
-export type PoolConfig = Omit<WorkerOptions, "db" | "clock"> & {
+export type PoolConfig = Omit<WorkerOptions, "db" | "directUrl" | "clock"> & {
   readonly worker?: PoolOptions | undefined;
   readonly jobs?: unknown;
   readonly dashboard?: unknown;
@@ -86,12 +88,13 @@ export interface SupervisorSettings {
 /** The config, with what the caller says before it. */
 export function settingsOf(config: PoolConfig, options: Omit<SupervisorOptions, "module">): SupervisorSettings {
   const { worker: poolOptions, jobs, dashboard: _shown, ...rest } = config;
-  const { databaseUrl, schema, queues, concurrency, grace, lease, logger, clock } = options;
+  const { databaseUrl, directUrl, schema, queues, concurrency, grace, lease, logger, clock } = options;
   const given = <Name extends keyof WorkerOptions>(name: Name, value: WorkerOptions[Name] | undefined) =>
     ifGiven(name, value, (one) => one);
   const worker: WorkerOptions = {
     ...rest,
     ...given("databaseUrl", databaseUrl),
+    ...given("directUrl", directUrl),
     ...given("schema", schema),
     ...given("queues", queues),
     ...given("concurrency", concurrency),

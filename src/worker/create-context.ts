@@ -7,6 +7,7 @@ import type { WorkerEmitter } from "../core/worker/worker-events.js";
 import { WorkerIdentity } from "../core/worker/worker-id.js";
 import type { WorkerNews } from "../core/worker/worker-news.js";
 import { ANSWER_MS_MAX, Database } from "../db/database.js";
+import { checkDatabaseUrl } from "../db/database-url.js";
 import { isUnmigrated } from "../db/failures.js";
 import { SchemaFit } from "../db/migrate/schema-fit.js";
 import type { WorkerOptions, WorkerSettings } from "./worker-settings.js";
@@ -28,6 +29,7 @@ export function createContext(
   kinds: readonly string[],
   events: WorkerEmitter,
 ): FeatureContext {
+  checkDirectUrl(options.directUrl);
   const db = new Database(options, {
     connectionsMax: 4 + settings.concurrency.size,
     // An idle worker sends something every minute: opening a connection for it would cost more than keeping one.
@@ -37,6 +39,13 @@ export function createContext(
     answerMsMax: Math.min(ANSWER_MS_MAX, Math.max(ANSWER_MS_MIN, settings.leaseMs)),
   });
   return contextOver({ db, ...clockAndLogOf(options) }, settings, kinds, events);
+}
+
+/** Asked at once: a listener that cannot connect tries again for ever. */
+function checkDirectUrl(given: string | undefined): void {
+  const said = process.env["DATABASE_DIRECT_URL"];
+  if (given !== undefined) checkDatabaseUrl(given, "directUrl");
+  else if (said) checkDatabaseUrl(said, "DATABASE_DIRECT_URL");
 }
 
 export const clockAndLogOf = ({ clock, logger }: Pick<WorkerOptions, "clock" | "logger">) => ({

@@ -24,6 +24,8 @@ import type { Use } from "./worker-middleware.js";
 export interface WorkerOptions<Used extends Use = Use> {
   /** PostgreSQL's address; default DATABASE_URL. */
   readonly databaseUrl?: string;
+  /** PostgreSQL's address past a pooler, for the one connection that listens; default DATABASE_DIRECT_URL, then the same as all others. */
+  readonly directUrl?: string;
   /** Or a `pg` pool of yours. */
   readonly db?: Pool;
   readonly schema?: string;
@@ -96,6 +98,7 @@ export interface WorkerOptions<Used extends Use = Use> {
 
 const KNOWN = [
   "databaseUrl",
+  "directUrl",
   "db",
   "schema",
   "handlers",
@@ -229,14 +232,17 @@ export function checkQueues(queues: unknown): NonNullable<WorkerOptions["queues"
   return queues as NonNullable<WorkerOptions["queues"]>;
 }
 
+function concurrencyOfEnvironment(): number {
+  const text = process.env["FAIRMILL_WORKER_CONCURRENCY"];
+  if (!text) return 10;
+  return wholeNumber(/^\d+$/.test(text) ? Number(text) : text, 1, 10_000, "FAIRMILL_WORKER_CONCURRENCY");
+}
+
 function placesByQueue(options: WorkerOptions): Pick<WorkerSettings, "concurrency" | "prefetch"> {
-  const fromEnvironment = process.env["FAIRMILL_WORKER_CONCURRENCY"];
-  const usual = wholeNumber(
-    options.concurrency ?? (fromEnvironment ? Number(fromEnvironment) : 10),
-    1,
-    10_000,
-    "concurrency",
-  );
+  const usual =
+    options.concurrency === undefined
+      ? concurrencyOfEnvironment()
+      : wholeNumber(options.concurrency, 1, 10_000, "concurrency");
   const ahead = options.prefetch === undefined ? undefined : wholeNumber(options.prefetch, 0, 10_000, "prefetch");
   const named = checkQueues(
     options.queues === undefined

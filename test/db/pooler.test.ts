@@ -45,6 +45,14 @@ describe.skipIf(!pgbouncer).each([
     expect(await pooler.onEach("select * from pg_listening_channels() as channel")).toEqual([]);
   });
 
+  test("the option directUrl of a worker goes before the environment", async () => {
+    process.env["DATABASE_DIRECT_URL"] = pooler.url;
+    const worker = await startWorker(pooler.url, [handle(work, () => "ran")], { directUrl: db.url });
+    await listens(worker);
+    expect(await pooler.onEach("select * from pg_listening_channels() as channel")).toEqual([]);
+    await worker.stop();
+  });
+
   test("two workers drain a list of three tenants: each job once", async () => {
     const runs = new Map<string, number>();
     const count = handle(work, ({ id }) => void runs.set(id, (runs.get(id) ?? 0) + 1));

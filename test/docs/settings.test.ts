@@ -147,8 +147,10 @@ describe("settings.md lists exactly the settings that are known", () => {
     expect(all.toSorted()).toEqual(await knownTo(() => client.batches.open(nope)));
   });
 
-  test("defineConfig: those of createWorker but db and clock, and its own", async () => {
-    const shared = settingsUnder("createWorker").filter((name) => name !== "db" && name !== "clock");
+  test("defineConfig: those of createWorker but db, directUrl and clock, and its own", async () => {
+    const shared = settingsUnder("createWorker").filter(
+      (name) => name !== "db" && name !== "directUrl" && name !== "clock",
+    );
     const all = new Set([...shared, ...settingsUnder("defineConfig")]);
     expect([...all].toSorted()).toEqual(await knownTo(() => defineConfig(nope)));
   });
