@@ -237,6 +237,7 @@ export class Pool {
   #onExit(child: Child, exit: Exit): void {
     const { log } = this.#options;
     const running = child.running;
+    const kinds = [...new Set([...child.runs.values()].map(({ claim }) => claim.kind))];
     if (exit.kind === "wanted") {
       this.#options.onLost(child, exit);
       if (child.state === "working") child.become("ready");
@@ -253,21 +254,21 @@ export class Pool {
     this.#options.onLost(child, exit);
     this.#notify();
     if (this.#isStopping || child.isDraining) return this.#terminate(child);
-    if (child.failures >= this.#options.settings.failuresMax) return this.#giveUp(child, exit);
+    if (child.failures >= this.#options.settings.failuresMax) return this.#giveUp(child, exit, kinds);
     this.#timers.after(this.#failures.pauseMs(child.failures), () => {
       if (child.state === "failed" && !this.#isStopping && !child.isDraining) child.startProcess();
     });
   }
 
   /** Too many failures in a row: this child is over. Another one takes its place, unless none ever works. */
-  #giveUp(child: Child, exit: Exit): void {
+  #giveUp(child: Child, exit: Exit, kinds: readonly string[]): void {
     const { settings } = this.#options;
     this.#failures.terminated();
     this.#terminate(child);
     if (this.serving.length === 0 && this.#failures.isLoop(settings.min)) {
       this.#isStopping = true;
       this.#notify();
-      return this.#options.onCrashLoop(new CrashLoopError(settings.pool, this.#failures.count, exit.reason));
+      return this.#options.onCrashLoop(new CrashLoopError(settings.pool, this.#failures.count, exit.reason, kinds));
     }
     this.#timers.after(this.#failures.replaceMs, () => this.#fill());
   }

@@ -106,6 +106,16 @@ test("a job that was asked to cancel and whose child then dies is cancelled, not
   expect(await rig.pidsOf(job)).toHaveLength(1);
 });
 
+test("when every job kills its process, the supervisor stops and names their kind", async () => {
+  const supervisor = await rig.start({ worker: { minInstances: 1, maxConsecutiveFailures: 2 } });
+  const failed = heard(supervisor, "failed");
+  const job = await rig.enqueue("thrower");
+  expect((await failed).error.message).toContain(
+    'The last one: unhandled error: nobody catches this, while it ran jobs of the kind "thrower". Repair that',
+  );
+  expect(await rig.pidsOf(job)).toHaveLength(2);
+});
+
 test("children that die as soon as they start end in a clear error, not in a spinning host", async () => {
   await expect(
     rig.start({ worker: { minInstances: 2, maxConsecutiveFailures: 2, execArgv: ["--no-such-flag-of-node"] } }),

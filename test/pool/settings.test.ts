@@ -58,9 +58,16 @@ test("a supervisor needs a module, and refuses what it does not know", () => {
   expect(() => createSupervisor({ module: 7 as never })).toThrow(/module: 7 is not a path/);
   expect(() => createSupervisor({ module: "x.js", instances: 4 } as never)).toThrow(/unknown setting "instances"/);
   expect(() => createSupervisor({ module: "x.js", worker: { minInstances: "two" as never } })).toThrow(/minInstances/);
-  // These may well fit the config, which is read later.
+  // These may well fit the config, which is read later, as is whether the file is there.
   const part = { targetWait: "5s", idleBelow: 0.85, connections: { perChild: 50, max: 60 } } as const;
   expect(() => createSupervisor({ module: "x.js", worker: part })).not.toThrow();
+});
+
+test("a module that is not there is named when the supervisor starts", async () => {
+  await expect(createSupervisor({ module: "/nowhere/x.js" }).start()).rejects.toMatchObject({
+    code: "FAIRMILL_CONFIG",
+    message: "module: there is no file /nowhere/x.js.",
+  });
 });
 
 test.each([
