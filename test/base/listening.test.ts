@@ -19,9 +19,7 @@ test("a port that is taken is named, with what to do", async () => {
   const { port } = first.address() as { port: number };
   const refused = startListening(serve(), { host: "127.0.0.1", port });
   await expect(refused).rejects.toThrow(ConfigError);
-  await expect(refused).rejects.toThrow(
-    `port: ${port} of 127.0.0.1 is taken by another process.`,
-  );
+  await expect(refused).rejects.toThrow(`port: ${port} of 127.0.0.1 is taken by another process.`);
 });
 
 test("an address of another machine is named", async () => {
