@@ -50,6 +50,11 @@ async function statusOf(path: string): Promise<number> {
   return response.status;
 }
 
+test("what the Dockerfile copies leaves the packages of the host and its secrets out", async () => {
+  expect(await recipe("Dockerfile")).toMatch(/npm ci[\s\S]*\nCOPY \. \.\n/);
+  expect((await recipe(".dockerignore")).trim().split("\n")).toEqual(["node_modules", ".fairmill", ".git", ".env*"]);
+});
+
 test("the container file starts the supervisor without a shell, as no superuser, and asks a path that is answered", async () => {
   const text = await recipe("Dockerfile");
   const command = JSON.parse(/^CMD (\[.*\])$/m.exec(text)![1]!) as string[];
