@@ -97,3 +97,26 @@ test("a worker that stops being quiet has its upkeep look within five seconds", 
   await upkeep.stop();
   await database.close();
 });
+
+test("a round that comes by itself is left to the worker that has just done it for all, and one for which there is a reason is not", async () => {
+  const clock = new ManualClock();
+  const database = new Database({ databaseUrl: db.url }, { connectionsMax: 1, applicationName: "fairmill upkeep" });
+  const told: string[] = [];
+  const bus = new Bus<UpkeepNews>();
+  bus.on("upkeep", () => void told.push("done"));
+  bus.on("covered", () => void told.push("left"));
+  const upkeep = new Upkeep({ db: database, clock, bus, settings: { crashesMax: 3, historyKeepMs: 86_400_000 } });
+  upkeep.connect(() => {});
+  const { signal } = new AbortController();
+  try {
+    bus.tell("quiet", true);
+    bus.tell("rested", { worker: "other", nextInMs: 60_000, emptyQueues: [] });
+    await upkeep.runOnce(signal, true);
+    await upkeep.runOnce(signal, false);
+    clock.move(13_000);
+    await upkeep.runOnce(signal, true);
+    expect(told).toEqual(["left", "done", "done"]);
+  } finally {
+    await database.close();
+  }
+});
