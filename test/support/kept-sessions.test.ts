@@ -55,19 +55,20 @@ test("a session is kept without anything that the client before has left in it, 
   expect((await next.query({ name: "prepared", text: "select 2 as n" })).rows).toEqual([{ n: 2 }]);
 });
 
-test("what ends inside a transaction, or while it is asked, is not kept", async () => {
+test("a session is not kept when its client ends inside a transaction or during a statement", async () => {
   const inside = await connect();
   await inside.query("begin");
   await inside.end();
   const asked = await connect();
+  expect(processOf(asked)).not.toBe(processOf(inside));
   const answer = asked.query("select pg_sleep(60)").catch(() => {});
   await asked.end();
   await answer;
   const next = await connect();
-  expect([processOf(inside), processOf(asked)]).not.toContain(processOf(next));
+  expect(processOf(next)).not.toBe(processOf(asked));
 });
 
-test("who begins with other settings, or as another user, gets a session of its own", async () => {
+test("a client with other settings, or of another database, gets a new session", async () => {
   const first = await connect();
   await first.end();
   expect(processOf(await connect({ options: "-c work_mem=8MB" }))).not.toBe(processOf(first));
@@ -88,7 +89,7 @@ test("settings of the database and of the user are those that a new session woul
   expect(await read(await connect(), setting)).toBe("0");
 });
 
-test("who would not be let in is not let in", async () => {
+test("a client that a new session would be refused to gets no kept one", async () => {
   const name = pg.escapeIdentifier(new URL(db.url).pathname.slice(1));
   const role = `visitor_${process.pid}`;
   await db.query(`create role ${role} login password 'one'`);

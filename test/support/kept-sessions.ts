@@ -1,7 +1,6 @@
-// Sessions of PostgreSQL that stay open from one test to the next. The first call of a function in a session reads the catalog, compiles and plans: that is more
-// than half of what PostgreSQL does in a run. A client that ends leaves its session as a new one is, except for what the server has compiled and planned, and the next
-// client of the same database and user goes on with it. Nothing else is kept: not what ended inside a transaction, nor sessions of processes and threads that a
-// test starts, behind a proxy, or of another server.
+// Sessions of PostgreSQL that stay open from one test to the next. The first call of a function in a session reads the catalog, compiles and plans: four tenths of what
+// PostgreSQL did in a run. A client that ends leaves its session as a new one is, except for what the server has compiled and planned, and the next client of the same
+// database and user goes on with it. Not kept are sessions that end inside a transaction, of processes and threads that a test starts, behind a proxy, or of another server.
 import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import pg from "pg";
@@ -45,7 +44,7 @@ const FORGET = `close all; set session authorization default; reset all; dealloc
   select 1 / (not exists (select from pg_settings where source in ('database', 'user', 'database user')))::int;
   set application_name = 'kept for the next test'`;
 
-/** Fails where a new session would not be let in for certain, or would begin with other settings. */
+/** Fails where a new session might be refused, or would begin with other settings. */
 const REMEMBER = `select 1 / (
     has_database_privilege(d.oid, 'connect') and datallowconn and datconnlimit = -1
     and rolcanlogin and rolconnlimit = -1 and rolvaliduntil is null
@@ -143,7 +142,7 @@ async function keep(connection: Connection, keyData: { processID: number; secret
     connection.end();
     return;
   }
-  const whoWaits = connection.listeners("end");
+  const listeners = connection.listeners("end");
   connection.removeAllListeners("end");
   connection.parsedStatements = {};
   connection.submittedNamedStatements = {};
@@ -157,7 +156,7 @@ async function keep(connection: Connection, keyData: { processID: number; secret
   });
   connection.stream.unref();
   kept.push(connection);
-  for (const listener of whoWaits) listener.call(connection);
+  for (const listener of listeners) listener.call(connection);
 }
 
 function take(key: string): Connection | undefined {
