@@ -101,7 +101,11 @@ test("a client that a new session would be refused to gets no kept one", async (
   url.username = role;
   url.password = "one";
   const visit = () => connect({ connectionString: url.href });
-  await (await visit()).end();
+  const first = await visit();
+  await first.end();
+  const next = await visit();
+  expect(processOf(next)).toBe(processOf(first));
+  await next.end();
   url.password = "two";
   await expect(visit()).rejects.toThrow("password authentication failed");
   url.password = "one";
