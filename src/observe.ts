@@ -19,6 +19,7 @@ export type { KeptLevel } from "./logs/log-statements.js";
 export type { Figures } from "./metrics/figures.js";
 export type { FleetMetricsOptions } from "./metrics/fleet-metrics.js";
 export type { Measurement, Metrics } from "./metrics/metrics-client.js";
+export type { ObservedMetrics, OpenTelemetryMeter } from "./metrics/open-telemetry.js";
 export type { Series, SeriesBy, SeriesName, SeriesQuery } from "./metrics/series.js";
 export type { MessageDetail } from "./outbox/outbox-statements.js";
 export type { ProviderOptions } from "./providers/provider.js";

@@ -1,9 +1,10 @@
-// `client.metrics`: figures of the fleet, lines over time, and what applications report.
+// `client.metrics`: figures of the fleet, for Prometheus and OpenTelemetry too, lines over time, and what applications report.
 import { ConfigError } from "../base/errors.js";
 import { nameOf, readable, refuseUnknown } from "../base/settings.js";
 import type { Database } from "../db/database.js";
 import { type Figures, readFigures } from "./figures.js";
 import { FleetMetrics, type FleetMetricsOptions } from "./fleet-metrics.js";
+import { type ObservedMetrics, type OpenTelemetryMeter, observeFamilies } from "./open-telemetry.js";
 import { renderPrometheus } from "./prometheus.js";
 import { readSeries, type Series, type SeriesQuery } from "./series.js";
 
@@ -39,13 +40,23 @@ export class Metrics {
 
   /** Everything as Prometheus reads it. Totals count from the first call of this client on: ask one client each time. */
   prometheus(options: FleetMetricsOptions = {}): Promise<string> {
+    return this.#call(async () => renderPrometheus(await this.#fleet(options, "prometheus").collect()));
+  }
+
+  /** The same as instruments of a meter of OpenTelemetry, looked at whenever its reader collects, until it is stopped. */
+  observe(meter: OpenTelemetryMeter, options: FleetMetricsOptions = {}): Promise<ObservedMetrics> {
     return this.#call(async () => {
-      refuseUnknown(options, ["tenants"], "prometheus");
-      const withTenants = options.tenants ?? false;
-      const fleet = this.#fleets.get(withTenants) ?? new FleetMetrics(this.#db, { tenants: withTenants });
-      this.#fleets.set(withTenants, fleet);
-      return renderPrometheus(await fleet.collect());
+      const fleet = this.#fleet(options, "observe");
+      return observeFamilies(meter, () => this.#call(() => fleet.collect()));
     });
+  }
+
+  #fleet(options: FleetMetricsOptions, asker: string): FleetMetrics {
+    refuseUnknown(options, ["tenants"], asker);
+    const withTenants = options.tenants ?? false;
+    const fleet = this.#fleets.get(withTenants) ?? new FleetMetrics(this.#db, { tenants: withTenants });
+    this.#fleets.set(withTenants, fleet);
+    return fleet;
   }
 
   /** Keeps figures for metrics and alerts: how long a provider took, how much is stored. Many calls a second belong added up. */

@@ -31,8 +31,7 @@ export class PoolMetrics {
 
   async collect(): Promise<readonly Family[]> {
     const pools = await this.#db.query<{ pool: string; desired: number | null }>(POOLS);
-    if (pools.length === 0) return [];
-    const children = await this.#db.query<ChildRow>(CHILDREN);
+    const children = pools.length === 0 ? [] : await this.#db.query<ChildRow>(CHILDREN);
     const of = (value: (child: ChildRow) => number) =>
       children.map((one) => ({
         labels: { pool: one.pool, host: one.host ?? "", child: one.child },

@@ -16,6 +16,12 @@ export const limited: JobDefinition<object> = defineJob<object>({ kind: "door.li
 const flow = defineFlow({ name: "door" }, (nodes) => void nodes.job("first", job, () => ({})));
 const cache = defineCache({ name: "door", ttl: "1h", load: () => 1 });
 const tokens = defineLimit("door", { tokens: 1_000, per: "1m" });
+const meter = {
+  createObservableGauge: () => ({}),
+  createObservableCounter: () => ({}),
+  addBatchObservableCallback: () => {},
+  removeBatchObservableCallback: () => {},
+};
 /** An id that nothing has. */
 const NOBODY = "999999999999999";
 const cron = { cron: "0 3 * * *", job, input: {} };
@@ -111,6 +117,7 @@ export const ON_CLIENT: Doors = {
   "tenants.erase": ["door", {}],
   "metrics.figures": [],
   "metrics.prometheus": [{}],
+  "metrics.observe": [meter, {}],
   "metrics.record": [[{ name: "door", value: 1 }]],
   "metrics.series": [{ name: "jobs.out", since: new Date(0), until: new Date(60_000) }],
   "cache.get": [cache, "k"],
