@@ -134,7 +134,7 @@ test("serve: a database without the schema is said where the server was started,
 
 test("serve: on loopback for everybody there, elsewhere only with credentials; a signal ends it", async () => {
   const refused = await cli(["serve", "--host", "0.0.0.0", "--port", "0"], { env: env() });
-  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("no sign-in is asked for") });
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("no sign-in is asked for") });
   const live = startCli(["serve", "--port", "0"], { env: env() });
   const url = /http:\/\/127\.0\.0\.1:\d+/.exec(await live.line("The dashboard is at"))![0];
   expect(await (await fetch(`${url}/api/v1/me`)).json()).toMatchObject({ actor: "local" });

@@ -240,7 +240,7 @@ test("S5: a role with EXECUTE on the functions and DML on the tables does all th
     "drop table fairmill.job",
     "alter table fairmill.job add column mine text",
     "create or replace function fairmill.listening_v1(worker_id text, wanted boolean) returns void language sql as ''",
-    "drop function fairmill.retention(interval, integer)",
+    "drop function fairmill.retention(interval, integer, interval)",
     "select * from fairmill.migration",
     // What was written about credits stays as it was written.
     "update fairmill.credit_entry set amount = 1",

@@ -11,7 +11,6 @@ import { View } from "../../examples/stickers/run/view.js";
 import { repo, scratchFolder } from "../cli/cli.js";
 import { clone, npmStart } from "../cli/clone.js";
 import { freshDatabase, useDatabase } from "../support/database.js";
-import { endAfterTest } from "../support/leftovers.js";
 import { waitUntil } from "../support/wait.js";
 
 const db = useDatabase();
@@ -69,17 +68,19 @@ test.skipIf(!hasScript)("ends when its terminal is closed, also where no signal 
     env,
     stdio: ["pipe", "pipe", "inherit"],
   });
-  endAfterTest(async () => {
-    terminal.kill("SIGKILL");
-    if ((await told("code")) === undefined) process.kill(Number(await told("pid")), "SIGTERM");
-  });
   let text = "";
   terminal.stdout.on("data", (chunk) => {
     text += chunk;
   });
-  await waitUntil("the first sticker", () => text.includes(" got “"));
-  terminal.kill("SIGKILL");
-  expect(await waitUntil("the bot has ended", () => told("code"))).toBe("0\n");
+  try {
+    await waitUntil("the first sticker", () => text.includes(" got “"));
+    terminal.kill("SIGKILL");
+    expect(await waitUntil("the bot has ended", () => told("code"))).toBe("0\n");
+  } finally {
+    terminal.kill("SIGKILL");
+    const pid = await told("pid");
+    if (pid !== undefined && (await told("code")) === undefined) process.kill(Number(pid), "SIGTERM");
+  }
   expect(await schemas()).toEqual(["fairmill"]);
 });
 

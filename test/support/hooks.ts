@@ -1,13 +1,11 @@
 // Around every test file, whatever it imports: what its tests left running is ended, and what they changed of their process is put back, because the
 // next file runs in the same one.
-import { afterAll, afterEach, inject } from "vitest";
-import { keepSessions } from "./kept-sessions.js";
-import { endLeftovers, endOfFile } from "./leftovers.js";
+import { afterAll, afterEach, beforeEach } from "vitest";
+import { beginTest, endLeftovers, endOfFile } from "./leftovers.js";
 
 const before = { ...process.env };
 
-keepSessions(inject("serverUrl"));
-
+beforeEach(beginTest);
 afterEach(endLeftovers);
 
 afterAll(async () => {
