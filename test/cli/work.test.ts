@@ -97,15 +97,24 @@ test.each([
 });
 
 test("one Ctrl-C that arrives twice, as under npm, is one", async () => {
-  const work = startWork();
-  const id = await enqueue("hold");
-  await work.message();
-  work.child.kill("SIGINT");
-  await work.line("Worker stopping");
-  work.child.kill("SIGINT");
-  work.child.send("go on");
-  expect((await work.ended).code).toBe(0);
-  expect(await stateOf(id)).toBe("done");
+  const codeOfTwo = async () => {
+    const work = startWork();
+    const id = await enqueue("hold");
+    await work.message();
+    work.child.kill("SIGINT");
+    await work.line("Worker stopping");
+    work.child.kill("SIGINT");
+    work.child.send("go on", () => {});
+    const { code } = await work.ended;
+    if (code === 0) expect(await stateOf(id)).toBe("done");
+    return code;
+  };
+  // On a busy machine the second one may arrive so late that it is a person's.
+  let tries = 1;
+  for (let code = await codeOfTwo(); code !== 0; code = await codeOfTwo()) {
+    expect(code).toBe(130);
+    expect(++tries).toBeLessThanOrEqual(10);
+  }
 });
 
 test.each(["SIGINT", "SIGTERM"] as const)(
